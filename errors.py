@@ -1,0 +1,126 @@
+"""Errors that teach: what went wrong, where, why, and how to go on.
+
+Every part of shadergen raises from here, so this module imports nothing. A user's mistake is a
+:class:`ShadergenError` (exit status 2, no traceback); a bug of ours is an :class:`InternalError`
+(exit status 70). ``CODES`` is the one table of error codes; docs/errors.md is generated from it.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import Self
+
+EXIT_USER_ERROR = 2
+EXIT_INTERNAL_ERROR = 70
+
+CODES: dict[str, str] = {
+    # 01: reading a model file
+    "SG0101": "the file is missing or cannot be opened",
+    "SG0102": "the file is not a model in a supported format",
+    "SG0103": "the file is damaged or truncated",
+    "SG0104": "the file holds weights but no architecture",
+    "SG0105": "the model is malformed: its parts contradict each other",
+    "SG0106": "a weight is missing, has the wrong shape, or is not finite",
+    "SG0107": "external data lies outside the model's folder, or is missing or too short",
+    # 02: understanding a model
+    "SG0201": "a layer or operator is not implemented",
+    "SG0202": "an attribute, mode or argument of an operator is not implemented",
+    "SG0203": "a Lambda or custom layer has no definition",
+    "SG0204": "an input has a dynamic size",
+    "SG0205": "tensor types do not fit an operator",
+    "SG0206": "a tensor's type or rank is not implemented",
+    # 03: options and definitions
+    "SG0301": "an option has an invalid value",
+    "SG0302": "a definition file does not parse",
+    "SG0303": "a definition is called wrongly",
+    "SG0304": "IR text does not parse",
+    # 04: fitting a device
+    "SG0401": "a tensor exceeds a device limit",
+    "SG0402": "a kernel exceeds a device limit",
+    "SG0403": "a weight storage is not available on the target",
+    "SG0404": "a value cannot be represented in the chosen texture format",
+    # 05: writing and reading a build
+    "SG0501": "the output folder cannot be written",
+    "SG0502": "the folder is not a shadergen build",
+    "SG0503": "the schedule is malformed",
+    "SG0504": "the schedule's version is not supported",
+    "SG0505": "weights.bin or a shader is missing, truncated or altered",
+    # 06: running on GL
+    "SG0601": "no OpenGL ES context can be made",
+    "SG0602": "the GL lacks an extension or a limit that the build requires",
+    "SG0603": "a shader does not compile or link on this GL",
+    "SG0604": "the GL reported an error or the context was lost",
+    "SG0605": "an input or output array does not fit the build",
+    "SG0606": "a Python package needed for this command is not installed",
+    # 07: verifying
+    "SG0701": "the build's results differ from the reference",
+    "SG0702": "the reference implementation cannot run the model",
+}
+
+
+class ShadergenError(Exception):
+    """A mistake the user can mend.
+
+    Args:
+        code: a key of ``CODES``.
+        what: one line that says what went wrong, in the user's terms.
+        where: file, node, layer, shape: outermost last added, shown first.
+        why: the limit or the rule that was broken.
+        supported: what would have been accepted.
+        help: how to go on.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        what: str,
+        *,
+        where: str | Iterable[str] = (),
+        why: str = "",
+        supported: str = "",
+        help: str = "",
+    ) -> None:
+        if code not in CODES:
+            raise KeyError(f"unknown error code {code}")
+        super().__init__(what)
+        self.code = code
+        self.what = what
+        self.where = (where,) if isinstance(where, str) else tuple(where)
+        self.why = why
+        self.supported = supported
+        self.help = help
+
+    def at(self, where: str) -> Self:
+        """Add an outer place (a file around a node, say) and return the same error."""
+        if where not in self.where:
+            self.where = (where, *self.where)
+        return self
+
+    def render(self) -> str:
+        """Return the message as printed on the terminal, without a final newline."""
+        lines = [f"error[{self.code}]: {self.what}"]
+        if self.where:
+            lines.append(f"  --> {': '.join(self.where)}")
+        for label, text in (("why", self.why), ("supported", self.supported), ("help", self.help)):
+            lines.extend(f"  = {label}: {line}" for line in text.splitlines())
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class InternalError(Exception):
+    """A bug in shadergen. The message names the shader, pass or node and where the IR was left."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
+    known = sorted(known)
+    folded = {k.casefold(): k for k in known}
+    near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
+    return f"did you mean '{folded[near[0]]}'?" if near else ""

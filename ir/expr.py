@@ -1,0 +1,530 @@
+"""The expression language: element-wise mathematics as data.
+
+One formula gives the numpy reference (:func:`evaluate`), the text (:func:`to_text`), and in
+``backends.glsl`` the shader code. Fusing is :func:`substitute`. Truth is 1.0 and falsehood 0.0.
+
+    silu(x) = x * sigmoid(x)
+    hard_sigmoid(x, alpha=0.2, beta=0.5) = clamp(alpha * x + beta, 0, 1)
+
+An expression is a tree of :class:`Num`, :class:`Var` and :class:`Call`. A call names a primitive
+(``PRIMITIVES``) or a formula of the library (``ir.formulas``). The same trees, read with integer
+operands, are the index maps of data movement (``ir.indexing``); ``idiv`` and ``imod`` exist for
+those.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from lark import Lark, Token, Transformer
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, VisitError
+
+from ..errors import ShadergenError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, slots=True)
+class Num:
+    """A literal."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A free variable: an operand, a parameter, or a coordinate."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A primitive or a library formula applied to arguments.
+
+    ``attributes`` holds keyword arguments (only ``--define`` uses them, to call IR operators).
+    The hash is kept, since trees are shared and compared often.
+    """
+
+    function: str
+    args: tuple[Expr, ...]
+    attributes: tuple[tuple[str, Any], ...] = ()
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.function, self.args, self.attributes)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __str__(self) -> str:
+        return to_text(self)
+
+
+Expr = Num | Var | Call
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """An elementary function: its arity and its meaning in numpy."""
+
+    arity: int
+    numpy: Callable[..., Any]
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
+    def as_number(*args: ArrayLike) -> Any:
+        result = np.asarray(function(*args))
+        return result.astype(np.result_type(np.float32, *args))
+
+    return as_number
+
+
+PRIMITIVES: dict[str, Primitive] = {
+    "add": Primitive(2, np.add),
+    "sub": Primitive(2, np.subtract),
+    "mul": Primitive(2, np.multiply),
+    "div": Primitive(2, np.divide),
+    "neg": Primitive(1, np.negative),
+    "pow": Primitive(2, np.power),
+    "min": Primitive(2, np.minimum),
+    "max": Primitive(2, np.maximum),
+    "abs": Primitive(1, np.abs),
+    "sign": Primitive(1, np.sign),
+    "floor": Primitive(1, np.floor),
+    "ceil": Primitive(1, np.ceil),
+    "trunc": Primitive(1, np.trunc),
+    "round_even": Primitive(1, np.round),
+    "sqrt": Primitive(1, np.sqrt),
+    "exp": Primitive(1, np.exp),
+    "log": Primitive(1, np.log),
+    "sin": Primitive(1, np.sin),
+    "cos": Primitive(1, np.cos),
+    "tan": Primitive(1, np.tan),
+    "asin": Primitive(1, np.arcsin),
+    "acos": Primitive(1, np.arccos),
+    "atan": Primitive(1, np.arctan),
+    "tanh": Primitive(1, np.tanh),
+    "lt": Primitive(2, _truth(np.less)),
+    "le": Primitive(2, _truth(np.less_equal)),
+    "eq": Primitive(2, _truth(np.equal)),
+    "where": Primitive(3, lambda c, a, b: np.where(np.asarray(c) != 0, a, b)),
+    "idiv": Primitive(2, np.floor_divide),
+    "imod": Primitive(2, np.mod),
+}
+
+GRAMMAR = r"""
+    start: definition*
+    definition: name "(" [parameter ("," parameter)*] ")" "=" expr
+    parameter: NAME ["=" value]
+    name: NAME | STRING
+    ?expr: sum
+         | sum "<" sum   -> lt
+         | sum "<=" sum  -> le
+         | sum ">" sum   -> gt
+         | sum ">=" sum  -> ge
+         | sum "==" sum  -> eq
+    ?sum: product
+        | sum "+" product -> add
+        | sum "-" product -> sub
+    ?product: unary
+        | product "*" unary -> mul
+        | product "/" unary -> div
+    ?unary: atom
+        | "-" unary -> neg
+    ?atom: NUMBER -> number
+        | NAME -> variable
+        | NAME "(" [argument ("," argument)*] ")" -> call
+        | "(" expr ")"
+    ?argument: expr | NAME "=" value -> keyword
+    value: SIGNED_NUMBER -> number_value
+        | STRING -> string_value
+        | "[" [value ("," value)*] "]" -> list_value
+        | NAME -> name_value
+    NAME: /[A-Za-z_][A-Za-z0-9_]*/
+    STRING: /"[^"\n]*"/
+    NUMBER: /(\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?|inf\b/
+    SIGNED_NUMBER: /[+-]?((\d+\.\d*|\.\d+|\d+)([eE][+-]?\d+)?|inf\b)/
+    %import common.WS
+    %ignore WS
+    %ignore /#[^\n]*/
+"""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """``name(parameters) = body``; a parameter without default has the value None."""
+
+    name: str
+    parameters: tuple[tuple[str, Any], ...]
+    body: Expr
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name, default in self.parameters if default is None)
+
+
+@dataclass(frozen=True)
+class _Keyword:
+    name: str
+    value: Any
+
+
+class _Builder(Transformer):  # type: ignore[type-arg]
+    """Turns a parse tree into expressions and definitions."""
+
+    def start(self, items: list[Any]) -> Any:
+        return items
+
+    def name(self, items: list[Token]) -> str:
+        return str(items[0]).strip('"')
+
+    def parameter(self, items: list[Any]) -> tuple[str, Any]:
+        return str(items[0]), items[1]
+
+    def definition(self, items: list[Any]) -> Definition:
+        name, *parameters, body = items
+        return Definition(name, tuple(p for p in parameters if p is not None), body)
+
+    def number(self, items: list[Token]) -> Expr:
+        return Num(float(items[0]))
+
+    def variable(self, items: list[Token]) -> Expr:
+        return Var(str(items[0]))
+
+    def keyword(self, items: list[Any]) -> _Keyword:
+        return _Keyword(str(items[0]), items[1])
+
+    def number_value(self, items: list[Token]) -> float | int:
+        text = str(items[0])
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
+
+    def string_value(self, items: list[Token]) -> str:
+        return str(items[0])[1:-1]
+
+    def name_value(self, items: list[Token]) -> Var:
+        return Var(str(items[0]))
+
+    def list_value(self, items: list[Any]) -> tuple[Any, ...]:
+        return tuple(i for i in items if i is not None)
+
+    def call(self, items: list[Any]) -> Expr:
+        function, *arguments = items
+        args = tuple(a for a in arguments if a is not None and not isinstance(a, _Keyword))
+        keywords = tuple((a.name, a.value) for a in arguments if isinstance(a, _Keyword))
+        return Call(str(function), args, keywords)
+
+    def gt(self, items: list[Expr]) -> Expr:
+        return Call("lt", (items[1], items[0]))
+
+    def ge(self, items: list[Expr]) -> Expr:
+        return Call("le", (items[1], items[0]))
+
+    def neg(self, items: list[Expr]) -> Expr:
+        (x,) = items
+        return Num(-x.value) if isinstance(x, Num) else Call("neg", (x,))
+
+    def __default__(self, data: Any, children: list[Any], meta: Any) -> Any:
+        return Call(str(data), tuple(children))
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", start=["start", "expr"], maybe_placeholders=True)
+
+
+def _parse(text: str, start: str, origin: str) -> Any:
+    try:
+        return _Builder().transform(_parser().parse(text, start=start))
+    except UnexpectedInput as error:
+        if isinstance(error, UnexpectedEOF):
+            found = "the end of the text"
+        elif isinstance(error, UnexpectedCharacters):
+            found = f"'{error.char}'"
+        else:
+            found = f"'{getattr(error, 'token', '')}'"
+        line = text.splitlines()[error.line - 1] if 0 < error.line <= text.count("\n") + 1 else ""
+        raise ShadergenError(
+            "SG0302",
+            f"unexpected {found} in a formula",
+            where=f"{origin}, line {max(error.line, 1)}" if origin else (),
+            why=line.strip(),
+            help="a definition reads: name(x, alpha=0.1) = max(x, 0) + alpha * min(x, 0)",
+        ) from None
+    except VisitError as error:
+        raise ShadergenError("SG0302", f"invalid formula: {error.orig_exc}", where=origin) from None
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> Expr:
+    """Parse one expression.
+
+    Raises:
+        ShadergenError: SG0302 when the text is not an expression.
+    """
+    return _parse(text, "expr", "")  # type: ignore[no-any-return]
+
+
+def parse_definitions(text: str, origin: str = "") -> dict[str, Definition]:
+    """Parse ``name(parameters) = expression`` definitions, any number, ``#`` comments allowed.
+
+    Raises:
+        ShadergenError: SG0302 when the text does not parse or a name is defined twice.
+    """
+    definitions: dict[str, Definition] = {}
+    for definition in _parse(text, "start", origin):
+        if definition.name in definitions:
+            raise ShadergenError("SG0302", f"'{definition.name}' is defined twice", where=origin)
+        definitions[definition.name] = definition
+    return definitions
+
+
+_INFIX = {"add": (1, " + "), "sub": (1, " - "), "mul": (2, " * "), "div": (2, " / ")}
+_COMPARE = {"lt": " < ", "le": " <= ", "eq": " == "}
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that reads back as the same float: 3, 0.1, 1e-05, inf."""
+    if value == int(value) if math.isfinite(value) else False:
+        return str(int(value)) if abs(value) < 1e15 else repr(float(value))
+    return repr(float(value))
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_value_text, value))}]"
+    if isinstance(value, Var):
+        return value.name
+    return number_text(value)
+
+
+def to_text(expr: Expr, parent: int = 0) -> str:
+    """Return the text that :func:`parse` reads back as the same tree."""
+    if isinstance(expr, Num):
+        if expr.value < 0 or (expr.value == 0 and math.copysign(1, expr.value) < 0):
+            return f"({number_text(expr.value)})" if parent else number_text(expr.value)
+        return number_text(expr.value)
+    if isinstance(expr, Var):
+        return expr.name
+    f, args = expr.function, expr.args
+    if f in _INFIX:
+        level, sign = _INFIX[f]
+        text = to_text(args[0], level) + sign + to_text(args[1], level + 1)
+        return f"({text})" if parent > level else text
+    if f in _COMPARE:
+        text = to_text(args[0], 1) + _COMPARE[f] + to_text(args[1], 1)
+        return f"({text})" if parent > 0 else text
+    if f == "neg":
+        text = "-" + to_text(args[0], 3)
+        return f"({text})" if parent > 1 else text
+    keywords = [f"{k}={_value_text(v)}" for k, v in expr.attributes]
+    return f"{f}({', '.join([*map(to_text, args), *keywords])})"
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield every distinct subexpression once, operands before what uses them."""
+    seen: set[Expr] = set()
+
+    def visit(e: Expr) -> Iterator[Expr]:
+        if e in seen:
+            return
+        seen.add(e)
+        if isinstance(e, Call):
+            for a in e.args:
+                yield from visit(a)
+        yield e
+
+    yield from visit(expr)
+
+
+def variables(expr: Expr) -> tuple[str, ...]:
+    """Return the names of the free variables, in order of first use."""
+    return tuple(e.name for e in walk(expr) if isinstance(e, Var))
+
+
+def transform(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
+    """Rebuild the tree with ``leaf`` applied to every Num and Var, sharing kept."""
+    memo: dict[Expr, Expr] = {}
+
+    def visit(e: Expr) -> Expr:
+        if e not in memo:
+            if isinstance(e, Call):
+                memo[e] = Call(e.function, tuple(map(visit, e.args)), e.attributes)
+            else:
+                memo[e] = leaf(e)
+        return memo[e]
+
+    return visit(expr)
+
+
+def substitute(expr: Expr, bindings: Mapping[str, Expr]) -> Expr:
+    """Replace variables by expressions, all at once."""
+    return transform(
+        expr, lambda e: bindings.get(e.name, e) if isinstance(e, Var) else e
+    )
+
+
+def library() -> Mapping[str, Definition]:
+    """Return the formula library (``ir.formulas``)."""
+    from .formulas import FORMULAS
+
+    return FORMULAS
+
+
+def bind(definition: Definition, args: tuple[Expr, ...]) -> dict[str, Expr]:
+    """Match call arguments with a formula's parameters, defaults filled in.
+
+    Raises:
+        ShadergenError: SG0303 for too few or too many arguments.
+    """
+    required = len(definition.required)
+    if not required <= len(args) <= len(definition.parameters):
+        raise ShadergenError(
+            "SG0303",
+            f"{definition.name}() takes {required} to {len(definition.parameters)} arguments, "
+            f"not {len(args)}",
+        )
+    bound = dict(zip((name for name, _ in definition.parameters), args, strict=False))
+    for name, default in definition.parameters[len(args) :]:
+        bound[name] = Num(float(default))
+    return bound
+
+
+def check(expr: Expr) -> None:
+    """Verify that every call names a primitive or a formula and has the right arity.
+
+    Raises:
+        ShadergenError: SG0303 naming the function, with the nearest known one.
+    """
+    for e in walk(expr):
+        if not isinstance(e, Call):
+            continue
+        if e.function in PRIMITIVES:
+            if len(e.args) != PRIMITIVES[e.function].arity:
+                raise ShadergenError(
+                    "SG0303",
+                    f"{e.function}() takes {PRIMITIVES[e.function].arity} arguments, "
+                    f"not {len(e.args)}",
+                )
+        elif e.function in library():
+            bind(library()[e.function], e.args)
+        else:
+            raise ShadergenError(
+                "SG0303",
+                f"no function is called '{e.function}'",
+                help=did_you_mean(e.function, [*PRIMITIVES, *library()])
+                or "the functions are listed in docs/expressions.md",
+            )
+
+
+@lru_cache(maxsize=4096)
+def expand(expr: Expr) -> Expr:
+    """Replace formula calls by their bodies until only primitives remain."""
+    memo: dict[Expr, Expr] = {}
+    for e in walk(expr):
+        if not isinstance(e, Call):
+            memo[e] = e
+            continue
+        args = tuple(memo[a] for a in e.args)
+        if e.function in PRIMITIVES:
+            memo[e] = Call(e.function, args)
+        else:
+            definition = library()[e.function]
+            memo[e] = expand(substitute(definition.body, bind(definition, args)))
+    return memo[expr]
+
+
+def evaluate(expr: Expr, env: Mapping[str, ArrayLike]) -> Any:
+    """Compute with numpy, broadcasting. Overflow and invalid operations follow IEEE silently."""
+    values: dict[Expr, Any] = {}
+    with np.errstate(all="ignore"):
+        for e in walk(expand(expr)):
+            if isinstance(e, Num):
+                values[e] = e.value
+            elif isinstance(e, Var):
+                values[e] = env[e.name]
+            else:
+                values[e] = PRIMITIVES[e.function].numpy(*(values[a] for a in e.args))
+    return values[expand(expr)]
+
+
+def fold(expr: Expr) -> Expr:
+    """Compute calls whose arguments are all literals, and drop ``x + 0``, ``x * 1`` and the like.
+
+    ``x * 0`` stays: it is not 0 when x is infinite or NaN.
+    """
+    memo: dict[Expr, Expr] = {}
+    for e in walk(expr):
+        if not isinstance(e, Call):
+            memo[e] = e
+            continue
+        args = tuple(memo[a] for a in e.args)
+        memo[e] = _fold_call(Call(e.function, args, e.attributes))
+    return memo[expr]
+
+
+def _fold_call(call: Call) -> Expr:
+    if call.args and all(isinstance(a, Num) for a in call.args):
+        value = float(evaluate(call, {}))
+        if math.isfinite(value):
+            return Num(value)
+    if len(call.args) == 2:
+        left, right = call.args
+        if call.function in ("add", "sub") and right == Num(0.0):
+            return left
+        if call.function == "add" and left == Num(0.0):
+            return right
+        if call.function in ("mul", "div", "idiv") and right == Num(1.0):
+            return left
+        if call.function == "mul" and left == Num(1.0):
+            return right
+    return call
+
+
+def affine(expr: Expr, variable: str) -> tuple[Expr, Expr] | None:
+    """Return (a, b) with ``expr = a * variable + b``, or None when it is not affine in it."""
+    zero, one = Num(0.0), Num(1.0)
+    memo: dict[Expr, tuple[Expr, Expr] | None] = {}
+    expr = expand(expr)
+    for e in walk(expr):
+        memo[e] = None
+        if e == Var(variable):
+            memo[e] = (one, zero)
+        elif not isinstance(e, Call):
+            memo[e] = (zero, e)
+        else:
+            parts = [memo[a] for a in e.args]
+            if any(p is None for p in parts):
+                continue
+            slopes = [fold(p[0]) for p in parts if p is not None]
+            if all(s == zero for s in slopes):
+                memo[e] = (zero, e)
+            elif e.function in ("add", "sub", "neg"):
+                memo[e] = (
+                    Call(e.function, tuple(p[0] for p in parts if p is not None)),
+                    Call(e.function, tuple(p[1] for p in parts if p is not None)),
+                )
+            elif e.function == "mul" and zero in slopes:
+                factor = e.args[slopes.index(zero)]
+                (a, b) = parts[1 - slopes.index(zero)]  # type: ignore[misc]
+                memo[e] = (Call("mul", (a, factor)), Call("mul", (b, factor)))
+            elif e.function == "div" and slopes[1] == zero:
+                (a, b) = parts[0]  # type: ignore[misc]
+                memo[e] = (Call("div", (a, e.args[1])), Call("div", (b, e.args[1])))
+    found = memo[expr]
+    return None if found is None else (fold(found[0]), fold(found[1]))

@@ -1,0 +1,57 @@
+"""The formula library: every activation and element-wise function that is not a primitive.
+
+Each is written in a form that cannot overflow for large arguments: sigmoid goes through tanh,
+which every target clamps, and exponentials see only non-positive arguments.
+
+Sources: ONNX operator definitions (ai.onnx, ai.onnx.ml aside) and keras.activations; where the two
+differ in a default, the frontend passes the value.
+"""
+
+from __future__ import annotations
+
+from .expr import Definition, parse_definitions
+
+FORMULAS: dict[str, Definition] = parse_definitions(
+    """
+    gt(a, b) = b < a
+    ge(a, b) = b <= a
+    ne(a, b) = 1 - (a == b)
+    not(a) = a == 0
+    clamp(x, low, high) = min(max(x, low), high)
+    square(x) = x * x
+    reciprocal(x) = 1 / x
+    rsqrt(x) = 1 / sqrt(x)
+    mod(a, b) = a - b * floor(a / b)
+
+    relu(x) = max(x, 0)
+    relu6(x) = clamp(x, 0, 6)
+    leaky_relu(x, alpha=0.01) = max(x, 0) + alpha * min(x, 0)
+    prelu(x, slope) = max(x, 0) + slope * min(x, 0)
+    thresholded_relu(x, alpha=1) = where(alpha < x, x, 0)
+
+    sigmoid(x) = 0.5 + 0.5 * tanh(0.5 * x)
+    hard_sigmoid(x, alpha=0.2, beta=0.5) = clamp(alpha * x + beta, 0, 1)
+    log_sigmoid(x) = -softplus(-x)
+    silu(x) = x * sigmoid(x)
+    swish(x, alpha=1) = x * sigmoid(alpha * x)
+    hard_swish(x) = x * hard_sigmoid(x, 1 / 6, 0.5)
+
+    expm1_negative(x) = exp(min(x, 0)) - 1
+    elu(x, alpha=1) = where(0 < x, x, alpha * expm1_negative(x))
+    selu(x, alpha=1.6732632423543772, gamma=1.0507009873554805) =
+        gamma * where(0 < x, x, alpha * expm1_negative(x))
+    celu(x, alpha=1) = max(x, 0) + alpha * expm1_negative(x / alpha)
+
+    softplus(x) = max(x, 0) + log(1 + exp(-abs(x)))
+    softsign(x) = x / (1 + abs(x))
+    mish(x) = x * tanh(softplus(x))
+
+    # Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
+    erf(x) = sign(x) * (1 - erf_tail(1 / (1 + 0.3275911 * abs(x))) * exp(-x * x))
+    erf_tail(t) = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741
+        + t * (-1.453152027 + t * 1.061405429))))
+    gelu(x) = 0.5 * x * (1 + erf(x * 0.7071067811865476))
+    gelu_tanh(x) = 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    """,
+    origin="ir/formulas.py",
+)

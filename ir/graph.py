@@ -1,0 +1,251 @@
+"""The graph: typed, in SSA form, immutable. Values and nodes are identified by object, not by name.
+
+A :class:`Graph` is its inputs and outputs; the nodes are whatever the outputs reach, so dead code
+does not exist. Rewriting builds new nodes (:meth:`Graph.rewrite`). Names are for people: every
+node keeps the names of the source layers it computes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..errors import ShadergenError
+from .types import TensorType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .ops.base import Op
+
+WeightStorage = Literal["constants", "ubo", "texture", "ssbo"]
+WEIGHT_STORAGES: tuple[WeightStorage, ...] = ("constants", "ubo", "texture", "ssbo")
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor in the graph."""
+
+    type: TensorType
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+
+@dataclass(frozen=True)
+class Port:
+    """How a graph input or output looks from outside.
+
+    ``axes`` is the permutation that turns the logical tensor (NCHW) into the model's own axis
+    order: ``host = logical.transpose(axes)``; an NHWC model has (0, 2, 3, 1). ``encoding`` says
+    how values are held in the texture: "float" as they are; "unorm8" as an 8-bit image whose
+    values 0..255 read as 0..1; "y2rg" and "y2rg_half" as in ``ir.ops.output``.
+    """
+
+    axes: tuple[int, ...]
+    encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
+
+    @staticmethod
+    def plain(rank: int) -> Port:
+        return Port(tuple(range(rank)))
+
+
+@dataclass(frozen=True, eq=False)
+class Input(Value):
+    """A tensor the application supplies."""
+
+    port: Port
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Value):
+    """A tensor known at compile time. ``data`` may be memory-mapped; it is never written to."""
+
+    data: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Value):
+    """One result of a node."""
+
+    node: Node
+    index: int = 0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Where the parameter space of a kernel was pinned down. None means: not chosen yet."""
+
+    weights: WeightStorage | None = None
+    planes_per_pass: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operator applied to values."""
+
+    op: Op
+    inputs: tuple[Value, ...]
+    layers: tuple[str, ...]
+    choice: Choice = Choice()
+    types: tuple[TensorType, ...] | None = None
+    results: tuple[Result, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        types = self.types or infer(self.op, self.inputs, self.name)
+        results = tuple(
+            Result(t, self.name if len(types) == 1 else f"{self.name}.{i}", self, i)
+            for i, t in enumerate(types)
+        )
+        object.__setattr__(self, "results", results)
+
+    @property
+    def name(self) -> str:
+        """The last source layer's name: the one whose result this node gives."""
+        return self.layers[-1] if self.layers else type(self.op).__name__.lower()
+
+    @property
+    def result(self) -> Result:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+
+@dataclass(frozen=True)
+class Output:
+    """A tensor the application receives."""
+
+    name: str
+    value: Value
+    port: Port
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Inputs, outputs, and everything between."""
+
+    name: str
+    inputs: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """Every node once, operands before users; depth first from the outputs, so stable."""
+        order: dict[Node, None] = {}
+        stack = [o.value for o in reversed(self.outputs)]
+        while stack:
+            value = stack[-1]
+            if not isinstance(value, Result) or value.node in order:
+                stack.pop()
+                continue
+            todo = [
+                v for v in value.node.inputs if isinstance(v, Result) and v.node not in order
+            ]
+            if todo:
+                stack.extend(reversed(todo))
+            else:
+                order[value.node] = None
+                stack.pop()
+        return tuple(order)
+
+    @cached_property
+    def constants(self) -> tuple[Constant, ...]:
+        """Every constant once, in order of first use."""
+        found = {v: None for n in self.nodes for v in n.inputs if isinstance(v, Constant)}
+        found |= {o.value: None for o in self.outputs if isinstance(o.value, Constant)}
+        return tuple(found)
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is read, by nodes and as an output."""
+        return Counter(self._reads())
+
+    def _reads(self) -> Iterator[Value]:
+        for node in self.nodes:
+            yield from node.inputs
+        for output in self.outputs:
+            yield output.value
+
+    def rewrite(
+        self,
+        rule: Callable[[Node, Node], Value | Node | None],
+        leaf: Callable[[Value], Value] = lambda v: v,
+    ) -> Graph:
+        """Rebuild the graph, operands first; return ``self`` when nothing changed.
+
+        Args:
+            rule: sees a node whose operands are already rewritten, and the node as it was; it
+                returns a value for the only result, a node for all results, or None to keep it.
+            leaf: applied to inputs and constants; inputs stay inputs.
+        """
+        new: dict[Value, Value] = {}
+
+        def mapped(value: Value) -> Value:
+            if value not in new:
+                new[value] = leaf(value)
+            return new[value]
+
+        for node in self.nodes:
+            inputs = tuple(map(mapped, node.inputs))
+            same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+            now = node if same else replace(node, inputs=inputs)
+            replacement = rule(now, node)
+            if isinstance(replacement, Value):
+                new[node.result] = replacement
+            else:
+                results = (replacement or now).results
+                new.update(zip(node.results, results, strict=True))
+        if all(old is value for old, value in new.items()):
+            return self
+        inputs_now = []
+        for i in self.inputs:
+            value = mapped(i)
+            if not isinstance(value, Input):
+                raise TypeError(f"input {i.name} was rewritten to a {type(value).__name__}")
+            inputs_now.append(value)
+        outputs = tuple(replace(o, value=mapped(o.value)) for o in self.outputs)
+        return Graph(self.name, tuple(inputs_now), outputs)
+
+
+def infer(op: Op, inputs: tuple[Value, ...], name: str) -> tuple[TensorType, ...]:
+    """Return the types of an operator's results.
+
+    Raises:
+        ShadergenError: as raised by the operator, with the node and its operand types added.
+    """
+    try:
+        types = op.infer(*(v.type.placed(None) for v in inputs))
+    except ShadergenError as error:
+        operands = ", ".join(str(v.type) for v in inputs)
+        raise error.at(f"{name} ({type(op).__name__}) of {operands}") from None
+    return types if isinstance(types, tuple) else (types,)
+
+
+def apply(op: Op, *inputs: Value, layer: str | tuple[str, ...] = ()) -> Value:
+    """Apply a single-result operator and return the result; ``layer`` names the source layer."""
+    layers = (layer,) if isinstance(layer, str) else layer
+    return Node(op, inputs, layers).result
+
+
+def constant(data: np.ndarray | float, name: str = "constant") -> Constant:
+    """Wrap an array. float16, float64 and numbers become float32; other types stay.
+
+    Raises:
+        ShadergenError: SG0206 for an element type the IR does not know.
+    """
+    array = np.asarray(data)
+    if array.dtype.kind == "f" and array.dtype != np.float32:
+        array = array.astype(np.float32)
+    if array.dtype.name not in ("float32", "int64", "int32", "uint8", "int8", "bool"):
+        raise ShadergenError(
+            "SG0206",
+            f"constant '{name}' has element type {array.dtype}",
+            supported="float32, float16, float64, int64, int32, uint8, int8, bool",
+        )
+    return Constant(TensorType(array.shape, array.dtype.name), name, array)  # type: ignore[arg-type]

@@ -1,0 +1,171 @@
+"""Index maps: data movement as integer expressions.
+
+A :class:`Gather` says, for every output position (n, c, y, x), which operand is read where. It is
+the one description from which movement kernels are emitted; operands and results of rank below 4
+are read as if padded with ones on the left. Divisions and remainders only ever see non-negative
+operands, since GLSL leaves the others undefined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from .expr import Call, Expr, Num, Var, affine, evaluate, fold, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
+PAD_MODES: tuple[str, ...] = get_args(PadMode)
+
+COORDINATES = (Var("n"), Var("c"), Var("y"), Var("x"))
+Index = tuple[Expr, Expr, Expr, Expr]
+
+
+def add(a: Expr, b: Expr | int) -> Expr:
+    return _call("add", a, b)
+
+
+def sub(a: Expr | int, b: Expr | int) -> Expr:
+    return _call("sub", a, b)
+
+
+def mul(a: Expr, b: Expr | int) -> Expr:
+    return _call("mul", a, b)
+
+
+def idiv(a: Expr, b: int) -> Expr:
+    return _call("idiv", a, b)
+
+
+def imod(a: Expr, b: int) -> Expr:
+    return Num(0.0) if b == 1 else _call("imod", a, b)
+
+
+def clamp(a: Expr, low: int, high: int) -> Expr:
+    return _call("min", _call("max", a, low), high)
+
+
+def less(a: Expr | int, b: Expr | int) -> Expr:
+    return _call("lt", a, b)
+
+
+def select(condition: Expr, a: Expr, b: Expr) -> Expr:
+    return Call("where", (condition, a, b))
+
+
+def _call(function: str, *args: Expr | int) -> Expr:
+    return fold(Call(function, tuple(Num(float(a)) if isinstance(a, int) else a for a in args)))
+
+
+@dataclass(frozen=True)
+class Source:
+    """One operand, read at ``index`` wherever every condition in ``valid`` holds."""
+
+    operand: int
+    index: Index
+    valid: tuple[Expr, ...] = ()
+
+    @property
+    def plane_offset(self) -> int | None:
+        """k when whole planes are read, plane p from plane p + k; None when lanes move."""
+        line = affine(self.index[1], "c")
+        if line is None or line[0] != Num(1.0) or not isinstance(line[1], Num):
+            return None
+        if any("c" in variables(self.index[axis]) for axis in (0, 2, 3)):
+            return None
+        offset = int(line[1].value)
+        return offset // 4 if offset % 4 == 0 else None
+
+
+@dataclass(frozen=True)
+class Gather:
+    """The first source whose conditions hold is read; where none does, the result is ``fill``."""
+
+    sources: tuple[Source, ...]
+    fill: float = 0.0
+
+    def evaluate(
+        self, shape: tuple[int, int, int, int], operands: Sequence[NDArray[np.generic]]
+    ) -> NDArray[np.generic]:
+        """Carry the map out with numpy, for tests: operands of rank 4, the result of ``shape``."""
+        grid = np.meshgrid(*(np.arange(s) for s in shape), indexing="ij")
+        env = {v.name: g for v, g in zip(COORDINATES, grid, strict=True)}
+        result = np.full(shape, self.fill, np.result_type(*operands))
+        todo = np.ones(shape, bool)
+        for source in self.sources:
+            here = todo.copy()
+            for condition in source.valid:
+                here &= np.broadcast_to(evaluate(condition, env) != 0, shape)
+            at = tuple(
+                np.broadcast_to(np.asarray(evaluate(i, env)), shape)[here].astype(int)
+                for i in source.index
+            )
+            result[here] = operands[source.operand][at]
+            todo &= ~here
+        return result
+
+
+def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
+    """Return the index in [0, size) that position ``i`` in [-before, size + after) reads.
+
+    Mode "constant" reads no index outside; the caller masks, and the index here is clamped.
+    """
+    if before <= 0 and after <= 0:
+        return i
+    if size == 1 or mode in ("constant", "edge"):
+        return clamp(i, 0, size - 1)
+    period = {"reflect": 2 * (size - 1), "symmetric": 2 * size, "wrap": size}[mode]
+    shift = -(-max(before, 0) // period) * period
+    j = imod(add(i, shift), period)
+    if mode == "wrap":
+        return j
+    mirror = sub(period, j) if mode == "reflect" else sub(period - 1, j)
+    return _call("min", j, mirror)
+
+
+def inside(i: Expr, size: int, before: int, after: int) -> tuple[Expr, ...]:
+    """Return the conditions under which ``i`` lies in [0, size)."""
+    conditions = []
+    if before > 0:
+        conditions.append(less(-1, i))
+    if after > 0:
+        conditions.append(less(i, size))
+    return tuple(conditions)
+
+
+def flatten(index: Sequence[Expr], shape: Sequence[int]) -> Expr:
+    """Return the row-major position of ``index`` in ``shape``."""
+    flat: Expr = Num(0.0)
+    for i, size in zip(index, shape, strict=True):
+        flat = add(mul(flat, size), i)
+    return flat
+
+
+def unflatten(flat: Expr, shape: tuple[int, int, int, int]) -> Index:
+    """Return the index in ``shape`` of a row-major position."""
+    parts: list[Expr] = []
+    for size in reversed(shape[1:]):
+        parts.append(imod(flat, size))
+        flat = idiv(flat, size)
+    parts.append(flat)
+    n, c, y, x = reversed(parts)
+    return n, c, y, x
+
+
+def step_function(table: Sequence[int], size: int, p: int, r: int) -> tuple[int, int, int] | None:
+    """Find q with ``table[i] = clamp((p*i + q) // r, 0, size - 1)`` for all i, as (p, q, r)."""
+    low, high = -(10**12), 10**12
+    for i, t in enumerate(table):
+        if t > 0:
+            low = max(low, t * r - p * i)
+        if t < size - 1:
+            high = min(high, (t + 1) * r - p * i - 1)
+    if low > high:
+        return None
+    return p, min(max(0, low), high), r

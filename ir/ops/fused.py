@@ -1,0 +1,119 @@
+"""A kernel with element-wise work attached to its loads and stores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expr import Expr, Var, check, evaluate, substitute, variables
+from ..graph import Node
+from ..types import TensorType, broadcast
+from .base import Op, require
+
+if TYPE_CHECKING:
+    from ..graph import Choice, Value
+
+
+@dataclass(frozen=True)
+class Fused(Op):
+    """z = epilogue(kernel(prologue(x), ...)).
+
+    The first ``arity`` operands are the kernel's; the rest, e0, e1, ..., are operands of the
+    expressions. The prologue maps ``x``, every element of the kernel's first operand, before any
+    padding; the epilogue maps ``y``, every element of the kernel's result. None is the identity.
+
+    The epilogue may broadcast a one-channel result over more channels, never over space.
+    """
+
+    kernel: Op
+    arity: int
+    prologue: Expr | None = None
+    epilogue: Expr | None = None
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(len(inputs) >= self.arity >= 1, f"{len(inputs)} operands for arity {self.arity}")
+        extras = inputs[self.arity :]
+        known = {f"e{i}" for i in range(len(extras))}
+        used: set[str] = set()
+        for expr, own in ((self.prologue, "x"), (self.epilogue, "y")):
+            if expr is not None:
+                check(expr)
+                used |= set(variables(expr)) - {own}
+        require(used <= known, f"{sorted(used - known)} name no operand")
+        y = self.kernel.infer(*inputs[: self.arity])
+        if isinstance(y, tuple):
+            (y,) = y
+        names = variables(self.epilogue) if self.epilogue is not None else ()
+        shape = broadcast(y.shape, *(t.shape for i, t in enumerate(extras) if f"e{i}" in names))
+        same = shape is not None and (
+            shape == y.shape
+            or (len(shape) == y.rank >= 3 and y.nchw[1] == 1 and _but_channels(shape, y.shape))
+        )
+        require(same, "the epilogue's operands do not broadcast to the kernel's result")
+        assert shape is not None
+        return TensorType(shape)
+
+    def reference(self, *inputs: Any) -> Any:
+        extras = {f"e{i}": e for i, e in enumerate(inputs[self.arity :])}
+        operands = list(inputs[: self.arity])
+        if self.prologue is not None:
+            shape = operands[0].shape
+            mapped = evaluate(self.prologue, {**extras, "x": operands[0]})
+            operands[0] = np.broadcast_to(mapped, shape)
+        y = self.kernel.reference(*operands)
+        if self.epilogue is None:
+            return y
+        z = evaluate(self.epilogue, {**extras, "y": y})
+        names = variables(self.epilogue)
+        shapes = [np.shape(e) for name, e in extras.items() if name in names]
+        return np.broadcast_to(z, np.broadcast_shapes(y.shape, *shapes))
+
+
+def _but_channels(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether two shapes differ in the channel axis (third from the right) alone."""
+    return a[:-3] == b[:-3] and a[-2:] == b[-2:]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A node taken apart: a kernel, its operands, and the work around it.
+
+    For a :class:`~.pointwise.Pointwise` node the kernel is the Pointwise itself.
+    """
+
+    kernel: Op
+    operands: tuple[Value, ...]
+    prologue: Expr | None
+    epilogue: Expr | None
+    extras: tuple[Value, ...]
+
+
+def parts(node: Node) -> Parts:
+    """Return the parts of any node, fused or not."""
+    op = node.op
+    if isinstance(op, Fused):
+        k = op.arity
+        return Parts(op.kernel, node.inputs[:k], op.prologue, op.epilogue, node.inputs[k:])
+    return Parts(op, node.inputs, None, None, ())
+
+
+def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
+    """Build the node back, dropping operands of the expressions that nothing uses."""
+    used: list[Value] = []
+    renamed: dict[str, Expr] = {}
+    for expr in (p.prologue, p.epilogue):
+        for name in variables(expr) if expr is not None else ():
+            if name.startswith("e") and name not in renamed:
+                value = p.extras[int(name[1:])]
+                if not any(v is value for v in used):
+                    used.append(value)
+                position = next(i for i, v in enumerate(used) if v is value)
+                renamed[name] = Var(f"e{position}")
+    prologue = None if p.prologue is None else substitute(p.prologue, renamed)
+    epilogue = None if p.epilogue is None else substitute(p.epilogue, renamed)
+    if prologue is None and epilogue is None:
+        return Node(p.kernel, p.operands, layers, choice)
+    op = Fused(p.kernel, len(p.operands), prologue, epilogue)
+    return Node(op, (*p.operands, *used), layers, choice)

@@ -1,0 +1,307 @@
+"""Data movement: operators whose result elements are operand elements, found by an index map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+
+from ..expr import Expr, Num
+from ..indexing import (
+    COORDINATES,
+    PAD_MODES,
+    Gather,
+    Index,
+    PadMode,
+    Source,
+    add,
+    border,
+    clamp,
+    flatten,
+    idiv,
+    imod,
+    inside,
+    less,
+    mul,
+    sub,
+    unflatten,
+)
+from ..types import MAX_RANK, TensorType
+from .base import Op, require
+
+N, C, Y, X = COORDINATES
+
+
+class Movement(Op):
+    """An operator given by an index map. ``reference`` is written on its own, as a check."""
+
+    def gather(self, *inputs: TensorType) -> Gather:
+        """Return the index map, operands and result padded with ones on the left to rank 4."""
+        raise NotImplementedError
+
+
+def _from_left(values: tuple[int, ...], missing: int) -> tuple[int, ...]:
+    return (missing,) * (MAX_RANK - len(values)) + values
+
+
+@dataclass(frozen=True)
+class Pad(Movement):
+    """Continue a tensor beyond its border.
+
+    y[i] = x[i - before] where that exists; elsewhere ``value`` in mode "constant", the nearest
+    element ("edge"), the mirrored one without or with the border element ("reflect",
+    "symmetric"), or the periodic one ("wrap").
+
+    x: any shape -> y: shape + before + after, per axis.
+    Source: numpy.pad; ONNX Pad-19.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    mode: PadMode = "constant"
+    value: float = 0.0
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(len(self.before) == len(self.after) == x.rank, "padding of another rank")
+        require(min((*self.before, *self.after, 0)) >= 0, "negative padding")
+        require(self.mode in PAD_MODES, f"unknown padding mode '{self.mode}'")
+        return TensorType(
+            tuple(s + b + a for s, b, a in zip(x.shape, self.before, self.after, strict=True))
+        )
+
+    def reference(self, x: Any) -> Any:
+        widths = list(zip(self.before, self.after, strict=True))
+        if self.mode == "constant":
+            return np.pad(x, widths, constant_values=self.value)
+        return np.pad(x, widths, mode=self.mode)
+
+    def gather(self, x: TensorType) -> Gather:
+        index: list[Expr] = []
+        valid: list[Expr] = []
+        before, after = _from_left(self.before, 0), _from_left(self.after, 0)
+        for i, size, b, a in zip(COORDINATES, x.nchw, before, after, strict=True):
+            if not a and not b:
+                index.append(i)
+                continue
+            at = sub(i, b)
+            if self.mode == "constant":
+                valid += inside(at, size, b, a)
+                index.append(at)
+            else:
+                index.append(border(self.mode, at, size, b, a))
+        return Gather((Source(0, _four(index), tuple(valid)),), self.value)
+
+
+@dataclass(frozen=True)
+class Concat(Movement):
+    """Join tensors along ``axis`` (counted from the left, not negative).
+
+    x0, x1, ...: equal shapes but for that axis -> y: their sizes added there.
+    Source: ONNX Concat-13.
+    """
+
+    axis: int
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(bool(inputs), "nothing to concatenate")
+        first = inputs[0].shape
+        require(0 <= self.axis < len(first), f"axis {self.axis} of a tensor of rank {len(first)}")
+        rest = {t.shape[: self.axis] + t.shape[self.axis + 1 :] for t in inputs}
+        require(
+            len(rest) == 1 and len({t.rank for t in inputs}) == 1,
+            f"the operands differ elsewhere than on axis {self.axis}",
+        )
+        size = sum(t.shape[self.axis] for t in inputs)
+        return TensorType((*first[: self.axis], size, *first[self.axis + 1 :]))
+
+    def reference(self, *inputs: Any) -> Any:
+        return np.concatenate(inputs, self.axis)
+
+    def gather(self, *inputs: TensorType) -> Gather:
+        axis = self.axis + MAX_RANK - inputs[0].rank
+        sources, start = [], 0
+        for k, t in enumerate(inputs):
+            index = list(COORDINATES)
+            i = COORDINATES[axis]
+            index[axis] = sub(i, start)  # type: ignore[call-overload]
+            start += t.nchw[axis]
+            last = k == len(inputs) - 1
+            sources.append(Source(k, _four(index), () if last else (less(i, start),)))
+        return Gather(tuple(sources))
+
+
+@dataclass(frozen=True)
+class Slice(Movement):
+    """Take ``sizes`` elements from ``starts`` on, every ``steps``-th; steps may be negative.
+
+    y[i] = x[starts + steps*i].  x: any shape -> y: ``sizes``.
+    Source: ONNX Slice-13 with resolved bounds.
+    """
+
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    sizes: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(
+            len(self.starts) == len(self.steps) == len(self.sizes) == x.rank,
+            "a slice of another rank",
+        )
+        for axis, (start, step, size) in enumerate(
+            zip(self.starts, self.steps, self.sizes, strict=True)
+        ):
+            ends = (start, start + step * (size - 1))
+            require(
+                step != 0 and size >= 1 and min(ends) >= 0 and max(ends) < x.shape[axis],
+                f"the slice {start}, {step}, {size} leaves axis {axis} of size {x.shape[axis]}",
+            )
+        return TensorType(self.sizes)
+
+    def reference(self, x: Any) -> Any:
+        for axis, (start, step, size) in enumerate(
+            zip(self.starts, self.steps, self.sizes, strict=True)
+        ):
+            x = np.take(x, start + step * np.arange(size), axis)
+        return x
+
+    def gather(self, x: TensorType) -> Gather:
+        starts, steps = _from_left(self.starts, 0), _from_left(self.steps, 1)
+        index = [
+            add(mul(i, step), start)
+            for i, start, step in zip(COORDINATES, starts, steps, strict=True)
+        ]
+        return Gather((Source(0, _four(index)),))
+
+
+@dataclass(frozen=True)
+class Reshape(Movement):
+    """Give the elements, in row-major order, another shape.
+
+    x: any shape -> y: ``shape``, of as many elements.
+    Source: ONNX Reshape-14 with a resolved shape.
+    """
+
+    shape: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(prod(self.shape) == x.size, f"{x.size} elements do not fill {self.shape}")
+        return TensorType(self.shape)
+
+    def reference(self, x: Any) -> Any:
+        return np.reshape(x, self.shape)
+
+    def gather(self, x: TensorType) -> Gather:
+        shape = TensorType(self.shape).nchw
+        return Gather((Source(0, unflatten(flatten(COORDINATES, shape), x.nchw)),))
+
+
+@dataclass(frozen=True)
+class Transpose(Movement):
+    """Permute the axes: axis k of the result is axis ``axes[k]`` of the operand.
+
+    Source: numpy.transpose; ONNX Transpose-13.
+    """
+
+    axes: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(sorted(self.axes) == list(range(x.rank)), f"{self.axes} is no permutation")
+        return TensorType(tuple(x.shape[a] for a in self.axes))
+
+    def reference(self, x: Any) -> Any:
+        return np.transpose(x, self.axes)
+
+    def gather(self, x: TensorType) -> Gather:
+        missing = MAX_RANK - len(self.axes)
+        index: list[Expr] = list(COORDINATES)
+        for k, axis in enumerate(self.axes):
+            index[missing + axis] = COORDINATES[missing + k]
+        return Gather((Source(0, _four(index)),))
+
+
+@dataclass(frozen=True)
+class DepthToSpace(Movement):
+    """Rearrange channel blocks into space (pixel shuffle, subpixel).
+
+    y[n, c, h*by + i, w*bx + j] = x[n, channel(c, i, j), h, w], where channel is
+    (c*by + i)*bx + j in order "crd" and (i*bx + j)*C + c in order "dcr".
+
+    x: (N, C*by*bx, H, W) -> y: (N, C, H*by, W*bx).
+    Source: ONNX DepthToSpace-13; Keras and TensorFlow depth_to_space is "dcr".
+    """
+
+    block: tuple[int, int]
+    order: Literal["crd", "dcr"] = "crd"
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank == 4, "depth to space takes a tensor of rank 4")
+        require(min(self.block) >= 1, f"a block of {self.block}")
+        n, c, h, w = x.shape
+        by, bx = self.block
+        require(c % (by * bx) == 0, f"{c} channels do not divide into blocks of {by}x{bx}")
+        return TensorType((n, c // (by * bx), h * by, w * bx))
+
+    def reference(self, x: Any) -> Any:
+        n, c, h, w = x.shape
+        by, bx = self.block
+        if self.order == "crd":
+            y = x.reshape(n, c // (by * bx), by, bx, h, w).transpose(0, 1, 4, 2, 5, 3)
+        else:
+            y = x.reshape(n, by, bx, c // (by * bx), h, w).transpose(0, 3, 4, 1, 5, 2)
+        return y.reshape(n, c // (by * bx), h * by, w * bx)
+
+    def gather(self, x: TensorType) -> Gather:
+        by, bx = self.block
+        i, j = imod(Y, by), imod(X, bx)
+        if self.order == "crd":
+            channel = add(mul(add(mul(C, by), i), bx), j)
+        else:
+            channel = add(mul(add(mul(i, bx), j), x.shape[1] // (by * bx)), C)
+        return Gather((Source(0, (N, channel, idiv(Y, by), idiv(X, bx))),))
+
+
+@dataclass(frozen=True)
+class ResizeNearest(Movement):
+    """Resample by picking elements: y[..., i, ...] = x[..., clamp((p*i + q) // r), ...].
+
+    ``steps`` holds (p, q, r) for each axis; frontends find it with ``indexing.step_function``,
+    which covers every coordinate-transformation and rounding mode exactly.
+
+    x: any shape -> y: ``sizes``.
+    Source: ONNX Resize-19, mode nearest.
+    """
+
+    sizes: tuple[int, ...]
+    steps: tuple[tuple[int, int, int], ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
+        require(min(self.sizes) >= 1, "an empty result")
+        return TensorType(self.sizes)
+
+    def reference(self, x: Any) -> Any:
+        for axis, (size, (p, q, r)) in enumerate(zip(self.sizes, self.steps, strict=True)):
+            at = np.clip((p * np.arange(size) + q) // r, 0, x.shape[axis] - 1)
+            x = np.take(x, at, axis)
+        return x
+
+    def gather(self, x: TensorType) -> Gather:
+        missing = MAX_RANK - x.rank
+        index: list[Expr] = [Num(0.0)] * missing
+        for i, size, out, (p, q, r) in zip(
+            COORDINATES[missing:], x.shape, self.sizes, self.steps, strict=True
+        ):
+            numerator = add(mul(i, p), q)
+            if q < 0:
+                numerator = clamp(numerator, 0, p * out)
+            at = idiv(numerator, r)
+            last = (p * (out - 1) + q) // r
+            index.append(clamp(at, 0, size - 1) if last > size - 1 else at)
+        return Gather((Source(0, _four(index)),))
+
+
+def _four(index: list[Any]) -> Index:
+    n, c, y, x = index
+    return n, c, y, x

@@ -1,0 +1,53 @@
+"""What a build is made for: the limits of a device and the choices of the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .graph import WeightStorage
+
+GlslVersion = Literal[300, 310, 320]
+Precision = Literal["highp", "mediump"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """GL limits of a device, for the fragment stage. Sizes in texels or bytes."""
+
+    texture_size: int
+    array_texture_layers: int
+    texture_units: int
+    draw_buffers: int
+    uniform_block_size: int
+    uniform_blocks: int
+    storage_block_size: int = 0
+    storage_blocks: int = 0
+
+
+@dataclass(frozen=True)
+class Target:
+    """Everything the passes need to know besides the graph.
+
+    Attributes:
+        limits: of the device.
+        glsl: the language version, 300, 310 or 320 (all "es").
+        precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones.
+        textures: one array texture for a tensor, or one 2D texture for each plane; "auto" takes
+            2D where there is one plane.
+        weights: where convolution weights live; "auto" chooses for each layer.
+        parameters: where biases and other per-channel values live.
+        planes_per_pass: output planes of one GPU pass (MRT); None takes what the device allows.
+        output_encoding: how one-channel outputs are written (``ir.graph.Port``).
+        zero_guard: value that convolutions read in place of exact zeros; 0 is off.
+    """
+
+    limits: Limits
+    glsl: GlslVersion = 300
+    precision: Precision = "highp"
+    textures: Literal["auto", "2d", "array"] = "auto"
+    weights: Literal["auto"] | WeightStorage = "auto"
+    parameters: Literal["constants", "ubo"] = "constants"
+    planes_per_pass: int | None = None
+    output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
+    zero_guard: float = 0.0

@@ -1,0 +1,77 @@
+"""The verifier: what must hold of every graph, checked after each pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import ShadergenError
+from .graph import Constant, Input, Result, Value, infer
+from .ops import OPS
+from .types import TEXTURE_FORMATS, TensorType
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+def verify(graph: Graph) -> None:
+    """Check a graph.
+
+    Types re-infer to themselves, operands exist, sizes are positive, ports are permutations,
+    names of inputs and of outputs are distinct, layouts are legal.
+
+    Raises:
+        ShadergenError: SG0105 naming the value or node and what does not hold.
+    """
+    for role, names in (
+        ("inputs", [i.name for i in graph.inputs]),
+        ("outputs", [o.name for o in graph.outputs]),
+    ):
+        twice = {n for n in names if names.count(n) > 1}
+        _hold(not twice, f"two {role} are called {', '.join(sorted(twice))}", graph.name)
+    _hold(bool(graph.outputs), "the graph has no outputs", graph.name)
+    for i in graph.inputs:
+        _check_type(i.type, i.name)
+        _check_axes(i.port.axes, i.type, i.name)
+    for o in graph.outputs:
+        _check_axes(o.port.axes, o.value.type, o.name)
+        _check_value(o.value, graph, o.name)
+    for node in graph.nodes:
+        _hold(OPS.get(type(node.op).__name__) is type(node.op), "unknown operator", node.name)
+        for v in node.inputs:
+            _check_value(v, graph, node.name)
+        types = tuple(t.placed(None) for t in infer(node.op, node.inputs, node.name))
+        _hold(
+            types == tuple(r.type.placed(None) for r in node.results),
+            f"the types {[str(r.type) for r in node.results]} are not {list(map(str, types))}",
+            node.name,
+        )
+        for r in node.results:
+            _check_type(r.type, r.name)
+
+
+def _check_value(value: Value, graph: Graph, user: str) -> None:
+    if isinstance(value, Input):
+        known = any(value is i for i in graph.inputs)
+        _hold(known, f"'{value.name}' is not an input of the graph", user)
+    elif isinstance(value, Constant):
+        same = value.data.shape == value.shape and value.data.dtype.name == value.type.dtype
+        _hold(same, f"constant '{value.name}' is not of its type {value.type}", user)
+    else:
+        own = isinstance(value, Result) and value.node.results[value.index] is value
+        _hold(own, f"'{value.name}' is no result of its node", user)
+
+
+def _check_type(t: TensorType, name: str) -> None:
+    _hold(all(s >= 1 for s in t.shape), f"the type {t} is empty", name)
+    if t.layout is not None:
+        legal = t.layout.kind in ("2d", "array") and t.layout.format in TEXTURE_FORMATS
+        _hold(legal, f"illegal layout {t.layout}", name)
+
+
+def _check_axes(axes: tuple[int, ...], t: TensorType, name: str) -> None:
+    _hold(sorted(axes) == list(range(t.rank)), f"port axes {axes} do not fit {t}", name)
+
+
+def _hold(condition: bool, what: str, where: str) -> None:
+    if not condition:
+        raise ShadergenError("SG0105", f"the graph is malformed: {what}", where=where)
