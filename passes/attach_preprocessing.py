@@ -1,0 +1,105 @@
+"""Compile an image's preprocessing into the network, as its first operators.
+
+model input = (scale * reorder(image) - mean) / deviation, channel by channel, where the image is
+what the application's texture holds: RGB, 0..1. What can be is folded into the first convolution.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ShadergenError
+from ..ir.expr import parse
+from ..ir.graph import Graph, Input, Value, apply, constant
+from ..ir.ops import Pointwise, Slice
+
+if TYPE_CHECKING:
+    from ..ir.graph import Node
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What to do to an image before the model sees it.
+
+    Attributes:
+        reverse: the model wants BGR where the texture holds RGB.
+        scale: factor that takes 0..1 to the model's range; one number for each channel, or one.
+        mean: subtracted after scaling, in the model's channel order; likewise.
+        deviation: divided by last, in the model's channel order; likewise.
+        eight_bit: the input texture is an 8-bit image.
+    """
+
+    reverse: bool = False
+    scale: tuple[float, ...] = (1.0,)
+    mean: tuple[float, ...] = (0.0,)
+    deviation: tuple[float, ...] = (1.0,)
+    eight_bit: bool = False
+
+
+def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
+    """Return the graph with the preprocessing before its only image input.
+
+    Raises:
+        ShadergenError: SG0301 when there is not exactly one input, it is no image, or the number
+            of values is not its number of channels.
+    """
+    if len(graph.inputs) != 1 or graph.inputs[0].type.rank != 4:
+        raise ShadergenError(
+            "SG0301",
+            "--preprocess needs a model with one image input",
+            where=", ".join(f"{i.name} {i.type}" for i in graph.inputs),
+        )
+    (old,) = graph.inputs
+    channels = old.shape[1]
+    port = replace(old.port, encoding="unorm8") if wanted.eight_bit else old.port
+    image = Input(old.type, old.name, port)
+    scale, mean, deviation = (
+        _per_channel(name, values, channels)
+        for name, values in (
+            ("scale", wanted.scale),
+            ("mean", wanted.mean),
+            ("std", wanted.deviation),
+        )
+    )
+    if not all(np.isfinite(v).all() for v in (scale, mean, deviation)) or not deviation.all():
+        raise ShadergenError("SG0301", "--preprocess: every std must be a number other than 0")
+    slope, offset = scale / deviation, -mean / deviation
+    order = slice(None, None, -1 if wanted.reverse else 1)
+    value: Value = image
+    if (slope != 1).any() or (offset != 0).any():
+        value = apply(
+            Pointwise(parse("x0 * x1 + x2")),
+            value,
+            constant(slope[order].reshape(1, -1, 1, 1), "scale"),
+            constant(offset[order].reshape(1, -1, 1, 1), "offset"),
+            layer="preprocess",
+        )
+    if wanted.reverse and channels > 1:
+        cut = Slice((0, channels - 1, 0, 0), (1, -1, 1, 1), old.shape)
+        value = apply(cut, value, layer="preprocess")
+    return _replace_input(graph, old, image, value)
+
+
+def _per_channel(name: str, values: tuple[float, ...], channels: int) -> np.ndarray:
+    if len(values) not in (1, channels):
+        raise ShadergenError(
+            "SG0301",
+            f"--preprocess: {name} has {len(values)} values",
+            why=f"the input has {channels} channels",
+            supported="one value, or one for each channel",
+        )
+    return np.broadcast_to(np.array(values, np.float64), (channels,)).copy()
+
+
+def _replace_input(graph: Graph, old: Input, image: Input, value: Value) -> Graph:
+    """Rebuild the graph reading ``value`` where it read ``old``."""
+
+    def read(now: Node, was: Node) -> Node:
+        return replace(was, inputs=tuple(value if v is old else v for v in now.inputs))
+
+    rebuilt = graph.rewrite(lambda now, was: read(now, was) if old in was.inputs else None)
+    outputs = tuple(replace(o, value=value) if o.value is old else o for o in rebuilt.outputs)
+    return Graph(graph.name, (image,), outputs)

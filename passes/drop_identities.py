@@ -1,0 +1,60 @@
+"""Remove what does nothing.
+
+pointwise(x0) = x; a movement whose index map is the identity on the same shape = x; two
+transposes or two reshapes in a row are one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..ir.expr import Var
+from ..ir.graph import Result, apply
+from ..ir.indexing import COORDINATES
+from ..ir.ops import Movement, Pointwise, Reshape, Transpose
+from .rule import Rule, always, apply_rules
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Value
+    from .rule import Context, Site
+
+
+def _identity(site: Site) -> Value | None:
+    node = site.node
+    x = node.inputs[0]
+    if len(node.inputs) != 1 or node.result.shape != x.shape:
+        return None
+    if isinstance(node.op, Pointwise):
+        return x if node.op.expr == Var("x0") else None
+    if not isinstance(node.op, Movement):
+        return None
+    gather = node.op.gather(x.type)
+    sizes = x.type.nchw
+    trivial = len(gather.sources) == 1 and not gather.sources[0].valid
+    for size, i, own in zip(sizes, gather.sources[0].index, COORDINATES, strict=True):
+        trivial = trivial and (i == own or size == 1)
+    return x if trivial or isinstance(node.op, Reshape) else None
+
+
+def _pair(site: Site) -> Value | None:
+    node = site.node
+    if not node.inputs or not isinstance(node.inputs[0], Result):
+        return None
+    inner = node.inputs[0].node
+    x = inner.inputs[0]
+    layers = tuple(dict.fromkeys((*inner.layers, *node.layers)))
+    if isinstance(node.op, Transpose) and isinstance(inner.op, Transpose):
+        axes = tuple(inner.op.axes[a] for a in node.op.axes)
+        return apply(Transpose(axes), x, layer=layers)
+    if isinstance(node.op, Reshape) and isinstance(inner.op, Reshape):
+        return apply(Reshape(node.op.shape), x, layer=layers)
+    return None
+
+
+IDENTITY = Rule("drop identity", _identity, always, lambda value: value)
+PAIR = Rule("merge pair", _pair, always, lambda value: value)
+
+
+def drop_identities(graph: Graph, context: Context) -> Graph:
+    """Drop identities and merge pairs until none is left."""
+    return apply_rules(graph, context, IDENTITY, PAIR)

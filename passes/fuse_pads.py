@@ -1,0 +1,71 @@
+"""Merge padding into the convolution after it.
+
+conv(pad(x)) = conv with larger pads, when the padding is spatial and of one kind: the convolution
+pads nothing yet, or both pad the same constant. Refused otherwise, and the padding stays a GPU
+pass of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..ir.graph import Node, Result
+from ..ir.ops import Conv, Pad
+from .rule import Rule, apply_rules
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Value
+    from .rule import Context, Site
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    conv: Node
+    pad: Node
+
+
+def _match(site: Site) -> _Match | None:
+    node = site.node
+    if not isinstance(node.op, Conv) or not isinstance(node.inputs[0], Result):
+        return None
+    pad = node.inputs[0].node
+    return _Match(node, pad) if isinstance(pad.op, Pad) else None
+
+
+def _check(found: _Match, context: Context) -> str:
+    conv, pad = found.conv.op, found.pad.op
+    assert isinstance(conv, Conv)
+    assert isinstance(pad, Pad)
+    if any((*pad.before[:2], *pad.after[:2])):
+        return "the padding adds channels or batch entries"
+    if not any(conv.pads):
+        return ""
+    if pad.mode == conv.pad_mode == "constant" and pad.value == conv.pad_value:
+        return ""
+    return f"{pad.mode} padding and the convolution's own {conv.pad_mode} padding do not merge"
+
+
+def _rewrite(found: _Match) -> Value:
+    conv, pad = found.conv.op, found.pad.op
+    assert isinstance(conv, Conv)
+    assert isinstance(pad, Pad)
+    before, after = pad.before[2:], pad.after[2:]
+    more = (*before, *after)
+    merged = replace(
+        conv,
+        pads=tuple(p + q for p, q in zip(conv.pads, more, strict=True)),
+        pad_mode=pad.mode,
+        pad_value=pad.value,
+    )
+    layers = tuple(dict.fromkeys((*found.pad.layers, *found.conv.layers)))
+    inputs = (found.pad.inputs[0], *found.conv.inputs[1:])
+    return replace(found.conv, op=merged, inputs=inputs, layers=layers).result
+
+
+FUSE = Rule("fuse pad", _match, _check, _rewrite)
+
+
+def fuse_pads(graph: Graph, context: Context) -> Graph:
+    """Merge paddings until none precedes a convolution that can take it."""
+    return apply_rules(graph, context, FUSE)

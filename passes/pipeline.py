@@ -1,0 +1,67 @@
+"""The ordered list of optimisation passes: what happens between a frontend and a backend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..errors import InternalError, ShadergenError
+from ..ir.verifier import verify
+from .absorb_transposes import absorb_transposes
+from .apply_options import apply_options
+from .canonicalise import canonicalise
+from .choose_weight_storage import choose_weight_storage
+from .drop_identities import drop_identities
+from .fold_affine import fold_affine
+from .fold_constants import fold_constants
+from .fuse_pads import fuse_pads
+from .fuse_pointwise import fuse_pointwise
+from .group_outputs import group_outputs
+from .plan_textures import plan_textures
+from .tile_channels import tile_channels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ir.graph import Graph
+    from .rule import Context
+
+MATHEMATICS = (
+    canonicalise,
+    fold_constants,
+    drop_identities,
+    absorb_transposes,
+    fuse_pads,
+    fold_affine,
+    apply_options,
+    fuse_pointwise,
+)
+PLACEMENT = (
+    tile_channels,
+    choose_weight_storage,
+    group_outputs,
+    plan_textures,
+)
+PIPELINE = (*MATHEMATICS, *PLACEMENT)
+
+
+def optimise(
+    graph: Graph,
+    context: Context,
+    observe: Callable[[str, Graph], None] = lambda name, graph: None,
+) -> Graph:
+    """Run every pass in order, verify after each, and show each result to ``observe``.
+
+    Raises:
+        ShadergenError: when the graph does not fit the target.
+        InternalError: when a pass breaks the graph.
+    """
+    verify(graph)
+    observe("import", graph)
+    for step in PIPELINE:
+        graph = step(graph, context)
+        try:
+            verify(graph)
+        except ShadergenError as error:
+            raise InternalError(f"pass {step.__name__} broke the graph: {error}") from error
+        observe(step.__name__, graph)
+    return graph

@@ -1,0 +1,69 @@
+"""Share textures between tensors that are never alive together.
+
+A tensor is alive from the node that writes it to the last node that reads it, ends included; two
+whose intervals do not meet and whose textures agree in kind, format, width and height share a
+slot, which has as many layers as the deepest needs. Outputs keep slots of their own, inputs and
+constants have none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..ir.placement import tensor_operands
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Node, Value
+    from ..ir.types import TensorType
+    from .rule import Context
+
+
+def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
+    """Return for each node result the positions of its writer and its last reader."""
+    alive: dict[Value, tuple[int, int]] = {}
+    for position, node in enumerate(graph.nodes):
+        for value in tensor_operands(node):
+            if value in alive:
+                alive[value] = (alive[value][0], position)
+        alive |= {r: (position, position) for r in node.results}
+    return alive
+
+
+def plan_textures(graph: Graph, context: Context) -> Graph:
+    """Assign slots in order of writing: among the free ones, the nearest in depth."""
+    alive = intervals(graph)
+    outputs = {o.value for o in graph.outputs}
+    free: dict[tuple[object, ...], list[tuple[int, int]]] = {}  # texture -> (slot, last reader)
+    slots: dict[Value, int] = {}
+    depth: dict[int, int] = {}
+    for value, (first, last) in alive.items():
+        key = _texture(value.type)
+        pool = free.setdefault(key, [])
+        fitting = [] if value in outputs else [entry for entry in pool if entry[1] < first]
+        if fitting:
+            entry = min(fitting, key=lambda e: abs(depth[e[0]] - value.type.layers))
+            pool.remove(entry)
+            slot = entry[0]
+        else:
+            slot = len(depth)
+        slots[value] = slot
+        depth[slot] = max(depth.get(slot, 0), value.type.layers)
+        if value not in outputs:
+            pool.append((slot, last))
+
+    def assign(now: Node, was: Node) -> Node | None:
+        types = tuple(
+            r.type.placed(replace(r.type.layout, slot=slots[old]))
+            for r, old in zip(now.results, was.results, strict=True)
+            if r.type.layout is not None
+        )
+        return None if types == now.types else replace(now, types=types)
+
+    return graph.rewrite(assign)
+
+
+def _texture(t: TensorType) -> tuple[object, ...]:
+    assert t.layout is not None
+    _, _, height, width = t.nchw
+    return t.layout.kind, t.layout.format, width, height

@@ -1,0 +1,100 @@
+"""How passes are written: a context, rules with match, check and rewrite, and a fixpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from ..errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ir.graph import Graph, Node, Value
+    from ..ir.target import Target
+
+M = TypeVar("M")
+MAX_ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One line of ``--explain``."""
+
+    step: str
+    subject: str
+    decision: str
+    why: str = ""
+
+
+@dataclass
+class Context:
+    """What a pass may look at besides the graph, and where it explains itself."""
+
+    target: Target
+    decisions: list[Decision] = field(default_factory=list)
+
+    def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:
+        line = Decision(step, subject, decision, why)
+        if line not in self.decisions:
+            self.decisions.append(line)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A node, its operands already rewritten, and how often each operand is read in the graph."""
+
+    node: Node
+    uses: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rule(Generic[M]):
+    """One rewrite.
+
+    Attributes:
+        name: for ``--explain``.
+        match: returns what was recognised, or None.
+        check: returns "" or why the rewrite is refused here.
+        rewrite: returns the node's new value.
+    """
+
+    name: str
+    match: Callable[[Site], M | None]
+    check: Callable[[M, Context], str]
+    rewrite: Callable[[M], Value]
+
+
+def always(match: object, context: Context) -> str:
+    """Refuse nothing."""
+    return ""
+
+
+def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
+    """Apply rules everywhere until none matches.
+
+    Raises:
+        InternalError: when that takes more than ``MAX_ROUNDS`` rounds.
+    """
+    for _ in range(MAX_ROUNDS):
+        uses = graph.uses
+
+        def visit(now: Node, was: Node, uses: dict[Value, int] = uses) -> Value | None:
+            site = Site(now, tuple(uses[v] for v in was.inputs))
+            for rule in rules:
+                found = rule.match(site)
+                if found is None:
+                    continue
+                refusal = rule.check(found, context)
+                if refusal:
+                    context.explain(rule.name, now.name, "not applied", refusal)
+                    continue
+                context.explain(rule.name, now.name, "applied")
+                return rule.rewrite(found)
+            return None
+
+        after = graph.rewrite(visit)
+        if after is graph:
+            return graph
+        graph = after
+    raise InternalError(f"{', '.join(r.name for r in rules)}: no fixpoint in {MAX_ROUNDS} rounds")

@@ -1,0 +1,100 @@
+"""Give every tensor its place: planes of four channels, a texture kind and a format.
+
+A tensor of N x C x H x W lies in N * ceil(C/4) layers of H x W texels (``ir.types``). What the
+application sees is a 2D texture where one layer suffices; in between, everything is an array, so
+that tensors of different depths can share one. Refused when a size exceeds the device's limits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import ShadergenError
+from ..ir.graph import Constant, Input
+from ..ir.placement import tensor_operands
+from ..ir.types import MAX_RANK, Layout, TensorType, format_for
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Node, Value
+    from .rule import Context
+
+HALF_MAX = 65504.0
+
+
+def tile_channels(graph: Graph, context: Context) -> Graph:
+    """Attach layouts to inputs, results and constants that are read as textures.
+
+    Raises:
+        ShadergenError: SG0206 for a rank above 4, SG0401 for a tensor too large for the device,
+            SG0404 for a constant that 16-bit floats cannot hold.
+    """
+    unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
+    outputs = {o.value for o in graph.outputs}
+    textures = {v for n in graph.nodes for v in tensor_operands(n)}
+
+    def leaf(value: Value) -> Value:
+        if value.type.layout is not None:
+            return value
+        if isinstance(value, Input):
+            eight = value.port.encoding == "unorm8"
+            return replace(value, type=_place(value.type, value.name, eight, True, context))
+        if isinstance(value, Constant) and value in textures:
+            _check_range(value, context)
+            return replace(value, type=_place(value.type, value.name, False, True, context))
+        return value
+
+    def place(now: Node, was: Node) -> Node | None:
+        if now.types is not None:
+            return None
+        types = tuple(
+            _place(r.type, r.name, old in unorm8, old in outputs, context)
+            for r, old in zip(now.results, was.results, strict=True)
+        )
+        return replace(now, types=types)
+
+    return graph.rewrite(place, leaf)
+
+
+def _place(
+    t: TensorType, name: str, eight_bit: bool, visible: bool, context: Context
+) -> TensorType:
+    target = context.target
+    if t.rank > MAX_RANK:
+        raise ShadergenError(
+            "SG0206", f"'{name}' has rank {t.rank}", where=str(t), supported="rank 0 to 4"
+        )
+    kind = target.textures
+    if kind == "auto":
+        kind = "2d" if visible and t.layers == 1 else "array"
+    storage = "8" if eight_bit else "32f" if target.precision == "highp" else "16f"
+    placed = Layout(kind, format_for(t.channels_per_texel, storage))  # type: ignore[arg-type]
+    _, _, height, width = t.nchw
+    size, layers = target.limits.texture_size, target.limits.array_texture_layers
+    for what, number, limit in (
+        ("width", width, size),
+        ("height", height, size),
+        ("number of layers", t.layers, layers if kind == "array" else t.layers),
+    ):
+        if number > limit:
+            raise ShadergenError(
+                "SG0401",
+                f"'{name}' does not fit a texture",
+                where=str(t),
+                why=f"its {what} is {number}, the device profile allows {limit}",
+                help="choose a device profile with larger limits (--device), or a smaller input",
+            )
+    return t.placed(placed)
+
+
+def _check_range(value: Constant, context: Context) -> None:
+    top = float(np.abs(value.data).max(initial=0))
+    if context.target.precision == "mediump" and top > HALF_MAX:
+        raise ShadergenError(
+            "SG0404",
+            f"constant '{value.name}' holds {top:g}",
+            why=f"16-bit floats end at {HALF_MAX:g}",
+            help="compile with --precision highp",
+        )
