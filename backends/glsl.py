@@ -1,0 +1,268 @@
+"""GLSL ES text: numbers, names, comments, and expressions over vec4 or int."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir.expr import PRIMITIVES, Call, Expr, Num, Var, bind, fold, library, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..ir.target import Precision
+
+# What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
+TANH_RANGE: dict[Precision, float] = {"highp": 9.0, "mediump": 5.0}
+
+
+@lru_cache(maxsize=65536)
+def number(value: float) -> str:
+    """Return a float literal that reads back as the same float32 and has a decimal point.
+
+    Raises:
+        InternalError: for infinities and NaN, which GLSL cannot write.
+    """
+    if not math.isfinite(value):
+        raise InternalError(f"{value} has no GLSL literal")
+    text = str(np.float32(value))
+    mantissa, e, exponent = text.partition("e")
+    if "." not in mantissa:
+        mantissa += ".0"
+    return mantissa + e + exponent
+
+
+def vec4(values: np.ndarray) -> str:
+    """Return a vec4 constructor; one number stands for four equal ones."""
+    texts = [number(float(v)) for v in values]
+    return f"vec4({texts[0]})" if len(set(texts)) == 1 else f"vec4({', '.join(texts)})"
+
+
+def comment(text: str) -> str:
+    """Make any text safe inside a line comment."""
+    return re.sub(r"[^\x20-\x7e]", "?", text).replace("\\", "/")
+
+
+class Namer:
+    """Hands out identifiers that are legal in GLSL, readable, and distinct."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def __call__(self, wish: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")[:48] or "value"
+        if not base[0].isalpha() or base.startswith("gl_"):
+            base = f"n_{base}"
+        name, k = base, 1
+        while name in self.taken:
+            k += 1
+            name = f"{base}_{k}"
+        self.taken.add(name)
+        return name
+
+
+# How GLSL writes each primitive over vec4; {0}, {1}, ... are operands, each a vec4.
+FLOAT: dict[str, str] = {
+    "abs": "abs({0})",
+    "sign": "sign({0})",
+    "floor": "floor({0})",
+    "ceil": "ceil({0})",
+    "trunc": "trunc({0})",
+    "round_even": "roundEven({0})",
+    "sqrt": "sqrt({0})",
+    "exp": "exp({0})",
+    "log": "log({0})",
+    "sin": "sin({0})",
+    "cos": "cos({0})",
+    "tan": "tan({0})",
+    "asin": "asin({0})",
+    "acos": "acos({0})",
+    "atan": "atan({0})",
+    "min": "min({0}, {1})",
+    "max": "max({0}, {1})",
+    "pow": "power({0}, {1})",
+    "lt": "vec4(lessThan({0}, {1}))",
+    "le": "vec4(lessThanEqual({0}, {1}))",
+    "eq": "vec4(equal({0}, {1}))",
+    "where": "mix({2}, {1}, notEqual({0}, vec4(0.0)))",
+}
+INFIX: dict[str, tuple[int, str]] = {
+    "add": (1, "+"),
+    "sub": (1, "-"),
+    "mul": (2, "*"),
+    "div": (2, "/"),
+}
+POWER = """vec4 power(vec4 x, vec4 y) {
+    // pow() is undefined below 0, where integer exponents still have a result.
+    vec4 odd = vec4(notEqual(floor(0.5 * y), 0.5 * y));
+    vec4 size = pow(abs(x), y);
+    size = mix(size, vec4(1.0), equal(y, vec4(0.0)));
+    return mix(size, size * (1.0 - 2.0 * odd), lessThan(x, vec4(0.0)));
+}"""
+
+
+@dataclass
+class Functions:
+    """The GLSL functions a shader needs: one for each library formula that it uses."""
+
+    precision: Precision
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def expression(self, expr: Expr, names: Mapping[str, str]) -> str:
+        """Return a vec4 expression; ``names`` gives the text of each variable (a vec4)."""
+        text, level = self._print(fold(expr), names)
+        return f"vec4({text})" if level == NUMBER else text
+
+    def body(self, expr: Expr, names: Mapping[str, str]) -> list[str]:
+        """Return statements that end in ``return``; repeated parts become local variables."""
+        expr = fold(expr)
+        count: dict[Expr, int] = {}
+        for e in walk(expr):
+            for a in e.args if isinstance(e, Call) else ():
+                count[a] = count.get(a, 0) + 1
+        lines: list[str] = []
+        known: dict[Expr, str] = {}
+        for e in walk(expr):
+            if isinstance(e, Call) and count.get(e, 0) > 1:
+                name = f"t{len(known)}"
+                text, level = self._print(e, names, known)
+                lines.append(f"vec4 {name} = {f'vec4({text})' if level == NUMBER else text};")
+                known[e] = name
+        text, level = self._print(expr, names, known)
+        lines.append(f"return {f'vec4({text})' if level == NUMBER else text};")
+        return lines
+
+    def _print(
+        self, e: Expr, names: Mapping[str, str], known: Mapping[Expr, str] | None = None
+    ) -> tuple[str, int]:
+        """Return text and precedence level; level NUMBER marks a float literal."""
+        known = known or {}
+        if e in known:
+            return known[e], ATOM
+        if isinstance(e, Num):
+            return number(e.value), NUMBER
+        if isinstance(e, Var):
+            return names[e.name], ATOM
+        if e.function in INFIX:
+            return self._infix(e, names, known)
+        if e.function == "neg":
+            text, level = self._print(e.args[0], names, known)
+            inner = text if level >= ATOM and not text.startswith("-") else f"({text})"
+            return f"-{inner}", 2
+        args = []
+        for a in e.args:
+            text, level = self._print(a, names, known)
+            args.append(f"vec4({text})" if level == NUMBER else text)
+        if e.function == "tanh":
+            reach = number(TANH_RANGE[self.precision])
+            return f"tanh(clamp({args[0]}, -{reach}, {reach}))", ATOM
+        if e.function == "pow":
+            return self._power(e, args)
+        if e.function in PRIMITIVES:
+            return FLOAT[e.function].format(*args), ATOM
+        return f"{self._formula(e, args)}({', '.join(self._all_args(e, args))})", ATOM
+
+    def _infix(
+        self, e: Call, names: Mapping[str, str], known: Mapping[Expr, str]
+    ) -> tuple[str, int]:
+        level, sign = INFIX[e.function]
+        texts, numbers = [], 0
+        for side, a in enumerate(e.args):
+            text, own = self._print(a, names, known)
+            numbers += own == NUMBER
+            weak = own < level + (side == 1) or text.startswith("-")
+            texts.append(f"({text})" if weak else text)
+        if numbers == 2:  # not folded, so not finite: let the GPU compute it
+            texts[0] = f"vec4({texts[0]})"
+        return f"{texts[0]} {sign} {texts[1]}", level
+
+    def _power(self, e: Call, args: list[str]) -> tuple[str, int]:
+        exponent = e.args[1]
+        if isinstance(exponent, Num) and exponent.value in (0.5, 2.0, 3.0):
+            if exponent.value == 0.5:
+                return f"sqrt({args[0]})", ATOM
+            name = {2.0: "squared", 3.0: "cubed"}[exponent.value]
+            product = " * ".join(["x"] * int(exponent.value))
+            self.texts.setdefault(name, f"vec4 {name}(vec4 x) {{ return {product}; }}")
+            return f"{name}({args[0]})", ATOM
+        self.texts.setdefault("power", POWER)
+        return FLOAT["pow"].format(*args), ATOM
+
+    def _all_args(self, e: Call, args: list[str]) -> list[str]:
+        definition = library()[e.function]
+        defaults = bind(definition, e.args)
+        rest = [name for name, _ in definition.parameters[len(args) :]]
+        return [*args, *(self.expression(defaults[name], {}) for name in rest)]
+
+    def _formula(self, e: Call, args: list[str]) -> str:
+        """Emit the function of a library formula, after those it calls, and return its name."""
+        definition = library()[e.function]
+        name = f"{e.function}_" if e.function in RESERVED else e.function
+        if name not in self.texts:
+            parameters = {p: f"{p}_" if p in RESERVED else p for p, _ in definition.parameters}
+            lines = self.body(definition.body, parameters)
+            head = f"vec4 {name}({', '.join(f'vec4 {p}' for p in parameters.values())})"
+            self.texts[name] = function_text(head, lines)
+        return name
+
+
+NUMBER = 9
+ATOM = 8
+RESERVED = {"mod", "not", "clamp", "low", "high", "mix", "step", "round"}
+
+
+def function_text(head: str, lines: list[str]) -> str:
+    """Return a function, on one line when it is short."""
+    if len(lines) == 1 and len(head) + len(lines[0]) <= 94:
+        return f"{head} {{ {lines[0]} }}"
+    return "\n".join([f"{head} {{", *(f"    {line}" for line in lines), "}"])
+
+
+def integer(expr: Expr, names: Mapping[str, str]) -> str:
+    """Return an int expression for an index map; comparisons print as bool."""
+    return _integer(fold(expr), names)[0]
+
+
+INTEGER_INFIX = {
+    "add": (3, "+"),
+    "sub": (3, "-"),
+    "mul": (4, "*"),
+    "idiv": (4, "/"),
+    "imod": (4, "%"),
+    "lt": (2, "<"),
+    "le": (2, "<="),
+}
+
+
+def _integer(e: Expr, names: Mapping[str, str]) -> tuple[str, int]:
+    if isinstance(e, Num):
+        text = str(int(e.value))
+        return (f"({text})" if e.value < 0 else text), ATOM
+    if isinstance(e, Var):
+        return names[e.name], ATOM
+    if e.function == "add" and isinstance(e.args[1], Num) and e.args[1].value < 0:
+        e = Call("sub", (e.args[0], Num(-e.args[1].value)))
+    if e.function in INTEGER_INFIX:
+        level, sign = INTEGER_INFIX[e.function]
+        left, left_level = _integer(e.args[0], names)
+        right, right_level = _integer(e.args[1], names)
+        left = f"({left})" if left_level < level else left
+        right = f"({right})" if right_level <= level else right
+        return f"{left} {sign} {right}", level
+    if e.function in ("min", "max"):
+        inner = e.args[0]
+        if e.function == "min" and isinstance(inner, Call) and inner.function == "max":
+            args = [_integer(a, names)[0] for a in (*inner.args, e.args[1])]
+            return f"clamp({', '.join(args)})", ATOM
+        args = [_integer(a, names)[0] for a in e.args]
+        return f"{e.function}({', '.join(args)})", ATOM
+    if e.function == "where":
+        c, a, b = (_integer(a, names)[0] for a in e.args)
+        return f"({c} ? {a} : {b})", ATOM
+    raise InternalError(f"no integer form of {e.function}")

@@ -1,0 +1,56 @@
+"""GPU passes: what lowering produces and the schedule lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ..ir.graph import Node, Value
+
+BufferKind = Literal["uniform", "storage"]
+
+
+@dataclass(frozen=True, eq=False)
+class Blob:
+    """Rows of four float32 that a shader indexes: weights or parameters. Shape (n, 4)."""
+
+    name: str
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class Read:
+    """A sampler and what is bound to it; ``layer`` picks one 2D texture of a tensor."""
+
+    uniform: str
+    source: Value | Blob
+    layer: int | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A uniform or storage block and the data behind it."""
+
+    name: str
+    kind: BufferKind
+    blob: Blob
+
+
+@dataclass(frozen=True, eq=False)
+class RenderPass:
+    """A full-screen triangle drawn into some layers of one result.
+
+    ``layers`` are texture layers of the result, one for each render target, in order.
+    """
+
+    node: Node
+    kernel: str
+    source: str
+    reads: tuple[Read, ...]
+    blocks: tuple[Block, ...]
+    layers: tuple[int, ...]
+    weights: str
+    macs: int

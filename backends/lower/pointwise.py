@@ -1,0 +1,29 @@
+"""Element-wise kernels: every operand loaded at the pixel, one formula, one store a plane."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.ops import Pointwise
+from ..shader import Shader
+from .store import epilogue, finish, groups, masked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...ir.graph import Node
+    from ...ir.target import Target
+    from ..gpu import RenderPass
+
+
+def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
+    """Lower a Pointwise node."""
+    assert isinstance(node.op, Pointwise)
+    for group in groups(node):
+        shader = Shader(target)
+        texts = [
+            masked(epilogue(shader, node.op.expr, {}, node.inputs, node, group, plane), node, plane)
+            for plane in group.planes
+        ]
+        what = f"element-wise {node.op.expr}"
+        yield finish(shader, node, group, "pointwise", "pointwise.frag.j2", what, texts)

@@ -1,0 +1,295 @@
+"""The schedule: GPU passes as data that any runtime can play (docs/schedule.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InternalError
+from ..ir.graph import Constant, Input
+from ..ir.types import LANES, Layout, TensorType, format_for
+from .gpu import Blob
+from .shader import WEIGHT_TEXTURE_WIDTH, templates
+from .weights import WeightFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Graph, Port, Value
+    from ..ir.target import Target
+    from .gpu import RenderPass
+
+FORMAT_VERSION = "1.0"
+VERTEX_SHADER = "shaders/fullscreen.vert"
+
+
+@dataclass(frozen=True)
+class BuildFiles:
+    """A whole build in memory: the schedule as plain data, and the files beside it."""
+
+    schedule: dict[str, Any]
+    shaders: dict[str, str]
+    weights: bytes
+    layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
+
+
+def texel_bytes(layout: Layout) -> int:
+    """Bytes of one texel."""
+    channels, bits = re.fullmatch(r"([rgba]+)(\d+)f?", layout.format).groups()  # type: ignore[union-attr]
+    return len(channels) * int(bits) // 8
+
+
+def tensor_bytes(t: TensorType) -> int:
+    """Bytes of a placed tensor's texture."""
+    assert t.layout is not None
+    _, _, height, width = t.nchw
+    return width * height * t.layers * texel_bytes(t.layout)
+
+
+def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
+    """Return a constant tensor's texels: (layers, H, W, components), float32 or float16."""
+    assert t.layout is not None
+    n, c, h, w = t.nchw
+    planes = np.zeros((n, t.planes * LANES, h, w), np.float32)
+    planes[:, :c] = data.reshape(t.nchw)
+    texels = planes.reshape(n * t.planes, LANES, h, w).transpose(0, 2, 3, 1)
+    dtype = np.float32 if t.layout.format.endswith("32f") else np.float16
+    return texels[..., : t.channels_per_texel].astype(dtype)
+
+
+def schedule(
+    graph: Graph, passes: Sequence[RenderPass], target: Target, generator: str
+) -> BuildFiles:
+    """Assemble a build from a placed graph and its GPU passes."""
+    return _Assembly(graph, passes, target, generator).build()
+
+
+class _Assembly:
+    def __init__(
+        self, graph: Graph, passes: Sequence[RenderPass], target: Target, generator: str
+    ) -> None:
+        self.graph = graph
+        self.passes = passes
+        self.target = target
+        self.generator = generator
+        self.weights = WeightFile()
+        self.names: dict[Value | Blob, str] = {}
+        self.taken: set[str] = set()
+        self.textures: list[dict[str, Any]] = []
+        self.buffers: list[dict[str, Any]] = []
+        self.shaders: dict[str, str] = {}
+        self.layers: dict[str, str] = {}
+
+    def build(self) -> BuildFiles:
+        for i in self.graph.inputs:
+            self._texture(i)
+        entries = [self._pass(k, p) for k, p in enumerate(self.passes)]
+        for o in self.graph.outputs:
+            if o.value not in self.names:
+                raise InternalError(f"no GPU pass writes output '{o.name}'")
+        vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
+        self.shaders[VERTEX_SHADER] = vertex
+        content = self.weights.content()
+        data = {
+            "format": "shadergen",
+            "version": FORMAT_VERSION,
+            "generator": self.generator,
+            "model": self.graph.name,
+            "requires": self._requirements(),
+            "inputs": [
+                _port(i.name, self.names[i], i.type, i.port) for i in self.graph.inputs
+            ],
+            "outputs": [
+                _port(o.name, self.names[o.value], o.value.type, o.port)
+                for o in self.graph.outputs
+            ],
+            "textures": self.textures,
+            "buffers": self.buffers,
+            "weights": {
+                "file": "weights.bin",
+                "size": len(content),
+                "sha256": hashlib.sha256(content).hexdigest(),
+            },
+            "passes": entries,
+        }
+        return BuildFiles(data, self.shaders, content, self.layers)
+
+    def _pass(self, position: int, p: RenderPass) -> dict[str, Any]:
+        result = p.node.result
+        self._texture(result)
+        reads = []
+        for r in p.reads:
+            self._texture(r.source)
+            entry: dict[str, Any] = {"uniform": r.uniform, "texture": self.names[r.source]}
+            if r.layer is not None:
+                entry["layer"] = r.layer
+            reads.append(entry)
+        blocks = []
+        for b in p.blocks:
+            if b.blob not in self.names:
+                self.names[b.blob] = self._unique(b.blob.name)
+                where = self.weights.add(b.blob.rows.astype(np.float32))
+                self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
+            blocks.append({"block": b.name, "buffer": self.names[b.blob]})
+        _, _, height, width = result.type.nchw
+        assert result.type.layout is not None
+        sources = {r.source for r in p.reads}
+        read = sum(tensor_bytes(s.type) for s in sources if not isinstance(s, Blob))
+        read += sum(s.rows.nbytes for s in sources if isinstance(s, Blob))
+        read += sum(b.blob.rows.nbytes for b in p.blocks)
+        return {
+            "name": self._pass_name(p),
+            "stage": "fragment",
+            "kernel": p.kernel,
+            "vertex": VERTEX_SHADER,
+            "shader": self._shader(position, p),
+            "layers": list(p.node.layers),
+            "reads": reads,
+            "blocks": blocks,
+            "uniforms": [],
+            "writes": [{"texture": self.names[result], "layer": n} for n in p.layers],
+            "viewport": [width, height],
+            "weights": p.weights,
+            "macs": p.macs,
+            "bytes": {
+                "read": read,
+                "written": width * height * len(p.layers) * texel_bytes(result.type.layout),
+            },
+        }
+
+    def _pass_name(self, p: RenderPass) -> str:
+        if len(p.layers) == p.node.result.type.layers:
+            return self.names[p.node.result]
+        return f"{self.names[p.node.result]}[{p.layers[0]}:{p.layers[-1] + 1}]"
+
+    def _shader(self, position: int, p: RenderPass) -> str:
+        for path, source in self.shaders.items():
+            if source == p.source:
+                return path
+        stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
+        path = f"shaders/{position:02d}_{stem}.frag"
+        self.shaders[path] = p.source
+        self.layers[path] = ", ".join(p.node.layers)
+        return path
+
+    def _unique(self, wish: str) -> str:
+        wish = wish.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
+        wish = re.sub(r"[\x00-\x1f]", "?", wish)[:200] or "tensor"
+        name, k = wish, 1
+        while name in self.taken:
+            k += 1
+            name = f"{wish}#{k}"
+        self.taken.add(name)
+        return name
+
+    def _texture(self, source: Value | Blob) -> None:
+        if source in self.names:
+            return
+        name = self.names[source] = self._unique(source.name)
+        if isinstance(source, Blob):
+            self.textures.append(self._weight_texture(source, name))
+            return
+        t = source.type
+        assert t.layout is not None
+        n, c, height, width = t.nchw
+        first, last = self._alive(source)
+        self.textures.append(
+            {
+                "name": name,
+                "kind": t.layout.kind,
+                "format": t.layout.format,
+                "width": width,
+                "height": height,
+                "layers": t.layers,
+                "channels": c,
+                "batch": n,
+                "slot": t.layout.slot,
+                "first": first,
+                "last": last,
+                "data": self.weights.add(pack(source.data, t))
+                if isinstance(source, Constant)
+                else None,
+            }
+        )
+
+    def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
+        half = self.target.precision == "mediump"
+        width = min(len(blob.rows), WEIGHT_TEXTURE_WIDTH)
+        height = -(-len(blob.rows) // width)
+        texels = np.zeros((height * width, LANES), np.float16 if half else np.float32)
+        texels[: len(blob.rows)] = blob.rows
+        first, last = self._alive(blob)
+        return {
+            "name": name,
+            "kind": "2d",
+            "format": format_for(LANES, "16f" if half else "32f"),
+            "width": width,
+            "height": height,
+            "layers": 1,
+            "channels": LANES,
+            "batch": 1,
+            "slot": None,
+            "first": first,
+            "last": last,
+            "data": self.weights.add(texels),
+        }
+
+    def _alive(self, source: Value | Blob) -> tuple[int, int]:
+        """Return the first and last GPU pass that touch a texture; outputs live to the end."""
+        touching = [
+            k
+            for k, p in enumerate(self.passes)
+            if p.node.result is source or any(r.source is source for r in p.reads)
+        ]
+        if isinstance(source, Input) or not touching:
+            return 0, max(touching, default=0)
+        if any(o.value is source for o in self.graph.outputs):
+            return touching[0], len(self.passes) - 1
+        return touching[0], touching[-1]
+
+    def _requirements(self) -> dict[str, Any]:
+        written = {
+            p.node.result.type.layout.format
+            for p in self.passes
+            if p.node.result.type.layout is not None
+        }
+        floats = {f for f in written if f.endswith("f")}
+        color = "float" if any(f.endswith("32f") for f in floats) else "half_float"
+        arrays = [t["layers"] for t in self.textures if t["kind"] == "array"]
+        uniform = [b["size"] for b in self.buffers if b["kind"] == "uniform"]
+        storage = [b["size"] for b in self.buffers if b["kind"] == "storage"]
+
+        def blocks(kind: str) -> int:
+            return max((sum(b.kind == kind for b in p.blocks) for p in self.passes), default=0)
+
+        return {
+            "glsl": self.target.glsl,
+            "color_buffer": color if floats else "none",
+            "limits": {
+                "texture_size": max(max(t["width"], t["height"]) for t in self.textures),
+                "array_texture_layers": max(arrays, default=0),
+                "texture_units": max((len(p.reads) for p in self.passes), default=0),
+                "draw_buffers": max((len(p.layers) for p in self.passes), default=0),
+                "uniform_block_size": max(uniform, default=0),
+                "uniform_blocks": blocks("uniform"),
+                "storage_block_size": max(storage, default=0),
+                "storage_blocks": blocks("storage"),
+            },
+        }
+
+
+def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:
+    shape = list(t.shape)
+    if port.encoding.startswith("y2rg"):
+        shape[1] = 1
+    return {
+        "name": name,
+        "texture": texture,
+        "shape": [shape[a] for a in port.axes],
+        "axes": list(port.axes),
+        "encoding": port.encoding,
+    }

@@ -1,0 +1,240 @@
+"""A fragment shader under construction: what it reads, the functions it needs, its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ..errors import InternalError, ShadergenError
+from ..ir.graph import Constant
+from ..ir.types import LANES
+from .glsl import Functions, Namer, comment, number, vec4
+from .gpu import Blob, Block, Read
+
+if TYPE_CHECKING:
+    from ..ir.graph import Value, WeightStorage
+    from ..ir.target import Target
+
+WEIGHT_TEXTURE_WIDTH = 512
+
+
+@cache
+def templates() -> Environment:
+    """Return the template environment: strict, and without stray blank lines."""
+    environment = Environment(
+        loader=PackageLoader(__package__.rpartition(".")[0], "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+    def fail(message: str) -> None:
+        raise InternalError(message)
+
+    environment.globals["fail"] = fail
+    environment.filters["number"] = number
+    environment.filters["comment"] = comment
+    return environment
+
+
+@dataclass(frozen=True)
+class Texture:
+    """A tensor as a shader reads it."""
+
+    name: str
+    value: Value
+    samplers: tuple[str, ...]
+    first: int
+
+    def fetch(self, position: str, layer: int | str) -> str:
+        """Return the texel of a layer at an ivec2; ``layer`` is a number or an int expression."""
+        layout = self.value.type.layout
+        assert layout is not None
+        if layout.kind == "array":
+            return f"texelFetch({self.samplers[0]}, ivec3({position}, {layer}), 0)"
+        if isinstance(layer, int):
+            return f"texelFetch({self.samplers[layer - self.first]}, {position}, 0)"
+        if len(self.samplers) == 1:
+            return f"texelFetch({self.samplers[0]}, {position}, 0)"
+        return f"fetch_{self.name}({position}, {layer})"
+
+
+class Shader:
+    """Collects declarations while a kernel is lowered, then renders the template."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.functions = Functions(target.precision)
+        self.reads: list[Read] = []
+        self.blocks: list[Block] = []
+        self.samplers: list[tuple[str, str]] = []
+        self.block_texts: list[str] = []
+        self.fetchers: list[str] = []
+        self.constants: list[str] = []
+        self.names = Namer()
+        self._textures: dict[tuple[Value, int | None], Texture] = {}
+        self._parameters: list[np.ndarray] = []
+        self._arrays: dict[Value, str] = {}
+
+    def texture(self, value: Value, role: str, batch: int | None = None) -> Texture:
+        """Declare the samplers for a tensor, once, and return how to read it.
+
+        Args:
+            value: a tensor with a layout.
+            role: what the sampler is called after.
+            batch: the only batch entry that is read, where the tensor has several; None reads all.
+        """
+        key = (value, batch if value.type.nchw[0] > 1 else 0)
+        if key in self._textures:
+            return self._textures[key]
+        layout = value.type.layout
+        if layout is None:
+            raise InternalError(f"'{value.name}' was given no layout")
+        name = self.names(role)
+        if layout.kind == "array":
+            samplers = [f"u_{name}"]
+            self._declare("sampler2DArray", samplers[0], Read(samplers[0], value))
+            first = 0
+        else:
+            if key[1] is None:
+                first, count = 0, value.type.layers
+            else:
+                first, count = key[1] * value.type.planes, value.type.planes
+            samplers = [f"u_{name}" if count == 1 else f"u_{name}_{k}" for k in range(count)]
+            for k, sampler in enumerate(samplers):
+                layer = first + k if value.type.layers > 1 else None
+                self._declare("sampler2D", sampler, Read(sampler, value, layer))
+        texture = Texture(name, value, tuple(samplers), first)
+        if len(samplers) > 1:
+            self.fetchers.append(_chain(texture))
+        self._textures[key] = texture
+        return texture
+
+    def _declare(self, kind: str, sampler: str, read: Read) -> None:
+        self.samplers.append((kind, sampler))
+        self.reads.append(read)
+
+    def weights(self, rows: np.ndarray, storage: WeightStorage, name: str) -> None:
+        """Declare looped-over weights, so that ``weight(i)`` is row i."""
+        blob = Blob(name, rows.reshape(-1, LANES))
+        count = len(blob.rows)
+        if storage == "texture":
+            self._declare("sampler2D", "u_weights", Read("u_weights", blob))
+            width = WEIGHT_TEXTURE_WIDTH
+            at = f"ivec2(i % {width}, i / {width})" if count > width else "ivec2(i, 0)"
+            body = f"texelFetch(u_weights, {at}, 0)"
+        elif storage == "ubo":
+            self.blocks.append(Block("Weights", "uniform", blob))
+            self.block_texts.append(
+                f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};"
+            )
+            body = "weights[i]"
+        elif storage == "ssbo":
+            self.blocks.append(Block("Weights", "storage", blob))
+            self.block_texts.append(
+                "layout(std430) readonly buffer Weights { vec4 weights[]; };"
+            )
+            body = "weights[i]"
+        else:
+            raise InternalError(f"weights in {storage} are not looped over")
+        self.fetchers.append(f"vec4 weight(int i) {{ return {body}; }}")
+
+    def parameter(self, value: Value, plane: int | str) -> str:
+        """Return the vec4 of a per-channel constant for a plane (a number, or an int name)."""
+        assert isinstance(value, Constant)
+        rows = plane_rows(value.data)
+        if value.type.size == 1:  # one number for all channels
+            rows = np.repeat(rows[:, :1], LANES, axis=1)
+            plane = 0
+        return self._parameter(value, rows, plane)
+
+    def channel_vector(self, value: Value, plane: int) -> str:
+        """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
+        assert isinstance(value, Constant)
+        return self._parameter(value, plane_rows(value.data), plane)
+
+    def _parameter(self, value: Constant, rows: np.ndarray, plane: int | str) -> str:
+        if len(rows) == 1:
+            plane = 0
+        if self.target.parameters == "ubo":
+            return self._uniform_parameter(value, rows, plane)
+        if isinstance(plane, int):
+            return vec4(rows[plane])
+        if value not in self._arrays:
+            name = self.names(f"c_{value.name}")
+            values = ",\n    ".join(vec4(r) for r in rows)
+            self.constants.append(
+                f"const vec4 {name}[{len(rows)}] = vec4[{len(rows)}](\n    {values}\n);"
+            )
+            self._arrays[value] = name
+        return f"{self._arrays[value]}[{plane}]"
+
+    def _uniform_parameter(self, value: Value, rows: np.ndarray, plane: int | str) -> str:
+        if value not in self._arrays:
+            start = sum(map(len, self._parameters))
+            self._parameters.append(rows)
+            self._arrays[value] = str(start)
+        start = int(self._arrays[value])
+        at = start + plane if isinstance(plane, int) else f"{plane} + {start}"
+        return f"parameters[{at}]"
+
+    def render(self, template: str, name: str, header: list[str], **context: object) -> str:
+        """Return the shader's text, and close its list of blocks and samplers.
+
+        Raises:
+            ShadergenError: SG0402 when it reads more textures or parameters than a device allows.
+        """
+        if self._parameters:
+            rows = np.concatenate(self._parameters)
+            self.blocks.append(Block("Parameters", "uniform", Blob(f"{name}.parameters", rows)))
+            self.block_texts.append(
+                f"layout(std140) uniform Parameters {{ vec4 parameters[{len(rows)}]; }};"
+            )
+            self._limit("bytes of parameters", len(rows) * 16, "uniform_block_size", "", name)
+        tip = "use --textures array, which needs one unit for each tensor"
+        self._limit("texture units", len(self.samplers), "texture_units", tip, name)
+        return templates().get_template(template).render(
+            version=self.target.glsl,
+            precision=self.target.precision,
+            header=header,
+            samplers=self.samplers,
+            blocks=self.block_texts,
+            constants=self.constants,
+            functions=[*self.functions.texts.values(), *self.fetchers],
+            **context,
+        )
+
+    def _limit(self, what: str, number: int, limit: str, help: str, name: str) -> None:
+        most = getattr(self.target.limits, limit)
+        if number > most:
+            raise ShadergenError(
+                "SG0402",
+                f"'{name}' needs {number} {what}",
+                where=f"layer {name}",
+                why=f"the device profile allows {most}",
+                help=help or "choose a device profile with larger limits (--device)",
+            )
+
+
+def plane_rows(data: np.ndarray) -> np.ndarray:
+    """Return a per-channel vector as rows of four lanes, zero-padded: (ceil(C/4), 4)."""
+    flat = np.asarray(data, np.float32).reshape(-1)
+    rows = np.zeros((-(-len(flat) // LANES), LANES), np.float32)
+    rows.reshape(-1)[: len(flat)] = flat
+    return rows
+
+
+def _chain(texture: Texture) -> str:
+    """Return a function that picks one of several 2D textures: samplers cannot be indexed."""
+    lines = [f"vec4 fetch_{texture.name}(ivec2 p, int layer) {{"]
+    for k, sampler in enumerate(texture.samplers[:-1]):
+        layer = texture.first + k
+        lines.append(f"    if (layer == {layer}) return texelFetch({sampler}, p, 0);")
+    lines += [f"    return texelFetch({texture.samplers[-1]}, p, 0);", "}"]
+    return "\n".join(lines)

@@ -1,0 +1,97 @@
+"""Writing a build: all of it or nothing, and never over something else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .schedule import BuildFiles
+
+OWN = {"schedule.json", "weights.bin", "shaders"}
+
+
+def check_replaceable(output: Path) -> None:
+    """Refuse to write over anything but an earlier build.
+
+    Raises:
+        ShadergenError: SG0501 when the folder holds other things, or its parent is not writable.
+    """
+    if output.is_symlink() or (output.exists() and not output.is_dir()):
+        raise ShadergenError("SG0501", f"'{output}' exists and is not a folder")
+    try:
+        if output.exists():
+            foreign = sorted({p.name for p in output.iterdir()} - OWN)
+            if foreign:
+                raise ShadergenError(
+                    "SG0501",
+                    f"'{output}' holds other things than a build: {', '.join(foreign[:5])}",
+                    why="a build replaces the whole folder",
+                    help="name a new or empty folder with -o",
+                )
+        parent = output.absolute().parent
+        existing = next(p for p in (parent, *parent.parents) if p.exists())
+    except OSError as error:
+        raise _unwritable(output, error) from None
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        raise ShadergenError(
+            "SG0501",
+            f"cannot write '{output}'",
+            why=f"'{existing}' is not a writable folder",
+            help="choose another folder with -o",
+        )
+
+
+def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) -> None:
+    """Write a build beside its destination, let ``check`` look at it, then move it into place.
+
+    An earlier build stays as it was unless everything succeeds.
+
+    Raises:
+        ShadergenError: SG0501 when the folder cannot be written.
+    """
+    check_replaceable(output)
+    output = output.absolute()
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))
+    except OSError as error:
+        raise _unwritable(output, error) from None
+    try:
+        fresh = scratch / "new"
+        (fresh / "shaders").mkdir(parents=True)
+        text = json.dumps(files.schedule, indent=1, ensure_ascii=False, allow_nan=False)
+        (fresh / "schedule.json").write_bytes((text + "\n").encode())
+        (fresh / "weights.bin").write_bytes(files.weights)
+        for path, source in files.shaders.items():
+            (fresh / path).write_bytes(source.encode())
+        check(fresh)
+        if output.exists():
+            output.rename(scratch / "old")
+        try:
+            fresh.rename(output)
+        except OSError:
+            if (scratch / "old").exists():
+                (scratch / "old").rename(output)
+            raise
+    except OSError as error:
+        raise _unwritable(output, error) from None
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _unwritable(output: Path, error: OSError) -> ShadergenError:
+    return ShadergenError(
+        "SG0501",
+        f"cannot write '{output}'",
+        why=error.strerror or str(error),
+        help="choose another folder with -o",
+    )
