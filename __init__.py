@@ -1,0 +1,27 @@
+"""Turn trained networks into GLSL ES shaders and a schedule that a thin runtime plays.
+
+    import shadergen
+    build = shadergen.compile_model("model.h5", "build/", input_size="360x640")
+    report = shadergen.verify("model.h5")
+
+Names load on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import InternalError, ShadergenError
+
+if TYPE_CHECKING:
+    from .compiler.face import compile_model, load, verify
+
+__version__ = "0.1.0"
+__all__ = ["InternalError", "ShadergenError", "compile_model", "load", "verify"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("compile_model", "load", "verify"):
+        return getattr(import_module(".compiler.face", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

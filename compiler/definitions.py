@@ -1,0 +1,224 @@
+"""User definitions (``--define``): a layer nobody has heard of, built from existing pieces.
+
+    Mish2(x, beta=1.0) = x * tanh(softplus(beta * x))
+    "my.domain::Shuffle"(x, block_size) = depth_to_space(x, block=block_size, order="dcr")
+
+A definition applies to an ONNX operator (``Op`` or ``domain::Op``), a Keras layer class, or one
+layer by its name. Parameters that come first take the layer's inputs in order; the others take
+the attribute (ONNX) or configuration entry (Keras) of the same name, or else their default. The
+body mixes formulas with IR operators in snake case, whose attributes are keywords; tensors are
+NCHW inside a definition, whatever the model's own order.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+
+from ..errors import ShadergenError, did_you_mean
+from ..ir.expr import PRIMITIVES, Call, Definition, Expr, Num, Var, library, substitute, variables
+from ..ir.expr import parse_definitions as parse
+from ..ir.graph import Value, apply, constant
+from ..ir.ops import OPS, Fused, Op, Pointwise
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+CALLABLE: dict[str, type[Op]] = {
+    _snake(name): op for name, op in OPS.items() if op not in (Fused, Pointwise)
+}
+
+
+def read(path: Path) -> dict[str, Definition]:
+    """Read a definition file.
+
+    Raises:
+        ShadergenError: SG0101 when it cannot be read, SG0302 when it does not parse, SG0303 when
+            it calls a function that does not exist.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ShadergenError("SG0101", f"cannot read the definitions in {path}: {error}") from None
+    return parse(text, origin=str(path))
+
+
+def instantiate(
+    definition: Definition,
+    inputs: Sequence[Value],
+    attributes: Mapping[str, Any],
+    definitions: Mapping[str, Definition],
+    layer: str,
+) -> Value:
+    """Apply a definition to a layer's inputs.
+
+    Args:
+        definition: what to apply.
+        inputs: the layer's tensors; feature maps are NCHW.
+        attributes: the layer's attributes, for parameters that take no input.
+        definitions: the others, which the body may call.
+        layer: the source layer's name, kept by the nodes.
+
+    Raises:
+        ShadergenError: SG0303 when inputs and parameters do not fit or the body is wrong.
+    """
+    try:
+        return _Body(definitions, layer).build(definition, inputs, attributes)
+    except ShadergenError as error:
+        raise error.at(f"definition of {definition.name}") from None
+
+
+class _Body:
+    """Builds one definition's nodes. Pointwise parts stay expressions as long as possible."""
+
+    def __init__(self, definitions: Mapping[str, Definition], layer: str) -> None:
+        self.definitions = definitions
+        self.layer = layer
+        self.operands: list[Value] = []
+        self.depth = 0
+
+    def build(
+        self, definition: Definition, inputs: Sequence[Value], attributes: Mapping[str, Any]
+    ) -> Value:
+        names = [name for name, _ in definition.parameters]
+        if len(inputs) > len(names):
+            raise ShadergenError(
+                "SG0303", f"{definition.name} takes {len(names)} inputs, the layer has {len(inputs)}"
+            )
+        env: dict[str, Any] = {}
+        for position, (name, default) in enumerate(definition.parameters):
+            if position < len(inputs):
+                env[name] = self.operand(inputs[position])
+            elif attributes.get(name) is not None:
+                env[name] = _attribute(attributes[name], name)
+            elif default is not None:
+                env[name] = _attribute(default, name)
+            else:
+                raise ShadergenError(
+                    "SG0303",
+                    f"parameter '{name}' has no value",
+                    why=f"the layer has {len(inputs)} inputs and no attribute of that name",
+                    help="give the parameter a default, or rename it after an attribute: "
+                    + (", ".join(sorted(attributes)) or "(the layer has none)"),
+                )
+        return self.materialise(self.visit(definition.body, env))
+
+    def operand(self, value: Value) -> Expr:
+        for i, known in enumerate(self.operands):
+            if known is value:
+                return Var(f"x{i}")
+        self.operands.append(value)
+        return Var(f"x{len(self.operands) - 1}")
+
+    def materialise(self, expr: Any) -> Value:
+        """Turn an expression over operands into a value."""
+        if isinstance(expr, Var):
+            return self.operands[int(expr.name[1:])]
+        if isinstance(expr, Num):
+            return constant(expr.value)
+        if not isinstance(expr, Call):
+            raise ShadergenError("SG0303", f"{expr!r} is not a tensor")
+        names = variables(expr)
+        renamed = {name: Var(f"x{i}") for i, name in enumerate(names)}
+        operands = [self.operands[int(name[1:])] for name in names]
+        return apply(Pointwise(substitute(expr, renamed)), *operands, layer=self.layer)
+
+    def visit(self, expr: Expr, env: Mapping[str, Any]) -> Any:
+        if isinstance(expr, Num):
+            return expr
+        if isinstance(expr, Var):
+            if expr.name not in env:
+                raise ShadergenError(
+                    "SG0303", f"'{expr.name}' is not a parameter", help=did_you_mean(expr.name, env)
+                )
+            return env[expr.name]
+        args = [self.visit(a, env) for a in expr.args]
+        if expr.function in self.definitions:
+            return self.call_definition(expr, args, env)
+        if expr.function in CALLABLE:
+            op = _make(CALLABLE[expr.function], dict(expr.attributes), env)
+            return self.operand(apply(op, *map(self.materialise, args), layer=self.layer))
+        if expr.function in PRIMITIVES or expr.function in library():
+            if expr.attributes:
+                raise ShadergenError("SG0303", f"{expr.function}() takes no keyword arguments")
+            for a in args:
+                if not isinstance(a, (Num, Var, Call)):
+                    raise ShadergenError("SG0303", f"{expr.function}() of {a!r}, not a number")
+            return Call(expr.function, tuple(args))
+        raise ShadergenError(
+            "SG0303",
+            f"no function is called '{expr.function}'",
+            help=did_you_mean(
+                expr.function, [*PRIMITIVES, *library(), *CALLABLE, *self.definitions]
+            )
+            or "functions and operators are listed in docs/expressions.md",
+        )
+
+    def call_definition(self, call: Call, args: list[Any], env: Mapping[str, Any]) -> Any:
+        self.depth += 1
+        if self.depth > 50:
+            raise ShadergenError("SG0303", f"'{call.function}' calls itself")
+        keywords = {k: env[v.name] if isinstance(v, Var) else v for k, v in call.attributes}
+        inputs = [self.materialise(a) for a in args]
+        value = self.build(self.definitions[call.function], inputs, keywords)
+        self.depth -= 1
+        return self.operand(value)
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """Numbers become literals of the expression; strings and lists stay for operator attributes."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, (bool, str, tuple, list, Num, Var, Call)):
+            return tuple(value) if isinstance(value, list) else value
+        raise ShadergenError("SG0303", f"attribute '{name}' is {type(value).__name__}")
+    return Num(float(value))
+
+
+def _make(op: type[Op], attributes: dict[str, Any], env: Mapping[str, Any]) -> Op:
+    """Construct an operator from keyword attributes, which may name parameters."""
+    hints = get_type_hints(op)
+    known = {f.name for f in fields(op)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for key, value in attributes.items():
+        if key not in known:
+            raise ShadergenError(
+                "SG0303",
+                f"{_snake(op.__name__)}() has no attribute '{key}'",
+                supported=", ".join(sorted(known)),
+            )
+        if isinstance(value, Var):
+            if value.name not in env:
+                raise ShadergenError("SG0303", f"'{value.name}' is not a parameter")
+            value = env[value.name]
+        values[key] = _coerce(value, hints[key], key)
+    try:
+        return op(**values)
+    except TypeError as error:
+        raise ShadergenError("SG0303", f"{_snake(op.__name__)}(): {error}") from None
+
+
+def _coerce(value: Any, hint: Any, key: str) -> Any:
+    """Fit a literal to an attribute's type; one number stands for a pair of equal ones."""
+    if isinstance(value, Num):
+        value = value.value
+    parts = get_args(hint)
+    if getattr(hint, "__origin__", None) is tuple:
+        if not isinstance(value, (tuple, list)):
+            value = (value,) * (1 if Ellipsis in parts else len(parts))
+        return tuple(_coerce(v, parts[0], key) for v in value)
+    if parts and isinstance(parts[0], str) and value not in parts:
+        raise ShadergenError(
+            "SG0303", f"{key}={value!r}", supported=", ".join(map(repr, parts))
+        )
+    if hint is int:
+        if not isinstance(value, (int, float)) or value != int(value):
+            raise ShadergenError("SG0303", f"{key}={value!r} is not an integer")
+        return int(value)
+    return float(value) if hint is float else value

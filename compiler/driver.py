@@ -1,0 +1,147 @@
+"""The pipeline, top to bottom: a model file becomes a build."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import __version__
+from ..backends.lower import lower
+from ..backends.schedule import BuildFiles, schedule
+from ..backends.validate import validate
+from ..backends.writer import check_replaceable, write_build
+from ..errors import InternalError, ShadergenError
+from ..ir import text
+from ..passes.attach_preprocessing import attach_preprocessing
+from ..passes.pipeline import optimise
+from ..passes.rule import Context, Decision
+from . import definitions
+from .frontends import Request, load
+from .options import Options, parse_preprocessing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..ir.graph import Graph
+
+GENERATOR = f"shadergen {__version__}"
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """What a compilation leaves besides the files.
+
+    Attributes:
+        output: the build's folder.
+        model: the graph as the frontend read it, preprocessing included: what verify compares to.
+        graph: the graph as compiled.
+        files: the build's contents.
+        decisions: what each pass decided, for ``--explain``.
+        validated: whether glslang saw the shaders.
+    """
+
+    output: Path
+    model: Graph
+    graph: Graph
+    files: BuildFiles
+    decisions: tuple[Decision, ...]
+    validated: bool
+
+
+def import_model(model: Path, options: Options) -> Graph:
+    """Read a model and put the preprocessing before it.
+
+    Raises:
+        ShadergenError: SG01xx, SG02xx, SG03xx.
+    """
+    known = {}
+    for path in options.define:
+        known |= definitions.read(path)
+    graph = load(model, Request(options.input_size, known))
+    if options.preprocess:
+        graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
+    return graph
+
+
+def compile_model(
+    model: Path, output: Path, options: Options, progress: Callable[[str], None] = lambda step: None
+) -> Compilation:
+    """Compile a model file into a build folder.
+
+    Args:
+        model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
+        output: the folder to write; an earlier build there is replaced if all goes well.
+        options: see :class:`~.options.Options`.
+        progress: called with the name of each step as it begins.
+
+    Raises:
+        ShadergenError: for anything the user can mend.
+        InternalError: for a bug, with the place where the graph was left.
+    """
+    target = options.target()
+    check_replaceable(output)
+    progress("reading the model")
+    imported = import_model(model, options)
+    context = Context(target)
+    dump = _Dump(options.dump_ir)
+    try:
+        progress("optimising")
+        graph = optimise(imported, context, dump)
+        progress("writing shaders")
+        files = schedule(graph, lower(graph, target), target, GENERATOR)
+        validated = False
+
+        def check(folder: Path) -> None:
+            nonlocal validated
+            if options.validate:
+                progress("validating shaders")
+                validated = validate(folder, files.shaders, files.layers)
+
+        write_build(files, output, check)
+    except ShadergenError as error:
+        raise error.at(str(model)) from None
+    except Exception as error:
+        raise InternalError(f"{error}\nthe graph was left in {dump.save()}") from error
+    return Compilation(output, imported, graph, files, tuple(context.decisions), validated)
+
+
+class _Dump:
+    """Writes the graph's text after every pass, or keeps the last one for a bug report."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.count = 0
+        self.last: tuple[str, Graph] | None = None
+
+    def __call__(self, step: str, graph: Graph) -> None:
+        self.last = (step, graph)
+        if self.folder is not None:
+            self._write(self.folder, f"{self.count:02d}_{step}", graph)
+        self.count += 1
+
+    def save(self) -> Path | str:
+        """Write the last graph seen and return where."""
+        if self.last is None:
+            return "(no graph yet)"
+        folder = self.folder or Path(tempfile.mkdtemp(prefix="shadergen-"))
+        step, graph = self.last
+        return self._write(folder, f"failed_after_{step}", graph)
+
+    @staticmethod
+    def _write(folder: Path, stem: str, graph: Graph) -> Path:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / f"{stem}.ir"
+            path.write_text(text.to_text(graph), "utf-8")
+            arrays = text.constants(graph)
+            if arrays:
+                np.savez(folder / f"{stem}.npz", **arrays)  # type: ignore[arg-type]
+        except OSError as error:
+            raise ShadergenError(
+                "SG0501", f"cannot write the IR to '{folder}'", why=error.strerror or str(error)
+            ) from None
+        return path

@@ -1,0 +1,41 @@
+"""The optional packages, imported when a command needs them, with an error that teaches."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..errors import ShadergenError
+
+
+def need(module: str, package: str, purpose: str) -> Any:
+    """Import a package of the ``run`` extra.
+
+    Raises:
+        ShadergenError: SG0606 when it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ShadergenError(
+            "SG0606",
+            f"{purpose} needs the Python package {package}",
+            why=str(error),
+            help="pip install 'shadergen[run]'",
+        ) from None
+
+
+def runtime() -> Any:
+    """Return the Python runtime.
+
+    Raises:
+        ShadergenError: SG0606 when PyOpenGL or jsonschema is missing.
+    """
+    need("jsonschema", "jsonschema", "reading a build")
+    need("OpenGL", "PyOpenGL", "running on OpenGL ES")
+    return import_module("..runtime_glue.python", __package__)
+
+
+def pillow() -> Any:
+    """Return ``PIL.Image``."""
+    return need("PIL.Image", "pillow", "reading and writing pictures")

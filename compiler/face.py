@@ -1,0 +1,83 @@
+"""What the package offers to Python programs; the command line uses the same functions."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ShadergenError, did_you_mean
+from . import driver
+from .options import Options, parse_sizes
+
+if TYPE_CHECKING:
+    from ..runtime_glue.python import Build
+    from .driver import Compilation
+    from .verification import Report
+
+
+def make_options(**options: Any) -> Options:
+    """Build :class:`~.options.Options`, forgiving about how sizes and paths are written.
+
+    Raises:
+        ShadergenError: SG0301 for an unknown option or size.
+    """
+    known = {f.name for f in fields(Options)}
+    for name in options:
+        if name not in known:
+            raise ShadergenError(
+                "SG0301",
+                f"no option is called '{name}'",
+                supported=", ".join(sorted(known)),
+                help=did_you_mean(name, known),
+            )
+    size = options.get("input_size")
+    if isinstance(size, str):
+        options["input_size"] = parse_sizes([size])
+    elif isinstance(size, (tuple, list)):
+        options["input_size"] = {"": tuple(size)}
+    define = options.get("define", ())
+    options["define"] = tuple(map(Path, [define] if isinstance(define, (str, Path)) else define))
+    return Options(**options)
+
+
+def compile_model(model: str | Path, output: str | Path, **options: Any) -> Compilation:
+    """Compile a model file into a build folder.
+
+    Args:
+        model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
+        output: the folder to write; an earlier build there is replaced if all goes well.
+        options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W).
+
+    Raises:
+        ShadergenError: for anything the user can mend.
+    """
+    return driver.compile_model(Path(model), Path(output), make_options(**options))
+
+
+def load(build: str | Path) -> Build:
+    """Read a build folder for the Python runtime (needs the ``run`` extra).
+
+    Raises:
+        ShadergenError: SG0502 to SG0505 when it is not a sound build.
+    """
+    from .extras import runtime
+
+    return runtime().load(Path(build))  # type: ignore[no-any-return]
+
+
+def verify(model: str | Path, *, reference: str = "auto", seed: int = 0, **options: Any) -> Report:
+    """Compile a model, run it on OpenGL ES, and compare with a reference implementation.
+
+    Args:
+        model: as for :func:`compile_model`.
+        reference: "auto", "onnxruntime", "keras" or "numpy".
+        seed: of the random inputs.
+        options: as for :func:`compile_model`.
+
+    Raises:
+        ShadergenError: when it cannot be compiled or run; a difference is reported, not raised.
+    """
+    from .verification import verify_model
+
+    return verify_model(Path(model), make_options(**options), reference, seed)

@@ -1,0 +1,129 @@
+"""What the frontends share: the request, the choice by file content, sizes of dynamic inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ...ir.expr import Definition
+    from ...ir.graph import Graph
+
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+ZIP_MAGIC = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the caller says about a model besides its file.
+
+    Attributes:
+        sizes: shapes for inputs, by name; under the key "" for whichever input needs one. Two
+            numbers are height and width, otherwise the whole shape in the model's own order.
+        definitions: formulas for custom operators and layers (``compiler.definitions``).
+    """
+
+    sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    definitions: Mapping[str, Definition] = field(default_factory=dict)
+
+
+def load(path: Path, request: Request) -> Graph:
+    """Read a model; its content, not its name, tells the format.
+
+    Raises:
+        ShadergenError: SG01xx when the file cannot be read, SG02xx when it holds something that
+            is not implemented.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+    except OSError as error:
+        raise ShadergenError(
+            "SG0101",
+            f"cannot open '{path}'",
+            why=error.strerror or str(error),
+        ) from None
+    try:
+        if head.startswith(HDF5_MAGIC) or head.startswith(ZIP_MAGIC):
+            from .keras import load_keras
+
+            return load_keras(path, request)
+        if path.suffix.lower() in (".h5", ".hdf5", ".keras") or not head:
+            raise ShadergenError(
+                "SG0102",
+                f"'{path.name}' is not a Keras model" if head else f"'{path.name}' is empty",
+                why="a Keras model begins with the HDF5 or ZIP signature",
+                supported="Keras .h5, .hdf5, .keras; ONNX .onnx",
+            )
+        from .onnx import load_onnx
+
+        return load_onnx(path, request)
+    except ShadergenError as error:
+        raise error.at(str(path)) from None
+
+
+def resolve_shape(
+    name: str, shape: Sequence[int | None], spatial: tuple[int, int] | None, request: Request
+) -> tuple[int, ...]:
+    """Return an input's static shape.
+
+    Args:
+        name: the input's name.
+        shape: as the model declares it, in the model's own order; None where dynamic.
+        spatial: the positions of height and width in ``shape``, if it is an image.
+        request: its ``sizes`` fill the dynamic axes; a dynamic batch is 1 unless it says more.
+
+    Raises:
+        ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
+    """
+    wanted = request.sizes.get(name)
+    if wanted is None and any(s is None for s in shape[1:]):
+        wanted = request.sizes.get("")
+    declared = " x ".join("?" if s is None else str(s) for s in shape)
+    where = f"input '{name}' of shape {declared}"
+    resolved = list(shape)
+    if wanted is not None and len(wanted) == 2 and len(shape) != 2 and spatial is not None:
+        for axis, size in zip(spatial, wanted, strict=True):
+            _fix(resolved, axis, size, where)
+    elif wanted is not None:
+        if len(wanted) != len(shape):
+            raise ShadergenError(
+                "SG0301",
+                f"--input-size gives {len(wanted)} numbers",
+                where=where,
+                supported=f"height and width, or all {len(shape)} sizes in the model's order",
+            )
+        for axis, size in enumerate(wanted):
+            _fix(resolved, axis, size, where)
+    if resolved and resolved[0] is None:
+        resolved[0] = 1
+    if any(s is None for s in resolved):
+        raise ShadergenError(
+            "SG0204",
+            f"input '{name}' has a dynamic size",
+            where=where,
+            why="shaders are written for fixed sizes",
+            help="say which with --input-size HxW, for example --input-size 360x640; with several "
+            f"inputs --input-size {name}=360x640",
+        )
+    if any(s is not None and s < 1 for s in resolved):
+        raise ShadergenError("SG0105", f"input '{name}' is empty", where=where)
+    return tuple(s for s in resolved if s is not None)
+
+
+def _fix(sizes: list[int | None], axis: int, size: int, where: str) -> None:
+    if size < 1:
+        raise ShadergenError("SG0301", f"--input-size gives a size of {size}", where=where)
+    if sizes[axis] is not None and sizes[axis] != size:
+        raise ShadergenError(
+            "SG0301",
+            f"--input-size gives {size} for an axis whose size is {sizes[axis]}",
+            where=where,
+            why="only sizes that the model leaves open can be chosen",
+        )
+    sizes[axis] = size

@@ -1,0 +1,132 @@
+"""What ``shadergen inspect`` shows: a build's GPU passes and memory, read from the schedule."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..backends.schedule import FORMAT_VERSION, texel_bytes
+from ..errors import ShadergenError
+from ..ir.types import Layout
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class PassRow:
+    """One GPU pass: width and height in pixels, sizes in bytes."""
+
+    name: str
+    layers: tuple[str, ...]
+    stage: str
+    kernel: str
+    width: int
+    height: int
+    planes: int
+    weights: str
+    macs: int
+    bytes_read: int
+    bytes_written: int
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not."""
+
+    model: str
+    glsl: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    passes: tuple[PassRow, ...]
+    texture_bytes_peak: int
+    texture_bytes_total: int
+    weight_bytes: int
+
+    @property
+    def macs(self) -> int:
+        return sum(p.macs for p in self.passes)
+
+
+def inspect_build(folder: Path) -> Inspection:
+    """Read a build's schedule.
+
+    Raises:
+        ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
+            malformed or of another version.
+    """
+    path = folder / "schedule.json"
+    try:
+        data = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ShadergenError(
+            "SG0502",
+            f"'{folder}' is not a shadergen build",
+            why=f"schedule.json: {error.strerror or error}",
+            help="make one with: shadergen compile MODEL -o BUILD",
+        ) from None
+    except (ValueError, RecursionError):
+        raise ShadergenError("SG0503", f"'{path}' is not JSON", where=str(path)) from None
+    try:
+        version = str(data["version"])
+        if data["format"] != "shadergen":
+            raise ShadergenError("SG0502", f"'{path}' is not a shadergen schedule")
+        if version.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+            raise ShadergenError(
+                "SG0504",
+                f"the schedule's version is {version}",
+                where=str(path),
+                supported=f"version {FORMAT_VERSION.split('.')[0]}.x",
+                help="compile the model again, or update shadergen",
+            )
+        return _inspection(data)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ShadergenError(
+            "SG0503", "the schedule is malformed", where=str(path), why=repr(error)
+        ) from None
+
+
+def _inspection(data: dict[str, Any]) -> Inspection:
+    sizes = {t["name"]: _bytes(t) for t in data["textures"]}
+    slots: dict[int, int] = {}
+    loose = 0
+    for t in data["textures"]:
+        if t["slot"] is None:
+            loose += sizes[t["name"]]
+        else:
+            slots[t["slot"]] = max(slots.get(t["slot"], 0), sizes[t["name"]])
+    return Inspection(
+        model=data["model"],
+        glsl=data["requires"]["glsl"],
+        inputs=tuple(f"{p['name']} {_shape(p)}" for p in data["inputs"]),
+        outputs=tuple(f"{p['name']} {_shape(p)}" for p in data["outputs"]),
+        passes=tuple(
+            PassRow(
+                name=p["name"],
+                layers=tuple(p["layers"]),
+                stage=p["stage"],
+                kernel=p["kernel"],
+                width=p["viewport"][0],
+                height=p["viewport"][1],
+                planes=len(p["writes"]),
+                weights=p["weights"],
+                macs=p["macs"],
+                bytes_read=p["bytes"]["read"],
+                bytes_written=p["bytes"]["written"],
+            )
+            for p in data["passes"]
+        ),
+        texture_bytes_peak=loose + sum(slots.values()),
+        texture_bytes_total=sum(sizes.values()),
+        weight_bytes=data["weights"]["size"],
+    )
+
+
+def _shape(port: dict[str, Any]) -> str:
+    return "x".join(map(str, port["shape"]))
+
+
+def _bytes(t: dict[str, Any]) -> int:
+    size = texel_bytes(Layout(t["kind"], t["format"]))
+    return int(t["width"]) * int(t["height"]) * int(t["layers"]) * size

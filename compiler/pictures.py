@@ -1,0 +1,109 @@
+"""Pictures as network inputs and outputs, for ``shadergen run``.
+
+A 1-channel network takes the luma (ITU-R BT.601, full range) of a colour picture; its result gets
+the picture's chroma back, resized bicubically. Rows run from the top, as in the textures.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError
+from . import extras
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+
+
+def read_picture(path: Path) -> Any:
+    """Open a picture as a PIL image in mode L, RGB or RGBA.
+
+    Raises:
+        ShadergenError: SG0101 when it cannot be read as a picture.
+    """
+    pillow = extras.pillow()
+    try:
+        with pillow.open(path) as image:
+            gray = image.mode in ("1", "L", "I;16")
+            alpha = image.mode in ("RGBA", "LA", "PA")
+            return image.convert("L" if gray else "RGBA" if alpha else "RGB")
+    except (OSError, ValueError, pillow.DecompressionBombError) as error:
+        raise ShadergenError("SG0101", f"cannot read '{path}' as a picture", why=str(error)) from None
+
+
+def to_array(image: Any, shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> NDArray[Any]:
+    """Return a picture as uint8 in the model's own shape.
+
+    Args:
+        image: as from :func:`read_picture`.
+        shape: of the input, in the model's order.
+        axes: the port's permutation, host = logical.transpose(axes).
+        name: the input's name.
+
+    Raises:
+        ShadergenError: SG0605 when the input is no image or has another size.
+    """
+    n, channels, height, width = _logical(shape, axes, name)
+    if n != 1 or channels not in MODES:
+        raise ShadergenError(
+            "SG0605",
+            f"input '{name}' of shape {shape} is not a picture",
+            supported="one picture with 1, 3 or 4 channels; otherwise give an .npz",
+        )
+    if image.size != (width, height):
+        raise ShadergenError(
+            "SG0605",
+            f"the picture is {image.size[1]} rows of {image.size[0]}, the build takes "
+            f"{height} rows of {width}",
+            help=f"compile with --input-size {image.size[1]}x{image.size[0]}, if the model allows",
+        )
+    if channels == 1:
+        image = luma(image)
+    pixels = np.asarray(image.convert(MODES[channels])).reshape(1, height, width, channels)
+    return pixels.transpose(0, 3, 1, 2).transpose(axes)
+
+
+def luma(image: Any) -> Any:
+    """Return the Y of YCbCr as a mode L image."""
+    return image if image.mode == "L" else image.convert("RGB").convert("YCbCr").getchannel("Y")
+
+
+def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: Any) -> Any:
+    """Return an output in 0..1 as a PIL image, with the source's chroma where it is luma only.
+
+    Raises:
+        ShadergenError: SG0605 when the output is no image.
+    """
+    pillow = extras.pillow()
+    n, channels, height, width = _logical(array.shape, axes, name)
+    if n != 1 or channels not in MODES:
+        raise ShadergenError(
+            "SG0605",
+            f"output '{name}' of shape {array.shape} is not a picture",
+            help="name an output file that ends in .npz",
+        )
+    logical = np.transpose(array, np.argsort(axes)).reshape(channels, height, width)
+    pixels = np.round(logical.clip(0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
+    image = pillow.fromarray(pixels[..., 0] if channels == 1 else pixels, MODES[channels])
+    if channels == 1 and source.mode != "L":
+        _, *chroma = source.convert("RGB").convert("YCbCr").split()
+        resized = [c.resize((width, height), pillow.Resampling.BICUBIC) for c in chroma]
+        image = pillow.merge("YCbCr", [image, *resized]).convert("RGB")
+    return image
+
+
+def _logical(shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> tuple[int, ...]:
+    if len(shape) != 4:
+        raise ShadergenError(
+            "SG0605",
+            f"'{name}' of shape {shape} is not a picture",
+            help="give and take arrays in .npz files",
+        )
+    return tuple(shape[a] for a in np.argsort(axes))

@@ -1,0 +1,163 @@
+"""Running a build on files: pictures and numpy archives in and out."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError
+from . import extras, pictures
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+ARRAYS = (".npz", ".npy")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run took."""
+
+    renderer: str
+    passes: int
+    init_milliseconds: float
+    milliseconds: float
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read an ``.npz``, or an ``.npy`` as the array called "".
+
+    Raises:
+        ShadergenError: SG0101 when it is neither, SG0605 when it holds other things than numbers.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            arrays = dict(data)
+    except (AttributeError, TypeError):  # an .npy loads as a bare array, which is no context
+        arrays = {"": np.load(path, allow_pickle=False)}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ShadergenError("SG0101", f"cannot read the arrays in '{path}'", why=str(error)) from None
+    for name, array in arrays.items():
+        if array.dtype.kind not in "fiub":
+            raise ShadergenError("SG0605", f"array '{name}' has element type {array.dtype}")
+    return arrays
+
+
+def run_file(folder: Path, source: Path, output: Path) -> Run:
+    """Run a build on a file and write the result.
+
+    Args:
+        folder: the build.
+        source: a picture, an ``.npz`` with an array for every input, or an ``.npy`` for the one.
+        output: a picture, an ``.npz`` with every output, or an ``.npy`` with the one.
+
+    Raises:
+        ShadergenError: SG01xx, SG05xx, SG06xx.
+    """
+    runtime = extras.runtime()
+    build = runtime.load(folder)
+    _check_output(output, len(build.outputs))
+    picture = None
+    if source.suffix.lower() in ARRAYS:
+        inputs = _named(read_arrays(source), list(build.inputs))
+        if output.suffix.lower() not in ARRAYS:
+            raise ShadergenError(
+                "SG0605",
+                f"'{output}' would be a picture made from arrays",
+                help="name an output file that ends in .npz",
+            )
+    else:
+        picture = pictures.read_picture(source)
+        port = _only(build.inputs, "a picture is one input")
+        pixels = pictures.to_array(picture, port.shape, port.axes, port.name)
+        if port.encoding != "unorm8":
+            pixels = pixels.astype(np.float32) / np.float32(255)
+        inputs = {port.name: pixels}
+    outputs, run = _play(runtime, build, inputs)
+    _write(output, outputs, build, picture)
+    return run
+
+
+def _play(
+    runtime: Any, build: Any, inputs: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, NDArray[Any]], Run]:
+    start = time.perf_counter()
+    with runtime.HeadlessContext() as context, runtime.Player(build, context) as player:
+        for name, array in inputs.items():
+            player.upload(name, array)
+        ready = time.perf_counter()
+        player.run()
+        player.check()
+        outputs = {name: player.read(name) for name in build.outputs}
+        done = time.perf_counter()
+        renderer = str(context.info().renderer)
+    passes = len(build.passes)
+    return outputs, Run(renderer, passes, (ready - start) * 1e3, (done - ready) * 1e3)
+
+
+def _named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:
+    if set(arrays) == {""} and len(names) == 1:
+        return {names[0]: arrays[""]}
+    missing, unknown = set(names) - set(arrays), set(arrays) - set(names)
+    if missing or unknown:
+        raise ShadergenError(
+            "SG0605",
+            "the arrays are not the build's inputs",
+            why=f"missing: {sorted(missing) or 'none'}; unknown: {sorted(unknown) or 'none'}",
+            supported=f"an .npz with {', '.join(names)}",
+        )
+    return arrays
+
+
+def _only(ports: Mapping[str, Any], why: str) -> Any:
+    if len(ports) != 1:
+        raise ShadergenError(
+            "SG0605", f"the build has {len(ports)} of them: {', '.join(ports)}", why=why,
+            help="give and take arrays in .npz files",
+        )
+    return next(iter(ports.values()))
+
+
+def _check_output(output: Path, count: int) -> None:
+    """Find out before the work whether the result can be written."""
+    suffix = output.suffix.lower()
+    if suffix not in (*ARRAYS, *pictures.SUFFIXES):
+        raise ShadergenError(
+            "SG0605", f"'{output}' is no kind of file that can be written",
+            supported=", ".join((*ARRAYS, *pictures.SUFFIXES)),
+        )
+    if suffix != ".npz" and count != 1:
+        raise ShadergenError(
+            "SG0605", f"the build has {count} outputs", help="name an output file ending in .npz"
+        )
+    if not output.absolute().parent.is_dir():
+        raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
+
+
+def _write(
+    output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: Any
+) -> None:
+    """Write the result beside its destination, then move it there."""
+    suffix = output.suffix.lower()
+    try:
+        with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".shadergen") as near:
+            scratch = Path(near) / f"out{suffix}"
+            if suffix == ".npz":
+                np.savez(scratch, **outputs)  # type: ignore[arg-type]
+            elif suffix == ".npy":
+                np.save(scratch, next(iter(outputs.values())))
+            else:
+                port = _only(build.outputs, "a picture is one output")
+                image = pictures.to_picture(outputs[port.name], port.axes, port.name, picture)
+                image.save(scratch)
+            scratch.replace(output)
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{output}'", why=str(error)) from None

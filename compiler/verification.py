@@ -1,0 +1,158 @@
+"""Verifying a build: compile, run on OpenGL ES, compare with a reference."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError
+from . import extras
+from .driver import compile_model, import_model
+from .options import PRECISIONS, Options, parse_preprocessing
+from .references import choose_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from ..ir.graph import Graph
+    from ..passes.attach_preprocessing import Preprocessing
+
+TOLERANCES = {"highp": 1e-4, "mediump": 1e-2}
+UNORM8_STEP = 0.5 / 255
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """How one output compares: absolute errors, and the bound on the largest."""
+
+    name: str
+    shape: tuple[int, ...]
+    max_error: float
+    mean_error: float
+    bound: float
+
+    @property
+    def ok(self) -> bool:
+        return self.max_error <= self.bound  # false for NaN
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a verification."""
+
+    model: str
+    reference: str
+    note: str
+    renderer: str
+    precision: str
+    passes: int
+    outputs: tuple[OutputError, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(o.ok for o in self.outputs)
+
+
+def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
+    """Return inputs in the model's own shapes: uniform in 0..1, images in steps of 1/255."""
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for i in graph.inputs:
+        values = rng.random(i.shape, np.float32).transpose(i.port.axes)
+        if i.port.encoding == "unorm8":
+            values = np.round(values * 255) / np.float32(255)
+        arrays[i.name] = np.ascontiguousarray(values, np.float32)
+    return arrays
+
+
+def run_build(
+    folder: Path, inputs: Mapping[str, NDArray[Any]]
+) -> tuple[dict[str, NDArray[Any]], str]:
+    """Play a build once on a headless context; return outputs by name and the renderer's name.
+
+    Raises:
+        ShadergenError: SG05xx, SG06xx.
+    """
+    runtime = extras.runtime()
+    build = runtime.load(folder)
+    with runtime.HeadlessContext() as context, runtime.Player(build, context) as player:
+        for name, array in inputs.items():
+            player.upload(name, array)
+        player.run()
+        player.check()
+        outputs = {name: player.read(name) for name in build.outputs}
+        return outputs, str(context.info().renderer)
+
+
+def verify_model(
+    model: Path,
+    options: Options,
+    reference: str = "auto",
+    seed: int = 0,
+    given: Mapping[str, NDArray[Any]] | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Report:
+    """Compile, run and compare.
+
+    Args:
+        model: the model file.
+        options: of the compilation.
+        reference: see :func:`~.references.choose_reference`.
+        seed: of the random inputs.
+        given: inputs to use instead, by name, in the model's own shapes.
+        progress: called with the name of each step.
+
+    Raises:
+        ShadergenError: when the model cannot be compiled, run, or referred to.
+    """
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+        build = Path(folder) / "build"
+        compiled = compile_model(model, build, options, progress)
+        inputs = dict(given) if given is not None else random_inputs(compiled.model, seed)
+        progress("running on OpenGL ES")
+        got, renderer = run_build(build, inputs)
+    progress("running the reference")
+    plain = import_model(model, replace(options, preprocess=""))
+    if options.preprocess:
+        name, array = next(iter(inputs.items()))
+        axes = compiled.model.inputs[0].port.axes
+        inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
+    oracle, note = choose_reference(model, plain, reference)
+    expected = oracle.run(inputs)
+    precision = PRECISIONS[options.precision]
+    errors = []
+    for o in compiled.graph.outputs:
+        want = np.asarray(expected[o.name], np.float64)
+        if want.shape != got[o.name].shape:
+            raise ShadergenError(
+                "SG0701",
+                f"output '{o.name}' has shape {got[o.name].shape}, the reference {want.shape}",
+            )
+        bound = TOLERANCES[precision] * max(1.0, float(np.abs(want).max(initial=0)))
+        if o.port.encoding == "unorm8":
+            want = want.clip(0, 1)
+            bound += UNORM8_STEP
+        error = np.abs(got[o.name] - want)
+        errors.append(
+            OutputError(o.name, want.shape, float(error.max()), float(error.mean()), bound)
+        )
+    passes = len(compiled.files.schedule["passes"])
+    return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
+
+
+def _preprocessed(
+    wanted: Preprocessing, image: NDArray[Any], axes: tuple[int, ...]
+) -> NDArray[Any]:
+    """Apply the preprocessing with numpy to an array in the model's own axis order."""
+    channel = axes.index(1)
+    values = np.moveaxis(image.astype(np.float64), channel, -1)
+    if wanted.reverse:
+        values = values[..., ::-1]
+    values = (values * np.array(wanted.scale) - np.array(wanted.mean)) / np.array(wanted.deviation)
+    return np.moveaxis(values, -1, channel).astype(np.float32)
