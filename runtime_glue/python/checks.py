@@ -1,0 +1,254 @@
+"""Check how the parts of a schedule refer to each other: the rules a JSON Schema cannot state.
+
+Each rule is a sentence of docs/schedule.md, and each refusal an SG0503 that names the member.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn
+
+from .document import SCHEDULE, malformed
+from .pixels import FORMATS, LANES, logical_shape
+
+if TYPE_CHECKING:
+    from .schedule import Build, Port, Range, RenderPass, Texture
+
+MAX_TEXTURE_BYTES = 1 << 33
+_COLOR_BUFFER = {"8": 0, "16f": 1, "32f": 2}
+_COLOR_BUFFER_OFFERED = {"none": 0, "half_float": 1, "float": 2}
+
+
+def check(build: Build, weights_size: int) -> None:
+    """Refuse a build whose parts do not fit each other.
+
+    Args:
+        build: the schedule; its shaders and weights are not looked at.
+        weights_size: bytes of the weights file.
+    """
+    inputs = {port.texture for port in build.inputs}
+    outputs = {port.texture for port in build.outputs}
+    for i, texture in enumerate(build.textures.values()):
+        _check_texture(texture, f"textures[{i}]", weights_size, texture.name in inputs)
+    for i, buffer in enumerate(build.buffers.values()):
+        _check_range(buffer.range, f"buffers[{i}]", weights_size)
+    for member, ports in (("inputs", build.inputs), ("outputs", build.outputs)):
+        names: set[str] = set()
+        for i, port in enumerate(ports):
+            _check_port(build, port, f"{member}[{i}]", names)
+    if len(inputs) < len(build.inputs):
+        refuse("two inputs share a texture", "inputs")
+    used = _check_passes(build, inputs)
+    for name in sorted(outputs):
+        for layer in range(build.textures[name].layers):
+            if (name, layer) not in used.written:
+                refuse(f"no GPU pass writes layer {layer} of the output {name!r}", "outputs")
+    _check_slots(build, outputs)
+    _check_requirements(build)
+
+
+def refuse(what: str, member: str) -> NoReturn:
+    """Raise SG0503 at a member of the schedule."""
+    malformed(what, f"{SCHEDULE}: {member}")
+
+
+def _check_range(where: Range, member: str, weights_size: int) -> None:
+    if where.offset + where.size > weights_size:
+        refuse(
+            f"the bytes {where.offset} to {where.offset + where.size} lie outside the weights "
+            f"file of {weights_size} bytes",
+            member,
+        )
+
+
+def _check_texture(texture: Texture, member: str, weights_size: int, is_input: bool) -> None:
+    if texture.bytes > MAX_TEXTURE_BYTES:
+        refuse(f"a texture of {texture.bytes} bytes is beyond all devices", member)
+    if texture.first > texture.last:
+        refuse(f"it is used first in pass {texture.first}, last in {texture.last}", member)
+    if texture.data:
+        if is_input:
+            refuse("an input cannot have data", f"{member}.data")
+        _check_range(texture.data, f"{member}.data", weights_size)
+        if texture.data.size != texture.bytes:
+            refuse(
+                f"its texels take {texture.bytes} bytes, its data has {texture.data.size}",
+                f"{member}.data",
+            )
+        return
+    planes = -(-texture.channels // LANES)
+    if texture.layers != texture.batch * planes:
+        refuse(
+            f"{texture.batch} x {texture.channels} channels take {texture.batch * planes} "
+            f"layers, not {texture.layers}",
+            f"{member}.layers",
+        )
+    if FORMATS[texture.format].components < min(texture.channels, LANES):
+        refuse(f"{texture.channels} channels do not fit {texture.format}", f"{member}.format")
+    if is_input != (texture.slot is None):
+        refuse("inputs, and no others, have the slot null", f"{member}.slot")
+
+
+def _check_port(build: Build, port: Port, member: str, names: set[str]) -> None:
+    if port.name in names:
+        refuse(f"the name {port.name!r} is taken", f"{member}.name")
+    names.add(port.name)
+    texture = _texture(build, port.texture, f"{member}.texture")
+    if sorted(port.axes) != list(range(len(port.shape))):
+        refuse(f"the axes {list(port.axes)} do not permute the shape's", f"{member}.axes")
+    n, c, h, w = logical_shape(port.shape, port.axes)
+    signed = port.encoding in ("y2rg", "y2rg_half")
+    channels_fit = (c == 1 and texture.channels <= 2) if signed else c == texture.channels
+    if not channels_fit or (n, h, w) != (texture.batch, texture.height, texture.width):
+        refuse(
+            f"N, C, H, W of {n}, {c}, {h}, {w} do not fit a texture of {texture.batch}, "
+            f"{texture.channels}, {texture.height}, {texture.width}",
+            f"{member}.shape",
+        )
+    eight_bits = texture.format.endswith("8")
+    if port.encoding == "unorm8" and not eight_bits:
+        refuse(f"the encoding unorm8 needs an 8-bit texture, not {texture.format}", member)
+    if port.encoding in ("float", "y2rg") and eight_bits:
+        refuse(f"the encoding {port.encoding} needs a float texture", member)
+    if signed and FORMATS[texture.format].components < 2:
+        refuse(f"the encoding {port.encoding} needs two channels, not {texture.format}", member)
+
+
+def _texture(build: Build, name: str, member: str) -> Texture:
+    if name not in build.textures:
+        refuse(f"there is no texture {name!r}", member)
+    return build.textures[name]
+
+
+class _Use:
+    """Layers that hold something, as passes are walked in order."""
+
+    def __init__(self, build: Build, inputs: set[str]) -> None:
+        self.written: set[tuple[str, int]] = set()
+        self.given = {t.name for t in build.textures.values() if t.data} | inputs
+
+    def holds(self, texture: Texture, layer: int) -> bool:
+        return texture.name in self.given or (texture.name, layer) in self.written
+
+
+def _check_passes(build: Build, inputs: set[str]) -> _Use:
+    use = _Use(build, inputs)
+    for i, render_pass in enumerate(build.passes):
+        member = f"passes[{i}]"
+        slots = _check_reads(build, render_pass, i, member, use)
+        _check_blocks(build, render_pass, member)
+        names = [u.name for u in render_pass.uniforms] + [r.uniform for r in render_pass.reads]
+        if len(set(names)) < len(names):
+            refuse("a uniform is given twice", member)
+        for j, write in enumerate(render_pass.writes):
+            place = f"{member}.writes[{j}]"
+            texture = _texture(build, write.texture, place)
+            if texture.name in use.given:
+                refuse(f"{texture.name!r} is an input or a constant", place)
+            if write.layer >= texture.layers:
+                refuse(f"{texture.name!r} has no layer {write.layer}", place)
+            if texture.slot in slots:
+                refuse(f"it reads what it writes: {texture.name!r} in slot {texture.slot}", place)
+            _check_lifetime(texture, i, place)
+            width, height = render_pass.viewport
+            if width > texture.width or height > texture.height:
+                refuse(f"the viewport is larger than {texture.name!r}", f"{member}.viewport")
+        writes = {(w.texture, w.layer) for w in render_pass.writes}
+        if len(writes) < len(render_pass.writes):
+            refuse("it writes a layer twice", f"{member}.writes")
+        use.written |= writes
+    return use
+
+
+def _check_reads(
+    build: Build, render_pass: RenderPass, index: int, member: str, use: _Use
+) -> set[int]:
+    """Check what a pass reads and return the slots of it."""
+    slots = set()
+    for j, read in enumerate(render_pass.reads):
+        place = f"{member}.reads[{j}]"
+        texture = _texture(build, read.texture, place)
+        if read.layer is not None and (texture.is_array or read.layer >= texture.layers):
+            refuse(f"{texture.name!r} has no 2D texture {read.layer} to read", place)
+        if read.layer is None and not texture.is_array and texture.layers > 1:
+            refuse(f"{texture.name!r} has {texture.layers} 2D textures: name a layer", place)
+        layers = range(texture.layers) if read.layer is None else (read.layer,)
+        for layer in layers:
+            if not use.holds(texture, layer):
+                refuse(f"layer {layer} of {texture.name!r} is read before it is written", place)
+        _check_lifetime(texture, index, place)
+        if texture.slot is not None:
+            slots.add(texture.slot)
+    return slots
+
+
+def _check_lifetime(texture: Texture, index: int, place: str) -> None:
+    if not texture.first <= index <= texture.last:
+        refuse(
+            f"pass {index} uses {texture.name!r} outside its lifetime, {texture.first} to "
+            f"{texture.last}",
+            place,
+        )
+
+
+def _check_blocks(build: Build, render_pass: RenderPass, member: str) -> None:
+    for j, block in enumerate(render_pass.blocks):
+        if block.buffer not in build.buffers:
+            refuse(f"there is no buffer {block.buffer!r}", f"{member}.blocks[{j}]")
+    names = {block.block for block in render_pass.blocks}
+    if len(names) < len(render_pass.blocks):
+        refuse("a block is given twice", f"{member}.blocks")
+
+
+def _check_slots(build: Build, outputs: set[str]) -> None:
+    sharing: dict[int, list[Texture]] = {}
+    for texture in build.textures.values():
+        if texture.slot is not None:
+            sharing.setdefault(texture.slot, []).append(texture)
+    for slot, textures in sorted(sharing.items()):
+        textures.sort(key=lambda t: t.first)
+        first = textures[0]
+        physical = (first.kind, first.format, first.width, first.height)
+        for before, after in pairwise(textures):
+            place = f"textures {before.name!r} and {after.name!r}"
+            if (after.kind, after.format, after.width, after.height) != physical:
+                refuse(f"they share slot {slot} and differ in kind, format or size", place)
+            if after.first <= before.last:
+                refuse(f"they share slot {slot} and are alive together", place)
+            for texture in (before, after):
+                if texture.data or texture.name in outputs:
+                    refuse(f"slot {slot} is shared, and {texture.name!r} may not share", place)
+
+
+def _check_requirements(build: Build) -> None:
+    """The stated requirements must cover what the schedule does."""
+    requires = build.requires
+    for name, used in _largest_use(build).items():
+        if requires.limits[name] < used:
+            refuse(
+                f"it is stated as {requires.limits[name]}, and {used} is used",
+                f"requires.limits.{name}",
+            )
+    if requires.glsl < 310 and any(b.kind == "storage" for b in build.buffers.values()):
+        refuse("storage buffers need glsl 310", "requires.glsl")
+    drawn = {build.textures[w.texture].format for p in build.passes for w in p.writes}
+    for format in sorted(drawn):
+        need = _COLOR_BUFFER[format.lstrip("rgba")]
+        if need > _COLOR_BUFFER_OFFERED[requires.color_buffer]:
+            refuse(f"{format} is drawn to", "requires.color_buffer")
+
+
+def _largest_use(build: Build) -> dict[str, int]:
+    textures, passes = build.textures.values(), build.passes
+    used = {
+        "texture_size": max((max(t.width, t.height) for t in textures), default=0),
+        "array_texture_layers": max((t.layers for t in textures if t.is_array), default=0),
+        "texture_units": max(len(p.reads) for p in passes),
+        "draw_buffers": max(len(p.writes) for p in passes),
+    }
+    for kind in ("uniform", "storage"):
+        of_kind = [b for b in build.buffers.values() if b.kind == kind]
+        names = {b.name for b in of_kind}
+        used[f"{kind}_block_size"] = max((b.range.size for b in of_kind), default=0)
+        used[f"{kind}_blocks"] = max(sum(b.buffer in names for b in p.blocks) for p in passes)
+    return used

@@ -1,0 +1,130 @@
+"""What the current GL context offers, and whether that is enough for a build."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .schedule import Requires
+
+# name in the schedule's requirements: GL's name, and the first OpenGL ES version that knows it
+LIMITS: dict[str, tuple[str, tuple[int, int]]] = {
+    "texture_size": ("GL_MAX_TEXTURE_SIZE", (3, 0)),
+    "array_texture_layers": ("GL_MAX_ARRAY_TEXTURE_LAYERS", (3, 0)),
+    "texture_units": ("GL_MAX_TEXTURE_IMAGE_UNITS", (3, 0)),
+    "draw_buffers": ("GL_MAX_DRAW_BUFFERS", (3, 0)),
+    "uniform_block_size": ("GL_MAX_UNIFORM_BLOCK_SIZE", (3, 0)),
+    "uniform_blocks": ("GL_MAX_FRAGMENT_UNIFORM_BLOCKS", (3, 0)),
+    "storage_block_size": ("GL_MAX_SHADER_STORAGE_BLOCK_SIZE", (3, 1)),
+    "storage_blocks": ("GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS", (3, 1)),
+}
+_FLOAT = "GL_EXT_color_buffer_float"
+_HALF_FLOAT = "GL_EXT_color_buffer_half_float"
+_HELP = "compile the model for this device ('shadergen doctor' shows what it offers)"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A GL context: ``es`` is its OpenGL ES version, ``limits`` by the schedule's names."""
+
+    vendor: str
+    renderer: str
+    version: str
+    glsl: str
+    es: tuple[int, int]
+    extensions: frozenset[str]
+    limits: Mapping[str, int]
+
+    @property
+    def draws_float(self) -> bool:
+        """Whether textures of 32-bit floats can be drawn to."""
+        return self.es >= (3, 2) or _FLOAT in self.extensions
+
+    @property
+    def draws_half_float(self) -> bool:
+        """Whether textures of 16-bit floats can be drawn to."""
+        return self.draws_float or _HALF_FLOAT in self.extensions
+
+
+def query_device(gl: Any) -> DeviceInfo:
+    """Describe the current context.
+
+    Raises:
+        ShadergenError: SG0601, when no OpenGL ES 3 context is current on this thread.
+    """
+    version = _text(gl, gl.GL_VERSION)
+    match = re.match(r"OpenGL ES (\d+)\.(\d+)", version)
+    if not match or int(match[1]) < 3:
+        raise ShadergenError(
+            "SG0601",
+            "no OpenGL ES 3 context is current on this thread",
+            why=f"GL_VERSION is '{version}'" if version else "GL does not tell its version",
+            help="make the application's context current, or use HeadlessContext",
+        )
+    es = int(match[1]), int(match[2])
+    count = get_integer(gl, gl.GL_NUM_EXTENSIONS)
+    names = (gl.glGetStringi(gl.GL_EXTENSIONS, i) for i in range(count))
+    limits = {
+        name: get_integer(gl, getattr(gl, enum)) if es >= since else 0
+        for name, (enum, since) in LIMITS.items()
+    }
+    limits["draw_buffers"] = min(
+        limits["draw_buffers"], get_integer(gl, gl.GL_MAX_COLOR_ATTACHMENTS)
+    )
+    return DeviceInfo(
+        vendor=_text(gl, gl.GL_VENDOR),
+        renderer=_text(gl, gl.GL_RENDERER),
+        version=version,
+        glsl=_text(gl, gl.GL_SHADING_LANGUAGE_VERSION),
+        es=es,
+        extensions=frozenset(n.decode("ascii", "replace") for n in names if n),
+        limits=limits,
+    )
+
+
+def get_integer(gl: Any, enum: int) -> int:
+    """Return a number of the GL's state; those beyond 2^31 - 1 are cut to it."""
+    value = ctypes.c_int(0)
+    gl.glGetIntegerv(enum, ctypes.byref(value))
+    return value.value if value.value >= 0 else 2**31 - 1
+
+
+def _text(gl: Any, enum: int) -> str:
+    text: bytes | None = gl.glGetString(enum)
+    return (text or b"").decode("utf-8", "replace")
+
+
+def check_requirements(requires: Requires, device: DeviceInfo) -> None:
+    """Refuse a device that lacks what the build requires.
+
+    Raises:
+        ShadergenError: SG0602, naming everything that is missing.
+    """
+    missing = []
+    need = divmod(requires.glsl // 10, 10)
+    if device.es < need:
+        missing.append(f"OpenGL ES {need[0]}.{need[1]} (this is {device.es[0]}.{device.es[1]})")
+    if requires.color_buffer == "float" and not device.draws_float:
+        missing.append(f"{_FLOAT}, to draw to 32-bit float textures")
+    if requires.color_buffer == "half_float" and not device.draws_half_float:
+        missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
+    missing += [
+        f"{name.replace('_', ' ')} {needed} ({LIMITS[name][0]} is {device.limits[name]})"
+        for name, needed in requires.limits.items()
+        if needed > device.limits[name]
+    ]
+    if missing:
+        raise ShadergenError(
+            "SG0602",
+            f"this GL lacks {missing[0]}",
+            where=f"{device.renderer}, {device.version}",
+            why="\n".join(f"the build also requires {m}" for m in missing[1:]),
+            help=_HELP,
+        )

@@ -1,0 +1,167 @@
+"""Read schedule.json: hostile text in, a document of the right form out.
+
+JSON that Python accepts and other runtimes do not (NaN, Infinity, numbers beyond float64, a name
+given twice) is refused here, so a build that one runtime plays, all play.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SCHEDULE = "schedule.json"
+SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
+FORMAT = "shadergen"
+MAJOR, MINOR = 1, 0
+MAX_SCHEDULE_BYTES = 1 << 26
+_VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
+_MESSAGE_LENGTH = 200
+
+
+def read_document(folder: Path) -> dict[str, Any]:
+    """Return the schedule of the build in ``folder``, valid by the schema.
+
+    Raises:
+        ShadergenError: SG0502 when the folder is no build, SG0503 when the schedule is malformed,
+            SG0504 when its version is another major one than this runtime's.
+    """
+    path = folder / SCHEDULE
+    try:
+        if path.stat().st_size > MAX_SCHEDULE_BYTES:
+            malformed(f"{SCHEDULE} is larger than {MAX_SCHEDULE_BYTES >> 20} MiB")
+        content = path.read_bytes()
+    except OSError as error:
+        raise ShadergenError(
+            "SG0502",
+            f"there is no build in '{folder}'",
+            why=f"{SCHEDULE} cannot be read: {error.strerror}",
+            help="give the folder that 'shadergen compile -o' wrote",
+        ) from None
+    try:
+        document = parse(content)
+        newer = check_version(document)
+        validate(document, lenient=newer)
+    except RecursionError:
+        malformed("it is nested too deeply")
+    return document  # type: ignore[no-any-return]
+
+
+def malformed(what: str, where: str = SCHEDULE, **more: str) -> NoReturn:
+    """Raise SG0503."""
+    raise ShadergenError("SG0503", what, where=where, **more)
+
+
+def parse(content: bytes) -> Any:
+    """Return JSON as Python objects; refuse what only some readers accept."""
+    try:
+        return json.loads(
+            content.decode("utf-8"),
+            parse_constant=_refuse_number,
+            parse_float=_finite,
+            object_pairs_hook=_object,
+        )
+    except UnicodeDecodeError:
+        malformed(f"{SCHEDULE} is not text in UTF-8")
+    except json.JSONDecodeError as error:
+        malformed(
+            f"{SCHEDULE} is not JSON: {error.msg}",
+            f"{SCHEDULE}: line {error.lineno}, column {error.colno}",
+        )
+    except ValueError:
+        malformed(f"{SCHEDULE} holds an integer of thousands of digits")
+
+
+def _refuse_number(text: str) -> NoReturn:
+    malformed(f"{_short(text)} is not a number that JSON allows")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_number(text)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        malformed(f"the member {_short(repr(twice))} is given twice")
+    return result
+
+
+def check_version(document: Any) -> bool:
+    """Return whether the schedule is of a newer minor version; refuse other major ones."""
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ShadergenError(
+            "SG0502", f"{SCHEDULE} is not a schedule", why=f'it lacks "format": "{FORMAT}"'
+        )
+    version = document.get("version")
+    match = _VERSION.fullmatch(version) if isinstance(version, str) else None
+    if not match:
+        malformed("the version is not of the form 'major.minor'", f"{SCHEDULE}: version")
+    major, minor = int(match[1]), int(match[2])
+    if major != MAJOR:
+        raise ShadergenError(
+            "SG0504",
+            f"the schedule is of version {major}.{minor}",
+            where=f"{SCHEDULE}: version",
+            why=f"this runtime plays version {MAJOR} (newest known: {MAJOR}.{MINOR})",
+            help="update shadergen" if major > MAJOR else "compile the model again",
+        )
+    return minor > MINOR
+
+
+def validate(document: dict[str, Any], *, lenient: bool = False) -> None:
+    """Check a document against the schema.
+
+    Args:
+        document: the parsed schedule.
+        lenient: ignore members that the schema does not know, which newer minor versions may add.
+    """
+    try:
+        from jsonschema.exceptions import best_match
+    except ImportError:
+        raise ShadergenError(
+            "SG0606",
+            "the Python package jsonschema is not installed",
+            help="pip install 'shadergen[run]'",
+        ) from None
+    error = best_match(_validator(lenient).iter_errors(document))
+    if error is not None:
+        malformed(_short(error.message), f"{SCHEDULE}: {place(error.absolute_path)}")
+
+
+def place(path: Iterable[str | int]) -> str:
+    """Return a JSON path as people write it: ``passes[3].reads[0].uniform``."""
+    text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
+    return text.removeprefix(".") or "the whole document"
+
+
+@cache
+def _validator(lenient: bool) -> Any:
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    return Draft202012Validator(_without_closing(schema) if lenient else schema)
+
+
+def _without_closing(schema: Any) -> Any:
+    """Return the schema with every ``additionalProperties`` taken out."""
+    if isinstance(schema, dict):
+        kept = {k: v for k, v in schema.items() if k != "additionalProperties"}
+        return {k: _without_closing(v) for k, v in kept.items()}
+    return [_without_closing(s) for s in schema] if isinstance(schema, list) else schema
+
+
+def _short(text: str) -> str:
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")  # lone surrogates
+    return text if len(text) <= _MESSAGE_LENGTH else f"{text[:_MESSAGE_LENGTH]}..."

@@ -1,0 +1,84 @@
+"""Read the files of a build, none from outside its folder, none larger or other than stated."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from ...errors import ShadergenError
+from .document import malformed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_SHADER_BYTES = 1 << 24
+_COPY = "copy the whole build folder again, or compile the model again"
+
+
+def resolve(folder: Path, name: str) -> Path:
+    """Return the path of a file of the build.
+
+    Raises:
+        ShadergenError: SG0503 when it leads outside the folder, SG0505 when there is no such file.
+    """
+    # a drive letter or backslash cannot come here: the schema allows only [A-Za-z0-9_.-] and /
+    if ".." in name.split("/"):
+        malformed(f"the path {name!r} leads outside the build's folder")
+    try:
+        root = folder.resolve(strict=True)
+        path = (root / name).resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):  # RuntimeError: a loop of symbolic links
+        raise ShadergenError(
+            "SG0505", f"the build's file '{name}' is missing", help=_COPY
+        ) from None
+    if not path.is_relative_to(root):
+        malformed(f"the path {name!r} leads outside the build's folder")
+    if not path.is_file():
+        raise ShadergenError("SG0505", f"'{name}' is not a file", help=_COPY)
+    return path
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ShadergenError(
+            "SG0505", f"the build's file '{name}' cannot be read", why=str(error.strerror)
+        ) from None
+
+
+def read_shader(folder: Path, name: str) -> str:
+    """Return the source of a shader."""
+    path = resolve(folder, name)
+    if path.stat().st_size > MAX_SHADER_BYTES:
+        raise ShadergenError(
+            "SG0505", f"the shader is larger than {MAX_SHADER_BYTES >> 20} MiB", where=name
+        )
+    try:
+        return _read(path, name).decode("utf-8")
+    except UnicodeDecodeError:
+        raise ShadergenError("SG0505", "the shader is not text in UTF-8", where=name) from None
+
+
+def read_weights(folder: Path, name: str, size: int, sha256: str) -> bytes:
+    """Return the weights file, of the stated size and checksum."""
+    path = resolve(folder, name)
+    found = path.stat().st_size
+    if found != size:
+        raise ShadergenError(
+            "SG0505",
+            f"the weights file is {'truncated' if found < size else 'too long'}",
+            where=name,
+            why=f"it has {found} bytes, the schedule says {size}",
+            help=_COPY,
+        )
+    content = _read(path, name)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise ShadergenError(
+            "SG0505",
+            "the weights file has been altered",
+            where=name,
+            why="its SHA-256 checksum is not the schedule's",
+            help=_COPY,
+        )
+    return content

@@ -1,0 +1,298 @@
+"""Play a build: everything is made once, then a frame only binds and draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...errors import ShadergenError, did_you_mean
+from .device import check_requirements, query_device
+from .gl import load_gles
+from .objects import check_errors, forget_errors
+from .pixels import decode, encode
+from .resources import Resources
+from .textures import check_textures, fill_textures, make_textures, read_textures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from numpy.typing import ArrayLike, NDArray
+    from typing_extensions import Self
+
+    from .recording import Frame
+    from .schedule import Build, Port
+
+_ROBUSTNESS = "GL_KHR_robustness"
+
+
+class Context(Protocol):
+    """What a player needs of a GL context."""
+
+    def make_current(self) -> None:
+        """Let GL calls of this thread go to the context."""
+
+
+class Player:
+    """Plays one build on one GL context.
+
+    A frame leaves what it bound at zero (textures and samplers of the units it used, uniform and
+    storage buffers, vertex array, program, draw framebuffer), the blend, cull, depth, dither,
+    scissor, stencil and sample state off, and the viewport changed; the application sets what it
+    needs afterwards.
+
+    Args:
+        build: from :func:`load`.
+        context: made current before every use; None where the application sees to that.
+        gl: the GL functions by their C names; by default the system's OpenGL ES.
+    """
+
+    def __init__(self, build: Build, context: Context | None = None, *, gl: Any = None) -> None:
+        self.build = build
+        self._context = context
+        self._gl = load_gles() if gl is None else gl
+        self._inputs = {port.name: port for port in build.inputs}
+        self._outputs = {port.name: port for port in build.outputs}
+        self._resources: Resources | None = None
+        self._uploads: dict[str, tuple[int, ...]] = {}
+        self._frame: Frame | None = None
+
+    # once
+
+    def init(self) -> None:
+        """Check the requirements and make all GL objects. A second call does nothing.
+
+        Raises:
+            ShadergenError: SG0602 when the GL lacks something, SG0603 when a shader does not
+                compile, SG0604 when GL reports an error.
+        """
+        if self._resources:
+            return
+        self._make_current()
+        device = query_device(self._gl)
+        try:
+            check_requirements(self.build.requires, device)
+            forget_errors(self._gl)
+            self._resources = Resources(self._gl, self.build, device)
+        except ShadergenError as error:
+            raise error.at(str(self.build.folder)) from None
+
+    # textures in and out
+
+    def bind_input(self, name: str, texture: int | Sequence[int]) -> None:
+        """Read an input from the application's texture: an array texture, or its 2D textures.
+
+        The texture is read as it is, nearest and clamped, row 0 as the top; its own parameters are
+        left alone.
+
+        Raises:
+            ShadergenError: SG0605, when it does not fit the schedule's texture.
+        """
+        port, resources = self._port(self._inputs, "input", name)
+        resources.textures[port.texture] = self._check(port, texture, resources)
+        self._frame = None
+
+    def bind_output(self, name: str, texture: int | Sequence[int]) -> None:
+        """Write an output to the application's texture: an array texture, or its 2D textures.
+
+        Raises:
+            ShadergenError: SG0605, when it does not fit; SG0602, when GL cannot draw to it.
+        """
+        port, resources = self._port(self._outputs, "output", name)
+        before = resources.textures[port.texture]
+        writers = [
+            i
+            for i, render_pass in enumerate(self.build.passes)
+            if any(write.texture == port.texture for write in render_pass.writes)
+        ]
+        resources.textures[port.texture] = self._check(port, texture, resources)
+        self._frame = None
+        try:
+            for i in writers:
+                resources.attach(i)
+        except ShadergenError:
+            resources.textures[port.texture] = before
+            for i in writers:
+                resources.attach(i)
+            raise
+
+    def output_texture(self, name: str, layer: int = 0) -> int:
+        """Return the GL texture of an output: its array texture, or the 2D texture of ``layer``."""
+        port, resources = self._port(self._outputs, "output", name)
+        names = resources.textures[port.texture]
+        if not 0 <= layer < len(names):
+            raise ShadergenError(
+                "SG0605", f"the output '{name}' has {len(names)} textures, and no number {layer}"
+            )
+        return names[layer]
+
+    def upload(self, name: str, array: ArrayLike) -> None:
+        """Copy an array of the model's own shape to a texture of the player's, and read that.
+
+        An input of encoding "unorm8" takes uint8 from 0 to 255 or floats from 0 to 1.
+
+        Raises:
+            ShadergenError: SG0605, when the array does not fit; SG0604, when GL reports an error.
+        """
+        port, resources = self._port(self._inputs, "input", name)
+        texture = self.build.textures[port.texture]
+        host = np.asarray(array)
+        if host.shape != port.shape:
+            raise ShadergenError(
+                "SG0605",
+                f"the input '{name}' takes an array of shape {port.shape}, not {host.shape}",
+            )
+        try:
+            texels = encode(host, port.axes, port.encoding, texture.format)
+        except ShadergenError as error:
+            raise error.at(f"input '{name}'") from None
+        forget_errors(self._gl)
+        if name not in self._uploads:
+            self._uploads[name] = make_textures(self._gl, resources.objects, texture)
+        names = self._uploads[name]
+        fill_textures(self._gl, texture, names, texels)
+        check_errors(self._gl, f"the input '{name}' is uploaded")
+        if resources.textures.get(port.texture) != names:
+            resources.textures[port.texture] = names
+            self._frame = None
+
+    def read(self, name: str) -> NDArray[np.float32]:
+        """Return an output as an array of the model's own shape. Waits for the GPU.
+
+        Raises:
+            ShadergenError: SG0604, when GL reports an error.
+        """
+        port, resources = self._port(self._outputs, "output", name)
+        texture = self.build.textures[port.texture]
+        names = resources.textures[port.texture]
+        forget_errors(self._gl)
+        texels = read_textures(self._gl, resources.read_framebuffer, texture, names)
+        check_errors(self._gl, f"the output '{name}' is read")
+        return decode(texels, port.shape, port.axes, port.encoding)
+
+    # every frame
+
+    def run(self, timed: bool = False) -> None:
+        """Draw a frame. Makes, asks and waits for nothing, so errors show in :meth:`check`.
+
+        Args:
+            timed: measure each pass, for :meth:`timings`, where the GL can.
+
+        Raises:
+            ShadergenError: SG0605, when an input has no texture yet.
+        """
+        self._make_current()
+        frame = self._frame or self._record()
+        for function, arguments in frame.before:
+            function(*arguments)
+        timer = self._resources.timer if timed and self._resources else None
+        if timer:
+            timer.run(frame.passes)
+        else:
+            for calls in frame.passes:
+                for function, arguments in calls:
+                    function(*arguments)
+        for function, arguments in frame.after:
+            function(*arguments)
+
+    def _record(self) -> Frame:
+        resources = self._ready()
+        for port in self.build.inputs:
+            if port.texture not in resources.textures:
+                raise ShadergenError(
+                    "SG0605",
+                    f"the input '{port.name}' has no texture",
+                    help="call bind_input() or upload() before run()",
+                )
+        self._frame = resources.record()
+        return self._frame
+
+    def timings(self) -> tuple[float, ...]:
+        """Return the milliseconds of each pass in the last timed frame. Waits for the GPU.
+
+        Empty where no frame was timed, where the GL has no EXT_disjoint_timer_query, and where the
+        GPU changed its clock meanwhile.
+        """
+        timer = self._ready().timer
+        return timer.milliseconds() if timer else ()
+
+    def check(self) -> None:
+        """Raise what GL has to report since the last check.
+
+        Raises:
+            ShadergenError: SG0604, when an error was made or the context was lost.
+        """
+        device = self._ready().device
+        if _ROBUSTNESS in device.extensions and self._gl.glGetGraphicsResetStatusKHR():
+            raise ShadergenError(
+                "SG0604",
+                "the GL context was lost: the GPU was reset",
+                help="close the player, make a new context and a new player",
+            )
+        check_errors(self._gl, "frames are drawn")
+
+    # last
+
+    def close(self) -> None:
+        """Delete all GL objects; the application's textures stay. A second call does nothing."""
+        if self._resources:
+            try:
+                self._make_current()
+            except ShadergenError:
+                pass  # the context is gone, and the objects with it
+            else:
+                self._resources.objects.delete()
+        self._resources = self._frame = None
+        self._uploads.clear()
+
+    def __enter__(self) -> Self:
+        self.init()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # helpers
+
+    def _make_current(self) -> None:
+        if self._context is not None:
+            self._context.make_current()
+
+    def _ready(self) -> Resources:
+        if self._resources is None:
+            raise ShadergenError(
+                "SG0605", "the player is not ready", help="call init(), or use it in a with block"
+            )
+        self._make_current()
+        return self._resources
+
+    def _port(self, ports: dict[str, Port], kind: str, name: str) -> tuple[Port, Resources]:
+        resources = self._ready()
+        if name not in ports:
+            raise ShadergenError(
+                "SG0605",
+                f"the build has no {kind} '{name}'",
+                supported=", ".join(ports),
+                help=did_you_mean(name, ports),
+            )
+        return ports[name], resources
+
+    def _check(
+        self, port: Port, given: int | Sequence[int], resources: Resources
+    ) -> tuple[int, ...]:
+        """Return the application's textures for a port, checked as far as GL tells."""
+        texture = self.build.textures[port.texture]
+        names = (given,) if isinstance(given, int) else tuple(given)
+        if len(names) != texture.objects or not all(name > 0 for name in names):
+            takes = "an array texture" if texture.is_array else f"{texture.objects} 2D textures"
+            raise ShadergenError("SG0605", f"'{port.name}' takes {takes}, not {given!r}")
+        forget_errors(self._gl)
+        check_textures(self._gl, texture, names, sizes=resources.device.es >= (3, 1))
+        check_errors(self._gl, f"the texture of '{port.name}' is bound as {texture.kind}")
+        return names

@@ -1,0 +1,239 @@
+"""Compile and link the shaders of a build, each program once however many passes use it."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .objects import Objects
+    from .schedule import Build, RenderPass, Uniform
+
+_SETTERS = {
+    "int": "glUniform1i",
+    "float": "glUniform1f",
+    "ivec2": "glUniform2i",
+    "vec4": "glUniform4f",
+}
+_INVALID_INDEX = 0xFFFFFFFF
+_CONTEXT_LINES = 3
+_MAX_LOG_LINES = 100
+# Mesa: 0:12(5): error, ANGLE and Adreno: ERROR: 0:12:, NVIDIA: 0(12) : error
+_LOG_LINE = re.compile(r"^\s*(?:[A-Za-z]+:\s*)?\d+(?::|\()(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A linked program.
+
+    ``units`` gives each sampler its texture unit, ``bindings`` each block its target and index, and
+    ``varying`` lists the uniforms whose value depends on the pass, with their locations.
+    """
+
+    name: int
+    units: dict[str, int]
+    bindings: dict[str, tuple[int, int]]
+    varying: dict[str, int]
+
+
+def build_programs(gl: Any, objects: Objects, build: Build) -> list[Program]:
+    """Return the program of each pass.
+
+    Raises:
+        ShadergenError: SG0603 with the numbered source around each complaint; SG0503 when a buffer
+            is smaller than the block it is bound to.
+    """
+    users: dict[tuple[str, str], list[RenderPass]] = {}
+    keys = []
+    for render_pass in build.passes:
+        key = build.shaders[render_pass.vertex], build.shaders[render_pass.shader]
+        users.setdefault(key, []).append(render_pass)
+        keys.append(key)
+    stages: dict[tuple[int, str], int] = {}
+    try:
+        programs = {
+            key: _program(gl, objects, build, passes, stages) for key, passes in users.items()
+        }
+    finally:
+        for shader in stages.values():
+            gl.glDeleteShader(shader)
+        gl.glUseProgram(0)
+    return [programs[key] for key in keys]
+
+
+def _program(
+    gl: Any,
+    objects: Objects,
+    build: Build,
+    passes: Sequence[RenderPass],
+    stages: dict[tuple[int, str], int],
+) -> Program:
+    first = passes[0]
+    program = objects.adopt_program(gl.glCreateProgram())
+    for stage, path in ((gl.GL_VERTEX_SHADER, first.vertex), (gl.GL_FRAGMENT_SHADER, first.shader)):
+        source = build.shaders[path]
+        if (stage, source) not in stages:
+            stages[stage, source] = shader = gl.glCreateShader(stage)
+            _compile(gl, shader, source, path, first)
+        gl.glAttachShader(program, stages[stage, source])
+    gl.glLinkProgram(program)
+    if not _parameter(gl.glGetProgramiv, program, gl.GL_LINK_STATUS):
+        log = _log(gl, gl.glGetProgramiv, gl.glGetProgramInfoLog, program)
+        raise _error(f"the shaders of pass {first.name!r} do not link", log, first.shader, first)
+    gl.glUseProgram(program)
+    units: dict[str, int] = {}
+    for read in (r for p in passes for r in p.reads):
+        unit = units.setdefault(read.uniform, len(units))
+        gl.glUniform1i(_location(gl, program, read.uniform), unit)
+    bindings: dict[str, tuple[int, int]] = {}
+    for render_pass in passes:
+        _bind_blocks(gl, program, build, render_pass, bindings)
+    return Program(program, units, bindings, _set_uniforms(gl, program, passes))
+
+
+def _compile(gl: Any, shader: int, source: str, path: str, render_pass: RenderPass) -> None:
+    encoded = source.encode()
+    strings = (ctypes.c_char_p * 1)(encoded)
+    gl.glShaderSource(shader, 1, strings, ctypes.byref(ctypes.c_int(len(encoded))))
+    gl.glCompileShader(shader)
+    if not _parameter(gl.glGetShaderiv, shader, gl.GL_COMPILE_STATUS):
+        log = _log(gl, gl.glGetShaderiv, gl.glGetShaderInfoLog, shader)
+        raise _error(
+            f"the shader '{path}' does not compile", interleave(log, source), path, render_pass
+        )
+
+
+def _error(what: str, log: str, path: str, render_pass: RenderPass) -> ShadergenError:
+    layers = f"layers {', '.join(render_pass.layers)}" if render_pass.layers else ""
+    where = [place for place in (path, f"pass {render_pass.name}", layers) if place]
+    return ShadergenError(
+        "SG0603",
+        what,
+        where=where,
+        why=log or "the driver gives no reason",
+        help="report this with the driver's name; 'shadergen doctor' shows it",
+    )
+
+
+def interleave(log: str, source: str) -> str:
+    """Return the compiler's complaints, each under the numbered source lines before it."""
+    lines = source.splitlines()
+    complaints: dict[int, list[str]] = {}
+    loose = []
+    for line in log.splitlines()[:_MAX_LOG_LINES]:
+        match = _LOG_LINE.match(line)
+        if match and 1 <= int(match[1]) <= len(lines):
+            complaints.setdefault(int(match[1]), []).append(line.strip())
+        elif line.strip():
+            loose.append(line.strip())
+    shown = []
+    last = 0
+    for number, said in sorted(complaints.items()):
+        start = max(last + 1, number - _CONTEXT_LINES)
+        shown += [f"{n:4d} | {lines[n - 1]}" for n in range(start, number + 1)]
+        shown += [f"     ^ {text}" for text in said]
+        last = number
+    return "\n".join(shown + loose)
+
+
+def _parameter(get: Any, name: int, enum: int) -> int:
+    value = ctypes.c_int(0)
+    get(name, enum, ctypes.byref(value))
+    return value.value
+
+
+def _log(gl: Any, get: Any, get_log: Any, name: int) -> str:
+    length = max(_parameter(get, name, gl.GL_INFO_LOG_LENGTH), 1)
+    text = ctypes.create_string_buffer(length)
+    get_log(name, length, None, text)
+    return text.value.decode("utf-8", "replace")
+
+
+def _location(gl: Any, program: int, uniform: str) -> int:
+    # -1 where the compiler has dropped an unused uniform: GL ignores calls for it
+    location: int = gl.glGetUniformLocation(program, uniform.encode())
+    return location
+
+
+def _set_uniforms(gl: Any, program: int, passes: Sequence[RenderPass]) -> dict[str, int]:
+    """Set the uniforms on which the passes agree; return the locations of the others."""
+    values: dict[str, set[Uniform]] = {}
+    for uniform in (u for p in passes for u in p.uniforms):
+        values.setdefault(uniform.name, set()).add(uniform)
+    varying = {}
+    for name, found in values.items():
+        location = _location(gl, program, name)
+        if len(found) > 1:
+            varying[name] = location
+        else:
+            setter, arguments = set_uniform(gl, next(iter(found)), location)
+            setter(*arguments)
+    return varying
+
+
+def set_uniform(gl: Any, uniform: Uniform, location: int) -> tuple[Any, tuple[Any, ...]]:
+    """Return the call that sets a uniform."""
+    return getattr(gl, _SETTERS[uniform.type]), (location, *uniform.value)
+
+
+def _bind_blocks(
+    gl: Any,
+    program: int,
+    build: Build,
+    render_pass: RenderPass,
+    bindings: dict[str, tuple[int, int]],
+) -> None:
+    """Give each block of a pass a binding; a block that the compiler dropped gets none."""
+    for block in render_pass.blocks:
+        buffer = build.buffers[block.buffer]
+        name = block.block.encode()
+        if buffer.kind == "uniform":
+            index = gl.glGetUniformBlockIndex(program, name)
+            if index == _INVALID_INDEX:
+                continue
+            size = ctypes.c_int(0)
+            gl.glGetActiveUniformBlockiv(
+                program, index, gl.GL_UNIFORM_BLOCK_DATA_SIZE, ctypes.byref(size)
+            )
+            needed = size.value
+            if block.block not in bindings:
+                bindings[block.block] = gl.GL_UNIFORM_BUFFER, len(bindings)
+                gl.glUniformBlockBinding(program, index, bindings[block.block][1])
+        else:
+            index = gl.glGetProgramResourceIndex(program, gl.GL_SHADER_STORAGE_BLOCK, name)
+            if index == _INVALID_INDEX:
+                continue
+            # OpenGL ES lets only the shader choose the binding of a storage block
+            binding, needed = (
+                _resource(gl, program, index, enum)
+                for enum in (gl.GL_BUFFER_BINDING, gl.GL_BUFFER_DATA_SIZE)
+            )
+            bindings[block.block] = gl.GL_SHADER_STORAGE_BUFFER, binding
+        if buffer.range.size < needed:
+            raise ShadergenError(
+                "SG0503",
+                f"the buffer {buffer.name!r} has {buffer.range.size} bytes, "
+                f"the block {block.block} takes {needed}",
+                where=(render_pass.shader, f"pass {render_pass.name}"),
+            )
+
+
+def _resource(gl: Any, program: int, index: int, enum: int) -> int:
+    value = ctypes.c_int(0)
+    gl.glGetProgramResourceiv(
+        program,
+        gl.GL_SHADER_STORAGE_BLOCK,
+        index,
+        1,
+        ctypes.byref(ctypes.c_uint(enum)),
+        1,
+        None,
+        ctypes.byref(value),
+    )
+    return value.value

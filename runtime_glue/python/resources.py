@@ -1,0 +1,112 @@
+"""All GL objects of a build, made once."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from .objects import Objects, check_errors
+from .programs import build_programs
+from .recording import Bound, Frame, record
+from .textures import attach, fill_textures, make_sampler, make_textures
+from .timer import EXTENSION, Timer
+
+if TYPE_CHECKING:
+    from .device import DeviceInfo
+    from .schedule import Build
+
+
+class Resources:
+    """Programs, textures, framebuffers and buffers of a build on a GL.
+
+    ``textures`` holds the GL textures of each tensor by its name: the player's own, or what the
+    application bound in their place. An input has none at first.
+    """
+
+    def __init__(self, gl: Any, build: Build, device: DeviceInfo) -> None:
+        self._gl = gl
+        self._build = build
+        self.device = device
+        self.objects = Objects(gl)
+        self.textures: dict[str, tuple[int, ...]] = {}
+        self.timer: Timer | None = None
+        try:
+            self._make()
+        except BaseException:
+            self.objects.delete()
+            raise
+
+    def _make(self) -> None:
+        gl, build = self._gl, self._build
+        programs = build_programs(gl, self.objects, build)
+        self._make_textures()
+        self._bound = Bound(
+            vertex_array=self.objects.make("vertex_array"),
+            sampler=make_sampler(gl, self.objects),
+            programs=programs,
+            framebuffers=[self.objects.make("framebuffer") for _ in build.passes],
+            textures=self.textures,
+            buffers=self._make_buffers(),
+        )
+        self.read_framebuffer = self.objects.make("framebuffer")
+        for i in range(len(build.passes)):
+            self.attach(i)
+            self._clear(i)
+        if EXTENSION in self.device.extensions:
+            self.timer = Timer(gl, self.objects, len(build.passes))
+        check_errors(gl, "the build's GL objects are made")
+
+    def _make_textures(self) -> None:
+        gl, build = self._gl, self._build
+        deepest: dict[int, Texture] = {}  # of each slot: the rest use the first of its layers
+        for texture in build.textures.values():
+            if texture.slot is not None and not texture.data:
+                known = deepest.setdefault(texture.slot, texture)
+                if texture.layers > known.layers:
+                    deepest[texture.slot] = texture
+        slots = {slot: make_textures(gl, self.objects, t) for slot, t in deepest.items()}
+        for texture in build.textures.values():
+            if texture.data:
+                names = make_textures(gl, self.objects, texture)
+                fill_textures(gl, texture, names, build.bytes_of(texture.data))
+                self.textures[texture.name] = names
+            elif texture.slot is not None:
+                self.textures[texture.name] = slots[texture.slot][: texture.objects]
+        check_errors(gl, "textures are made")
+
+    def _make_buffers(self) -> dict[str, int]:
+        gl = self._gl
+        buffers = {}
+        for buffer in self._build.buffers.values():
+            uniform = buffer.kind == "uniform"
+            target = gl.GL_UNIFORM_BUFFER if uniform else gl.GL_SHADER_STORAGE_BUFFER
+            buffers[buffer.name] = name = self.objects.make("buffer")
+            gl.glBindBuffer(target, name)
+            content = self._build.bytes_of(buffer.range)
+            gl.glBufferData(target, buffer.range.size, content, gl.GL_STATIC_DRAW)
+            gl.glBindBuffer(target, 0)
+        return buffers
+
+    def attach(self, index: int) -> None:
+        """Point the framebuffer of a pass at the textures that it writes."""
+        layers = [
+            (self._build.textures[w.texture], self.textures[w.texture], w.layer)
+            for w in self._build.passes[index].writes
+        ]
+        attach(self._gl, self._bound.framebuffers[index], layers)
+
+    def _clear(self, index: int) -> None:
+        """Make the driver allocate now what it would allocate in the first frame.
+
+        It also keeps Mesa's llvmpipe from misreporting the first timer query of a context that has
+        drawn nothing.
+        """
+        gl = self._gl
+        gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._bound.framebuffers[index])
+        for i in range(len(self._build.passes[index].writes)):
+            gl.glClearBufferfv(gl.GL_COLOR, i, (ctypes.c_float * 4)())
+        gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, 0)
+
+    def record(self) -> Frame:
+        """Work out the calls of a frame with the textures as they are bound now."""
+        return record(self._gl, self._build, self._bound)

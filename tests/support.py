@@ -1,0 +1,130 @@
+"""What several tests need: small graphs, compiling in memory, playing on GL, comparing."""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from shadergen.backends.lower import lower
+from shadergen.backends.schedule import BuildFiles, schedule
+from shadergen.backends.validate import find_glslang, validate
+from shadergen.backends.writer import write_build
+from shadergen.compiler.options import Options
+from shadergen.ir.expr import parse
+from shadergen.ir.graph import Graph, Input, Output, Port, Value, apply, constant
+from shadergen.ir.ops import Conv, Pointwise
+from shadergen.ir.reference import evaluate
+from shadergen.ir.types import TensorType
+from shadergen.passes.pipeline import optimise
+from shadergen.passes.rule import Context
+from shadergen.runtime_glue.python import HeadlessContext, Player, load
+
+ROOT = Path(__file__).resolve().parents[1]
+ESPCN = ROOT / "examples" / "espcn" / "espcn_x2.h5"
+SHARED_MODELS = ROOT.parent / "shared" / "models"
+TOLERANCE = {"highp": 1e-4, "mediump": 1e-2}
+
+
+def third_party(name: str) -> Path:
+    """Return a model made by others, or skip where the folder is absent."""
+    path = SHARED_MODELS / name
+    if not path.exists():
+        pytest.skip(f"{name} is not beside this checkout")
+    return path
+
+
+def image(*shape: int, name: str = "x") -> Input:
+    return Input(TensorType(shape), name, Port.plain(len(shape)))
+
+
+def graph_of(*values: Value, inputs: tuple[Input, ...], name: str = "test") -> Graph:
+    """Return a graph with outputs y0, y1, ... in logical order."""
+    outputs = tuple(Output(f"y{i}", v, Port.plain(v.type.rank)) for i, v in enumerate(values))
+    return Graph(name, inputs, outputs)
+
+
+def pointwise(formula: str, *operands: Value, layer: str = "pointwise") -> Value:
+    return apply(Pointwise(parse(formula)), *operands, layer=layer)
+
+
+def conv(
+    rng: np.random.Generator, x: Value, channels: int, kernel: tuple[int, int],
+    layer: str = "conv", bias: bool = True, **attributes: Any,
+) -> Value:
+    """Return a convolution with random weights scaled to keep magnitudes near 1."""
+    per_group = x.shape[1] // attributes.get("groups", 1)
+    scale = 1 / np.sqrt(per_group * kernel[0] * kernel[1])
+    w = constant(rng.normal(size=(channels, per_group, *kernel)) * scale, f"{layer}.kernel")
+    operands = [x, w]
+    if bias:
+        operands.append(constant(rng.normal(size=channels), f"{layer}.bias"))
+    return apply(Conv(**attributes), *operands, layer=layer)
+
+
+def compile_graph(graph: Graph, **options: Any) -> tuple[Graph, BuildFiles, Context]:
+    """Optimise and lower a graph in memory."""
+    target = Options(**options).target()
+    context = Context(target)
+    placed = optimise(graph, context)
+    return placed, schedule(placed, lower(placed, target), target, "shadergen test"), context
+
+
+@cache
+def gl_context() -> HeadlessContext:
+    """Return one GL context for the whole process."""
+    context = HeadlessContext()
+    atexit.register(context.close)
+    return context
+
+
+def play(files: BuildFiles, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Write a build, validate its shaders, run it on GL and return the outputs."""
+    with tempfile.TemporaryDirectory() as folder:
+        build = Path(folder) / "build"
+
+        def check(written: Path) -> None:
+            if find_glslang() is not None:
+                validate(written, files.shaders, files.layers)
+
+        write_build(files, build, check)
+        with Player(load(build), gl_context()) as player:
+            for name, array in inputs.items():
+                player.upload(name, array)
+            player.run()
+            player.check()
+            return {o["name"]: player.read(o["name"]) for o in files.schedule["outputs"]}
+
+
+def random_inputs(graph: Graph, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Return inputs in logical order; values around 0, some exactly 0."""
+    arrays = {}
+    for i in graph.inputs:
+        values = rng.normal(size=i.shape).astype(np.float32)
+        arrays[i.name] = np.where(rng.random(i.shape) < 0.05, np.float32(0), values)
+    return arrays
+
+
+def assert_runs_like_reference(
+    graph: Graph, rng: np.random.Generator | None = None, reference: Graph | None = None,
+    **options: Any,
+) -> BuildFiles:
+    """Compile, run on GL, and compare with the numpy reference of the unoptimised graph."""
+    rng = rng or np.random.default_rng(0)
+    _, files, _ = compile_graph(graph, **options)
+    inputs = random_inputs(graph, rng)
+    host = {i.name: inputs[i.name].transpose(i.port.axes) for i in graph.inputs}
+    got = play(files, host)
+    want = evaluate(reference or graph, inputs)
+    tolerance = TOLERANCE[Options(**options).target().precision]
+    for o in graph.outputs:
+        expected = want[o.name].transpose(o.port.axes)
+        assert got[o.name].shape == expected.shape
+        bound = tolerance * max(1.0, float(np.abs(expected).max()))
+        worst = float(np.abs(got[o.name] - expected).max())
+        assert worst <= bound, f"{o.name}: error {worst:g} beyond {bound:g}"
+    return files

@@ -1,0 +1,333 @@
+"""Loading a build: what is accepted, and what is refused before any GL call."""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from shadergen.errors import ShadergenError
+from shadergen.runtime_glue.python import document, gl, load
+
+FIXTURES = Path(__file__).parent / "fixtures" / "schedules"
+GOOD = FIXTURES / "good"
+EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
+
+
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_schedules", FIXTURES / "make.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def no_gl(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make any look for a GL function fail."""
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("GL was called")
+
+    monkeypatch.setattr(gl.Library, "__getattr__", refuse)
+    for name in [m for m in sys.modules if m == "OpenGL" or m.startswith("OpenGL.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "OpenGL", None)
+
+
+@pytest.fixture
+def build_folder(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOOD, tmp_path / "build"))
+
+
+def change(folder: Path, *path: str | int, to: Any) -> None:
+    schedule = json.loads((folder / "schedule.json").read_text())
+    target = schedule
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = to
+    (folder / "schedule.json").write_text(json.dumps(schedule))
+
+
+def refused(folder: Path) -> ShadergenError:
+    with pytest.raises(ShadergenError) as caught:
+        load(folder)
+    return caught.value
+
+
+def test_a_good_build_is_loaded_whole(no_gl: None) -> None:
+    build = load(GOOD)
+    assert [p.name for p in build.passes] == ["double", "bias", "mix", "halve", "invert", "sign"]
+    assert build.requires.limits["texture_units"] == 3
+    assert build.textures["biased"].objects == 2
+    assert build.textures["mixed"].objects == 1
+    assert build.passes[2].reads[1].layer == 1
+    assert build.shaders["shaders/mix.frag"].startswith("#version 310 es\n")
+    constant = build.textures["constant"].data
+    assert constant
+    assert build.bytes_of(constant) == build.weights[64:96]
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_a_malformed_build_is_refused_with_its_code_before_any_gl_call(
+    name: str, no_gl: None
+) -> None:
+    error = refused(FIXTURES / "malformed" / name)
+    assert error.code == EXPECTED[name], error
+    assert str(FIXTURES / "malformed" / name) in error.where[0]
+    assert len(error.what) < 300
+
+
+def test_every_malformed_fixture_has_an_expected_code() -> None:
+    folders = {p.name for p in (FIXTURES / "malformed").iterdir() if p.is_dir()}
+    assert folders == set(EXPECTED)
+
+
+def test_the_fixtures_are_what_their_maker_writes(tmp_path: Path) -> None:
+    maker().write_all(tmp_path)
+    written = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    kept = {p: (FIXTURES / p).read_bytes() for p in written}
+    assert kept == written
+    malformed = FIXTURES / "malformed"
+    assert {p.relative_to(FIXTURES) for p in malformed.rglob("*") if p.is_file()} <= set(written)
+
+
+def test_a_folder_that_is_not_there_is_no_build(tmp_path: Path) -> None:
+    assert refused(tmp_path / "absent").code == "SG0502"
+
+
+def test_a_file_instead_of_a_folder_is_no_build(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"")
+    assert refused(tmp_path / "model.onnx").code == "SG0502"
+
+
+def test_a_link_to_outside_the_folder_is_refused(build_folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside.frag"
+    shutil.move(build_folder / "shaders" / "mix.frag", outside)
+    (build_folder / "shaders" / "mix.frag").symlink_to(outside)
+    error = refused(build_folder)
+    assert error.code == "SG0503"
+    assert "outside the build's folder" in error.what
+
+
+def test_a_link_to_itself_is_a_missing_file(build_folder: Path) -> None:
+    shader = build_folder / "shaders" / "mix.frag"
+    shader.unlink()
+    shader.symlink_to("mix.frag")
+    assert refused(build_folder).code == "SG0505"
+
+
+def test_a_link_within_the_folder_is_followed(build_folder: Path, tmp_path: Path) -> None:
+    shader = build_folder / "shaders" / "mix.frag"
+    shader.rename(build_folder / "mix.frag")
+    shader.symlink_to(build_folder / "mix.frag")
+    (tmp_path / "linked").symlink_to(build_folder)
+    assert load(tmp_path / "linked").passes
+
+
+@pytest.mark.parametrize(("keep", "word"), [(50, "truncated"), (0, "truncated"), (97, "too long")])
+def test_weights_of_another_size_are_refused(build_folder: Path, keep: int, word: str) -> None:
+    weights = build_folder / "weights.bin"
+    weights.write_bytes((weights.read_bytes() + b"\0" * 8)[:keep])
+    error = refused(build_folder)
+    assert error.code == "SG0505"
+    assert word in error.what
+
+
+def test_a_single_altered_byte_of_the_weights_is_noticed(build_folder: Path) -> None:
+    weights = bytearray((build_folder / "weights.bin").read_bytes())
+    weights[40] ^= 1
+    (build_folder / "weights.bin").write_bytes(weights)
+    error = refused(build_folder)
+    assert (error.code, error.what) == ("SG0505", "the weights file has been altered")
+
+
+def test_a_shader_that_is_not_text_is_refused(build_folder: Path) -> None:
+    (build_folder / "shaders" / "mix.frag").write_bytes(b"#version 310 es\n\xff")
+    assert refused(build_folder).code == "SG0505"
+
+
+def test_a_newer_minor_version_may_add_members(build_folder: Path) -> None:
+    change(build_folder, "version", to="1.7")
+    change(build_folder, "passes", 0, "hint", to={"tile": 8})
+    assert load(build_folder).version == "1.7"
+
+
+def test_a_newer_major_version_is_refused_with_the_way_on() -> None:
+    error = refused(FIXTURES / "malformed" / "newer_major")
+    assert error.render().splitlines()[0] == ("error[SG0504]: the schedule is of version 2.0")
+    assert "update shadergen" in error.help
+
+
+def test_an_integer_may_be_written_with_a_decimal_point(build_folder: Path) -> None:
+    change(build_folder, "textures", 0, "width", to=5.0)
+    width = load(build_folder).textures["x"].width
+    assert isinstance(width, int)
+
+
+def test_the_order_of_textures_and_ports_is_kept() -> None:
+    build = load(GOOD)
+    assert list(build.textures)[:3] == ["x", "img", "doubled"]
+    assert [p.name for p in build.outputs] == ["out", "inverted", "signed"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "says"),
+    [
+        (("textures", 5, "format"), "rgba16f", "differ in kind, format or size"),
+        (("textures", 5, "slot"), 2, "reads what it writes"),
+        (("textures", 2, "last"), 2, "alive together"),
+        (("textures", 8, "slot"), 3, "differ in kind, format or size"),
+        (("textures", 4, "data"), {"offset": 64, "size": 16}, "its texels take 32 bytes"),
+        (("textures", 4, "data"), {"offset": 80, "size": 32}, "outside the weights file"),
+        (("textures", 4, "data"), None, "layer 0 of 'constant' is read before"),
+        (("textures", 4, "slot"), 4, "differ in kind, format or size"),
+        (("textures", 1, "slot"), 9, "have the slot null"),
+        (("outputs", 2, "encoding"), "unorm8", "needs an 8-bit texture"),
+        (("outputs", 1, "encoding"), "float", "needs a float texture"),
+        (("outputs", 0, "encoding"), "y2rg", "do not fit a texture"),
+        (("inputs", 1, "name"), "x", "is taken"),
+        (("passes", 0, "reads", 0, "layer"), 0, "has no 2D texture 0"),
+        (("passes", 2, "reads", 0, "layer"), 2, "has no 2D texture 2"),
+        (("passes", 2, "reads", 0, "uniform"), "u_b", "given twice"),
+        (("passes", 0, "uniforms", 0, "name"), "u_x", "given twice"),
+        (("passes", 0, "uniforms", 1, "value"), [1.5], "is not of type 'integer'"),
+        (("passes", 0, "uniforms", 0, "value"), [1e39, 0, 0, 0], "greater than the maximum"),
+        (("passes", 0, "writes", 1, "layer"), 0, "writes a layer twice"),
+        (("passes", 3, "writes"), [{"texture": "y", "layer": 0}], "layer 1 of 'y' is read before"),
+        (("requires", "glsl"), 300, "storage buffers need glsl 310"),
+        (("requires", "limits", "storage_blocks"), 0, "1 is used"),
+    ],
+)
+def test_parts_that_contradict_each_other_are_refused(
+    build_folder: Path, path: tuple[str | int, ...], value: Any, says: str
+) -> None:
+    change(build_folder, *path, to=value)
+    if path == ("textures", 4, "data"):
+        change(build_folder, "textures", 4, "slot", to=9)
+    error = refused(build_folder)
+    assert error.code == "SG0503"
+    assert says in error.what
+
+
+def test_the_schema_is_valid_and_closes_every_object() -> None:
+    schema = json.loads(document.SCHEMA.read_text())
+    Draft202012Validator.check_schema(schema)
+    open_objects = []
+
+    def walk(part: Any, path: str) -> None:
+        if isinstance(part, dict):
+            if "object" in str(part.get("type")) and part.get("additionalProperties") is not False:
+                open_objects.append(path)
+            for key, value in part.items():
+                walk(value, f"{path}/{key}")
+        elif isinstance(part, list):
+            for i, value in enumerate(part):
+                walk(value, f"{path}/{i}")
+
+    walk(schema, "")
+    assert not open_objects
+
+
+def test_a_missing_jsonschema_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema.exceptions", None)
+    assert refused(GOOD).code == "SG0606"
+
+
+# fuzzing
+
+SCHEDULE = json.loads((GOOD / "schedule.json").read_text())
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([-1, 0, 1, 2, 2**31, 2**40, 2**63, 10**400])
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["x", "y", "2d", "array", "r8", "../x", "/", "a\x00b", "\ud800", "." * 2000]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+def places(part: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner = part.items() if isinstance(part, dict) else enumerate(part)
+    found = []
+    for key, value in inner if isinstance(part, dict | list) else ():
+        found.append((*path, key))
+        if isinstance(value, dict | list):
+            found += places(value, (*path, key))
+    return found
+
+
+PLACES = places(SCHEDULE)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    schedule = copy.deepcopy(SCHEDULE)
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(PLACES))
+        target = schedule
+        try:
+            for key in path[:-1]:
+                target = target[key]
+            kind = draw(st.sampled_from(["set", "swap", "delete", "repeat"]))
+            if kind == "set":
+                target[path[-1]] = draw(JSON_VALUES)
+            elif kind == "swap":
+                other = draw(st.sampled_from([p for p in PLACES if p[-1] == path[-1]]))
+                value = SCHEDULE
+                for key in other:
+                    value = value[key]
+                target[path[-1]] = copy.deepcopy(value)
+            elif kind == "delete":
+                del target[path[-1]]
+            elif isinstance(target, list):
+                target.append(copy.deepcopy(target[path[-1]]))
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change has taken that place away
+    return json.dumps(schedule).encode()
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    content = bytearray((GOOD / "schedule.json").read_bytes())
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(content) - 1))
+        content[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return bytes(content)
+
+
+@pytest.fixture(scope="module")
+def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fuzz") / "build"
+    return Path(shutil.copytree(GOOD, folder))
+
+
+@given(content=mutated() | damaged())
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+def test_any_schedule_is_loaded_or_refused_and_nothing_else(
+    fuzzed_folder: Path, content: bytes
+) -> None:
+    (fuzzed_folder / "schedule.json").write_bytes(content)
+    try:
+        build = load(fuzzed_folder)
+    except ShadergenError as error:
+        assert error.code in ("SG0502", "SG0503", "SG0504", "SG0505")
+        error.render().encode()
+    else:
+        assert build.passes
