@@ -138,7 +138,7 @@ class Shader:
         elif storage == "ssbo":
             self.blocks.append(Block("Weights", "storage", blob))
             self.block_texts.append(
-                "layout(std430) readonly buffer Weights { vec4 weights[]; };"
+                "layout(std430, binding = 0) readonly buffer Weights { vec4 weights[]; };"
             )
             body = "weights[i]"
         else:

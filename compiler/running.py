@@ -15,7 +15,7 @@ from ..errors import ShadergenError
 from . import extras, pictures
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -67,7 +67,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     _check_output(output, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:
-        inputs = _named(read_arrays(source), list(build.inputs))
+        inputs = _named(read_arrays(source), [port.name for port in build.inputs])
         if output.suffix.lower() not in ARRAYS:
             raise ShadergenError(
                 "SG0605",
@@ -96,7 +96,7 @@ def _play(
         ready = time.perf_counter()
         player.run()
         player.check()
-        outputs = {name: player.read(name) for name in build.outputs}
+        outputs = {port.name: player.read(port.name) for port in build.outputs}
         done = time.perf_counter()
         renderer = str(context.info().renderer)
     passes = len(build.passes)
@@ -117,13 +117,14 @@ def _named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArr
     return arrays
 
 
-def _only(ports: Mapping[str, Any], why: str) -> Any:
+def _only(ports: Sequence[Any], why: str) -> Any:
     if len(ports) != 1:
+        names = ", ".join(port.name for port in ports)
         raise ShadergenError(
-            "SG0605", f"the build has {len(ports)} of them: {', '.join(ports)}", why=why,
+            "SG0605", f"the build has {len(ports)} of them: {names}", why=why,
             help="give and take arrays in .npz files",
         )
-    return next(iter(ports.values()))
+    return ports[0]
 
 
 def _check_output(output: Path, count: int) -> None:

@@ -86,7 +86,7 @@ def run_build(
             player.upload(name, array)
         player.run()
         player.check()
-        outputs = {name: player.read(name) for name in build.outputs}
+        outputs = {port.name: player.read(port.name) for port in build.outputs}
         return outputs, str(context.info().renderer)
 
 

@@ -493,6 +493,10 @@ def _fold_call(call: Call) -> Expr:
             return left
         if call.function == "mul" and left == Num(1.0):
             return right
+        if call.function == "min" and right == Num(math.inf):
+            return left
+        if call.function == "max" and right == Num(-math.inf):
+            return left
     return call
 
 

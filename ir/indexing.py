@@ -27,7 +27,7 @@ COORDINATES = (Var("n"), Var("c"), Var("y"), Var("x"))
 Index = tuple[Expr, Expr, Expr, Expr]
 
 
-def add(a: Expr, b: Expr | int) -> Expr:
+def add(a: Expr | int, b: Expr | int) -> Expr:
     return _call("add", a, b)
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...ir.expr import Expr, Num, evaluate, substitute, variables
+from ...ir.expr import Expr, Num, Var, evaluate, fold, substitute, variables
+from ...ir.indexing import add, idiv, mul
 from ...ir.ops import Movement, parts
 from ...ir.types import LANES
 from ..glsl import integer, number
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ..gpu import RenderPass
 
-INT_NAMES = {"c": "c", "y": "y", "x": "x", "plane": "plane"}
+INT_NAMES = {"c": "c", "y": "y", "x": "x", "plane": "plane", "k": "k"}
 
 
 def lower_gather(node: Node, target: Target) -> Iterator[RenderPass]:
@@ -115,28 +116,20 @@ def _source(
     value = parts(node).operands[source.operand]
     bindings: dict[str, Expr] = {"n": Num(float(group.batch))}
     names = INT_NAMES if not by_planes else {**INT_NAMES, "c": f"plane * {LANES}"}
-    n, c, y, x = (substitute(e, bindings) for e in source.index)
+    n, c, y, x = (fold(substitute(e, bindings)) for e in source.index)
     batch = int(n.value) if isinstance(n, Num) else None
     texture = shader.texture(value, f"x{source.operand}", batch)
     position = f"ivec2({integer(x, names)}, {integer(y, names)})"
     planes = value.type.planes
-    base = (batch or 0) * planes
-    if by_planes:
-        offset = base + (source.plane_offset or 0)
-        layer = "plane" if offset == 0 else f"plane + {offset}" if offset > 0 else (
-            f"plane - {-offset}"
-        )
-        fetch, channel = texture.fetch(position, layer), ""
-    else:
+    plane: Expr = add(Var("plane"), source.plane_offset or 0)
+    if not by_planes:
+        plane = idiv(Var("k"), LANES) if planes > 1 else Num(0.0)
+    layer = integer(add(mul(n, planes), plane), names)
+    fetch, channel = texture.fetch(position, layer), ""
+    if not by_planes:
         channel = integer(c, names)
-        layer = f"k / {LANES}" if planes > 1 else "0"
-        if batch is None:
-            layer = f"({integer(n, names)}) * {planes} + {layer}"
-        elif base:
-            layer = f"{base} + {layer}"
-        fetch = texture.fetch(position, layer)
         fetch += f"[k % {LANES}]" if value.type.channels_per_texel > 1 else ".x"
-    conditions = [integer(substitute(v, bindings), names) for v in source.valid]
+    conditions = [integer(fold(substitute(v, bindings)), names) for v in source.valid]
     return {"condition": " && ".join(conditions), "channel": channel, "fetch": fetch}
 
 

@@ -39,6 +39,10 @@ def load(path: Path, request: Request) -> Graph:
         ShadergenError: SG01xx when the file cannot be read, SG02xx when it holds something that
             is not implemented.
     """
+    if path.is_dir():
+        from .keras.archive import directory_error
+
+        raise directory_error(path).at(str(path))
     try:
         with path.open("rb") as file:
             head = file.read(8)
