@@ -1,0 +1,32 @@
+# make demo    set everything up, compile the shipped ESPCN, upscale a photograph with it on GL
+# make test    set everything up, run every test
+# make lint    set everything up, check style and types
+# make clean   remove what the above left behind, the virtual environment included
+#
+# PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
+
+PYTHON ?= python3
+ARGS ?=
+
+# Keras, in the tests and the demo's training, computes with JAX on the CPU.
+export KERAS_BACKEND := jax
+export JAX_PLATFORMS := cpu
+
+.PHONY: demo test lint clean setup
+
+demo: setup
+	@.venv/bin/python examples/espcn/demo.py
+
+# surfaceless: a GL context without a window system.
+test: setup
+	@EGL_PLATFORM=surfaceless .venv/bin/python -m pytest -n 2 -q $(ARGS)
+
+lint: setup
+	@tools/lint.sh
+
+setup:
+	@PYTHON=$(PYTHON) tools/setup.sh
+
+clean:
+	@rm -rf .venv .build build dist demo *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Make a checkout ready to work in: the virtual environment .venv and, where they are absent, the
+# system's packages for OpenGL ES and glslang. Run by make; says nothing when nothing is to be done.
+#
+#   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+python=${PYTHON:-python3}
+stamp=.venv/.shadergen-setup
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo > /dev/null; then
+        if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
+    else
+        return 1
+    fi
+}
+
+# Install Debian packages; the lists are fetched only when the ones at hand do not do.
+apt_install() {
+    local log install=(env DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends
+        install "$@")
+    log=$(mktemp)
+    say "installing $* (apt-get)"
+    if as_root "${install[@]}" > "$log" 2>&1 ||
+        { as_root apt-get -qq update > "$log" 2>&1 && as_root "${install[@]}" > "$log" 2>&1; }; then
+        rm -f "$log"
+        return 0
+    fi
+    tail -n 3 "$log" >&2
+    rm -f "$log"
+    return 1
+}
+
+# --- system packages ---------------------------------------------------------------------------
+
+loadable() { "$python" -c 'import ctypes, sys; ctypes.CDLL(sys.argv[1])' "$1" 2> /dev/null; }
+
+installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]; }
+
+# Print what is missing, as Debian names it.
+missing_packages() {
+    command -v glslangValidator > /dev/null || echo glslang-tools
+    loadable libEGL.so.1 || echo libegl1
+    loadable libGLESv2.so.2 || echo libgles2
+    # Something must implement them. Where no vendor has registered, Mesa does, in software too.
+    local vendors
+    vendors=$(find /usr/share/glvnd/egl_vendor.d /etc/glvnd/egl_vendor.d -name '*.json' \
+        2> /dev/null || true)
+    if command -v dpkg-query > /dev/null && [ -z "${vendors//*_mesa.json/}" ]; then
+        installed libegl-mesa0 || echo libegl-mesa0
+        installed libgl1-mesa-dri || echo libgl1-mesa-dri
+    fi
+}
+
+install_system_packages() {
+    local missing
+    missing=$(missing_packages | tr '\n' ' ')
+    [ -n "$missing" ] || return 0
+    # shellcheck disable=SC2086  # a list of words
+    if ! command -v apt-get > /dev/null; then
+        say "missing $missing(Debian's names); install EGL, OpenGL ES and glslang:" \
+            "Fedora: dnf install mesa-libEGL libglvnd-gles mesa-dri-drivers glslang;" \
+            "Arch: pacman -S mesa glslang; macOS: brew install glslang (compiling only, no EGL)"
+    elif ! apt_install $missing; then
+        say "could not install them; run: sudo apt-get update && sudo apt-get install $missing"
+    fi
+}
+
+# --- the virtual environment -------------------------------------------------------------------
+
+# What .venv was made from: another root, Python or pyproject.toml makes it stale.
+fingerprint() { printf '%s\n%s\n%s\n' "$root" "$python" "$(cksum pyproject.toml)"; }
+
+make_venv() {
+    # Without ensurepip the venv module leaves half a folder behind and fails.
+    if ! "$python" -c 'import ensurepip, venv' 2> /dev/null; then
+        local package
+        package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+        if ! command -v apt-get > /dev/null || ! apt_install "$package"; then
+            fail "$python has no venv module; run: sudo apt-get install $package, then try again"
+        fi
+    fi
+    "$python" -m venv --clear .venv
+}
+
+install_venv() {
+    [ "$(cat "$stamp" 2> /dev/null)" != "$(fingerprint)" ] || return 0
+    # The same place and Python: bring it up to date. Anything else: start again.
+    if [ "$(head -n 2 "$stamp" 2> /dev/null)" != "$(fingerprint | head -n 2)" ] ||
+        ! .venv/bin/python -c '' 2> /dev/null; then
+        say "making .venv and installing what development needs (once; a few minutes)"
+        make_venv
+    else
+        say "pyproject.toml has changed: updating .venv"
+    fi
+    rm -f "$stamp"
+    .venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[dev]' ||
+        fail "pip could not install .[dev] (see above)"
+    fingerprint > "$stamp"
+}
+
+command -v "$python" > /dev/null ||
+    fail "no $python; install Python 3.10 or later, or run: make PYTHON=/path/to/python3"
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$("$python" --version) is too old, 3.10 is the first that will do;" \
+        "run: make PYTHON=/path/to/python3"
+install_system_packages
+install_venv
