@@ -1,0 +1,189 @@
+"""Operators on tensors known at compile time: the arithmetic by which exporters find out sizes.
+
+Carried out with numpy in the tensors' own types, integers included. Operators that also exist
+for tensors of the graph, Slice or Reshape say, handle both themselves (``movement``).
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import ShadergenError
+from .node import LONGEST_LIST, Known
+from .tensors import numpy_type, type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from .node import OnnxNode
+
+    Compute = Callable[..., NDArray[Any]]
+
+
+def compute(node: OnnxNode) -> Known:
+    """Carry out a node of ``COMPUTED`` whose inputs are all known.
+
+    Raises:
+        ShadergenError: SG0205 when the operands do not fit the operator or each other.
+    """
+    arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
+    try:
+        with np.errstate(all="ignore"):
+            result = COMPUTED[node.op](node, *arrays)
+    except (ArithmeticError, IndexError, TypeError, ValueError) as error:
+        raise ShadergenError(
+            "SG0205", f"the operands do not fit {node.op}", why=str(error).splitlines()[0]
+        ) from None
+    return Known(node.layer, np.asarray(result))
+
+
+def elementwise(function: Callable[..., Any]) -> Compute:
+    """An operator that broadcasts."""
+
+    def handler(node: OnnxNode, *arrays: NDArray[Any]) -> NDArray[Any]:
+        node.budget.take(prod(np.broadcast_shapes(*(a.shape for a in arrays))))
+        result = np.asarray(function(*arrays))
+        # numpy 1 widens where arrays without axes meet; ONNX never does
+        return result if result.dtype.kind == "b" else result.astype(arrays[-1].dtype)
+
+    return handler
+
+
+def variadic(function: Callable[[Any, Any], Any]) -> Compute:
+    """An operator of any number of operands that broadcast."""
+
+    def fold(first: Any, *rest: Any) -> Any:
+        for other in rest:
+            first = function(first, other)
+        return first
+
+    return elementwise(fold)
+
+
+def _divide(a: NDArray[Any], b: NDArray[Any]) -> Any:
+    """Divide; integers truncate towards zero."""
+    if a.dtype.kind == "f":
+        return a / b
+    if not np.all(b):
+        raise ZeroDivisionError("division by zero")
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) != (b < 0), -quotient, quotient)
+
+
+def _mod(node: OnnxNode, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+    function = np.fmod if node.choice("fmod", (0, 1)) else np.mod
+    if a.dtype.kind != "f" and not np.all(b):
+        raise ZeroDivisionError("division by zero")
+    return elementwise(function)(node, a, b)
+
+
+def _cast(node: OnnxNode, x: NDArray[Any]) -> NDArray[Any]:
+    node.ignore("saturate", "round_mode")
+    to = node.integer("to")
+    dtype = numpy_type(to)
+    if dtype is None:
+        raise node.refusal("to", type_name(to), ("float", "int64", "int32", "bool"))
+    node.budget.take(x.size)
+    return x.astype(dtype)
+
+
+def _gather(node: OnnxNode, x: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
+    axis = node.axis(node.integer("axis", 0), x.ndim)
+    node.budget.take(x.size // max(x.shape[axis], 1) * indices.size)
+    return np.take(x, indices, axis)
+
+
+def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
+    node.ignore("stash_type")
+    first, step = start.item(), delta.item()
+    count = max(int(np.ceil((limit.item() - first) / step)), 0)
+    node.budget.take(count)
+    return np.asarray(first + np.arange(count) * step).astype(start.dtype)
+
+
+def _expand(node: OnnxNode, x: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:
+    wanted = np.broadcast_shapes(x.shape, _sizes(shape))
+    node.budget.take(prod(wanted))
+    return np.broadcast_to(x, wanted)
+
+
+def _tile(node: OnnxNode, x: NDArray[Any], repeats: NDArray[Any]) -> NDArray[Any]:
+    node.budget.take(x.size * prod(_sizes(repeats)))
+    return np.tile(x, _sizes(repeats))
+
+
+def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
+    value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
+    node.budget.take(prod(_sizes(shape)))
+    return np.full(_sizes(shape), value.reshape(()))
+
+
+def _sizes(array: NDArray[Any]) -> tuple[int, ...]:
+    sizes = _integers(array)
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"a negative size in {list(sizes)}")
+    return sizes
+
+
+def reduction(function: Callable[..., Any]) -> Compute:
+    """A reduction; the axes are an attribute or, later, an input."""
+
+    def handler(node: OnnxNode, x: NDArray[Any], *axes: NDArray[Any]) -> NDArray[Any]:
+        keep = bool(node.choice("keepdims", (1, 0)))
+        nothing = bool(node.choice("noop_with_empty_axes", (0, 1)))
+        given = _integers(axes[0]) if axes else node.integers("axes", ())
+        if not given and nothing:
+            return x
+        over = node.axes(given, x.ndim) if given else tuple(range(x.ndim))
+        return np.asarray(function(x, axis=over, keepdims=keep)).astype(x.dtype)
+
+    return handler
+
+
+def _integers(array: NDArray[Any]) -> tuple[int, ...]:
+    if array.size > LONGEST_LIST:
+        raise ValueError(f"a list of {array.size} integers")
+    return tuple(map(int, array.reshape(-1)))
+
+
+COMPUTED: dict[str, Compute] = {
+    "Abs": elementwise(np.abs),
+    "Add": elementwise(np.add),
+    "And": elementwise(np.logical_and),
+    "Cast": _cast,
+    "Ceil": elementwise(np.ceil),
+    "ConstantOfShape": _constant_of_shape,
+    "Div": elementwise(_divide),
+    "Equal": elementwise(np.equal),
+    "Expand": _expand,
+    "Floor": elementwise(np.floor),
+    "Gather": _gather,
+    "Greater": elementwise(np.greater),
+    "GreaterOrEqual": elementwise(np.greater_equal),
+    "Less": elementwise(np.less),
+    "LessOrEqual": elementwise(np.less_equal),
+    "Max": variadic(np.maximum),
+    "Min": variadic(np.minimum),
+    "Mod": _mod,
+    "Mul": elementwise(np.multiply),
+    "Neg": elementwise(np.negative),
+    "Not": elementwise(np.logical_not),
+    "Or": elementwise(np.logical_or),
+    "Range": _range,
+    "ReduceMax": reduction(np.max),
+    "ReduceMin": reduction(np.min),
+    "ReduceProd": reduction(np.prod),
+    "ReduceSum": reduction(np.sum),
+    "Round": elementwise(np.round),
+    "Sqrt": elementwise(np.sqrt),
+    "Sub": elementwise(np.subtract),
+    "Sum": variadic(np.add),
+    "Tile": _tile,
+    "Where": elementwise(np.where),
+    "Xor": elementwise(np.logical_xor),
+}

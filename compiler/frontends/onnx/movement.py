@@ -1,0 +1,306 @@
+"""Operators that move elements. Shapes, axes and the like must be known at compile time."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import ShadergenError
+from ....ir.ops import Concat, DepthToSpace, Pad, Reshape, Slice, Transpose
+from .node import Known
+
+if TYPE_CHECKING:
+    from ....ir.graph import Value
+    from .node import OnnxNode, Tensor
+
+Sizes = tuple[int, ...]
+
+
+def concat(node: OnnxNode) -> Tensor:
+    """Concat; the axis has been required since operator set 4."""
+    axis = node.axis(node.integer("axis"), len(node.shape(0)))
+    shapes = [node.shape(i) for i in range(len(node.inputs))]
+    if len({(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes}) > 1:
+        raise ShadergenError("SG0205", f"the operands differ elsewhere than on axis {axis}")
+    return node.move(Concat(axis), *range(len(node.inputs)))
+
+
+def depth_to_space(node: OnnxNode) -> Value:
+    """DepthToSpace; before operator set 11 the order was always DCR."""
+    block = _block(node)
+    order = {"DCR": "dcr", "CRD": "crd"}[node.choice("mode", ("DCR", "CRD"))]
+    return node.apply(DepthToSpace((block, block), order), node.operand(0))  # type: ignore[arg-type]
+
+
+def space_to_depth(node: OnnxNode) -> Value:
+    """SpaceToDepth: one strided slice for each element of a block, joined as channels.
+
+    In order "DCR" the channel is (i*b + j)*C + c; "CRD" is a transposition of that.
+    """
+    x, b = node.operand(0), _block(node)
+    order = node.choice("mode", ("DCR", "CRD"))
+    if x.type.rank != 4 or x.shape[2] % b or x.shape[3] % b:
+        raise ShadergenError("SG0205", f"the input does not divide into blocks of {b}x{b}")
+    n, c, height, width = x.shape
+    h, w = height // b, width // b
+    if n == 1:  # the axes (c h) i w j in another order; four are enough
+        if order == "CRD":
+            y = node.apply(Reshape((c, h, b, width)), x)
+            y = node.apply(Transpose((0, 2, 1, 3)), y)  # c i h (w j)
+            y = node.apply(Transpose((0, 2, 1)), node.apply(Reshape((c * b, h * w, b)), y))
+        else:
+            y = node.apply(Transpose((1, 3, 0, 2)), node.apply(Reshape((c * h, b, w, b)), x))
+        return node.apply(Reshape((1, c * b * b, h, w)), y)
+    if b * b * (c if order == "CRD" else 1) > 64:
+        raise ShadergenError(
+            "SG0202", f"SpaceToDepth of a batch of {n} with blocks of {b}x{b} is not implemented"
+        )
+    offsets = [(0, i, j) for i in range(b) for j in range(b)]
+    channels = c
+    if order == "CRD":
+        offsets, channels = [(k, i, j) for k in range(c) for _, i, j in offsets], 1
+    parts = [
+        node.apply(Slice((0, k, i, j), (1, 1, b, b), (n, channels, h, w)), x) for k, i, j in offsets
+    ]
+    return node.apply(Concat(1), *parts)
+
+
+def _block(node: OnnxNode) -> int:
+    block = node.integer("blocksize")
+    if block < 1:
+        raise ShadergenError("SG0105", f"attribute blocksize={block}")
+    return block
+
+
+def transpose(node: OnnxNode) -> Tensor:
+    """Transpose; without perm, all axes are reversed."""
+    rank = len(node.shape(0))
+    axes = node.axes(node.integers("perm", tuple(reversed(range(rank)))), rank)
+    if len(axes) != rank:
+        raise ShadergenError("SG0105", f"attribute perm={list(axes)} of a tensor of rank {rank}")
+    return node.move(Transpose(axes), 0)
+
+
+def reshape(node: OnnxNode) -> Tensor:
+    """Reshape: 0 keeps a size (unless allowzero), -1 takes what is left."""
+    keep = not node.choice("allowzero", (0, 1))
+    old = node.shape(0)
+    new = list(node.known_integers(1, "the shape"))
+    for axis, size in enumerate(new):
+        if size == 0 and keep and axis < len(old):
+            new[axis] = old[axis]
+    rest = prod(s for s in new if s != -1)
+    if new.count(-1) == 1 and rest > 0:
+        new[new.index(-1)] = prod(old) // rest
+    return _reshaped(node, tuple(new))
+
+
+def flatten(node: OnnxNode) -> Tensor:
+    """Flatten to rank 2: the axes before ``axis`` and those from it on."""
+    shape = node.shape(0)
+    axis = node.integer("axis", 1)
+    if not -len(shape) <= axis <= len(shape):
+        raise ShadergenError("SG0105", f"axis {axis} of a tensor of rank {len(shape)}")
+    axis = axis + len(shape) if axis < 0 else axis
+    return _reshaped(node, (prod(shape[:axis]), prod(shape[axis:])))
+
+
+def squeeze(node: OnnxNode) -> Tensor:
+    """Squeeze; without axes, every axis of size 1 goes."""
+    shape = node.shape(0)
+    axes = node.axes(_axes(node, tuple(i for i, s in enumerate(shape) if s == 1)), len(shape))
+    if any(shape[a] != 1 for a in axes):
+        raise ShadergenError("SG0205", f"axes {list(axes)} are not all of size 1")
+    return _reshaped(node, tuple(s for i, s in enumerate(shape) if i not in axes))
+
+
+def unsqueeze(node: OnnxNode) -> Tensor:
+    """Unsqueeze; axes count in the result."""
+    given = _axes(node, None)
+    shape = iter(node.shape(0))
+    rank = len(node.shape(0)) + len(given)
+    axes = node.axes(given, rank)
+    return _reshaped(node, tuple(1 if i in axes else next(shape) for i in range(rank)))
+
+
+def _axes(node: OnnxNode, default: Sizes | None) -> Sizes:
+    """Return the axes: an attribute before operator set 13, then an input."""
+    if node.version < 13:
+        return node.integers("axes", default)
+    if default is not None and not node.given(1):
+        return default
+    return node.known_integers(1, "the axes")
+
+
+def _reshaped(node: OnnxNode, shape: Sizes) -> Tensor:
+    if min(shape, default=0) < 0 or prod(shape) != prod(node.shape(0)):
+        raise ShadergenError(
+            "SG0205", f"{prod(node.shape(0))} elements do not fill the shape {list(shape)}"
+        )
+    if shape == node.shape(0):
+        return node.item(0)
+    return node.move(Reshape(shape), 0)
+
+
+def slice_(node: OnnxNode) -> Tensor:
+    """Slice: bounds are attributes before operator set 10, then inputs."""
+    shape = node.shape(0)
+    steps: Sizes = ()
+    if node.version < 10:
+        starts, ends = node.integers("starts"), node.integers("ends")
+        axes = node.integers("axes", tuple(range(len(starts))))
+    else:
+        starts, ends = node.known_integers(1, "starts"), node.known_integers(2, "ends")
+        axes = tuple(range(len(starts)))
+        if node.given(3):
+            axes = node.known_integers(3, "the axes")
+        if node.given(4):
+            steps = node.known_integers(4, "the steps")
+    steps = steps or (1,) * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise ShadergenError("SG0105", "starts, ends, axes and steps of Slice do not fit")
+    parts = [range(size) for size in shape]
+    for axis, start, end, step in zip(
+        node.axes(axes, len(shape)), starts, ends, steps, strict=True
+    ):
+        parts[axis] = range(shape[axis])[start:end:step]
+    op = Slice(
+        tuple(p.start if len(p) else 0 for p in parts),
+        tuple(p.step for p in parts),
+        tuple(map(len, parts)),
+    )
+    _refuse_empty(node, op.sizes)
+    return node.item(0) if op.sizes == shape and min(op.steps) > 0 else node.move(op, 0)
+
+
+def _refuse_empty(node: OnnxNode, shape: Sizes) -> None:
+    if 0 in shape and not isinstance(node.item(0), Known):
+        raise ShadergenError("SG0206", f"the result is empty, of shape {list(shape)}")
+
+
+def split(node: OnnxNode) -> list[Tensor]:
+    """Split: sizes are an attribute before operator set 13, then an input; or equal parts."""
+    shape = node.shape(0)
+    axis = node.axis(node.integer("axis", 0), len(shape))
+    count = len(node.used)
+    if node.version < 13:
+        sizes = node.integers("split", ())
+    else:
+        sizes = node.known_integers(1, "the sizes") if node.given(1) else ()
+        node.ignore("num_outputs")
+    if not sizes:
+        part = -(-shape[axis] // count)
+        sizes = tuple(min(part, shape[axis] - part * i) for i in range(count))
+    if len(sizes) != count or sum(sizes) != shape[axis] or min(sizes) < 0:
+        raise ShadergenError(
+            "SG0205", f"parts of {list(sizes)} do not fit axis {axis} of size {shape[axis]}"
+        )
+    results, start = [], 0
+    for size in sizes:
+        starts, lengths = [0] * len(shape), list(shape)
+        starts[axis], lengths[axis] = start, size
+        start += size
+        _refuse_empty(node, tuple(lengths))
+        results.append(node.move(Slice(tuple(starts), (1,) * len(shape), tuple(lengths)), 0))
+    return results
+
+
+def pad(node: OnnxNode) -> Tensor:
+    """Pad: amounts are an attribute before operator set 11, then an input. Negative ones crop."""
+    x = node.operand(0)
+    rank = x.type.rank
+    value = 0.0
+    if node.version < 11:
+        amounts = node.integers("pads")
+        value = node.number("value", 0.0)
+    else:
+        amounts = node.known_integers(1, "the padding")
+        if node.given(2):
+            value = _fill(node)
+    axes = tuple(range(rank))
+    if node.version >= 18 and node.given(3):
+        axes = node.axes(node.known_integers(3, "the axes"), rank)
+    if len(amounts) != 2 * len(axes):
+        raise ShadergenError("SG0105", f"{len(amounts)} amounts of padding for {len(axes)} axes")
+    modes = ("constant", "reflect", "edge", "wrap")[: 4 if node.version >= 19 else 3]
+    mode = node.choice("mode", modes)
+    before, after = [0] * rank, [0] * rank
+    for k, axis in enumerate(axes):
+        before[axis], after[axis] = amounts[k], amounts[k + len(axes)]
+    y = _crop(node, x, before, after)
+    grown = tuple(max(b, 0) for b in before), tuple(max(a, 0) for a in after)
+    if not any(map(any, grown)):
+        return y
+    return node.apply(Pad(*grown, mode, value if mode == "constant" else 0.0), y)
+
+
+def _crop(node: OnnxNode, x: Value, before: list[int], after: list[int]) -> Value:
+    """Cut off what negative padding asks for."""
+    starts = tuple(max(-b, 0) for b in before)
+    sizes = tuple(
+        size - start - max(-a, 0) for size, start, a in zip(x.shape, starts, after, strict=True)
+    )
+    if sizes == x.shape:
+        return x
+    if min(sizes) < 1:
+        raise ShadergenError("SG0206", "the padding is so negative that nothing is left")
+    return node.apply(Slice(starts, (1,) * len(sizes), sizes), x)
+
+
+def _fill(node: OnnxNode) -> float:
+    array = node.known(2, "the constant value")
+    if array.size == 0:
+        return 0.0
+    if array.size != 1 or array.dtype.kind != "f":
+        raise ShadergenError("SG0105", "the constant value of Pad must be one number")
+    value = float(np.float32(array.reshape(())))
+    if not np.isfinite(value):
+        raise ShadergenError("SG0202", f"padding with {value} is not implemented")
+    return float(str(np.float32(value)))
+
+
+def shape(node: OnnxNode) -> Known:
+    """Shape, or the part of it from start to end."""
+    sizes = node.shape(0)
+    start = node.integer("start", 0)
+    end = node.integer("end", len(sizes))
+    return Known(node.layer, np.array(sizes[slice(start, end)], np.int64))
+
+
+def size(node: OnnxNode) -> Known:
+    """Size, the number of elements."""
+    return Known(node.layer, np.array(prod(node.shape(0)), np.int64))
+
+
+def identity(node: OnnxNode) -> Tensor:
+    """Identity, for tensors of any type."""
+    return node.item(0)
+
+
+def dropout(node: OnnxNode) -> Tensor:
+    """Dropout at inference: nothing."""
+    node.ignore("ratio", "seed")
+    if node.given(2) and node.known(2, "training_mode").any():
+        raise ShadergenError(
+            "SG0202",
+            "Dropout with training_mode=1 is not implemented",
+            help="export the model for inference",
+        )
+    return node.item(0)
+
+
+def constant(node: OnnxNode) -> Known:
+    """Constant; numbers and lists of them as well as tensors."""
+    if node.has("value"):
+        array = node.tensor("value")
+    elif node.has("value_float"):
+        array = np.array(node.number("value_float"), np.float32)
+    elif node.has("value_floats"):
+        array = np.array(node.numbers("value_floats"), np.float32)
+    elif node.has("value_int"):
+        array = np.array(node.integer("value_int"), np.int64)
+    else:
+        array = np.array(node.integers("value_ints"), np.int64)
+    return Known(node.layer, array)

@@ -1,0 +1,259 @@
+"""How the ONNX frontend refuses what it does not implement and what is malformed, by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime")
+
+from onnx import TensorProto, helper
+from onnx_models import CONV, WEIGHTS, node, normal, refusal, small, write
+
+from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends.onnx import load_onnx
+from shadergen.errors import ShadergenError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def initializer(**fields: Any) -> Any:
+    """Return a model whose weight has some fields replaced."""
+    proto = small(CONV, WEIGHTS)
+    tensor = proto.graph.initializer[0]
+    for name, value in fields.items():
+        tensor.ClearField(name)
+        if isinstance(value, list):
+            getattr(tensor, name).extend(value)
+        else:
+            setattr(tensor, name, value)
+    return proto
+
+
+def changed(change: Any, *arguments: Any, **more: Any) -> Any:
+    proto = small(*arguments, **more)
+    change(proto)
+    return proto
+
+
+NAN = {"w": np.full((4, 3, 3, 3), np.nan, np.float32)}
+IDENTITY = helper.make_graph([], "g", [], [helper.make_tensor_value_info("x", 1, None)])
+FUNCTION = helper.make_function("my", "F", ["a"], ["b"], [node("Relu", "a", outputs=("b",))], [])
+REFUSED: dict[str, tuple[Any, str]] = {
+    "unknown operator": (
+        small(node("Relo", name="act")),
+        "error[SG0201]: operator Relo is not implemented\n"
+        "  --> model.onnx: node act (Relo), inputs 1x3x6x5\n"
+        "  = why: domain ai.onnx, operator set 17\n"
+        "  = help: did you mean 'Relu'?\n"
+        "  = help: define it with --define FILE, which holds a line like: Relo(x) = ...",
+    ),
+    "unknown domain": (
+        small(node("Snake", domain="my.domain")),
+        "error[SG0201]: operator my.domain::Snake is not implemented\n"
+        "  --> model.onnx: node y (Snake), inputs 1x3x6x5\n"
+        "  = why: domain my.domain is not ONNX's own\n"
+        "  = supported: operators of ai.onnx\n"
+        "  = help: define it with --define FILE, which holds a line like: "
+        '"my.domain::Snake"(x) = ...',
+    ),
+    "function": (
+        changed(lambda p: p.functions.append(FUNCTION), node("F", domain="my")),
+        "error[SG0201]: operator my::F is a function of the model's own",
+    ),
+    "subgraph": (
+        small(node("If", "c", then_branch=IDENTITY, else_branch=IDENTITY), {"c": np.array(True)}),
+        "error[SG0201]: operator If is not implemented",
+    ),
+    "computed only": (
+        small(node("Gather", "x", "i"), {"i": np.array([0])}),
+        "error[SG0201]: operator Gather is implemented for tensors known at compile time only",
+    ),
+    "mode": (
+        small(node("Resize", "x", "", "s", mode="cubic"), {"s": np.ones(4, np.float32)}),
+        "error[SG0202]: attribute mode=cubic of Resize is not implemented\n"
+        "  --> model.onnx: node y (Resize), inputs 1x3x6x5, 4\n"
+        "  = supported: mode=nearest",
+    ),
+    "unread attribute": (
+        small(node("Relu", slope=0.5)),
+        "error[SG0202]: attribute 'slope' of Relu is not implemented",
+    ),
+    "unread result": (
+        small(node("Dropout", outputs=("y", "mask")), outputs=("y", "mask")),
+        "error[SG0202]: result 1 of Dropout, 'mask', is not implemented",
+    ),
+    "training": (
+        small(node("Dropout", "x", "", "t"), {"t": np.array(True)}),
+        "error[SG0202]: Dropout with training_mode=1 is not implemented",
+    ),
+    "weights from inputs": (
+        small(node("Conv", "x", "x")),
+        "error[SG0202]: the weights of Conv must be known at compile time",
+    ),
+    "old operator set": (
+        small(node("Add", "x", "x"), opset=6),
+        "error[SG0202]: Add of operator set 6 is not implemented",
+    ),
+    "new operator set": (
+        small(node("Relu"), opset=99),
+        "error[SG0202]: operator set 99 of ai.onnx is not implemented",
+    ),
+    "rank": (
+        small(node("Reshape", "x", "s"), {"s": np.array([1, 3, 2, 3, 5])}),
+        "error[SG0206]: 'y' has rank 5\n"
+        "  --> model.onnx: node y (Reshape), inputs 1x3x6x5, 5\n"
+        "  = why: its shape is 1x3x2x3x5\n"
+        "  = supported: rank 0 to 4",
+    ),
+    "integers": (
+        small(node("Add", "x", "i"), {"i": np.array([1])}),
+        "error[SG0206]: 'i' has element type int64",
+    ),
+    "truth values out": (
+        small(node("Less", "x", "x")),
+        "error[SG0206]: output 'y' has element type bool",
+    ),
+    "integers in": (
+        changed(lambda p: setattr(p.graph.input[0].type.tensor_type, "elem_type", 7), node("Abs")),
+        "error[SG0206]: input 'x' has element type int64",
+    ),
+    "sequence in": (
+        changed(lambda p: p.graph.input[0].type.sequence_type.SetInParent(), node("Relu")),
+        "error[SG0206]: input 'x' is of type sequence_type",
+    ),
+    "sparse": (
+        changed(
+            lambda p: p.graph.sparse_initializer.add().values.MergeFrom(TensorProto(name="b")),
+            node("Add", "x", "b"),
+        ),
+        "error[SG0206]: initialiser 'b' is sparse",
+    ),
+    "element type": (
+        initializer(data_type=TensorProto.STRING),
+        "error[SG0206]: tensor 'w' has element type string",
+    ),
+    "not a number": (
+        small(CONV, NAN),
+        "error[SG0106]: 'w' holds NaN or infinity\n"
+        "  --> model.onnx: node first (Conv), inputs 1x3x6x5, 4x3x3x3\n"
+        "  = help: the training has diverged, or the values exceed float32; export again",
+    ),
+    "too few bytes": (
+        initializer(raw_data=b"1234"),
+        "error[SG0106]: tensor 'w' has the wrong number of elements\n"
+        "  --> model.onnx: node first (Conv)\n"
+        "  = why: shape 4x3x3x3 needs 432 bytes, the file holds 4",
+    ),
+    "huge header": (
+        initializer(dims=[1 << 40, 1 << 40]),
+        "error[SG0106]: tensor 'w' has the wrong number of elements",
+    ),
+    "negative size": (initializer(dims=[-4, 27]), "error[SG0106]: tensor 'w' declares the shape"),
+    "undefined name": (
+        small(node("Add", "x", "bias"), {"bias0": np.ones(1, np.float32)}),
+        "error[SG0105]: 'bias' is not defined\n"
+        "  --> model.onnx: node y (Add)\n"
+        "  = help: did you mean 'bias0'?",
+    ),
+    "unsorted": (
+        small([node("Relu", "m"), node("Relu", "x", outputs=("m",))]),
+        "error[SG0105]: 'm' is used before it is computed",
+    ),
+    "defined twice": (small([node("Relu"), node("Abs")]), "error[SG0105]: 'y' is defined twice"),
+    "undefined output": (
+        small(node("Relu"), outputs=("z",)),
+        "error[SG0105]: output 'z' is not defined",
+    ),
+    "no outputs": (
+        changed(lambda p: p.graph.ClearField("output"), node("Relu")),
+        "error[SG0105]: the graph has no outputs",
+    ),
+    "no operator set": (
+        changed(lambda p: p.ClearField("opset_import"), node("Relu")),
+        "error[SG0105]: the model does not say which version of ai.onnx it uses",
+    ),
+    "missing input": (small(node("Conv", "x")), "error[SG0105]: input 1 of Conv is missing"),
+    "missing attribute": (
+        small(node("Concat", "x", "x")),
+        "error[SG0105]: attribute 'axis' of Concat is missing",
+    ),
+    "attribute type": (
+        small(node("Flatten", axis="1")),
+        "error[SG0105]: attribute 'axis' of Flatten is not",
+    ),
+    "channels": (
+        small(CONV, {"w": normal(4, 2, 3, 3)}),
+        "error[SG0205]: 3 input and 4 output channels do not fit 1 groups of 2",
+    ),
+    "broadcast": (
+        small(node("Add", "x", "b"), {"b": normal(4)}),
+        "error[SG0205]: the operands' shapes do not broadcast",
+    ),
+    "computed shapes": (
+        small(
+            [node("Gather", "a", "b", outputs=("c",)), node("Reshape", "x", "c")],
+            {"a": np.array([1, 2]), "b": np.array([5])},
+        ),
+        "error[SG0205]: the operands do not fit Gather",
+    ),
+    "endless padding": (
+        small(
+            [node("ConstantOfShape", "a", outputs=("c",)), node("Pad", "x", "c")],
+            {"a": np.array([1 << 20])},
+        ),
+        "error[SG0105]: the padding of Pad must be a list of integers",
+    ),
+    "irregular scale": (
+        small(
+            [
+                node("Concat", "x", "x", "x", "x", outputs=("c",), axis=3),
+                node("Resize", "c", "", "s", nearest_mode="floor"),
+            ],
+            {"s": np.array([1, 1, 1, 0.6], np.float32)},
+        ),
+        "error[SG0202]: resizing an axis from 20 to 12 elements by 0.6 in mode half_pixel",
+    ),
+    "infinite scale": (
+        small(node("Resize", "x", "", "s"), {"s": np.array([1, 1, 1, 3e38], np.float32)}),
+        "error[SG0105]: scales of [1.0, 1.0, 1.0,",
+    ),
+    "a tensor for no device": (
+        small(node("Resize", "x", "", "", "s"), {"s": np.array([1, 1 << 15, 1 << 15, 1 << 15])}),
+        "error[SG0401]: 'y' has 35184372088832 elements",
+    ),
+    "constants that fill memory": (
+        small(
+            [node("ConstantOfShape", "a", outputs=("c",)), node("Add", "x", "c")],
+            {"a": np.array([1 << 20, 1 << 20])},
+        ),
+        "error[SG0401]: the constants that the model computes are too large",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_model_is_refused_by_name(tmp_path: Path, case: str) -> None:
+    proto, expected = REFUSED[case]
+    text = refusal(write(tmp_path, proto))
+    assert text[: len(expected)] == expected
+
+
+def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    for content in (b"\x00\x01\x02", b"not a model at all", b"\x89PNG\r\n\x1a\n" + bytes(100)):
+        path.write_bytes(content)
+        assert refusal(path).startswith("error[SG0102]: 'model.onnx' is not an ONNX model")
+    path.write_bytes(b"")
+    assert refusal(path).startswith("error[SG0102]")
+    with pytest.raises(ShadergenError, match="SG0101"):
+        load_onnx(tmp_path / "absent.onnx", Request())
+
+
+def test_a_truncated_model_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, small(CONV, WEIGHTS))
+    path.write_bytes(path.read_bytes()[:-40])
+    assert refusal(path).startswith("error[SG0103]: 'model.onnx' is damaged or truncated")
