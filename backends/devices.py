@@ -11,6 +11,14 @@ from ..errors import ShadergenError, did_you_mean
 from ..ir.target import Limits
 
 DEVICES: dict[str, Limits] = {
+    "gles30": Limits(
+        texture_size=4096,
+        array_texture_layers=256,
+        texture_units=16,
+        draw_buffers=4,
+        uniform_block_size=16384,
+        uniform_blocks=12,
+    ),
     "gles30-min": Limits(
         texture_size=2048,
         array_texture_layers=256,
@@ -58,7 +66,7 @@ DEVICES: dict[str, Limits] = {
         storage_blocks=8,
     ),
 }
-DEFAULT_DEVICE = "gles30-min"
+DEFAULT_DEVICE = "gles30"
 
 
 def device(name: str) -> Limits:

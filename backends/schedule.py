@@ -13,7 +13,7 @@ from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.types import LANES, Layout, TensorType, format_for
 from .gpu import Blob
-from .shader import WEIGHT_TEXTURE_WIDTH, templates
+from .shader import templates, weight_texture_width
 from .weights import WeightFile
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class _Assembly:
 
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
         half = self.target.precision == "mediump"
-        width = min(len(blob.rows), WEIGHT_TEXTURE_WIDTH)
+        width = weight_texture_width(len(blob.rows))
         height = -(-len(blob.rows) // width)
         texels = np.zeros((height * width, LANES), np.float16 if half else np.float32)
         texels[: len(blob.rows)] = blob.rows

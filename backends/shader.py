@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from ..ir.graph import Value, WeightStorage
     from ..ir.target import Target
 
-WEIGHT_TEXTURE_WIDTH = 512
+
+
+def weight_texture_width(rows: int) -> int:
+    """Return the width of a texture for so many rows: a power of two, about square."""
+    return 1 << ((rows - 1).bit_length() + 1) // 2
 
 
 @cache
@@ -126,7 +130,7 @@ class Shader:
         count = len(blob.rows)
         if storage == "texture":
             self._declare("sampler2D", "u_weights", Read("u_weights", blob))
-            width = WEIGHT_TEXTURE_WIDTH
+            width = weight_texture_width(count)
             at = f"ivec2(i % {width}, i / {width})" if count > width else "ivec2(i, 0)"
             body = f"texelFetch(u_weights, {at}, 0)"
         elif storage == "ubo":

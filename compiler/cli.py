@@ -65,9 +65,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Size of a dynamic input: HxW or the whole shape; NAME=HxW with several inputs.",
         ),
         click.option(
-            "--device", default="gles30-min", show_default=True, metavar="PROFILE",
-            help="Limits to stay within: gles30-min, webgl2-min, gles31-min, gles31-mobile, "
-            "gles32-desktop.",
+            "--device", default="gles30", show_default=True, metavar="PROFILE",
+            help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
+            "gles31-mobile, gles32-desktop.",
         ),
         click.option(
             "--glsl", type=click.Choice(["300", "310", "320"]), default="300", show_default=True,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def read_picture(path: Path) -> Any:
@@ -38,8 +39,10 @@ def read_picture(path: Path) -> Any:
         raise ShadergenError("SG0101", f"cannot read '{path}' as a picture", why=str(error)) from None
 
 
-def to_array(image: Any, shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> NDArray[Any]:
-    """Return a picture as uint8 in the model's own shape.
+def to_array(
+    image: Any, shape: tuple[int, ...], axes: tuple[int, ...], name: str
+) -> NDArray[np.float32]:
+    """Return a picture as floats in 0..1 in the model's own shape.
 
     Args:
         image: as from :func:`read_picture`.
@@ -65,14 +68,17 @@ def to_array(image: Any, shape: tuple[int, ...], axes: tuple[int, ...], name: st
             help=f"compile with --input-size {image.size[1]}x{image.size[0]}, if the model allows",
         )
     if channels == 1:
-        image = luma(image)
-    pixels = np.asarray(image.convert(MODES[channels])).reshape(1, height, width, channels)
-    return pixels.transpose(0, 3, 1, 2).transpose(axes)
+        pixels = luma(image)[..., np.newaxis]
+    else:
+        pixels = _floats(image.convert(MODES[channels]))
+    return pixels[np.newaxis].transpose(0, 3, 1, 2).transpose(axes)
 
 
-def luma(image: Any) -> Any:
-    """Return the Y of YCbCr as a mode L image."""
-    return image if image.mode == "L" else image.convert("RGB").convert("YCbCr").getchannel("Y")
+def luma(image: Any) -> NDArray[np.float32]:
+    """Return the luma of a picture, (H, W) in 0..1, unrounded."""
+    if image.mode == "L":
+        return _floats(image)
+    return _floats(image.convert("RGB")) @ LUMA
 
 
 def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: Any) -> Any:
@@ -90,13 +96,19 @@ def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: An
             help="name an output file that ends in .npz",
         )
     logical = np.transpose(array, np.argsort(axes)).reshape(channels, height, width)
-    pixels = np.round(logical.clip(0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
-    image = pillow.fromarray(pixels[..., 0] if channels == 1 else pixels, MODES[channels])
+    pixels = logical.transpose(1, 2, 0)
+    mode = MODES[channels]
     if channels == 1 and source.mode != "L":
-        _, *chroma = source.convert("RGB").convert("YCbCr").split()
-        resized = [c.resize((width, height), pillow.Resampling.BICUBIC) for c in chroma]
-        image = pillow.merge("YCbCr", [image, *resized]).convert("RGB")
-    return image
+        # Adding the change of luma to every component leaves chroma as the bicubic resize has it.
+        resized = source.convert("RGB").resize((width, height), pillow.Resampling.BICUBIC)
+        pixels = _floats(resized) + (pixels - luma(resized)[..., np.newaxis])
+        mode = "RGB"
+    rounded = np.round(pixels.clip(0, 1) * 255).astype(np.uint8)
+    return pillow.fromarray(rounded[..., 0] if mode == "L" else rounded, mode)
+
+
+def _floats(image: Any) -> NDArray[np.float32]:
+    return np.asarray(image, np.float32) / np.float32(255)
 
 
 def _logical(shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -81,7 +82,9 @@ class KerasReference:
         os.environ.setdefault("KERAS_BACKEND", _keras_backend())
         import keras
 
-        self.model = keras.models.load_model(model, compile=False)
+        self.model = keras.models.load_model(
+            model, compile=False, custom_objects=_keras_operations()
+        )
         self.inputs = [i.name for i in graph.inputs]
         self.outputs = [o.name for o in graph.outputs]
 
@@ -89,11 +92,25 @@ class KerasReference:
         import keras
 
         arrays = [np.asarray(inputs[name], np.float32) for name in self.inputs]
-        result = self.model(arrays if len(arrays) > 1 else arrays[0], training=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Keras remarks on lists in place of dictionaries
+            result = self.model(arrays if len(arrays) > 1 else arrays[0], training=False)
         flat = list(result.values()) if isinstance(result, dict) else result
         flat = list(flat) if isinstance(flat, (list, tuple)) else [flat]
         arrays = [np.asarray(keras.ops.convert_to_numpy(r)) for r in flat]
         return dict(zip(self.outputs, arrays, strict=True))
+
+
+def _keras_operations() -> dict[str, Any]:
+    """Return the classes of Keras' operations, which an .h5 names without their modules."""
+    from keras.src.ops import core, image, nn, numpy, operation
+
+    return {
+        name: item
+        for module in (core, image, nn, numpy)
+        for name, item in vars(module).items()
+        if isinstance(item, type) and issubclass(item, operation.Operation)
+    }
 
 
 def _keras_backend() -> str:

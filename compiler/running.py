@@ -77,10 +77,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     else:
         picture = pictures.read_picture(source)
         port = _only(build.inputs, "a picture is one input")
-        pixels = pictures.to_array(picture, port.shape, port.axes, port.name)
-        if port.encoding != "unorm8":
-            pixels = pixels.astype(np.float32) / np.float32(255)
-        inputs = {port.name: pixels}
+        inputs = {port.name: pictures.to_array(picture, port.shape, port.axes, port.name)}
     outputs, run = _play(runtime, build, inputs)
     _write(output, outputs, build, picture)
     return run

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, get_args
 
+from ..errors import ShadergenError
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -63,7 +65,15 @@ class TensorType:
 
     @property
     def nchw(self) -> tuple[int, int, int, int]:
-        """The shape padded with ones on the left to rank 4."""
+        """The shape padded with ones on the left to rank 4.
+
+        Raises:
+            ShadergenError: SG0206 for a higher rank, which no texture layout covers.
+        """
+        if self.rank > MAX_RANK:
+            raise ShadergenError(
+                "SG0206", f"a tensor of rank {self.rank}", where=str(self), supported="rank 0 to 4"
+            )
         n, c, h, w = (1,) * (MAX_RANK - self.rank) + self.shape
         return n, c, h, w
 

@@ -1,7 +1,11 @@
-"""Let the ports carry transposes at the border of the graph.
+"""Move transposes to the border of the graph and let the ports carry them.
 
-transpose(input) = an input whose port permutes differently; likewise before an output. Models
-exported from an NHWC framework begin and end so. Refused when the input is also read untransposed.
+transpose(input) = an input whose port permutes differently; likewise before an output. On the way
+there, transpose(f(x)) = f(transpose(x)) for element-wise f: towards the input where x comes from
+one that way, else towards the output, so the two directions never meet. A reshape that only moves
+axes of size 1 is a transpose. Models exported from an NHWC framework are full of these.
+
+Refused when the transposed value is read elsewhere too, or f combines several tensors.
 """
 
 from __future__ import annotations
@@ -9,18 +13,107 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.graph import Graph, Input, Output, Port, Result, Value
-from ..ir.ops import Transpose
+import numpy as np
+
+from ..ir.graph import Constant, Graph, Input, Node, Output, Port, Result, Value, apply, constant
+from ..ir.ops import Pointwise, Reshape, Transpose
 from ..ir.types import TensorType
+from .drop_identities import IDENTITY, PAIR
+from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
-    from .rule import Context
+    from .rule import Context, Site
 
 
 def absorb_transposes(graph: Graph, context: Context) -> Graph:
-    """Move transposes of inputs and outputs into their ports."""
+    """Move transposes outwards, then into the ports."""
+    graph = apply_rules(graph, context, AS_TRANSPOSE, HOIST, SINK, PAIR, IDENTITY)
     graph = _absorb_inputs(graph, context)
     return _absorb_outputs(graph, context)
+
+
+def _as_transpose(site: Site) -> Value | None:
+    """Recognise a reshape that moves axes of size 1 only."""
+    node = site.node
+    if not isinstance(node.op, Reshape):
+        return None
+    (x,) = node.inputs
+    old, new = x.shape, node.op.shape
+    if len(old) != len(new) or old == new:
+        return None
+    if [s for s in old if s != 1] != [s for s in new if s != 1]:
+        return None
+    wide = iter([a for a, s in enumerate(old) if s != 1])
+    unit = iter([a for a, s in enumerate(old) if s == 1])
+    axes = tuple(next(unit) if s == 1 else next(wide) for s in new)
+    return apply(Transpose(axes), x, layer=node.layers)
+
+
+def _varying(node: Node) -> Value | None:
+    """Return the only operand of a pointwise node that is not constant and has its full shape."""
+    if not isinstance(node.op, Pointwise):
+        return None
+    varying = [v for v in node.inputs if not isinstance(v, Constant)]
+    if len(varying) != 1 or varying[0].shape != node.result.shape:
+        return None
+    return varying[0]
+
+
+def _from_input(value: Value) -> bool:
+    """Whether only pointwise nodes and transposes stand between a graph input and the value."""
+    while isinstance(value, Result):
+        node = value.node
+        before = node.inputs[0] if isinstance(node.op, Transpose) else _varying(node)
+        if before is None:
+            return False
+        value = before
+    return isinstance(value, Input)
+
+
+def _hoist(site: Site) -> Value | None:
+    node = site.node
+    if not isinstance(node.op, Transpose) or not isinstance(node.inputs[0], Result):
+        return None
+    inner = node.inputs[0].node
+    x = _varying(inner)
+    if x is None or site.uses[0] != 1 or not _from_input(x):
+        return None
+    axes = node.op.axes
+    moved = apply(Transpose(axes), x, layer=node.layers)
+    return _on_transposed(inner, x, moved, axes)
+
+
+def _sink(site: Site) -> Value | None:
+    node = site.node
+    x = _varying(node)
+    if not isinstance(x, Result) or not isinstance(x.node.op, Transpose):
+        return None
+    uses = next(u for v, u in zip(node.inputs, site.uses, strict=True) if v is x)
+    if uses != 1 or _from_input(x):
+        return None
+    axes = x.node.op.axes
+    back = tuple(int(a) for a in np.argsort(axes))
+    return apply(
+        Transpose(axes), _on_transposed(node, x, x.node.inputs[0], back), layer=x.node.layers
+    )
+
+
+def _on_transposed(node: Node, x: Value, instead: Value, axes: tuple[int, ...]) -> Value:
+    """Apply a pointwise node to ``instead`` of x, its constants transposed to match."""
+    operands = []
+    for v in node.inputs:
+        if v is x:
+            operands.append(instead)
+        else:
+            assert isinstance(v, Constant)
+            wide = v.data.reshape((1,) * (len(axes) - v.data.ndim) + v.data.shape)
+            operands.append(constant(wide.transpose(axes), v.name))
+    return apply(node.op, *operands, layer=node.layers)
+
+
+AS_TRANSPOSE = Rule("reshape as transpose", _as_transpose, always, lambda value: value)
+HOIST = Rule("hoist transpose", _hoist, always, lambda value: value)
+SINK = Rule("sink transpose", _sink, always, lambda value: value)
 
 
 def _absorb_inputs(graph: Graph, context: Context) -> Graph:

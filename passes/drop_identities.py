@@ -12,6 +12,7 @@ from ..ir.expr import Var
 from ..ir.graph import Result, apply
 from ..ir.indexing import COORDINATES
 from ..ir.ops import Movement, Pointwise, Reshape, Transpose
+from ..ir.types import MAX_RANK
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ def _identity(site: Site) -> Value | None:
         return None
     if isinstance(node.op, Pointwise):
         return x if node.op.expr == Var("x0") else None
-    if not isinstance(node.op, Movement):
-        return None
+    if not isinstance(node.op, Movement) or x.type.rank > MAX_RANK:
+        return x if isinstance(node.op, Reshape) else None
     gather = node.op.gather(x.type)
     sizes = x.type.nchw
     trivial = len(gather.sources) == 1 and not gather.sources[0].valid

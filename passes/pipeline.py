@@ -17,6 +17,7 @@ from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
 from .group_outputs import group_outputs
 from .plan_textures import plan_textures
+from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .tile_channels import tile_channels
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ MATHEMATICS = (
     canonicalise,
     fold_constants,
     drop_identities,
+    recognise_pixel_shuffle,
     absorb_transposes,
     fuse_pads,
     fold_affine,

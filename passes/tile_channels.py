@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir.graph import Constant, Input
 from ..ir.placement import tensor_operands
-from ..ir.types import MAX_RANK, Layout, TensorType, format_for
+from ..ir.types import Layout, TensorType, format_for
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
@@ -41,8 +41,9 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         if isinstance(value, Input):
             eight = value.port.encoding == "unorm8"
             return replace(value, type=_place(value.type, value.name, eight, True, context))
-        if isinstance(value, Constant) and value in textures:
+        if isinstance(value, Constant):
             _check_range(value, context)
+        if isinstance(value, Constant) and value in textures:
             return replace(value, type=_place(value.type, value.name, False, True, context))
         return value
 
@@ -62,16 +63,15 @@ def _place(
     t: TensorType, name: str, eight_bit: bool, visible: bool, context: Context
 ) -> TensorType:
     target = context.target
-    if t.rank > MAX_RANK:
-        raise ShadergenError(
-            "SG0206", f"'{name}' has rank {t.rank}", where=str(t), supported="rank 0 to 4"
-        )
+    try:
+        _, _, height, width = t.nchw
+    except ShadergenError as error:
+        raise error.at(name) from None
     kind = target.textures
     if kind == "auto":
         kind = "2d" if visible and t.layers == 1 else "array"
     storage = "8" if eight_bit else "32f" if target.precision == "highp" else "16f"
     placed = Layout(kind, format_for(t.channels_per_texel, storage))  # type: ignore[arg-type]
-    _, _, height, width = t.nchw
     size, layers = target.limits.texture_size, target.limits.array_texture_layers
     for what, number, limit in (
         ("width", width, size),
@@ -90,8 +90,10 @@ def _place(
 
 
 def _check_range(value: Constant, context: Context) -> None:
+    if context.target.precision != "mediump":
+        return
     top = float(np.abs(value.data).max(initial=0))
-    if context.target.precision == "mediump" and top > HALF_MAX:
+    if top > HALF_MAX:
         raise ShadergenError(
             "SG0404",
             f"constant '{value.name}' holds {top:g}",

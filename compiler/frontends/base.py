@@ -91,6 +91,9 @@ def resolve_shape(
     declared = " x ".join("?" if s is None else str(s) for s in shape)
     where = f"input '{name}' of shape {declared}"
     resolved = list(shape)
+    open_axes = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
+    if len(open_axes) == 2:  # an exporter may keep NHWC: what is open is height and width
+        spatial = (open_axes[0], open_axes[1])
     if wanted is not None and len(wanted) == 2 and len(shape) != 2 and spatial is not None:
         for axis, size in zip(spatial, wanted, strict=True):
             _fix(resolved, axis, size, where)

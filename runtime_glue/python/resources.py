@@ -13,7 +13,7 @@ from .timer import EXTENSION, Timer
 
 if TYPE_CHECKING:
     from .device import DeviceInfo
-    from .schedule import Build
+    from .schedule import Build, Texture
 
 
 class Resources:
