@@ -1,0 +1,1 @@
+"""Back ends: a placed graph becomes GPU passes, shaders, and a build on disk."""

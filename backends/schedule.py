@@ -58,7 +58,8 @@ def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
     planes[:, :c] = data.reshape(t.nchw)
     texels = planes.reshape(n * t.planes, LANES, h, w).transpose(0, 2, 3, 1)
     dtype = np.float32 if t.layout.format.endswith("32f") else np.float16
-    return texels[..., : t.channels_per_texel].astype(dtype)
+    result: np.ndarray = texels[..., : t.channels_per_texel].astype(dtype)
+    return result
 
 
 def schedule(
@@ -100,12 +101,9 @@ class _Assembly:
             "generator": self.generator,
             "model": self.graph.name,
             "requires": self._requirements(),
-            "inputs": [
-                _port(i.name, self.names[i], i.type, i.port) for i in self.graph.inputs
-            ],
+            "inputs": [_port(i.name, self.names[i], i.type, i.port) for i in self.graph.inputs],
             "outputs": [
-                _port(o.name, self.names[o.value], o.value.type, o.port)
-                for o in self.graph.outputs
+                _port(o.name, self.names[o.value], o.value.type, o.port) for o in self.graph.outputs
             ],
             "textures": self.textures,
             "buffers": self.buffers,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..ir.target import Target
 
 
-
 def weight_texture_width(rows: int) -> int:
     """Return the width of a texture for so many rows: a power of two, about square."""
     return 1 << ((rows - 1).bit_length() + 1) // 2
@@ -135,9 +134,7 @@ class Shader:
             body = f"texelFetch(u_weights, {at}, 0)"
         elif storage == "ubo":
             self.blocks.append(Block("Weights", "uniform", blob))
-            self.block_texts.append(
-                f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};"
-            )
+            self.block_texts.append(f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};")
             body = "weights[i]"
         elif storage == "ssbo":
             self.blocks.append(Block("Weights", "storage", blob))
@@ -203,15 +200,19 @@ class Shader:
             self._limit("bytes of parameters", len(rows) * 16, "uniform_block_size", "", name)
         tip = "use --textures array, which needs one unit for each tensor"
         self._limit("texture units", len(self.samplers), "texture_units", tip, name)
-        return templates().get_template(template).render(
-            version=self.target.glsl,
-            precision=self.target.precision,
-            header=header,
-            samplers=self.samplers,
-            blocks=self.block_texts,
-            constants=self.constants,
-            functions=[*self.functions.texts.values(), *self.fetchers],
-            **context,
+        return (
+            templates()
+            .get_template(template)
+            .render(
+                version=self.target.glsl,
+                precision=self.target.precision,
+                header=header,
+                samplers=self.samplers,
+                blocks=self.block_texts,
+                constants=self.constants,
+                functions=[*self.functions.texts.values(), *self.fetchers],
+                **context,
+            )
         )
 
     def _limit(self, what: str, number: int, limit: str, help: str, name: str) -> None:

@@ -1,0 +1,1 @@
+"""The compiler as a program: driver, options, frontends, verification, command line."""

@@ -33,7 +33,7 @@ def main() -> None:
     """Run the command line and exit: 0 well, 1 different from the reference, 2 mistake, 70 bug."""
     try:
         sys.exit(cli.main(prog_name="shadergen", standalone_mode=False))
-    except click.exceptions.Abort:
+    except click.Abort:
         sys.exit(130)
     except click.ClickException as error:
         error.show()
@@ -61,61 +61,96 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation."""
     options = (
         click.option(
-            "--input-size", "input_size", metavar="HxW", multiple=True,
+            "--input-size",
+            "input_size",
+            metavar="HxW",
+            multiple=True,
             help="Size of a dynamic input: HxW or the whole shape; NAME=HxW with several inputs.",
         ),
         click.option(
-            "--device", default="gles30", show_default=True, metavar="PROFILE",
+            "--device",
+            default="gles30",
+            show_default=True,
+            metavar="PROFILE",
             help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
             "gles31-mobile, gles32-desktop.",
         ),
         click.option(
-            "--glsl", type=click.Choice(["300", "310", "320"]), default="300", show_default=True,
+            "--glsl",
+            type=click.Choice(["300", "310", "320"]),
+            default="300",
+            show_default=True,
             help="GLSL ES version.",
         ),
         click.option(
-            "--precision", type=click.Choice(["highp", "mediump", "fp32", "fp16"]),
-            default="highp", show_default=True,
+            "--precision",
+            type=click.Choice(["highp", "mediump", "fp32", "fp16"]),
+            default="highp",
+            show_default=True,
             help="Arithmetic and storage: highp is fp32, mediump is fp16.",
         ),
         click.option(
-            "--textures", type=click.Choice(["auto", "2d", "array"]), default="auto",
-            show_default=True, help="sampler2D for each plane, or one sampler2DArray.",
+            "--textures",
+            type=click.Choice(["auto", "2d", "array"]),
+            default="auto",
+            show_default=True,
+            help="sampler2D for each plane, or one sampler2DArray.",
         ),
         click.option(
-            "--weights", type=click.Choice(["auto", "constants", "ubo", "texture", "ssbo"]),
-            default="auto", show_default=True, help="Where convolution weights live.",
+            "--weights",
+            type=click.Choice(["auto", "constants", "ubo", "texture", "ssbo"]),
+            default="auto",
+            show_default=True,
+            help="Where convolution weights live.",
         ),
         click.option(
-            "--parameters", type=click.Choice(["constants", "ubo"]), default="constants",
-            show_default=True, help="Where biases and batch normalisation live.",
+            "--parameters",
+            type=click.Choice(["constants", "ubo"]),
+            default="constants",
+            show_default=True,
+            help="Where biases and batch normalisation live.",
         ),
         click.option(
-            "--mrt", type=int, default=None, metavar="N",
+            "--mrt",
+            type=int,
+            default=None,
+            metavar="N",
             help="Render targets in a GPU pass; all the device has if not given.",
         ),
         click.option(
-            "--output-encoding", type=click.Choice(["float", "unorm8", "y2rg", "y2rg_half"]),
-            default="float", show_default=True,
+            "--output-encoding",
+            type=click.Choice(["float", "unorm8", "y2rg", "y2rg_half"]),
+            default="float",
+            show_default=True,
             help="How outputs are written: as they are; 0..1 in 8 bits; signed values in two "
             "channels; both signs in two unsigned channels.",
         ),
         click.option(
-            "--zero-guard", type=float, default=0.0, metavar="VALUE",
+            "--zero-guard",
+            type=float,
+            default=0.0,
+            metavar="VALUE",
             help="Convolutions read exact zeros as this, 0.001 say.",
         ),
         click.option(
-            "--preprocess", default="", metavar="SPEC",
+            "--preprocess",
+            default="",
+            metavar="SPEC",
             help="Compile in image preprocessing: "
             "order=bgr,scale=255,mean=104/117/124,std=1,input=unorm8.",
         ),
         click.option(
-            "--define", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+            "--define",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
             help="Formulas for custom operators, layers and Lambdas.",
         ),
         click.option("--no-validate", is_flag=True, help="Do not run glslang over the shaders."),
         click.option(
-            "--dump-ir", type=click.Path(path_type=Path), metavar="DIR",
+            "--dump-ir",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
             help="Write the graph after every pass.",
         ),
     )
@@ -148,17 +183,22 @@ def _progress() -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-@cli.command("compile", epilog="Example: [bold]shadergen compile espcn_x2.h5 -o build/ "
-             "--input-size 360x640[/bold]")
+@cli.command(
+    "compile",
+    epilog="Example: [bold]shadergen compile espcn_x2.h5 -o build/ --input-size 360x640[/bold]",
+)
 @click.argument("model", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Folder to write; an earlier build there is replaced.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write; an earlier build there is replaced.",
+)
 @compile_options
 @click.option("--explain", is_flag=True, help="Say what each pass decided, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def compile_command(
-    model: Path, output: Path, explain: bool, as_json: bool, **flags: Any
-) -> None:
+def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
     """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""
     from .driver import compile_model
 
@@ -202,12 +242,19 @@ def _print_decisions(result: Compilation) -> None:
     _show(table)
 
 
-@cli.command(epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
-             "[bold]shadergen run build/ in.npz -o out.npz[/bold]")
+@cli.command(
+    epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
+    "[bold]shadergen run build/ in.npz -o out.npz[/bold]"
+)
 @click.argument("build", type=click.Path(path_type=Path))
 @click.argument("source", metavar="INPUT", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path),
-              help="Picture, .npz or .npy to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Picture, .npz or .npy to write.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(build: Path, source: Path, output: Path, as_json: bool) -> None:
     """Run BUILD on INPUT: a picture, an .npz with arrays named as the inputs, or one .npy.
@@ -231,11 +278,21 @@ def run(build: Path, source: Path, output: Path, as_json: bool) -> None:
 @cli.command(epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]")
 @click.argument("model", type=click.Path(path_type=Path))
 @compile_options
-@click.option("--reference", type=click.Choice(["auto", "onnxruntime", "keras", "numpy"]),
-              default="auto", show_default=True, help="What to compare with.")
+@click.option(
+    "--reference",
+    type=click.Choice(["auto", "onnxruntime", "keras", "numpy"]),
+    default="auto",
+    show_default=True,
+    help="What to compare with.",
+)
 @click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
-@click.option("--input", "given", type=click.Path(path_type=Path), metavar="FILE",
-              help="An .npz or .npy to use instead of random inputs.")
+@click.option(
+    "--input",
+    "given",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="An .npz or .npy to use instead of random inputs.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
     model: Path, reference: str, seed: int, given: Path | None, as_json: bool, **flags: Any
@@ -290,8 +347,14 @@ def inspect(build: Path, as_json: bool) -> None:
     table = _table("#", "pass", "layers", "stage", "size", "planes", "weights", "MACs", "bytes")
     for k, p in enumerate(found.passes):
         table.add_row(
-            str(k), p.name, ", ".join(p.layers), f"{p.stage} {p.kernel}", f"{p.width}x{p.height}",
-            str(p.planes), p.weights, _si(p.macs) if p.macs else "-",
+            str(k),
+            p.name,
+            ", ".join(p.layers),
+            f"{p.stage} {p.kernel}",
+            f"{p.width}x{p.height}",
+            str(p.planes),
+            p.weights,
+            _si(p.macs) if p.macs else "-",
             _bytes(p.bytes_read + p.bytes_written),
         )
     click.echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")

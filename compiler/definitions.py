@@ -90,7 +90,8 @@ class _Body:
         names = [name for name, _ in definition.parameters]
         if len(inputs) > len(names):
             raise ShadergenError(
-                "SG0303", f"{definition.name} takes {len(names)} inputs, the layer has {len(inputs)}"
+                "SG0303",
+                f"{definition.name} takes {len(names)} inputs, the layer has {len(inputs)}",
             )
         env: dict[str, Any] = {}
         for position, (name, default) in enumerate(definition.parameters):
@@ -214,9 +215,7 @@ def _coerce(value: Any, hint: Any, key: str) -> Any:
             value = (value,) * (1 if Ellipsis in parts else len(parts))
         return tuple(_coerce(v, parts[0], key) for v in value)
     if parts and isinstance(parts[0], str) and value not in parts:
-        raise ShadergenError(
-            "SG0303", f"{key}={value!r}", supported=", ".join(map(repr, parts))
-        )
+        raise ShadergenError("SG0303", f"{key}={value!r}", supported=", ".join(map(repr, parts)))
     if hint is int:
         if not isinstance(value, (int, float)) or value != int(value):
             raise ShadergenError("SG0303", f"{key}={value!r} is not an integer")

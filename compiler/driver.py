@@ -26,6 +26,7 @@ from .options import Options, parse_preprocessing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..ir.expr import Definition
     from ..ir.graph import Graph
 
 GENERATOR = f"shadergen {__version__}"
@@ -58,7 +59,7 @@ def import_model(model: Path, options: Options) -> Graph:
     Raises:
         ShadergenError: SG01xx, SG02xx, SG03xx.
     """
-    known = {}
+    known: dict[str, Definition] = {}
     for path in options.define:
         known |= definitions.read(path)
     graph = load(model, Request(options.input_size, known))

@@ -94,7 +94,9 @@ class Options:
 
 def _invalid(name: str, value: object, supported: str, help: str = "") -> ShadergenError:
     flag = "--" + name.replace("_", "-")
-    return ShadergenError("SG0301", f"{flag} {value} is not possible", supported=supported, help=help)
+    return ShadergenError(
+        "SG0301", f"{flag} {value} is not possible", supported=supported, help=help
+    )
 
 
 def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:

@@ -36,7 +36,9 @@ def read_picture(path: Path) -> Any:
             alpha = image.mode in ("RGBA", "LA", "PA")
             return image.convert("L" if gray else "RGBA" if alpha else "RGB")
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
-        raise ShadergenError("SG0101", f"cannot read '{path}' as a picture", why=str(error)) from None
+        raise ShadergenError(
+            "SG0101", f"cannot read '{path}' as a picture", why=str(error)
+        ) from None
 
 
 def to_array(
@@ -67,6 +69,7 @@ def to_array(
             f"{height} rows of {width}",
             help=f"compile with --input-size {image.size[1]}x{image.size[0]}, if the model allows",
         )
+    pixels: NDArray[np.float32]
     if channels == 1:
         pixels = luma(image)[..., np.newaxis]
     else:
@@ -78,7 +81,8 @@ def luma(image: Any) -> NDArray[np.float32]:
     """Return the luma of a picture, (H, W) in 0..1, unrounded."""
     if image.mode == "L":
         return _floats(image)
-    return _floats(image.convert("RGB")) @ LUMA
+    weighted: NDArray[np.float32] = _floats(image.convert("RGB")) @ LUMA
+    return weighted
 
 
 def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: Any) -> Any:
@@ -108,7 +112,8 @@ def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: An
 
 
 def _floats(image: Any) -> NDArray[np.float32]:
-    return np.asarray(image, np.float32) / np.float32(255)
+    scaled: NDArray[np.float32] = np.asarray(image, np.float32) / np.float32(255)
+    return scaled
 
 
 def _logical(shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> tuple[int, ...]:

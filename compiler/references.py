@@ -143,10 +143,13 @@ def choose_reference(model: Path, graph: Graph, wanted: str) -> tuple[Reference,
             return KerasReference(model, graph), ""
         return OnnxReference(model), ""
     except Exception as error:  # any failure of somebody else's loader
-        why = f"{name} cannot run this model: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}"
+        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
+        why = f"{name} cannot run this model: {said}"
         if wanted != "auto":
             raise ShadergenError(
-                "SG0702", f"the reference {name} cannot run the model", why=why,
+                "SG0702",
+                f"the reference {name} cannot run the model",
+                why=why,
                 help="--reference numpy compares with the interpreter that ships with shadergen",
             ) from None
         return NumpyReference(graph), why

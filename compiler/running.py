@@ -44,7 +44,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     except (AttributeError, TypeError):  # an .npy loads as a bare array, which is no context
         arrays = {"": np.load(path, allow_pickle=False)}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise ShadergenError("SG0101", f"cannot read the arrays in '{path}'", why=str(error)) from None
+        raise ShadergenError(
+            "SG0101", f"cannot read the arrays in '{path}'", why=str(error)
+        ) from None
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":
             raise ShadergenError("SG0605", f"array '{name}' has element type {array.dtype}")
@@ -118,7 +120,9 @@ def _only(ports: Sequence[Any], why: str) -> Any:
     if len(ports) != 1:
         names = ", ".join(port.name for port in ports)
         raise ShadergenError(
-            "SG0605", f"the build has {len(ports)} of them: {names}", why=why,
+            "SG0605",
+            f"the build has {len(ports)} of them: {names}",
+            why=why,
             help="give and take arrays in .npz files",
         )
     return ports[0]
@@ -129,7 +133,8 @@ def _check_output(output: Path, count: int) -> None:
     suffix = output.suffix.lower()
     if suffix not in (*ARRAYS, *pictures.SUFFIXES):
         raise ShadergenError(
-            "SG0605", f"'{output}' is no kind of file that can be written",
+            "SG0605",
+            f"'{output}' is no kind of file that can be written",
             supported=", ".join((*ARRAYS, *pictures.SUFFIXES)),
         )
     if suffix != ".npz" and count != 1:
@@ -140,9 +145,7 @@ def _check_output(output: Path, count: int) -> None:
         raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
 
 
-def _write(
-    output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: Any
-) -> None:
+def _write(output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: Any) -> None:
     """Write the result beside its destination, then move it there."""
     suffix = output.suffix.lower()
     try:

@@ -155,4 +155,5 @@ def _preprocessed(
     if wanted.reverse:
         values = values[..., ::-1]
     values = (values * np.array(wanted.scale) - np.array(wanted.mean)) / np.array(wanted.deviation)
-    return np.moveaxis(values, -1, channel).astype(np.float32)
+    result: NDArray[Any] = np.moveaxis(values, -1, channel).astype(np.float32)
+    return result

@@ -374,9 +374,7 @@ def transform(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
 
 def substitute(expr: Expr, bindings: Mapping[str, Expr]) -> Expr:
     """Replace variables by expressions, all at once."""
-    return transform(
-        expr, lambda e: bindings.get(e.name, e) if isinstance(e, Var) else e
-    )
+    return transform(expr, lambda e: bindings.get(e.name, e) if isinstance(e, Var) else e)
 
 
 def library() -> Mapping[str, Definition]:

@@ -45,7 +45,7 @@ class Port:
     ``axes`` is the permutation that turns the logical tensor (NCHW) into the model's own axis
     order: ``host = logical.transpose(axes)``; an NHWC model has (0, 2, 3, 1). ``encoding`` says
     how values are held in the texture: "float" as they are; "unorm8" as an 8-bit image whose
-    values 0..255 read as 0..1; "y2rg" and "y2rg_half" as in ``ir.ops.output``.
+    values 0..255 read as 0..1; "y2rg" and "y2rg_half" as in ``passes.apply_options``.
     """
 
     axes: tuple[int, ...]
@@ -144,9 +144,7 @@ class Graph:
             if not isinstance(value, Result) or value.node in order:
                 stack.pop()
                 continue
-            todo = [
-                v for v in value.node.inputs if isinstance(v, Result) and v.node not in order
-            ]
+            todo = [v for v in value.node.inputs if isinstance(v, Result) and v.node not in order]
             if todo:
                 stack.extend(reversed(todo))
             else:
@@ -248,4 +246,4 @@ def constant(data: np.ndarray | float, name: str = "constant") -> Constant:
             f"constant '{name}' has element type {array.dtype}",
             supported="float32, float16, float64, int64, int32, uint8, int8, bool",
         )
-    return Constant(TensorType(array.shape, array.dtype.name), name, array)  # type: ignore[arg-type]
+    return Constant(TensorType(array.shape, array.dtype.name), name, array)

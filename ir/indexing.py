@@ -28,34 +28,42 @@ Index = tuple[Expr, Expr, Expr, Expr]
 
 
 def add(a: Expr | int, b: Expr | int) -> Expr:
+    """Return a + b."""
     return _call("add", a, b)
 
 
 def sub(a: Expr | int, b: Expr | int) -> Expr:
+    """Return a - b."""
     return _call("sub", a, b)
 
 
 def mul(a: Expr, b: Expr | int) -> Expr:
+    """Return a * b."""
     return _call("mul", a, b)
 
 
 def idiv(a: Expr, b: int) -> Expr:
+    """Return a / b rounded down, a not negative."""
     return _call("idiv", a, b)
 
 
 def imod(a: Expr, b: int) -> Expr:
+    """Return the remainder of a / b, a not negative."""
     return Num(0.0) if b == 1 else _call("imod", a, b)
 
 
 def clamp(a: Expr, low: int, high: int) -> Expr:
+    """Return a limited to low..high."""
     return _call("min", _call("max", a, low), high)
 
 
 def less(a: Expr | int, b: Expr | int) -> Expr:
+    """Return 1 where a < b, else 0."""
     return _call("lt", a, b)
 
 
 def select(condition: Expr, a: Expr, b: Expr) -> Expr:
+    """Return a where the condition holds, else b."""
     return Call("where", (condition, a, b))
 
 
@@ -73,7 +81,7 @@ class Source:
 
     @property
     def plane_offset(self) -> int | None:
-        """k when whole planes are read, plane p from plane p + k; None when lanes move."""
+        """K when whole planes are read, plane p from plane p + k; None when lanes move."""
         line = affine(self.index[1], "c")
         if line is None or line[0] != Num(1.0) or not isinstance(line[1], Num):
             return None

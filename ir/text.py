@@ -38,21 +38,21 @@ INLINE_SIZE = 8
 GRAMMAR = r"""
     start: "graph" STRING "{" statement* "}"
     ?statement: input | const | node | output
-    input: "input" ID STRING ":" type attributes
-    const: "const" ID STRING ":" type "=" (DIGEST | list)
-    node: results "=" op_name "(" [ID ("," ID)*] ")" [attributes] list [choice] ":" types
+    input: "input" ID STRING ":" tensor_type attributes
+    const: "const" ID STRING ":" tensor_type "=" (DIGEST | sequence)
+    node: results "=" op_name "(" [ID ("," ID)*] ")" [attributes] sequence [choice] ":" types
     results: ID ("," ID)*
-    types: type ("," type)*
+    types: tensor_type ("," tensor_type)*
     output: "output" STRING "=" ID attributes
     choice: "choose" attributes
     op_name: NAME
-    type: NAME list [layout]
+    tensor_type: NAME sequence [layout]
     layout: "@" NAME "." NAME ["." INT]
     attributes: "{" [attribute ("," attribute)*] "}"
     attribute: NAME "=" value
-    ?value: list | atom | op
+    ?value: sequence | atom | op
     op: NAME attributes
-    list: "[" [value ("," value)*] "]"
+    sequence: "[" [value ("," value)*] "]"
     atom: FLOAT -> float_value
         | INT -> int_value
         | STRING -> string_value
@@ -207,7 +207,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         words = {"none": None, "true": True, "false": False}
         return words[str(items[0])] if str(items[0]) in words else float(items[0])
 
-    def list(self, items: list[Any]) -> tuple[Any, ...]:
+    def sequence(self, items: list[Any]) -> tuple[Any, ...]:
         return () if items == [None] else tuple(items)
 
     def attribute(self, items: list[Any]) -> tuple[str, Any]:
@@ -228,7 +228,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         kind, texture_format, slot = items
         return Layout(str(kind), str(texture_format), None if slot is None else int(slot))  # type: ignore[arg-type]
 
-    def type(self, items: list[Any]) -> TensorType:
+    def tensor_type(self, items: list[Any]) -> TensorType:
         dtype, shape, layout = items
         if str(dtype) not in DTYPES:
             raise ShadergenError("SG0304", f"no element type is called {dtype}")

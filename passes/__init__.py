@@ -1,0 +1,1 @@
+"""Optimisation passes, one file each; pipeline.py is their order."""

@@ -91,7 +91,8 @@ def _per_channel(name: str, values: tuple[float, ...], channels: int) -> np.ndar
             why=f"the input has {channels} channels",
             supported="one value, or one for each channel",
         )
-    return np.broadcast_to(np.array(values, np.float64), (channels,)).copy()
+    wide: np.ndarray = np.broadcast_to(np.array(values, np.float64), (channels,)).copy()
+    return wide
 
 
 def _replace_input(graph: Graph, old: Input, image: Input, value: Value) -> Graph:

@@ -112,4 +112,5 @@ FOLD_REVERSED = Rule("fold channel order", _match_reversed, always, lambda value
 
 def fold_affine(graph: Graph, context: Context) -> Graph:
     """Fold until every affine map that can be is part of a convolution."""
-    return apply_rules(graph, context, FOLD, FOLD_REVERSED)
+    graph = apply_rules(graph, context, FOLD_REVERSED)
+    return apply_rules(graph, context, FOLD)

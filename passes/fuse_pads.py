@@ -51,10 +51,10 @@ def _rewrite(found: _Match) -> Value:
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
     before, after = pad.before[2:], pad.after[2:]
-    more = (*before, *after)
+    top, left, bottom, right = conv.pads
     merged = replace(
         conv,
-        pads=tuple(p + q for p, q in zip(conv.pads, more, strict=True)),
+        pads=(top + before[0], left + before[1], bottom + after[0], right + after[1]),
         pad_mode=pad.mode,
         pad_value=pad.value,
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import Call, Expr, Var, expand, substitute, walk
 from ..ir.graph import Choice, Node, Result
-from ..ir.ops import Conv, Movement, Parts, Pointwise, assemble, parts
+from ..ir.ops import Conv, Movement, Pointwise, assemble, parts
 from ..ir.placement import is_parameter
 from .rule import Rule, apply_rules
 
@@ -108,9 +108,7 @@ def _check_pointwise(found: _Fusion, context: Context) -> str:
 
 
 def _check_kernel(found: _Fusion, context: Context) -> str:
-    (n, c, h, w), (n2, c2, h2, w2) = (
-        node.result.type.nchw for node in (found.inner, found.node)
-    )
+    (n, c, h, w), (n2, c2, h2, w2) = (node.result.type.nchw for node in (found.inner, found.node))
     if (n, h, w) != (n2, h2, w2) or (c != c2 and not (c == 1 and c2 <= 4)):
         return "the kernel's result is broadcast, so it would be computed many times"
     if found.node.result.type.rank != found.inner.result.type.rank:

@@ -26,7 +26,7 @@ def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
         for value in tensor_operands(node):
             if value in alive:
                 alive[value] = (alive[value][0], position)
-        alive |= {r: (position, position) for r in node.results}
+        alive |= dict.fromkeys(node.results, (position, position))
     return alive
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from shadergen.backends.lower import lower
 from shadergen.backends.schedule import BuildFiles, schedule
 from shadergen.backends.validate import find_glslang, validate
@@ -53,8 +54,13 @@ def pointwise(formula: str, *operands: Value, layer: str = "pointwise") -> Value
 
 
 def conv(
-    rng: np.random.Generator, x: Value, channels: int, kernel: tuple[int, int],
-    layer: str = "conv", bias: bool = True, **attributes: Any,
+    rng: np.random.Generator,
+    x: Value,
+    channels: int,
+    kernel: tuple[int, int],
+    layer: str = "conv",
+    bias: bool = True,
+    **attributes: Any,
 ) -> Value:
     """Return a convolution with random weights scaled to keep magnitudes near 1."""
     per_group = x.shape[1] // attributes.get("groups", 1)
@@ -110,7 +116,9 @@ def random_inputs(graph: Graph, rng: np.random.Generator) -> dict[str, np.ndarra
 
 
 def assert_runs_like_reference(
-    graph: Graph, rng: np.random.Generator | None = None, reference: Graph | None = None,
+    graph: Graph,
+    rng: np.random.Generator | None = None,
+    reference: Graph | None = None,
     **options: Any,
 ) -> BuildFiles:
     """Compile, run on GL, and compare with the numpy reference of the unoptimised graph."""

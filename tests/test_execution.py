@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import assert_runs_like_reference, conv, graph_of, image, pointwise
+
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (
@@ -19,7 +21,6 @@ from shadergen.ir.ops import (
     Slice,
     Transpose,
 )
-from support import assert_runs_like_reference, conv, graph_of, image, pointwise
 
 pytestmark = pytest.mark.gl
 CHANNELS = (1, 3, 4, 5, 17)
@@ -38,8 +39,12 @@ def test_convolution_runs_with_every_storage_grouping_and_precision(
     x = image(1, 5, 9, 7)
     y = conv(rng, x, 17, (3, 3), pads=(1, 1, 1, 1))
     assert_runs_like_reference(
-        graph_of(y, inputs=(x,)), weights=storage, mrt=mrt, textures=textures,
-        precision=precision, **DESKTOP,
+        graph_of(y, inputs=(x,)),
+        weights=storage,
+        mrt=mrt,
+        textures=textures,
+        precision=precision,
+        **DESKTOP,
     )
 
 
@@ -59,9 +64,7 @@ def test_convolution_runs_with_any_number_of_channels(channels_in, channels_out,
 def test_convolution_runs_with_every_padding_mode_and_stride(mode, stride, pads):
     rng = np.random.default_rng(3)
     x = image(1, 3, 7, 5)
-    y = conv(
-        rng, x, 5, (3, 3), strides=(stride, stride), pads=pads, pad_mode=mode, pad_value=0.75
-    )
+    y = conv(rng, x, 5, (3, 3), strides=(stride, stride), pads=pads, pad_mode=mode, pad_value=0.75)
     assert_runs_like_reference(graph_of(y, inputs=(x,)))
 
 
@@ -86,7 +89,10 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
     width = max(pick(1, 4, 7, 12), (kernel[1] - 1) * dilations[1] + 1 - pads[1] - pads[3])
     x = image(pick(1, 1, 2), channels_in, height, width)
     y = conv(
-        rng, x, channels_out, kernel,
+        rng,
+        x,
+        channels_out,
+        kernel,
         bias=pick(True, False),
         strides=(pick(1, 2, 3), pick(1, 2, 3)),
         dilations=dilations,
@@ -95,11 +101,14 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
         pad_mode=pick(*PAD_MODES),
         pad_value=pick(0.0, 0.5, -1.0),
     )
-    activation = pick("", "relu(x0)", "tanh(x0)", "leaky_relu(x0, 0.2)", "silu(x0)", "exp(-x0 * x0)")
+    activation = pick(
+        "", "relu(x0)", "tanh(x0)", "leaky_relu(x0, 0.2)", "silu(x0)", "exp(-x0 * x0)"
+    )
     if activation:
         y = pointwise(activation, y)
     assert_runs_like_reference(
-        graph_of(y, inputs=(x,)), rng,
+        graph_of(y, inputs=(x,)),
+        rng,
         weights=pick("auto", *STORAGES),
         mrt=pick(None, 1, 2, 3, 4, 8),
         precision=pick("highp", "mediump"),
@@ -117,8 +126,13 @@ def test_zero_guard_replaces_exact_zeros_and_zero_padding(guarded_mode):
     made = {
         guard: graph_of(
             conv(
-                np.random.default_rng(4), x, 4, (3, 3), pads=(1, 1, 1, 1),
-                pad_mode=guarded_mode, zero_guard=guard,
+                np.random.default_rng(4),
+                x,
+                4,
+                (3, 3),
+                pads=(1, 1, 1, 1),
+                pad_mode=guarded_mode,
+                zero_guard=guard,
             ),
             inputs=(x,),
         )
@@ -128,17 +142,62 @@ def test_zero_guard_replaces_exact_zeros_and_zero_padding(guarded_mode):
 
 
 FORMULAS = (
-    "relu(x0)", "relu6(x0)", "leaky_relu(x0, 0.3)", "prelu(x0, 0.1)", "elu(x0, 0.7)", "selu(x0)",
-    "celu(x0, 1.5)", "thresholded_relu(x0, 0.5)", "sigmoid(9 * x0)", "hard_sigmoid(x0)",
-    "hard_swish(x0)", "silu(x0)", "swish(x0, 1.7)", "mish(x0)", "gelu(x0)", "gelu_tanh(x0)",
-    "softplus(40 * x0)", "softsign(x0)", "log_sigmoid(x0)", "tanh(50 * x0)", "erf(x0)", "abs(x0)",
-    "sign(x0)", "floor(3 * x0)", "ceil(3 * x0)", "trunc(3 * x0)", "round_even(4 * x0)",
-    "sqrt(abs(x0))", "rsqrt(1 + abs(x0))", "exp(x0)", "log(1 + abs(x0))", "sin(x0)", "cos(x0)",
-    "tan(x0 / 4)", "asin(tanh(x0))", "acos(tanh(x0))", "atan(x0)", "square(x0)",
-    "reciprocal(2 + abs(x0))", "mod(x0, 0.7)", "clamp(x0, -0.5, 0.25)", "pow(x0, 2)",
-    "pow(x0, 3)", "pow(abs(x0), 1.7)", "pow(x0, 4)", "pow(x0, 5)", "x0 < 0.3", "x0 >= 0.3",
-    "x0 == 0", "ne(x0, 0)", "not(x0)", "gt(x0, 0)", "ge(x0, 0)", "where(x0 < 0, x0, 2)",
-    "-x0 / 3 - (1 - x0)", "pow(3, x0)",
+    "relu(x0)",
+    "relu6(x0)",
+    "leaky_relu(x0, 0.3)",
+    "prelu(x0, 0.1)",
+    "elu(x0, 0.7)",
+    "selu(x0)",
+    "celu(x0, 1.5)",
+    "thresholded_relu(x0, 0.5)",
+    "sigmoid(9 * x0)",
+    "hard_sigmoid(x0)",
+    "hard_swish(x0)",
+    "silu(x0)",
+    "swish(x0, 1.7)",
+    "mish(x0)",
+    "gelu(x0)",
+    "gelu_tanh(x0)",
+    "softplus(40 * x0)",
+    "softsign(x0)",
+    "log_sigmoid(x0)",
+    "tanh(50 * x0)",
+    "erf(x0)",
+    "abs(x0)",
+    "sign(x0)",
+    "floor(3 * x0)",
+    "ceil(3 * x0)",
+    "trunc(3 * x0)",
+    "round_even(4 * x0)",
+    "sqrt(abs(x0))",
+    "rsqrt(1 + abs(x0))",
+    "exp(x0)",
+    "log(1 + abs(x0))",
+    "sin(x0)",
+    "cos(x0)",
+    "tan(x0 / 4)",
+    "asin(tanh(x0))",
+    "acos(tanh(x0))",
+    "atan(x0)",
+    "square(x0)",
+    "reciprocal(2 + abs(x0))",
+    "mod(x0, 0.7)",
+    "clamp(x0, -0.5, 0.25)",
+    "pow(x0, 2)",
+    "pow(x0, 3)",
+    "pow(abs(x0), 1.7)",
+    "pow(x0, 4)",
+    "pow(x0, 5)",
+    "x0 < 0.3",
+    "x0 >= 0.3",
+    "x0 == 0",
+    "ne(x0, 0)",
+    "not(x0)",
+    "gt(x0, 0)",
+    "ge(x0, 0)",
+    "where(x0 < 0, x0, 2)",
+    "-x0 / 3 - (1 - x0)",
+    "pow(3, x0)",
 )
 
 
@@ -151,9 +210,7 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
     steps = any(f in formula for f in ("floor", "ceil", "trunc", "round", "<", ">", "mod"))
     if precision == "mediump" and steps:
         pytest.skip("a step function of an input rounded to 16 bits may land on the next step")
-    assert_runs_like_reference(
-        graph_of(pointwise(formula, x), inputs=(x,)), precision=precision
-    )
+    assert_runs_like_reference(graph_of(pointwise(formula, x), inputs=(x,)), precision=precision)
 
 
 def test_every_formula_of_the_library_is_executed_here():
@@ -288,6 +345,7 @@ def test_output_encodings_run(encoding, block):
         exact = pointwise("floor(clamp(x0, 0, 1) * 255 + 0.5) / 255", y)
         graph, want = graph_of(y, inputs=(x,)), graph_of(exact, inputs=(x,))
         from support import compile_graph, play, random_inputs
+
         from shadergen.ir.reference import evaluate
 
         inputs = random_inputs(graph, rng)

@@ -9,9 +9,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from support import ESPCN, third_party
+
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options, verify
-from support import ESPCN, third_party
 
 pytestmark = pytest.mark.gl
 
@@ -21,9 +22,9 @@ def as_onnx(path: Path) -> Path:
     with h5py.File(ESPCN) as file:
         weights: dict[str, np.ndarray] = {}
         file["model_weights"].visititems(
-            lambda name, item: weights.update({name: np.array(item)})
-            if isinstance(item, h5py.Dataset)
-            else None
+            lambda name, item: (
+                weights.update({name: np.array(item)}) if isinstance(item, h5py.Dataset) else None
+            )
         )
     nodes, initialisers, x = [], [], "low"
     for layer in ("conv1", "conv2", "conv3"):

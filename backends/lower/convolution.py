@@ -154,9 +154,7 @@ def _corner(conv: Conv) -> str:
     return text if (top, left) == (0, 0) else f"{text} - ivec2({left}, {top})"
 
 
-def _loader(
-    shader: Shader, conv: Conv, p: Parts, x: Value, group: Group
-) -> dict[str, object]:
+def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, object]:
     """Return the template's context for ``load_x``: borders, prologue, guard."""
     n, _, height, width = x.type.nchw
     top, left, bottom, right = conv.pads
@@ -238,9 +236,7 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
         texts = [vec4(c) for c in columns]
         rows = [f"    {t}{',' if i < LANES - 1 else ''}" for i, t in enumerate(texts)]
         return [f"a{k} += mat4(", *rows, ") * v;"]
-    return [
-        f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()
-    ]
+    return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
 def _looped(tiles: Tiles) -> list[str]:

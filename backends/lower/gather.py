@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir.expr import Expr, Num, Var, evaluate, fold, substitute, variables
+from ...ir.graph import infer
 from ...ir.indexing import add, idiv, mul
 from ...ir.ops import Movement, parts
 from ...ir.types import LANES
@@ -41,7 +42,7 @@ def _lower(node: Node, group: Group, target: Target) -> RenderPass:
     shader = Shader(target)
     types = [v.type for v in p.operands]
     gather = p.kernel.gather(*types)
-    y = p.kernel.infer(*types)
+    (y,) = infer(p.kernel, p.operands, node.name)
     channels = range(group.planes[0] * LANES, min((group.planes[-1] + 1) * LANES, y.nchw[1]))
     sources, total = _reachable(gather.sources, group.batch, channels)
     by_planes = all(s.plane_offset is not None and _aligned(s, y.nchw[1]) for s in sources)

@@ -1,4 +1,4 @@
-"""What every kernel shares: which planes a GPU pass writes, the epilogue, the stores, the header."""
+"""What all kernels share: which planes a GPU pass writes, epilogue, stores, header."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...ir.expr import Expr, Var, variables
+from ...ir.graph import infer
 from ...ir.ops import parts
 from ...ir.placement import is_parameter
 from ...ir.types import LANES
@@ -60,8 +61,13 @@ def operand(shader: Shader, value: Value, role: str, node: Node, group: Group, p
 
 
 def epilogue(
-    shader: Shader, expr: Expr, own: Mapping[str, str], extras: tuple[Value, ...], node: Node,
-    group: Group, plane: int,
+    shader: Shader,
+    expr: Expr,
+    own: Mapping[str, str],
+    extras: tuple[Value, ...],
+    node: Node,
+    group: Group,
+    plane: int,
 ) -> str:
     """Return ``expr`` at a plane: a call of ``epilogue()``, or the bare operand.
 
@@ -88,7 +94,7 @@ def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) ->
     """Return what is written to each render target: the epilogue, unused lanes set to zero."""
     p = parts(node)
     t = node.result.type
-    kernel_channels = p.kernel.infer(*(v.type.placed(None) for v in p.operands)).nchw[1]
+    kernel_channels = infer(p.kernel, p.operands, node.name)[0].nchw[1]
     texts = []
     for plane, accumulator in zip(group.planes, accumulators, strict=True):
         y = accumulator
@@ -124,8 +130,7 @@ def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
     planes = f"plane {first}" if first == last else f"planes {first} to {last}"
     batch = f", batch {group.batch}" if t.nchw[0] > 1 else ""
     lines.append(
-        f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}, "
-        f"{planes} of {t.planes}{batch}"
+        f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}, {planes} of {t.planes}{batch}"
     )
     if macs:
         lines.append(f"cost   {macs} multiply-adds")
@@ -133,8 +138,16 @@ def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
 
 
 def finish(
-    shader: Shader, node: Node, group: Group, kernel: str, template: str, what: str,
-    stores: list[str], macs: int = 0, weights: str = "none", **context: object,
+    shader: Shader,
+    node: Node,
+    group: Group,
+    kernel: str,
+    template: str,
+    what: str,
+    stores: list[str],
+    macs: int = 0,
+    weights: str = "none",
+    **context: object,
 ) -> RenderPass:
     """Render the template and return the GPU pass."""
     p = parts(node)

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from ...errors import ShadergenError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..graph import Value
     from ..types import TensorType
 
@@ -19,15 +21,14 @@ Array = NDArray[np.floating[Any]]
 class Op:
     """An operator: a frozen dataclass of attributes whose docstring states the mathematics."""
 
-    def infer(self, *inputs: TensorType) -> TensorType | tuple[TensorType, ...]:
-        """Return the result's type; raise SG0205 when the operands do not fit."""
-        raise NotImplementedError
+    # Each operator names its operands in the signatures of these.
+    infer: Callable[..., TensorType | tuple[TensorType, ...]]
+    """From operand types to the result's type, or types; raises SG0205 when they do not fit."""
 
-    def reference(self, *inputs: Any) -> Any:
-        """Compute with numpy in the precision of the operands (float64 included)."""
-        raise NotImplementedError
+    reference: Callable[..., Any]
+    """From operand arrays to the result, with numpy, in their precision (float64 included)."""
 
-    def decompose(self, *inputs: Value) -> Value | None:
+    def decompose(self, *inputs: Any) -> Value | None:
         """Return the same result from simpler operators, or None where a kernel exists."""
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -31,15 +31,17 @@ from ..indexing import (
 from ..types import MAX_RANK, TensorType
 from .base import Op, require
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 N, C, Y, X = COORDINATES
 
 
 class Movement(Op):
     """An operator given by an index map. ``reference`` is written on its own, as a check."""
 
-    def gather(self, *inputs: TensorType) -> Gather:
-        """Return the index map, operands and result padded with ones on the left to rank 4."""
-        raise NotImplementedError
+    gather: Callable[..., Gather]
+    """From operand types to the index map, all padded with ones on the left to rank 4."""
 
 
 def _from_left(values: tuple[int, ...], missing: int) -> tuple[int, ...]:
@@ -123,9 +125,9 @@ class Concat(Movement):
         axis = self.axis + MAX_RANK - inputs[0].rank
         sources, start = [], 0
         for k, t in enumerate(inputs):
-            index = list(COORDINATES)
+            index: list[Expr] = list(COORDINATES)
             i = COORDINATES[axis]
-            index[axis] = sub(i, start)  # type: ignore[call-overload]
+            index[axis] = sub(i, start)
             start += t.nchw[axis]
             last = k == len(inputs) - 1
             sources.append(Source(k, _four(index), () if last else (less(i, start),)))

@@ -38,10 +38,9 @@ class BatchNormalization(Op):
         return TensorType(x.shape)
 
     def reference(self, x: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
-        g, b, m, v = (
-            p.reshape(-1, *(1,) * (x.ndim - 2)) for p in (gamma, beta, mean, variance)
-        )
-        return g * (x - m) / np.sqrt(v + self.epsilon) + b
+        g, b, m, v = (p.reshape(-1, *(1,) * (x.ndim - 2)) for p in (gamma, beta, mean, variance))
+        y: Array = g * (x - m) / np.sqrt(v + self.epsilon) + b
+        return y
 
     def decompose(self, x: Value, *parameters: Value) -> Value:
         """Return x * scale + shift, computed in float64 from the parameters."""
