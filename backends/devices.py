@@ -7,6 +7,10 @@ every device of their class offers.
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
+from pathlib import Path
+
 from ..errors import ShadergenError, did_you_mean
 from ..ir.target import Limits
 
@@ -70,16 +74,35 @@ DEFAULT_DEVICE = "gles30"
 
 
 def device(name: str) -> Limits:
-    """Return a profile's limits.
+    """Return a profile's limits, by name or from a file that ``shadergen doctor --save`` wrote.
 
     Raises:
-        ShadergenError: SG0301 for an unknown name.
+        ShadergenError: SG0301 for an unknown name or a file that is no profile.
     """
-    if name not in DEVICES:
+    if name in DEVICES:
+        return DEVICES[name]
+    if name.endswith(".json"):
+        return _read(Path(name))
+    raise ShadergenError(
+        "SG0301",
+        f"no device profile is called '{name}'",
+        supported=f"{', '.join(DEVICES)}, or a .json file",
+        help=did_you_mean(name, DEVICES),
+    )
+
+
+def _read(path: Path) -> Limits:
+    names = {f.name for f in fields(Limits)}
+    try:
+        limits = json.loads(path.read_text("utf-8"))["limits"]
+        numbers = {name: int(limits[name]) for name in names}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ShadergenError(
             "SG0301",
-            f"no device profile is called '{name}'",
-            supported=", ".join(DEVICES),
-            help=did_you_mean(name, DEVICES),
-        )
-    return DEVICES[name]
+            f"'{path}' is not a device profile",
+            why=repr(error),
+            help="shadergen doctor --save FILE.json writes one for the GL at hand",
+        ) from None
+    if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
+        raise ShadergenError("SG0301", f"'{path}' holds limits that no device has")
+    return Limits(**numbers)

@@ -13,6 +13,7 @@ import rich_click as click
 
 from .. import __version__
 from ..errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
+from .choices import CHOICES, GLSL_VERSIONS, REFERENCES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,39 +74,39 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             metavar="PROFILE",
             help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
-            "gles31-mobile, gles32-desktop.",
+            "gles31-mobile, gles32-desktop, or a file from shadergen doctor --save.",
         ),
         click.option(
             "--glsl",
-            type=click.Choice(["300", "310", "320"]),
+            type=click.Choice(GLSL_VERSIONS),
             default="300",
             show_default=True,
             help="GLSL ES version.",
         ),
         click.option(
             "--precision",
-            type=click.Choice(["highp", "mediump", "fp32", "fp16"]),
+            type=click.Choice(CHOICES["precision"]),
             default="highp",
             show_default=True,
             help="Arithmetic and storage: highp is fp32, mediump is fp16.",
         ),
         click.option(
             "--textures",
-            type=click.Choice(["auto", "2d", "array"]),
+            type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
             help="sampler2D for each plane, or one sampler2DArray.",
         ),
         click.option(
             "--weights",
-            type=click.Choice(["auto", "constants", "ubo", "texture", "ssbo"]),
+            type=click.Choice(CHOICES["weights"]),
             default="auto",
             show_default=True,
             help="Where convolution weights live.",
         ),
         click.option(
             "--parameters",
-            type=click.Choice(["constants", "ubo"]),
+            type=click.Choice(CHOICES["parameters"]),
             default="constants",
             show_default=True,
             help="Where biases and batch normalisation live.",
@@ -119,7 +120,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--output-encoding",
-            type=click.Choice(["float", "unorm8", "y2rg", "y2rg_half"]),
+            type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
             help="How outputs are written: as they are; 0..1 in 8 bits; signed values in two "
@@ -280,7 +281,7 @@ def run(build: Path, source: Path, output: Path, as_json: bool) -> None:
 @compile_options
 @click.option(
     "--reference",
-    type=click.Choice(["auto", "onnxruntime", "keras", "numpy"]),
+    type=click.Choice(REFERENCES),
     default="auto",
     show_default=True,
     help="What to compare with.",
@@ -365,6 +366,34 @@ def inspect(build: Path, as_json: bool) -> None:
         f"{_bytes(found.texture_bytes_total)} without sharing; "
         f"weights: {_bytes(found.weight_bytes)}"
     )
+
+
+@cli.command(
+    epilog="Example: [bold]shadergen doctor --save mine.json[/bold], then "
+    "[bold]shadergen compile model.h5 -o build/ --device mine.json[/bold]"
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write the limits of the GL found as a device profile.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(save: Path | None, as_json: bool) -> None:
+    """Say what this machine has for running and validating shaders."""
+    from .doctor import examine, save_profile
+
+    found = examine()
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=1))
+    else:
+        table = _table("what", "found")
+        for name, value in found.rows():
+            table.add_row(name, value)
+        _show(table)
+    if save is not None:
+        save_profile(found, save)
+        click.echo(f"{save}: use it with --device {save}", err=as_json)
 
 
 def _table(*columns: str) -> Any:

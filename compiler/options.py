@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
-from ..ir.graph import WEIGHT_STORAGES
 from ..ir.target import Target
 from ..passes.attach_preprocessing import Preprocessing
+from .choices import CHOICES, GLSL_VERSIONS, PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-PRECISIONS = {"highp": "highp", "mediump": "mediump", "fp32": "highp", "fp16": "mediump"}
-CHOICES: dict[str, tuple[str, ...]] = {
-    "precision": tuple(PRECISIONS),
-    "textures": ("auto", "2d", "array"),
-    "weights": ("auto", *WEIGHT_STORAGES),
-    "parameters": ("constants", "ubo"),
-    "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
-}
 
 
 @dataclass(frozen=True)
@@ -73,8 +64,8 @@ class Options:
             value = getattr(self, name)
             if value not in allowed:
                 raise _invalid(name, value, ", ".join(allowed), did_you_mean(str(value), allowed))
-        if self.glsl not in (300, 310, 320):
-            raise _invalid("glsl", self.glsl, "300, 310, 320")
+        if str(self.glsl) not in GLSL_VERSIONS:
+            raise _invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
         if self.mrt is not None and self.mrt < 1:
             raise _invalid("mrt", self.mrt, "1 or more")
         if not math.isfinite(self.zero_guard):

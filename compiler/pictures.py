@@ -74,7 +74,8 @@ def to_array(
         pixels = luma(image)[..., np.newaxis]
     else:
         pixels = _floats(image.convert(MODES[channels]))
-    return pixels[np.newaxis].transpose(0, 3, 1, 2).transpose(axes)
+    host: NDArray[np.float32] = pixels[np.newaxis].transpose(0, 3, 1, 2).transpose(axes)
+    return host
 
 
 def luma(image: Any) -> NDArray[np.float32]:

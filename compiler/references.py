@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import ShadergenError
 from ..ir import reference as interpreter
+from .choices import REFERENCES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..ir.graph import Graph
-
-NAMES = ("auto", "onnxruntime", "keras", "numpy")
 
 
 class Reference(Protocol):
@@ -125,14 +124,15 @@ def choose_reference(model: Path, graph: Graph, wanted: str) -> tuple[Reference,
     Args:
         model: the model file.
         graph: the model as imported, without preprocessing.
-        wanted: one of ``NAMES``; "auto" takes onnxruntime for ONNX, Keras for Keras, else numpy.
+        wanted: one of ``REFERENCES``; "auto" takes onnxruntime for ONNX, Keras for Keras, numpy
+            where those fail.
 
     Raises:
         ShadergenError: SG0301 for an unknown name, SG0702 when the one asked for cannot run it.
     """
-    if wanted not in NAMES:
+    if wanted not in REFERENCES:
         raise ShadergenError(
-            "SG0301", f"no reference is called '{wanted}'", supported=", ".join(NAMES)
+            "SG0301", f"no reference is called '{wanted}'", supported=", ".join(REFERENCES)
         )
     if wanted == "numpy":
         return NumpyReference(graph), ""

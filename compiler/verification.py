@@ -11,8 +11,9 @@ import numpy as np
 
 from ..errors import ShadergenError
 from . import extras
+from .choices import PRECISIONS
 from .driver import compile_model, import_model
-from .options import PRECISIONS, Options, parse_preprocessing
+from .options import Options, parse_preprocessing
 from .references import choose_reference
 
 if TYPE_CHECKING:

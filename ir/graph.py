@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .ops.base import Op
 
 WeightStorage = Literal["constants", "ubo", "texture", "ssbo"]
-WEIGHT_STORAGES: tuple[WeightStorage, ...] = ("constants", "ubo", "texture", "ssbo")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,14 @@
+"""The allowed values of options. It imports nothing, so that ``--help`` stays quick."""
+
+from __future__ import annotations
+
+PRECISIONS = {"highp": "highp", "mediump": "mediump", "fp32": "highp", "fp16": "mediump"}
+GLSL_VERSIONS = ("300", "310", "320")
+CHOICES: dict[str, tuple[str, ...]] = {
+    "precision": tuple(PRECISIONS),
+    "textures": ("auto", "2d", "array"),
+    "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
+    "parameters": ("constants", "ubo"),
+    "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
+}
+REFERENCES = ("auto", "onnxruntime", "keras", "numpy")

@@ -1,0 +1,91 @@
+"""What a machine has: packages, glslang, and the OpenGL ES that the Python runtime would use."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+from .. import __version__
+from ..backends.validate import find_glslang
+from ..errors import ShadergenError
+from . import extras
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PACKAGES = ("numpy", "onnx", "h5py", "PyOpenGL", "jsonschema", "pillow", "onnxruntime", "keras")
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The state of a machine; ``problem`` says why there is no GL, if there is none."""
+
+    packages: dict[str, str]
+    glslang: str
+    renderer: str = ""
+    gl_version: str = ""
+    platform: str = ""
+    float_targets: str = ""
+    limits: dict[str, int] = field(default_factory=dict)
+    problem: str = ""
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield the findings as a two-column table."""
+        yield "shadergen", f"{__version__} on Python {platform.python_version()}"
+        yield from self.packages.items()
+        yield "glslang", self.glslang or "not installed (Debian: glslang-tools)"
+        if self.problem:
+            yield "OpenGL ES", self.problem
+            return
+        yield "OpenGL ES", f"{self.gl_version} through EGL, {self.platform}"
+        yield "renderer", self.renderer
+        yield "float render targets", self.float_targets
+        yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())
+
+
+def examine() -> Findings:
+    """Look around. Nothing that is missing is an error."""
+    packages = {name: _version(name) for name in PACKAGES}
+    glslang = find_glslang() or ""
+    try:
+        runtime = extras.runtime()
+        with runtime.HeadlessContext() as context:
+            info = context.info()
+            targets = {"32 bits": info.draws_float, "16 bits": info.draws_half_float}
+            return Findings(
+                packages,
+                glslang,
+                renderer=info.renderer,
+                gl_version=info.version,
+                platform=context.platform,
+                float_targets=", ".join(k for k, v in targets.items() if v) or "none",
+                limits=dict(info.limits),
+            )
+    except ShadergenError as error:
+        return Findings(packages, glslang, problem=error.render())
+
+
+def save_profile(found: Findings, path: Path) -> None:
+    """Write the limits found as a device profile (``backends.devices``).
+
+    Raises:
+        ShadergenError: SG0601 when there is no GL, SG0501 when the file cannot be written.
+    """
+    if found.problem:
+        raise ShadergenError("SG0601", "there is no OpenGL ES to profile", why=found.problem)
+    profile = {"renderer": found.renderer, "version": found.gl_version, "limits": found.limits}
+    try:
+        path.write_text(json.dumps(profile, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
