@@ -1,0 +1,94 @@
+"""Activation functions by name, as formulas. A table for each version where they differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....errors import ShadergenError, did_you_mean
+from .config import shown
+from .tensors import pointwise
+
+if TYPE_CHECKING:
+    from .layer import Layer
+    from .tensors import Tensor
+
+ACTIVATIONS: dict[str, str] = {
+    "celu": "celu(x0)",
+    "elu": "elu(x0)",
+    "exponential": "exp(x0)",
+    "gelu": "gelu(x0)",
+    "hard_shrink": "where(0.5 < abs(x0), x0, 0)",
+    "hard_sigmoid": "hard_sigmoid(x0, 1 / 6, 0.5)",
+    "hard_silu": "hard_swish(x0)",
+    "hard_swish": "hard_swish(x0)",
+    "hard_tanh": "clamp(x0, -1, 1)",
+    "leaky_relu": "leaky_relu(x0, 0.2)",
+    "linear": "x0",
+    "log_sigmoid": "log_sigmoid(x0)",
+    "mish": "mish(x0)",
+    "relu": "relu(x0)",
+    "relu6": "relu6(x0)",
+    "selu": "selu(x0)",
+    "sigmoid": "sigmoid(x0)",
+    "silu": "silu(x0)",
+    "soft_shrink": "x0 - clamp(x0, -0.5, 0.5)",
+    "softplus": "softplus(x0)",
+    "softsign": "softsign(x0)",
+    "sparse_plus": "where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
+    "sparse_sigmoid": "clamp(0.5 * (x0 + 1), 0, 1)",
+    "squareplus": "0.5 * (x0 + sqrt(square(x0) + 4))",
+    "swish": "silu(x0)",
+    "tanh": "tanh(x0)",
+    "tanh_shrink": "x0 - tanh(x0)",
+}
+IN_KERAS_2 = {"hard_sigmoid": "hard_sigmoid(x0, 0.2, 0.5)"}
+
+# Real activations that are not element-wise.
+UNSUPPORTED = ("softmax", "log_softmax", "glu", "sparsemax")
+
+
+def formula(name: str, version: tuple[int, int]) -> str | None:
+    """Return the formula of a named activation, or None."""
+    return IN_KERAS_2.get(name) if version[0] < 3 and name in IN_KERAS_2 else ACTIVATIONS.get(name)
+
+
+def activate(layer: Layer, x: Tensor) -> Tensor:
+    """Apply the activation that a layer's configuration names; "linear" and null do nothing."""
+    entry = layer.config.get("activation")
+    name = _name(entry)
+    if name is None or name == "linear":
+        return x
+    if isinstance(entry, dict) and layer.implements(name):
+        return layer.inner(name, entry.get("config")).compute(x)
+    expr = formula(name, layer.version)
+    if expr is not None:
+        return pointwise(expr, [x], layer.name)
+    definition = layer.definitions.get(name)
+    if definition is not None:
+        return layer.defined(definition, [x], {})
+    supported = ", ".join(sorted(ACTIVATIONS))
+    if name in UNSUPPORTED:
+        layer.config.unsupported("activation", name, supported)
+    raise ShadergenError(
+        "SG0203",
+        f"activation '{name}' has no definition",
+        where=layer.described,
+        why="it is neither one of Keras's nor defined by --define",
+        supported=supported,
+        help=did_you_mean(name, ACTIVATIONS)
+        or f"write a formula into a file and pass --define FILE; for example: "
+        f"{layer.example(name, 1, 'x * sigmoid(x)')}",
+    )
+
+
+def _name(entry: Any) -> str | None:
+    """Return the name of a function or of an activation layer's class; None for no activation."""
+    if isinstance(entry, dict):
+        inner = entry.get("config")
+        if entry.get("class_name") == "function":
+            entry = inner.get("name") if isinstance(inner, dict) else inner
+        elif isinstance(entry.get("class_name"), str):
+            entry = entry.get("registered_name") or entry["class_name"]
+    if entry is None or isinstance(entry, str):
+        return entry.split(">")[-1] if entry else None
+    raise ShadergenError("SG0105", f"{shown(entry)} is not an activation")

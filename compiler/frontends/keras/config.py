@@ -1,0 +1,139 @@
+"""Reading a layer's configuration with types checked: it is hostile input."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeGuard
+
+from ....errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LARGEST_INTEGER = 2**31 - 1
+_REQUIRED: Any = object()
+
+
+def is_integer(value: object) -> TypeGuard[int]:
+    """Whether a JSON value is an integer of sensible size (true and false are not)."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_INTEGER
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a JSON value is a number; infinities and NaN are."""
+    return is_integer(value) or isinstance(value, float)
+
+
+def shown(value: object) -> str:
+    """Return a short text for a configuration value in a message."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration of one layer.
+
+    Attributes:
+        where: the layer, as messages show it.
+        entries: the JSON object.
+    """
+
+    where: str
+    entries: Mapping[str, Any]
+
+    def malformed(self, key: str, wanted: str) -> NoReturn:
+        """Raise SG0105: the entry is absent or of the wrong kind."""
+        got = shown(self.entries[key]) if key in self.entries else "nothing"
+        raise ShadergenError(
+            "SG0105", f"'{key}' must be {wanted}, the model has {got}", where=self.where
+        )
+
+    def unsupported(self, key: str, value: object, supported: str, help: str = "") -> NoReturn:
+        """Raise SG0202: the entry is meaningful but not implemented."""
+        raise ShadergenError(
+            "SG0202",
+            f"{key}={shown(value)} is not implemented",
+            where=self.where,
+            supported=f"{key}: {supported}",
+            help=help,
+        )
+
+    def get(self, *keys: str, default: Any = None) -> Any:
+        """Return the first entry among ``keys`` that is present and not null."""
+        for key in keys:
+            if self.entries.get(key) is not None:
+                return self.entries[key]
+        return default
+
+    def integer(self, key: str, default: Any = _REQUIRED, *, least: int = 1) -> int:
+        value = self.get(key, default=default)
+        if not is_integer(value) or value < least:
+            self.malformed(key, f"an integer of at least {least}")
+        return int(value)
+
+    def number(self, key: str, default: Any = _REQUIRED) -> float:
+        value = self.get(key, default=default)
+        if not is_number(value) or not math.isfinite(value):
+            self.malformed(key, "a finite number")
+        return float(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.get(key, default=default)
+        if not isinstance(value, bool):
+            self.malformed(key, "true or false")
+        return value
+
+    def text(self, key: str, default: Any = _REQUIRED) -> str:
+        value = self.get(key, default=default)
+        if not isinstance(value, str):
+            self.malformed(key, "a text")
+        return value
+
+    def choice(self, key: str, supported: Iterable[str], default: Any = _REQUIRED) -> str:
+        """Return a text that is one of ``supported``; others are SG0202."""
+        value = self.text(key, default)
+        if value not in supported:
+            self.unsupported(key, value, ", ".join(supported))
+        return value
+
+    def pair(self, key: str, default: Any = _REQUIRED, *, least: int = 1) -> tuple[int, int]:
+        """Return two integers for y and x; one number stands for both."""
+        value = self.get(key, default=default)
+        sizes = [value, value] if is_integer(value) else value
+        if not (
+            isinstance(sizes, (list, tuple))
+            and len(sizes) == 2
+            and all(is_integer(s) and s >= least for s in sizes)
+        ):
+            self.malformed(key, f"two integers of at least {least}")
+        return int(sizes[0]), int(sizes[1])
+
+    def borders(self, key: str) -> tuple[int, int, int, int]:
+        """Return top, left, bottom, right from n, [y, x] or [[top, bottom], [left, right]]."""
+        value = self.get(key)
+        sides = [value, value] if is_integer(value) else value
+        if isinstance(sides, (list, tuple)) and len(sides) == 2:
+            pairs = [[s, s] if is_integer(s) else s for s in sides]
+            if all(
+                isinstance(p, (list, tuple)) and len(p) == 2 and all(map(_is_size, p))
+                for p in pairs
+            ):
+                (top, bottom), (left, right) = pairs
+                return top, left, bottom, right
+        self.malformed(key, "a number, a pair, or a pair of pairs, none negative")
+
+    def integers(self, key: str, default: Any = _REQUIRED, *, least: int = 0) -> tuple[int, ...]:
+        """Return a list of integers; one number stands for a list of one."""
+        value = self.get(key, default=default)
+        items: Sequence[Any] = [value] if is_integer(value) else value
+        if not isinstance(items, (list, tuple)) or not all(
+            is_integer(i) and i >= least for i in items
+        ):
+            self.malformed(key, f"a list of integers of at least {least}")
+        return tuple(int(i) for i in items)
+
+
+def _is_size(value: object) -> bool:
+    return is_integer(value) and value >= 0

@@ -1,0 +1,264 @@
+"""Finding a layer's weights in a file.
+
+Two arrangements exist. A legacy .h5 has a group for each layer of the outermost model, with an
+attribute that lists its data sets; the layers of a nested model are all in that one group. A
+.keras archive follows the objects: ``layers/conv2d_1/vars/0``, named by class and counted.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import h5py
+import numpy as np
+
+from ....errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from .topology import LayerSpec
+
+LARGEST_WEIGHT = 2 * 2**30  # bytes
+MAX_TEXTS = 100_000  # names in a list
+_DEFLATE_LIMIT = 1100  # no HDF5 filter in use compresses better
+
+# What h5py raises for a damaged file.
+_DAMAGE: tuple[type[Exception], ...] = (
+    *(AttributeError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, TypeError),
+    ValueError,
+)
+
+
+@contextmanager
+def guarded(what: str, *others: type[Exception]) -> Iterator[None]:
+    """Turn what a damaged file makes a library raise into SG0103."""
+    damage: tuple[type[Exception], ...] = (*_DAMAGE, *others)
+    try:
+        yield
+    except damage as error:
+        reason = str(error).strip("'\"") or type(error).__name__
+        raise ShadergenError(
+            "SG0103",
+            f"{what} is damaged or truncated",
+            why=reason.splitlines()[0][:200] if reason else "",
+            help="copy or download the file again",
+        ) from None
+
+
+@dataclass(frozen=True)
+class Weight:
+    """A weight in the file, not read yet."""
+
+    name: str
+    data: h5py.Dataset
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        with guarded(f"weight '{self.name}'"):
+            return tuple(int(s) for s in self.data.shape or ())
+
+    def read(self, where: str) -> NDArray[np.float32]:
+        """Read the array.
+
+        Raises:
+            ShadergenError: SG0103 when the bytes are not there, SG0106 when they are not finite
+                floating-point numbers.
+        """
+        with guarded(f"weight '{self.name}'"):
+            kind, stored = self.data.dtype.kind, self.data.id.get_storage_size()
+            size = prod(self.shape) * self.data.dtype.itemsize
+            elsewhere = self.data.external or self.data.is_virtual
+        if kind != "f":
+            raise ShadergenError(
+                "SG0106",
+                f"weight '{self.name}' holds {self.data.dtype}, not floating-point numbers",
+                where=where,
+            )
+        if elsewhere or size > LARGEST_WEIGHT or size > stored * _DEFLATE_LIMIT:
+            raise ShadergenError(
+                "SG0103",
+                f"weight '{self.name}' claims {size} bytes and has {stored} in the file",
+                where=where,
+            )
+        with guarded(f"weight '{self.name}'"):
+            array = np.asarray(self.data[()], np.float32)
+        if not np.isfinite(array).all():
+            count = int((~np.isfinite(array)).sum())
+            raise ShadergenError(
+                "SG0106",
+                f"weight '{self.name}' is not finite",
+                where=where,
+                why=f"{count} of {array.size} numbers are NaN or infinite",
+                help="the training diverged; use an earlier checkpoint",
+            )
+        return array
+
+
+class WeightStore:
+    """Where a file keeps its weights."""
+
+    def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
+        """Return a layer's weights in the order in which Keras makes them.
+
+        Args:
+            chain: the layer, preceded by the nested models that contain it, outermost first.
+        """
+        raise NotImplementedError
+
+
+def links_to(group: h5py.Group, path: str, kind: type) -> Any:
+    """Return the object at ``path`` below a group, or None; only hard links are followed."""
+    node: Any = group
+    for part in path.split("/"):
+        if not part:
+            continue
+        with guarded("the HDF5 file"):
+            if not isinstance(node, h5py.Group) or part == "." or part not in node:
+                return None
+            if not isinstance(node.get(part, getlink=True), h5py.HardLink):
+                raise ShadergenError(
+                    "SG0103",
+                    f"'{part}' is a link to another place",
+                    why="Keras writes no soft or external links, and they are not followed",
+                )
+            node = node[part]
+    return node if isinstance(node, kind) else None
+
+
+def read_texts(node: h5py.Group, attribute: str) -> list[str] | None:
+    """Return an attribute that holds texts, or None when there is none.
+
+    Its type is looked at first: HDF5 does not survive reading one that a damaged file gives wrong.
+    """
+    with guarded("the HDF5 file"):
+        if attribute not in node.attrs:
+            return None
+        header = node.attrs.get_id(attribute)
+        if 0 in header.shape:
+            return []
+        if header.get_type().get_class() != h5py.h5t.STRING or prod(header.shape) > MAX_TEXTS:
+            raise ValueError(f"attribute '{attribute}' is not a list of texts")
+        texts = np.ravel(node.attrs[attribute]).tolist()
+        return [t.decode("utf-8") if isinstance(t, bytes) else str(t) for t in texts]
+
+
+def _names(group: h5py.Group, attribute: str) -> list[str]:
+    """Return a list of texts from an attribute, which Keras splits in parts when it is long."""
+    whole = read_texts(group, attribute)
+    if whole is not None:
+        return whole
+    names: list[str] = []
+    for k in range(MAX_TEXTS):
+        part = read_texts(group, f"{attribute}{k}")
+        if part is None:
+            break
+        names += part
+    return names
+
+
+@dataclass(frozen=True)
+class LegacyWeights(WeightStore):
+    """The arrangement of .h5 files."""
+
+    root: h5py.Group
+
+    def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
+        group = links_to(self.root, chain[0].name, h5py.Group)
+        if group is None:
+            return []
+        weights = []
+        for name in _names(group, "weight_names"):
+            data = links_to(group, name, h5py.Dataset)
+            if data is None:
+                raise ShadergenError(
+                    "SG0106", f"weight '{name}' is missing", where=chain[0].described
+                )
+            weights.append(Weight(name, data))
+        return weights if len(chain) == 1 else _belonging(weights, [s.name for s in chain])
+
+
+def _belonging(weights: list[Weight], chain: list[str]) -> list[Weight]:
+    """Select a nested layer's weights, whose names end in ``.../layer/kernel:0``.
+
+    Models between may be named or not. Old versions append a number to the layer's name.
+    """
+    best = 0
+    found: list[Weight] = []
+    for exact in (True, False):
+        for weight in weights:
+            places = weight.name.split("/")[:-1]
+            if not exact:
+                places = [re.sub(r"_\d+$", "", p) for p in places]
+            score = 0
+            for place, name in zip(reversed(places), reversed(chain), strict=False):
+                if place != name:
+                    break
+                score += 1
+            if score > best:
+                best, found = score, []
+            if score and score == best:
+                found.append(weight)
+        if found:
+            break
+    return found
+
+
+@dataclass(frozen=True)
+class ArchiveWeights(WeightStore):
+    """The arrangement of .keras archives."""
+
+    root: h5py.File
+
+    def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
+        group: Any = self.root
+        for spec in chain:
+            group = _child(group, spec)
+            if group is None:
+                return []
+        variables = links_to(group, "vars", h5py.Group)
+        weights: list[Weight] = []
+        while variables is not None:
+            data = links_to(variables, str(len(weights)), h5py.Dataset)
+            if data is None:
+                break
+            weights.append(Weight(f"{spec.name}/{len(weights)}", data))
+        return weights
+
+
+def _child(group: h5py.Group, spec: LayerSpec) -> h5py.Group | None:
+    """Return the group of one layer of a model.
+
+    Newer files note the layer's name. In older ones the k-th layer of a class has the k-th of
+    the groups named after the class; some versions leave numbers out.
+    """
+    container = links_to(group, "layers", h5py.Group)
+    if container is None:
+        container = links_to(group, "_layer_checkpoint_dependencies", h5py.Group)
+    if container is None:
+        return None
+    counted = f"{spec.snake}_{spec.rank}" if spec.rank else spec.snake
+    if _label(container, counted) == spec.name:
+        return links_to(container, counted, h5py.Group)
+    pattern = re.compile(re.escape(spec.snake) + r"(?:_(\d{1,9}))?")
+    with guarded("the HDF5 file"):
+        matches = [m for m in map(pattern.fullmatch, container) if m]
+    names = [m[0] for m in sorted(matches, key=lambda m: int(m[1] or 0))]
+    for name in names:
+        if _label(container, name) == spec.name:
+            return links_to(container, name, h5py.Group)
+    if len(names) == spec.siblings:
+        counted = names[spec.rank]
+    return links_to(container, counted, h5py.Group)
+
+
+def _label(container: h5py.Group, name: str) -> str | None:
+    variables = links_to(container, f"{name}/vars", h5py.Group)
+    label = read_texts(variables, "name") if variables is not None else None
+    return label[0] if label else None
