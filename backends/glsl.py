@@ -19,23 +19,31 @@ if TYPE_CHECKING:
     from ..ir.target import Precision
 
 # What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
-TANH_RANGE: dict[Precision, float] = {"highp": 9.0, "mediump": 5.0}
+TANH_RANGE: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 
 
-@lru_cache(maxsize=65536)
 def number(value: float) -> str:
     """Return a float literal that reads back as the same float32 and has a decimal point.
 
+    Infinities, and what float32 rounds to one, have no literal and are written by their bits.
+
     Raises:
-        InternalError: for infinities and NaN, which GLSL cannot write.
+        InternalError: for NaN, which GLSL ES need not support.
     """
-    if not math.isfinite(value):
-        raise InternalError(f"{value} has no GLSL literal")
-    text = str(np.float32(value))
-    mantissa, e, exponent = text.partition("e")
-    if "." not in mantissa:
-        mantissa += ".0"
-    return mantissa + e + exponent
+    if math.isnan(value):
+        raise InternalError("NaN has no GLSL literal")
+    return _number(abs(value)) if math.copysign(1, value) > 0 else f"-{_number(abs(value))}"
+
+
+@lru_cache(maxsize=65536)
+def _number(size: float) -> str:
+    with np.errstate(over="ignore"):
+        single = np.float32(size)
+    if np.isinf(single):
+        return "uintBitsToFloat(0x7F800000u)"
+    if single == 0 or 1e-4 <= single < 1e7:
+        return np.format_float_positional(single, trim="0")
+    return np.format_float_scientific(single, trim="0", exp_digits=2)
 
 
 def vec4(values: np.ndarray) -> str:

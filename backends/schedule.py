@@ -62,6 +62,11 @@ def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
     return result
 
 
+def label(name: str) -> str:
+    """Return a name from the model as the schedule's schema takes it, nearly always as it is."""
+    return name.encode("utf-8", "replace").decode()[:1000] or "unnamed"  # no lone surrogates
+
+
 def schedule(
     graph: Graph, passes: Sequence[RenderPass], target: Target, generator: str
 ) -> BuildFiles:
@@ -99,7 +104,7 @@ class _Assembly:
             "format": "shadergen",
             "version": FORMAT_VERSION,
             "generator": self.generator,
-            "model": self.graph.name,
+            "model": label(self.graph.name),
             "requires": self._requirements(),
             "inputs": [_port(i.name, self.names[i], i.type, i.port) for i in self.graph.inputs],
             "outputs": [
@@ -145,7 +150,7 @@ class _Assembly:
             "kernel": p.kernel,
             "vertex": VERTEX_SHADER,
             "shader": self._shader(position, p),
-            "layers": list(p.node.layers),
+            "layers": list(map(label, p.node.layers)),
             "reads": reads,
             "blocks": blocks,
             "uniforms": [],
@@ -175,8 +180,7 @@ class _Assembly:
         return path
 
     def _unique(self, wish: str) -> str:
-        wish = wish.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8
-        wish = re.sub(r"[\x00-\x1f]", "?", wish)[:200] or "tensor"
+        wish = re.sub(r"[\x00-\x1f]", "?", label(wish))[:200]
         name, k = wish, 1
         while name in self.taken:
             k += 1
@@ -285,7 +289,7 @@ def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:
     if port.encoding.startswith("y2rg"):
         shape[1] = 1
     return {
-        "name": name,
+        "name": label(name),
         "texture": texture,
         "shape": [shape[a] for a in port.axes],
         "axes": list(port.axes),

@@ -83,7 +83,7 @@ class Shader:
         self.names = Namer()
         self._textures: dict[tuple[Value, int | None], Texture] = {}
         self._parameters: list[np.ndarray] = []
-        self._arrays: dict[Value, str] = {}
+        self._arrays: dict[tuple[Value, bool], str] = {}  # by value and whether it fills lanes
 
     def texture(self, value: Value, role: str, batch: int | None = None) -> Texture:
         """Declare the samplers for a tensor, once, and return how to read it.
@@ -152,36 +152,38 @@ class Shader:
         rows = plane_rows(value.data)
         if value.type.size == 1:  # one number for all channels
             rows = np.repeat(rows[:, :1], LANES, axis=1)
-            plane = 0
-        return self._parameter(value, rows, plane)
+            return self._parameter((value, True), rows, 0)
+        return self._parameter((value, False), rows, plane)
 
     def channel_vector(self, value: Value, plane: int) -> str:
         """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
         assert isinstance(value, Constant)
-        return self._parameter(value, plane_rows(value.data), plane)
+        return self._parameter((value, False), plane_rows(value.data), plane)
 
-    def _parameter(self, value: Constant, rows: np.ndarray, plane: int | str) -> str:
+    def _parameter(self, key: tuple[Value, bool], rows: np.ndarray, plane: int | str) -> str:
         if len(rows) == 1:
             plane = 0
         if self.target.parameters == "ubo":
-            return self._uniform_parameter(value, rows, plane)
+            return self._uniform_parameter(key, rows, plane)
         if isinstance(plane, int):
             return vec4(rows[plane])
-        if value not in self._arrays:
-            name = self.names(f"c_{value.name}")
+        if key not in self._arrays:
+            name = self.names(f"c_{key[0].name}")
             values = ",\n    ".join(vec4(r) for r in rows)
             self.constants.append(
                 f"const vec4 {name}[{len(rows)}] = vec4[{len(rows)}](\n    {values}\n);"
             )
-            self._arrays[value] = name
-        return f"{self._arrays[value]}[{plane}]"
+            self._arrays[key] = name
+        return f"{self._arrays[key]}[{plane}]"
 
-    def _uniform_parameter(self, value: Value, rows: np.ndarray, plane: int | str) -> str:
-        if value not in self._arrays:
+    def _uniform_parameter(
+        self, key: tuple[Value, bool], rows: np.ndarray, plane: int | str
+    ) -> str:
+        if key not in self._arrays:
             start = sum(map(len, self._parameters))
             self._parameters.append(rows)
-            self._arrays[value] = str(start)
-        start = int(self._arrays[value])
+            self._arrays[key] = str(start)
+        start = int(self._arrays[key])
         at = start + plane if isinstance(plane, int) else f"{plane} + {start}"
         return f"parameters[{at}]"
 

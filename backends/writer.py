@@ -29,7 +29,7 @@ def check_replaceable(output: Path) -> None:
         raise ShadergenError("SG0501", f"'{output}' exists and is not a folder")
     try:
         if output.exists():
-            foreign = sorted({p.name for p in output.iterdir()} - OWN)
+            foreign = _foreign(output)
             if foreign:
                 raise ShadergenError(
                     "SG0501",
@@ -48,6 +48,18 @@ def check_replaceable(output: Path) -> None:
             why=f"'{existing}' is not a writable folder",
             help="choose another folder with -o",
         )
+
+
+def _foreign(output: Path) -> list[str]:
+    """Return what no build puts into its folder; without a schedule, nothing there is ours."""
+    names = {p.name for p in output.iterdir()}
+    if "schedule.json" not in names:
+        return sorted(names)
+    shaders = output / "shaders"
+    inside = shaders.iterdir() if shaders.is_dir() else ()
+    return sorted(names - OWN) + sorted(
+        f"shaders/{p.name}" for p in inside if p.suffix not in (".vert", ".frag", ".comp")
+    )
 
 
 def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) -> None:
@@ -78,7 +90,7 @@ def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) 
             output.rename(scratch / "old")
         try:
             fresh.rename(output)
-        except OSError:
+        except BaseException:  # an interrupt, too, must not cost the earlier build
             if (scratch / "old").exists():
                 (scratch / "old").rename(output)
             raise

@@ -166,11 +166,22 @@ class _Body:
         self.depth += 1
         if self.depth > 50:
             raise ShadergenError("SG0303", f"'{call.function}' calls itself")
-        keywords = {k: env[v.name] if isinstance(v, Var) else v for k, v in call.attributes}
+        keywords = {k: _parameter(v, env) for k, v in call.attributes}
         inputs = [self.materialise(a) for a in args]
         value = self.build(self.definitions[call.function], inputs, keywords)
         self.depth -= 1
         return self.operand(value)
+
+
+def _parameter(value: Any, env: Mapping[str, Any]) -> Any:
+    """Return a keyword's value: a literal, or what the parameter of that name holds."""
+    if not isinstance(value, Var):
+        return value
+    if value.name not in env:
+        raise ShadergenError(
+            "SG0303", f"'{value.name}' is not a parameter", help=did_you_mean(value.name, env)
+        )
+    return env[value.name]
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -194,11 +205,7 @@ def _make(op: type[Op], attributes: dict[str, Any], env: Mapping[str, Any]) -> O
                 f"{_snake(op.__name__)}() has no attribute '{key}'",
                 supported=", ".join(sorted(known)),
             )
-        if isinstance(value, Var):
-            if value.name not in env:
-                raise ShadergenError("SG0303", f"'{value.name}' is not a parameter")
-            value = env[value.name]
-        values[key] = _coerce(value, hints[key], key)
+        values[key] = _coerce(_parameter(value, env), hints[key], key)
     try:
         return op(**values)
     except TypeError as error:

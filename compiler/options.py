@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -15,6 +14,8 @@ from .choices import CHOICES, GLSL_VERSIONS, PRECISIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+FLOAT32_MAX = 3.4028234663852886e38
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Options:
             raise _invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
         if self.mrt is not None and self.mrt < 1:
             raise _invalid("mrt", self.mrt, "1 or more")
-        if not math.isfinite(self.zero_guard):
-            raise _invalid("zero_guard", self.zero_guard, "a finite number")
+        if not abs(self.zero_guard) <= FLOAT32_MAX:
+            raise _invalid("zero_guard", self.zero_guard, "a number that float32 holds")
         return Target(
             limits=device(self.device),
             glsl=self.glsl,

@@ -101,14 +101,20 @@ class KerasReference:
 
 
 def _keras_operations() -> dict[str, Any]:
-    """Return the classes of Keras' operations, which an .h5 names without their modules."""
+    """Return the classes of Keras' operations, which an .h5 names without their modules.
+
+    Some are called like layers (Add); there the file may mean either, and Keras takes the layer.
+    """
+    from keras import layers
     from keras.src.ops import core, image, nn, numpy, operation
 
     return {
         name: item
         for module in (core, image, nn, numpy)
         for name, item in vars(module).items()
-        if isinstance(item, type) and issubclass(item, operation.Operation)
+        if isinstance(item, type)
+        and issubclass(item, operation.Operation)
+        and not hasattr(layers, name)
     }
 
 

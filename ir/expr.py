@@ -256,7 +256,10 @@ def _parse(text: str, start: str, origin: str) -> Any:
             found = f"'{error.char}'"
         else:
             found = f"'{getattr(error, 'token', '')}'"
-        line = text.splitlines()[error.line - 1] if 0 < error.line <= text.count("\n") + 1 else ""
+        if found == "''":  # lark's end-of-text token
+            found = "the end of the text"
+        lines = text.split("\n")
+        line = lines[error.line - 1] if 0 < error.line <= len(lines) else ""
         raise ShadergenError(
             "SG0302",
             f"unexpected {found} in a formula",
@@ -288,8 +291,24 @@ def parse_definitions(text: str, origin: str = "") -> dict[str, Definition]:
     for definition in _parse(text, "start", origin):
         if definition.name in definitions:
             raise ShadergenError("SG0302", f"'{definition.name}' is defined twice", where=origin)
+        _check_parameters(definition, origin)
         definitions[definition.name] = definition
     return definitions
+
+
+def _check_parameters(definition: Definition, origin: str) -> None:
+    where = (origin, f"definition of {definition.name}") if origin else definition.name
+    names = [name for name, _ in definition.parameters]
+    for name, default in definition.parameters:
+        if names.count(name) > 1:
+            raise ShadergenError("SG0302", f"two parameters are called '{name}'", where=where)
+        if isinstance(default, Var):
+            raise ShadergenError(
+                "SG0302",
+                f"the default of '{name}' is the name {default.name}",
+                where=where,
+                supported="a number, a string in quotes, or a list of them",
+            )
 
 
 _INFIX = {"add": (1, " + "), "sub": (1, " - "), "mul": (2, " * "), "div": (2, " / ")}
@@ -298,8 +317,9 @@ _COMPARE = {"lt": " < ", "le": " <= ", "eq": " == "}
 
 def number_text(value: float) -> str:
     """Return the shortest text that reads back as the same float: 3, 0.1, 1e-05, inf."""
-    if value == int(value) if math.isfinite(value) else False:
-        return str(int(value)) if abs(value) < 1e15 else repr(float(value))
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e15:
+        negative_zero = value == 0 and math.copysign(1, value) < 0
+        return "-0.0" if negative_zero else str(int(value))
     return repr(float(value))
 
 
@@ -329,7 +349,7 @@ def to_text(expr: Expr, parent: int = 0) -> str:
     if f in _COMPARE:
         text = to_text(args[0], 1) + _COMPARE[f] + to_text(args[1], 1)
         return f"({text})" if parent > 0 else text
-    if f == "neg":
+    if f == "neg" and not isinstance(args[0], Num):  # -3 reads back as a literal
         text = "-" + to_text(args[0], 3)
         return f"({text})" if parent > 1 else text
     keywords = [f"{k}={_value_text(v)}" for k, v in expr.attributes]
@@ -502,31 +522,28 @@ def affine(expr: Expr, variable: str) -> tuple[Expr, Expr] | None:
     """Return (a, b) with ``expr = a * variable + b``, or None when it is not affine in it."""
     zero, one = Num(0.0), Num(1.0)
     memo: dict[Expr, tuple[Expr, Expr] | None] = {}
+    free: set[Expr] = set()  # of the variable; x - x is not, though its slope is 0
     expr = expand(expr)
     for e in walk(expr):
         memo[e] = None
+        args = e.args if isinstance(e, Call) else ()
         if e == Var(variable):
             memo[e] = (one, zero)
-        elif not isinstance(e, Call):
+        elif all(a in free for a in args):
+            free.add(e)
             memo[e] = (zero, e)
-        else:
-            parts = [memo[a] for a in e.args]
-            if any(p is None for p in parts):
+        elif isinstance(e, Call):
+            lines = [p for p in (memo[a] for a in args) if p is not None]
+            if len(lines) < len(args):
                 continue
-            slopes = [fold(p[0]) for p in parts if p is not None]
-            if all(s == zero for s in slopes):
-                memo[e] = (zero, e)
-            elif e.function in ("add", "sub", "neg"):
-                memo[e] = (
-                    Call(e.function, tuple(p[0] for p in parts if p is not None)),
-                    Call(e.function, tuple(p[1] for p in parts if p is not None)),
-                )
-            elif e.function == "mul" and zero in slopes:
-                factor = e.args[slopes.index(zero)]
-                (a, b) = parts[1 - slopes.index(zero)]  # type: ignore[misc]
-                memo[e] = (Call("mul", (a, factor)), Call("mul", (b, factor)))
-            elif e.function == "div" and slopes[1] == zero:
-                (a, b) = parts[0]  # type: ignore[misc]
-                memo[e] = (Call("div", (a, e.args[1])), Call("div", (b, e.args[1])))
+            if e.function in ("add", "sub", "neg"):
+                slope, offset = zip(*lines, strict=True)
+                memo[e] = (Call(e.function, slope), Call(e.function, offset))
+            elif e.function in ("mul", "div") and args[1] in free:
+                a, b = lines[0]
+                memo[e] = (Call(e.function, (a, args[1])), Call(e.function, (b, args[1])))
+            elif e.function == "mul" and args[0] in free:
+                a, b = lines[1]
+                memo[e] = (Call("mul", (a, args[0])), Call("mul", (b, args[0])))
     found = memo[expr]
     return None if found is None else (fold(found[0]), fold(found[1]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from ..ir.ops import Conv, parts
+from ..ir.placement import input_planes, is_depthwise
 from ..ir.types import LANES
 from .group_outputs import planes_in_a_pass
 
@@ -27,10 +28,12 @@ def weight_floats(node: Node, planes: int) -> int:
     """Return how many floats one GPU pass over ``planes`` output planes reads as weights."""
     p = parts(node)
     assert isinstance(p.kernel, Conv)
-    _, per_group, kh, kw = p.operands[1].shape
-    if p.kernel.groups > 1 and per_group == 1:
+    shape, groups = p.operands[1].shape, p.kernel.groups
+    _, per_group, kh, kw = shape
+    if is_depthwise(shape, groups):
         return kh * kw * planes * LANES
-    lanes = per_group if per_group < LANES else -(-per_group // LANES) * LANES
+    reads = (input_planes(shape, groups, k) for k in range(node.result.type.planes))
+    lanes = max(map(len, reads)) * min(LANES, per_group * groups)
     return kh * kw * lanes * planes * LANES
 
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 def _identity(site: Site) -> Value | None:
     node = site.node
-    x = node.inputs[0]
-    if len(node.inputs) != 1 or node.result.shape != x.shape:
+    if len(node.inputs) != 1 or node.result.shape != node.inputs[0].shape:
         return None
+    (x,) = node.inputs
     if isinstance(node.op, Pointwise):
         return x if node.op.expr == Var("x0") else None
     if not isinstance(node.op, Movement) or x.type.rank > MAX_RANK:
@@ -42,6 +42,8 @@ def _pair(site: Site) -> Value | None:
     if not node.inputs or not isinstance(node.inputs[0], Result):
         return None
     inner = node.inputs[0].node
+    if not isinstance(node.op, (Transpose, Reshape)) or not inner.inputs:
+        return None
     x = inner.inputs[0]
     layers = tuple(dict.fromkeys((*inner.layers, *node.layers)))
     if isinstance(node.op, Transpose) and isinstance(inner.op, Transpose):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..ir.expr import Call, Expr, Var, expand, substitute, walk
+from ..ir.expr import Call, Expr, Num, Var, expand, substitute, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Movement, Pointwise, assemble, parts
 from ..ir.placement import is_parameter
@@ -113,7 +113,10 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "the kernel's result is broadcast, so it would be computed many times"
     if found.node.result.type.rank != found.inner.result.type.rank:
         return "the result has another rank"
-    return _too_large(_with_epilogue(found), context)
+    fused = _with_epilogue(found)
+    if fused.result.shape != found.node.result.shape:
+        return "an operand that gives the result its shape is not used"
+    return _too_large(fused, context)
 
 
 def _too_large(node: Node, context: Context) -> str:
@@ -156,6 +159,8 @@ def _check_prologue(found: _Prologue, context: Context) -> str:
     calls = [e for e in walk(expand(found.inner.op.expr)) if isinstance(e, Call)]
     if len(calls) > MAX_PROLOGUE or any(c.function not in CHEAP for c in calls):
         return "it is too dear to repeat for every tap"
+    if any(c.function == "div" and not isinstance(c.args[1], Num) for c in calls):
+        return "it may divide by zero in unused lanes, which weights of 0 would not undo"
     return ""
 
 

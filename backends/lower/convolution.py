@@ -17,6 +17,7 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, parts
+from ...ir.placement import input_planes, is_depthwise
 from ...ir.types import LANES
 from ..glsl import function_text, integer, number, vec4
 from ..shader import Shader
@@ -53,21 +54,16 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> Tiles:
     o, per_group, kh, kw = w.shape
     out_per_group = o // groups
     taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
-    if groups > 1 and per_group == 1 and out_per_group == 1:
+    if is_depthwise(w.shape, groups):
         columns = np.zeros((kh * kw, 1, len(planes), 1, LANES), np.float32)
         for k, plane in enumerate(planes):
             channels = slice(plane * LANES, min((plane + 1) * LANES, o))
             columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
         return Tiles(tuple(planes), columns, True)
-    ranges = []
-    for plane in planes:
-        last = min((plane + 1) * LANES, o) - 1
-        low = plane * LANES // out_per_group * per_group
-        high = (last // out_per_group + 1) * per_group - 1
-        ranges.append((low // LANES, high // LANES))
-    blocks = max(high - low + 1 for low, high in ranges)
+    reads = [input_planes(w.shape, groups, plane) for plane in planes]
+    blocks = max(map(len, reads))
     planes_in = -(-per_group * groups // LANES)
-    firsts = [min(low, planes_in - blocks) for low, _ in ranges]  # no tile lies past the end
+    firsts = [min(r.start, planes_in - blocks) for r in reads]  # no tile lies past the end
     width = min(LANES, per_group * groups)
     columns = np.zeros((kh * kw, blocks, len(planes), width, LANES), np.float32)
     for k, plane in enumerate(planes):

@@ -126,6 +126,7 @@ class ConvTranspose(Op):
         o = w.shape[1] * self.groups
         require(all(b.shape == (o,) for b in bias), f"the bias must have shape ({o},)")
         require(min(*self.strides, *self.dilations) >= 1, "strides and dilations start at 1")
+        require(min(*self.pads, *self.output_padding) >= 0, "negative padding")
         top, left, bottom, right = self.pads
         size = tuple(
             (length - 1) * s + (k - 1) * d + 1 - p + e
@@ -147,8 +148,8 @@ class ConvTranspose(Op):
         o, kh, kw = w.shape[1:]
         (sy, sx), (dy, dx) = self.strides, self.dilations
         top, left, bottom, right = self.pads
-        tall = (height - 1) * sy + (kh - 1) * dy + 1 + max(self.output_padding[0], 0)
-        wide = (width - 1) * sx + (kw - 1) * dx + 1 + max(self.output_padding[1], 0)
+        tall = (height - 1) * sy + (kh - 1) * dy + 1 + self.output_padding[0]
+        wide = (width - 1) * sx + (kw - 1) * dx + 1 + self.output_padding[1]
         y = np.zeros((n, o * self.groups, tall, wide), np.result_type(x, w))
         per_group = c // self.groups
         for g in range(self.groups):

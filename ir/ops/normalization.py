@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...errors import ShadergenError
 from ..expr import parse
 from ..graph import Constant, apply, constant
 from ..types import TensorType
@@ -47,6 +48,12 @@ class BatchNormalization(Op):
         known = [p.data.astype(np.float64) for p in parameters if isinstance(p, Constant)]
         require(len(known) == 4, "the parameters must be known at compile time")
         gamma, beta, mean, variance = known
+        if not (variance + self.epsilon > 0).all():
+            raise ShadergenError(
+                "SG0106",
+                "a variance is negative, or 0 without an epsilon",
+                why=f"batch normalisation divides by sqrt(variance + {self.epsilon:g})",
+            )
         scale = gamma / np.sqrt(variance + self.epsilon)
         shape = (-1, *(1,) * (x.type.rank - 2))
         return apply(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...errors import ShadergenError
 from ..expr import Expr, check, evaluate, variables
 from ..types import TensorType, broadcast
@@ -35,8 +37,8 @@ class Pointwise(Op):
         return TensorType(shape)
 
     def reference(self, *inputs: Any) -> Any:
-        import numpy as np
-
-        result = evaluate(self.expr, {f"x{i}": x for i, x in enumerate(inputs)})
+        # As on the GPU, integers become floats: no wrapping around, and booleans can be negated.
+        floats = [np.asarray(x, np.result_type(x, np.float32)) for x in inputs]
+        result = evaluate(self.expr, {f"x{i}": x for i, x in enumerate(floats)})
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
         return np.broadcast_to(result, shape)
