@@ -1,6 +1,7 @@
 # make demo    set everything up, compile the shipped ESPCN, upscale a photograph with it on GL
 # make test    set everything up, run every test
 # make lint    set everything up, check style and types
+# make bench   set everything up, time cold starts and ESPCN frames on the GL at hand
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -12,7 +13,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint clean setup
+.PHONY: demo test lint bench clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -23,6 +24,9 @@ test: setup
 
 lint: setup
 	@tools/lint.sh
+
+bench: setup
+	@EGL_PLATFORM=surfaceless .venv/bin/python bench/startup.py $(ARGS)
 
 setup:
 	@PYTHON=$(PYTHON) tools/setup.sh

@@ -1,0 +1,182 @@
+"""Write the parts of the documents that repeat what the code says.
+
+    python tools/make_docs.py            rewrite them
+    python tools/make_docs.py --check    exit with 1 when one is out of date
+
+A document marks such a part with <!-- generated: NAME --> and <!-- end of NAME -->; ``PARTS`` says
+where each comes from. tests/test_docs.py runs the check.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
+from shadergen.backends.glsl import Functions
+from shadergen.compiler.cli import cli
+from shadergen.compiler.definitions import CALLABLE
+from shadergen.compiler.frontends.keras.activations import ACTIVATIONS
+from shadergen.compiler.frontends.keras.layers import LAYERS
+from shadergen.compiler.frontends.keras.operations import OPERATIONS
+from shadergen.compiler.frontends.onnx.computed import COMPUTED
+from shadergen.compiler.frontends.onnx.operators import OPERATORS
+from shadergen.errors import CODES
+from shadergen.ir.expr import PRIMITIVES, Call, Var, number_text, to_text
+from shadergen.ir.formulas import FORMULAS
+from shadergen.ir.target import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
+FAMILIES = {
+    "SG01": "Reading a model file",
+    "SG02": "Understanding a model",
+    "SG03": "Options and definitions",
+    "SG04": "Fitting a device",
+    "SG05": "Writing and reading a build",
+    "SG06": "Running on GL",
+    "SG07": "Verifying",
+}
+INDEX_ONLY = {"idiv", "imod"}
+WRITTEN_AS_SIGNS = {"add", "sub", "mul", "div", "neg", "lt", "le", "eq"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def names(known: Iterable[str]) -> str:
+    return ", ".join(map(code, known))
+
+
+def errors() -> str:
+    parts = []
+    for family, title in FAMILIES.items():
+        rows = [(code(c), text) for c, text in CODES.items() if c.startswith(family)]
+        parts.append(f"## {title}\n\n{table(('code', 'meaning'), rows)}")
+    missing = [c for c in CODES if c[:4] not in FAMILIES]
+    if missing:
+        raise SystemExit(f"tools/make_docs.py has no family for {missing}")
+    return "\n\n".join(parts)
+
+
+def primitives() -> str:
+    rows = []
+    for name, primitive in PRIMITIVES.items():
+        letters = "abc"[: primitive.arity] if primitive.arity > 1 else "x"
+        call = Call(name, tuple(map(Var, letters)))
+        if name in INDEX_ONLY:
+            glsl = "none: for the compiler's index maps"
+        else:
+            glsl = code(Functions("highp").expression(call, {v: v for v in letters}))
+        sign = code(to_text(call)) if name in WRITTEN_AS_SIGNS else ""
+        rows.append((code(f"{name}({', '.join(letters)})"), sign, glsl))
+    return table(("primitive", "may be written", "in GLSL, highp"), rows)
+
+
+def formulas() -> str:
+    rows = []
+    for name, definition in FORMULAS.items():
+        parameters = ", ".join(
+            p if default is None else f"{p}={number_text(default)}"
+            for p, default in definition.parameters
+        )
+        rows.append((code(f"{name}({parameters})"), code(to_text(definition.body))))
+    return table(("formula", "body"), rows)
+
+
+def operators() -> str:
+    rows = []
+    for name, op in sorted(CALLABLE.items()):
+        attributes = []
+        for f in fields(op):  # type: ignore[arg-type]
+            default = "" if f.default is MISSING else f"={_default(f.default)}"
+            attributes.append(f"{f.name}{default}")
+        summary = (op.__doc__ or "").partition("\n")[0].rstrip(".").replace("``", "`")
+        rows.append((code(name), summary, names(attributes) or "none"))
+    return table(("operator", "does", "attributes"), rows)
+
+
+def _default(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return f'"{value}"' if isinstance(value, str) else number_text(value)
+
+
+def devices() -> str:
+    head = [f.name for f in fields(Limits)]
+    rows = []
+    for name, limits in DEVICES.items():
+        values = (str(getattr(limits, h)) for h in head)
+        rows.append((code(name) + (" (default)" if name == DEFAULT_DEVICE else ""), *values))
+    return table(("profile", *(h.replace("_", " ") for h in head)), rows)
+
+
+def options(command: str) -> Callable[[], str]:
+    def part() -> str:
+        rows = []
+        for p in cli.commands[command].params:
+            if not isinstance(p, click.Option):
+                continue
+            value = names(getattr(p.type, "choices", ()))
+            if not value and not p.is_flag:
+                value = code(p.metavar or p.type.name.upper())
+            if p.show_default:
+                value += f"; default {code(str(p.default))}"
+            rows.append((names(reversed(p.opts)), value, p.help or ""))
+        return table(("option", "value", "meaning"), rows)
+
+    return part
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "errors": errors,
+    "primitives": primitives,
+    "formulas": formulas,
+    "operators": operators,
+    "devices": devices,
+    **{f"options_{name}": options(name) for name in cli.commands},
+    "keras_layers": lambda: names(sorted(LAYERS)),
+    "keras_activations": lambda: names(sorted(ACTIVATIONS)),
+    "keras_operations": lambda: names(sorted(OPERATIONS)),
+    "onnx_operators": lambda: names(sorted(OPERATORS)),
+    "onnx_computed": lambda: names(sorted(set(COMPUTED) - set(OPERATORS))),
+}
+
+
+def updated(text: str) -> str:
+    """Return a document with its generated parts as they should be."""
+    return PART.sub(lambda m: f"{m[1]}\n{PARTS[m[2]]()}\n\n{m[3]}", text)
+
+
+def documents() -> list[Path]:
+    return [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def main() -> int:
+    check = "--check" in sys.argv[1:]
+    stale = [p for p in documents() if updated(p.read_text("utf-8")) != p.read_text("utf-8")]
+    for path in stale:
+        print(path.relative_to(ROOT), "is out of date" if check else "is rewritten")
+        if not check:
+            path.write_text(updated(path.read_text("utf-8")), "utf-8")
+    return 1 if stale and check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
