@@ -33,7 +33,7 @@ def _check(found: tuple[str, np.ndarray], context: Context) -> str:
 
 def _rewrite(found: tuple[str, np.ndarray]) -> Value:
     name, data = found
-    return constant(np.ascontiguousarray(data), name)
+    return constant(np.array(data, order="C"), name)  # a copy; scalars stay scalars
 
 
 FOLD = Rule("fold constants", _match, _check, _rewrite)

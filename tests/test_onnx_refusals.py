@@ -103,11 +103,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "error[SG0202]: operator set 99 of ai.onnx is not implemented",
     ),
     "rank": (
-        small(node("Reshape", "x", "s"), {"s": np.array([1, 3, 2, 3, 5])}),
-        "error[SG0206]: 'y' has rank 5\n"
-        "  --> model.onnx: node y (Reshape), inputs 1x3x6x5, 5\n"
-        "  = why: its shape is 1x3x2x3x5\n"
-        "  = supported: rank 0 to 4",
+        small(node("Reshape", "x", "s"), {"s": np.array([1, 1, 1, 1, 1, 3, 2, 3, 5])}),
+        "error[SG0206]: 'y' has rank 9\n"
+        "  --> model.onnx: node y (Reshape), inputs 1x3x6x5, 9\n"
+        "  = why: its shape is 1x1x1x1x1x3x2x3x5\n"
+        "  = supported: rank 0 to 8",
     ),
     "integers": (
         small(node("Add", "x", "i"), {"i": np.array([1])}),

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ShadergenError
+from ..types import TensorType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ..graph import Value
-    from ..types import TensorType
 
 Array = NDArray[np.floating[Any]]
 

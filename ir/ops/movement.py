@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -30,9 +31,6 @@ from ..indexing import (
 )
 from ..types import MAX_RANK, TensorType
 from .base import Op, require
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 N, C, Y, X = COORDINATES
 
