@@ -1,8 +1,8 @@
 """Measure what a user waits for: the command line from cold, and ESPCN frames on the GL at hand.
 
 ESPCN x2 at 640x360, once as the compiler chooses and once for every number of render targets and
-weight storage. Builds take turns frame by frame, so that other load slows all of them; "default" is
-the same as "--mrt 4 --weights constants", so their ratio shows the noise. Times in milliseconds.
+weight storage. Builds take turns frame by frame, in mixed order, so that other load slows all of
+them; "default" equals "--mrt 4 --weights constants": their ratio shows the noise. In milliseconds.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ def play(scratch: Path, frames: int) -> dict[str, dict[str, object]]:
             players[name] = stack.enter_context(Player(shadergen.load(folder), context))
             results[name] = {"init": (time.perf_counter() - start) * 1e3}
             players[name].upload("low", np.random.default_rng(0).random((1, 360, 640, 1), "f4"))
-        rounds = [{n: frame(p) for n, p in players.items()} for _ in range(WARM_UP + frames)]
+        rng, names = np.random.default_rng(0), list(BUILDS)
+        rounds = [{n: frame(players[n]) for n in rng.permutation(names)} for _ in range(frames)]
         for name, player in players.items():
             player.check()
             times = [r[name] for r in rounds[WARM_UP:]]
@@ -94,7 +95,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         command = ("compile", MODEL, "-o", Path(scratch, "cold"), "--input-size", SIZE)
         starts = {"--help": cold(chosen.runs, "--help"), "compile": cold(chosen.runs, *command)}
-        builds = play(Path(scratch), chosen.frames)
+        builds = play(Path(scratch), WARM_UP + chosen.frames)
     if chosen.json:
         print(json.dumps({"cold": starts, "frames": builds}, indent=1))
         return
