@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .options import Options
 
 EXIT_DIFFERS = 1
-ISSUES = "please report it with the model, or the IR named above"
+ISSUES = "please report it, with the model or the IR named above"
 
 click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.GROUP_ARGUMENTS_OPTIONS = True
@@ -47,6 +48,10 @@ def main() -> None:
         sys.exit(EXIT_INTERNAL_ERROR)
     except BrokenPipeError:
         sys.exit(0)
+    except Exception as error:  # a bug as well, outside the pipeline that reports its own
+        traceback.print_exc()
+        click.echo(f"internal error: {error!r}\n  = help: {ISSUES}", err=True)
+        sys.exit(EXIT_INTERNAL_ERROR)
 
 
 @click.group(
@@ -215,6 +220,7 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "macs": sum(p["macs"] for p in passes),
             "weight_bytes": len(result.files.weights),
             "validated": result.validated,
+            "notes": result.notes,
         }
         click.echo(json.dumps(data | ({"decisions": decisions} if explain else {}), indent=1))
         return
@@ -226,10 +232,11 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
     passes = result.files.schedule["passes"]
     macs = sum(p["macs"] for p in passes)
-    click.echo(
-        f"{output}: {len(passes)} GPU passes, {_si(macs)} multiply-adds, "
-        f"{_bytes(len(result.files.weights))} of weights"
-    )
+    size = len(result.files.weights)
+    weights = f"{_bytes(size)} of weights" if size else "weights in the shaders"
+    click.echo(f"{output}: {len(passes)} GPU passes, {_si(macs)} multiply-adds, {weights}")
+    for note in result.notes:
+        click.echo(note)
     if result.validated:
         click.echo(f"glslang accepts all {len(result.files.shaders)} shaders")
     elif options.validate:
@@ -248,7 +255,7 @@ def _print_decisions(result: Compilation) -> None:
     "[bold]shadergen run build/ in.npz -o out.npz[/bold]"
 )
 @click.argument("build", type=click.Path(path_type=Path))
-@click.argument("source", metavar="INPUT", type=click.Path(path_type=Path))
+@click.argument("input", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
@@ -257,7 +264,7 @@ def _print_decisions(result: Compilation) -> None:
     help="Picture, .npz or .npy to write.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def run(build: Path, source: Path, output: Path, as_json: bool) -> None:
+def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
     """Run BUILD on INPUT: a picture, an .npz with arrays named as the inputs, or one .npy.
 
     Arrays are in the model's own shape and layout. A 1-channel network gets a picture's luma.
@@ -266,7 +273,7 @@ def run(build: Path, source: Path, output: Path, as_json: bool) -> None:
 
     with _progress() as progress:
         progress("running on OpenGL ES")
-        result = run_file(build, source, output)
+        result = run_file(build, input, output)
     if as_json:
         click.echo(json.dumps(asdict(result), indent=1))
     else:
@@ -364,7 +371,7 @@ def inspect(build: Path, as_json: bool) -> None:
         f"{len(found.passes)} GPU passes, {_si(found.macs)} multiply-adds, GLSL ES {found.glsl}\n"
         f"textures: {_bytes(found.texture_bytes_peak)} at the peak, "
         f"{_bytes(found.texture_bytes_total)} without sharing; "
-        f"weights: {_bytes(found.weight_bytes)}"
+        f"weights: {_bytes(found.weight_bytes) if found.weight_bytes else 'in the shaders'}"
     )
 
 

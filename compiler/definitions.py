@@ -4,10 +4,10 @@
     "my.domain::Shuffle"(x, block_size) = depth_to_space(x, block=block_size, order="dcr")
 
 A definition applies to an ONNX operator (``Op`` or ``domain::Op``), a Keras layer class, or one
-layer by its name. Parameters that come first take the layer's inputs in order; the others take
-the attribute (ONNX) or configuration entry (Keras) of the same name, or else their default. The
-body mixes formulas with IR operators in snake case, whose attributes are keywords; tensors are
-NCHW inside a definition, whatever the model's own order.
+layer by its name, and wins over what is built in. Parameters that come first take the layer's
+inputs in order; the others take the attribute (ONNX) or configuration entry (Keras) of the same
+name, or else their default. The body mixes formulas with IR operators in snake case, whose
+attributes are keywords; tensors are NCHW inside a definition, whatever the model's own order.
 """
 
 from __future__ import annotations
@@ -17,7 +17,17 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from ..errors import ShadergenError, did_you_mean
-from ..ir.expr import PRIMITIVES, Call, Definition, Expr, Num, Var, library, substitute, variables
+from ..ir.expr import (
+    FLOAT_FUNCTIONS,
+    Call,
+    Definition,
+    Expr,
+    Num,
+    Var,
+    library,
+    substitute,
+    variables,
+)
 from ..ir.expr import parse_definitions as parse
 from ..ir.graph import Value, apply, constant
 from ..ir.ops import OPS, Fused, Op, Pointwise
@@ -34,6 +44,24 @@ def _snake(name: str) -> str:
 CALLABLE: dict[str, type[Op]] = {
     _snake(name): op for name, op in OPS.items() if op not in (Fused, Pointwise)
 }
+
+
+class Definitions(dict[str, Definition]):
+    """Definitions by name, and the layers that each was used for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used: dict[str, list[str]] = {}
+
+    def notes(self) -> list[str]:
+        """Return one line for each definition: where it was used, or that it was not."""
+        lines = []
+        for name in self:
+            layers = self.used.get(name, [])
+            more = f" and {len(layers) - 5} more" if len(layers) > 5 else ""
+            where = f"computes {', '.join(layers[:5])}{more}" if layers else "was not used"
+            lines.append(f"definition {name} {where}")
+        return lines
 
 
 def read(path: Path) -> dict[str, Definition]:
@@ -69,6 +97,8 @@ def instantiate(
     Raises:
         ShadergenError: SG0303 when inputs and parameters do not fit or the body is wrong.
     """
+    if isinstance(definitions, Definitions):
+        definitions.used.setdefault(definition.name, []).append(layer)
     try:
         return _Body(definitions, layer).build(definition, inputs, attributes)
     except ShadergenError as error:
@@ -146,9 +176,8 @@ class _Body:
         if expr.function in CALLABLE:
             op = _make(CALLABLE[expr.function], dict(expr.attributes), env)
             return self.operand(apply(op, *map(self.materialise, args), layer=self.layer))
-        if expr.function in PRIMITIVES or expr.function in library():
-            if expr.attributes:
-                raise ShadergenError("SG0303", f"{expr.function}() takes no keyword arguments")
+        if expr.function in FLOAT_FUNCTIONS or expr.function in library():
+            args += _keyword_arguments(expr, len(args), env)
             for a in args:
                 if not isinstance(a, (Num, Var, Call)):
                     raise ShadergenError("SG0303", f"{expr.function}() of {a!r}, not a number")
@@ -157,7 +186,7 @@ class _Body:
             "SG0303",
             f"no function is called '{expr.function}'",
             help=did_you_mean(
-                expr.function, [*PRIMITIVES, *library(), *CALLABLE, *self.definitions]
+                expr.function, [*FLOAT_FUNCTIONS, *library(), *CALLABLE, *self.definitions]
             )
             or "functions and operators are listed in docs/expressions.md",
         )
@@ -171,6 +200,26 @@ class _Body:
         value = self.build(self.definitions[call.function], inputs, keywords)
         self.depth -= 1
         return self.operand(value)
+
+
+def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[Any]:
+    """Return a formula's keyword arguments in the order of its parameters."""
+    if not call.attributes:
+        return []
+    named = {k: _parameter(v, env) for k, v in call.attributes}
+    formula = library().get(call.function)
+    rest = formula.parameters[given:] if formula else ()
+    unknown = set(named) - {name for name, _ in rest}
+    if unknown:
+        raise ShadergenError(
+            "SG0303",
+            f"{call.function}() takes no '{sorted(unknown)[0]}'",
+            supported=", ".join(name for name, _ in rest) or "no keyword arguments",
+        )
+    values = [named.get(name, default) for name, default in rest]
+    if any(v is None for v in values):
+        raise ShadergenError("SG0303", f"{call.function}() lacks an argument")
+    return [_attribute(v, call.function) for v in values]
 
 
 def _parameter(value: Any, env: Mapping[str, Any]) -> Any:

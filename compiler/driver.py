@@ -26,7 +26,6 @@ from .options import Options, parse_preprocessing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ir.expr import Definition
     from ..ir.graph import Graph
 
 GENERATOR = f"shadergen {__version__}"
@@ -43,6 +42,7 @@ class Compilation:
         files: the build's contents.
         decisions: what each pass decided, for ``--explain``.
         validated: whether glslang saw the shaders.
+        notes: what else the user should know, a line each.
     """
 
     output: Path
@@ -51,6 +51,7 @@ class Compilation:
     files: BuildFiles
     decisions: tuple[Decision, ...]
     validated: bool
+    notes: tuple[str, ...] = ()
 
 
 def import_model(model: Path, options: Options) -> Graph:
@@ -59,13 +60,18 @@ def import_model(model: Path, options: Options) -> Graph:
     Raises:
         ShadergenError: SG01xx, SG02xx, SG03xx.
     """
-    known: dict[str, Definition] = {}
+    return _import(model, options)[0]
+
+
+def _import(model: Path, options: Options) -> tuple[Graph, list[str]]:
+    """Return the graph and notes on the definitions that were used."""
+    known = definitions.Definitions()
     for path in options.define:
-        known |= definitions.read(path)
+        known.update(definitions.read(path))
     graph = load(model, Request(options.input_size, known))
     if options.preprocess:
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
-    return graph
+    return graph, known.notes()
 
 
 def compile_model(
@@ -85,11 +91,11 @@ def compile_model(
     """
     target = options.target()
     check_replaceable(output)
-    progress("reading the model")
-    imported = import_model(model, options)
     context = Context(target)
     dump = _Dump(options.dump_ir)
     try:
+        progress("reading the model")
+        imported, notes = _import(model, options)
         progress("optimising")
         graph = optimise(imported, context, dump)
         progress("writing shaders")
@@ -105,9 +111,14 @@ def compile_model(
         write_build(files, output, check)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    except Exception as error:
+    except InternalError as error:
         raise InternalError(f"{error}\nthe graph was left in {dump.save()}") from error
-    return Compilation(output, imported, graph, files, tuple(context.decisions), validated)
+    except Exception as error:
+        name = type(error).__name__
+        raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
+    return Compilation(
+        output, imported, graph, files, tuple(context.decisions), validated, tuple(notes)
+    )
 
 
 class _Dump:

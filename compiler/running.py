@@ -69,7 +69,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     _check_output(output, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:
-        inputs = _named(read_arrays(source), [port.name for port in build.inputs])
+        inputs = named(read_arrays(source), [port.name for port in build.inputs])
         if output.suffix.lower() not in ARRAYS:
             raise ShadergenError(
                 "SG0605",
@@ -102,7 +102,12 @@ def _play(
     return outputs, Run(renderer, passes, (ready - start) * 1e3, (done - ready) * 1e3)
 
 
-def _named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:
+def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:
+    """Match arrays, as :func:`read_arrays` gives them, with inputs.
+
+    Raises:
+        ShadergenError: SG0605 when one is missing or unknown.
+    """
     if set(arrays) == {""} and len(names) == 1:
         return {names[0]: arrays[""]}
     missing, unknown = set(names) - set(arrays), set(arrays) - set(names)

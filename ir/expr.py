@@ -126,6 +126,9 @@ PRIMITIVES: dict[str, Primitive] = {
     "imod": Primitive(2, np.mod),
 }
 
+INTEGER_FUNCTIONS = frozenset({"idiv", "imod"})  # of index maps alone
+FLOAT_FUNCTIONS = tuple(name for name in PRIMITIVES if name not in INTEGER_FUNCTIONS)
+
 GRAMMAR = r"""
     start: definition*
     definition: name "(" [parameter ("," parameter)*] ")" "=" expr
@@ -251,13 +254,13 @@ def _parse(text: str, start: str, origin: str) -> Any:
         return _Builder().transform(_parser().parse(text, start=start))
     except UnexpectedInput as error:
         if isinstance(error, UnexpectedEOF):
-            found = "the end of the text"
+            found = "end of the text"
         elif isinstance(error, UnexpectedCharacters):
             found = f"'{error.char}'"
         else:
             found = f"'{getattr(error, 'token', '')}'"
         if found == "''":  # lark's end-of-text token
-            found = "the end of the text"
+            found = "end of the text"
         lines = text.split("\n")
         line = lines[error.line - 1] if 0 < error.line <= len(lines) else ""
         raise ShadergenError(
@@ -432,7 +435,7 @@ def check(expr: Expr) -> None:
     for e in walk(expr):
         if not isinstance(e, Call):
             continue
-        if e.function in PRIMITIVES:
+        if e.function in FLOAT_FUNCTIONS:
             if len(e.args) != PRIMITIVES[e.function].arity:
                 raise ShadergenError(
                     "SG0303",
@@ -445,7 +448,7 @@ def check(expr: Expr) -> None:
             raise ShadergenError(
                 "SG0303",
                 f"no function is called '{e.function}'",
-                help=did_you_mean(e.function, [*PRIMITIVES, *library()])
+                help=did_you_mean(e.function, [*FLOAT_FUNCTIONS, *library()])
                 or "the functions are listed in docs/expressions.md",
             )
 

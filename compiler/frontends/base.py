@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,9 @@ def load(path: Path, request: Request) -> Graph:
         if head.startswith(HDF5_MAGIC) or head.startswith(ZIP_MAGIC):
             from .keras import load_keras
 
-            return load_keras(path, request)
+            graph = load_keras(path, request)
+            check_sizes(graph, request)
+            return graph
         if path.suffix.lower() in (".h5", ".hdf5", ".keras") or not head:
             raise ShadergenError(
                 "SG0102",
@@ -66,9 +68,42 @@ def load(path: Path, request: Request) -> Graph:
             )
         from .onnx import load_onnx
 
-        return load_onnx(path, request)
+        graph = load_onnx(path, request)
+        check_sizes(graph, request)
+        return graph
     except ShadergenError as error:
         raise error.at(str(path)) from None
+
+
+def check_sizes(graph: Graph, request: Request) -> None:
+    """Refuse sizes that were asked for and that no input has.
+
+    Raises:
+        ShadergenError: SG0301 naming the size.
+    """
+    shapes = {i.name: tuple(i.shape[a] for a in i.port.axes) for i in graph.inputs}
+    for name, size in request.sizes.items():
+        text = "x".join(map(str, size))
+        if name and name not in shapes:
+            raise ShadergenError(
+                "SG0301",
+                f"--input-size names '{name}', which is no input",
+                supported=", ".join(shapes),
+                help=did_you_mean(name, shapes),
+            )
+        candidates = [shapes[name]] if name else list(shapes.values())
+        if not any(_within(size, shape) for shape in candidates):
+            raise ShadergenError(
+                "SG0301",
+                f"--input-size {text} does not fit the model",
+                where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
+                why="only sizes that the model leaves open can be chosen",
+            )
+
+
+def _within(size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    """Whether a shape is ``size``, or has its two numbers as neighbouring axes."""
+    return size == shape or size in [shape[i : i + 2] for i in range(1, len(shape) - 1)]
 
 
 def resolve_shape(

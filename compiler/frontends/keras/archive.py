@@ -6,7 +6,6 @@ and no size is believed before it is compared with the bytes that are there.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import zipfile
@@ -19,7 +18,8 @@ import h5py
 
 from ....errors import ShadergenError
 from ..base import HDF5_MAGIC, ZIP_MAGIC
-from .weights import ArchiveWeights, LegacyWeights, WeightStore, guarded, links_to, read_texts
+from .hdf5 import guarded, links_to, opened, read_texts
+from .weights import ArchiveWeights, LegacyWeights, WeightStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
         ) from None
     with ExitStack() as stack:
         if head.startswith(HDF5_MAGIC):
-            file = stack.enter_context(_open_hdf5(path, "the HDF5 file"))
+            file = stack.enter_context(opened(path, "the HDF5 file"))
             yield _read_hdf5(file)
         elif head.startswith(ZIP_MAGIC):
             yield _read_zip(path, stack)
@@ -85,11 +85,6 @@ def directory_error(path: Path) -> ShadergenError:
     return ShadergenError(
         "SG0102", f"'{path.name}' is a folder, not a model file", supported=f"{FORMATS}; ONNX .onnx"
     )
-
-
-def _open_hdf5(source: Path | io.BytesIO, what: str) -> h5py.File:
-    with guarded(what):
-        return h5py.File(source, "r")
 
 
 def _read_hdf5(file: h5py.File) -> Archive:
@@ -149,8 +144,8 @@ def _read_zip(path: Path, stack: ExitStack) -> Archive:
             why="it has no model.weights.h5; weights in several files are not implemented",
             help="save the whole model with model.save('model.keras')",
         )
-    data = io.BytesIO(_member(archive, "model.weights.h5", WEIGHTS_LIMIT))
-    file = stack.enter_context(_open_hdf5(data, "model.weights.h5"))
+    data = _member(archive, "model.weights.h5", WEIGHTS_LIMIT)
+    file = stack.enter_context(opened(data, "model.weights.h5"))
     return Archive(config, _version(metadata.get("keras_version")), ArchiveWeights(file))
 
 

@@ -225,25 +225,25 @@ def _tensors(value: Any) -> list[Tensor]:
 def _layer(layer: Layer, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
     spec = layer.spec
     inputs = _tensors([args, kwargs])
+    definition = _definition(layer, spec.registered_name, spec.class_name)
+    if definition is not None:
+        arguments = layer.config.get("arguments", default={})
+        extra = arguments if isinstance(arguments, dict) else {}
+        return layer.defined(definition, inputs, {**spec.config, **extra, **kwargs})
     if spec.class_name in LAYERS:
         _check_call(layer, kwargs)
         policy = layer.config.get("dtype")
         if isinstance(policy, dict) and policy.get("class_name") not in ("DTypePolicy", "Policy"):
             layer.config.unsupported("dtype", policy.get("class_name"), "DTypePolicy")
         return layer.compute(*inputs)
-    definition = _definition(layer, spec.registered_name, spec.class_name)
-    if definition is not None:
-        arguments = layer.config.get("arguments", default={})
-        extra = arguments if isinstance(arguments, dict) else {}
-        return layer.defined(definition, inputs, {**spec.config, **extra, **kwargs})
     if spec.class_name in BUILT_IN and spec.class_name != "Lambda":
         raise ShadergenError(
             "SG0201",
             f"layer class {spec.class_name} is not implemented",
             where=layer.described,
             supported=", ".join(sorted(LAYERS)),
-            help=f"a formula can replace it: --define FILE with a line such as "
-            f"{layer.example(layer.name, len(inputs), 'max(x, 0)')}",
+            help="where formulas and IR operators can express it, define it: --define FILE, see "
+            "docs/expressions.md",
         )
     is_lambda = spec.class_name == "Lambda"
     near = "" if is_lambda else did_you_mean(spec.class_name, LAYERS)
@@ -279,15 +279,15 @@ def _operation(layer: Layer, args: list[Any], kwargs: dict[str, Any]) -> Any:
         name, called = of_keras(spec.class_name, OPERATIONS), f"keras.ops {spec.class_name}"
         config = {k: _decoded(v) for k, v in spec.config.items()}
         known = sorted(OPERATIONS)
+    definition = _definition(layer, spec.class_name, called)
+    if definition is not None:
+        return layer.defined(definition, _tensors([args, kwargs]), {**config, **kwargs})
     if name is not None:
         where = f"layer '{layer.name}' ({called})"
         try:
             return operate(layer, name, Arguments(where, args, {**config, **kwargs}))
         except ShadergenError as error:
             raise error if error.where else error.at(where) from None
-    definition = _definition(layer, spec.class_name, called)
-    if definition is not None:
-        return layer.defined(definition, _tensors([args, kwargs]), {**config, **kwargs})
     short = called.split(".")[-1].split(" ")[-1]
     raise ShadergenError(
         "SG0201",
@@ -295,8 +295,8 @@ def _operation(layer: Layer, args: list[Any], kwargs: dict[str, Any]) -> Any:
         where=layer.described,
         supported=", ".join(known),
         help=did_you_mean(short, known)
-        or "a formula can replace it: --define FILE with a line such as "
-        + layer.example(layer.name, len(_tensors([args, kwargs])), "max(x, 0)"),
+        or "where formulas and IR operators can express it, define it: --define FILE, see "
+        "docs/expressions.md",
     )
 
 

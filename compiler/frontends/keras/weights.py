@@ -8,7 +8,6 @@ attribute that lists its data sets; the layers of a nested model are all in that
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -17,39 +16,17 @@ import h5py
 import numpy as np
 
 from ....errors import ShadergenError
+from .hdf5 import MAX_TEXTS, guarded, links_to, read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from .topology import LayerSpec
 
 LARGEST_WEIGHT = 2 * 2**30  # bytes
-MAX_TEXTS = 100_000  # names in a list
 _DEFLATE_LIMIT = 1100  # no HDF5 filter in use compresses better
-
-# What h5py raises for a damaged file.
-_DAMAGE: tuple[type[Exception], ...] = (
-    *(AttributeError, KeyError, MemoryError, OSError, OverflowError, RuntimeError, TypeError),
-    ValueError,
-)
-
-
-@contextmanager
-def guarded(what: str, *others: type[Exception]) -> Iterator[None]:
-    """Turn what a damaged file makes a library raise into SG0103."""
-    damage: tuple[type[Exception], ...] = (*_DAMAGE, *others)
-    try:
-        yield
-    except damage as error:
-        reason = str(error).strip("'\"") or type(error).__name__
-        raise ShadergenError(
-            "SG0103",
-            f"{what} is damaged or truncated",
-            why=reason.splitlines()[0][:200] if reason else "",
-            help="copy or download the file again",
-        ) from None
 
 
 @dataclass(frozen=True)
@@ -111,42 +88,6 @@ class WeightStore:
             chain: the layer, preceded by the nested models that contain it, outermost first.
         """
         raise NotImplementedError
-
-
-def links_to(group: h5py.Group, path: str, kind: type) -> Any:
-    """Return the object at ``path`` below a group, or None; only hard links are followed."""
-    node: Any = group
-    for part in path.split("/"):
-        if not part:
-            continue
-        with guarded("the HDF5 file"):
-            if not isinstance(node, h5py.Group) or part == "." or part not in node:
-                return None
-            if not isinstance(node.get(part, getlink=True), h5py.HardLink):
-                raise ShadergenError(
-                    "SG0103",
-                    f"'{part}' is a link to another place",
-                    why="Keras writes no soft or external links, and they are not followed",
-                )
-            node = node[part]
-    return node if isinstance(node, kind) else None
-
-
-def read_texts(node: h5py.Group, attribute: str) -> list[str] | None:
-    """Return an attribute that holds texts, or None when there is none.
-
-    Its type is looked at first: HDF5 does not survive reading one that a damaged file gives wrong.
-    """
-    with guarded("the HDF5 file"):
-        if attribute not in node.attrs:
-            return None
-        header = node.attrs.get_id(attribute)
-        if 0 in header.shape:
-            return []
-        if header.get_type().get_class() != h5py.h5t.STRING or prod(header.shape) > MAX_TEXTS:
-            raise ValueError(f"attribute '{attribute}' is not a list of texts")
-        texts = np.ravel(node.attrs[attribute]).tolist()
-        return [t.decode("utf-8") if isinstance(t, bytes) else str(t) for t in texts]
 
 
 def _names(group: h5py.Group, attribute: str) -> list[str]:
