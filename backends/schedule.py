@@ -63,8 +63,15 @@ def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
 
 
 def label(name: str) -> str:
-    """Return a name from the model as the schedule's schema takes it, nearly always as it is."""
-    return name.encode("utf-8", "replace").decode()[:1000] or "unnamed"  # no lone surrogates
+    """Return a name from the model as the schedule's schema takes it, nearly always as it is.
+
+    Lone surrogates have no UTF-8 and names end at 1024 characters; a digest keeps such apart.
+    """
+    fit = name.encode("utf-8", "replace").decode()[:1000]
+    if fit == name:
+        return name or "unnamed"
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{fit}#{digest[:8]}"
 
 
 def schedule(

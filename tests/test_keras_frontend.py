@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import struct
 import zipfile
 from pathlib import Path
 
@@ -721,6 +722,23 @@ def test_a_size_in_a_header_is_not_believed(tmp_path):
     error = refusal(path)
     assert error.code == "SG0103"
     assert error.what.endswith("bytes and has 0 in the file")
+
+
+@pytest.mark.parametrize("size", [0, 9000, 2**64 - 16])
+def test_a_heap_that_would_hang_the_hdf5_library_is_refused(tmp_path, size):
+    data = bytearray((FIXTURES / "espcn.h5").read_bytes())
+    struct.pack_into("<HHIQ", data, data.index(b"GCOL") + 16, 0, 0, 0, size)
+    (tmp_path / "m.h5").write_bytes(data)
+    error = refusal(tmp_path / "m.h5")
+    assert error.code == "SG0103"
+    assert "does not fit into the heap" in error.why
+
+
+def test_an_attribute_of_another_type_is_not_read(tmp_path):
+    path = altered(tmp_path, lambda c: None)
+    with h5py.File(path, "r+") as file:
+        file.attrs["keras_version"] = 3
+    assert refusal(path).why == "attribute 'keras_version' is not a list of texts"
 
 
 def test_a_zip_bomb_is_refused(tmp_path):

@@ -37,7 +37,8 @@ from shadergen.passes.rule import Context
 UNARY = (
     "relu(x0)", "tanh(x0)", "silu(x0)", "leaky_relu(x0, 0.2)", "abs(x0)", "x0 * x0 / 4",
     "2 * x0 - 1", "-x0 / 3", "x0", "1 / (2 + abs(x0))", "softsign(x0)", "clamp(x0, -inf, 1)",
-    "x0 - x0", "exp(min(x0, 1))", "sqrt(1 + x0 * x0)", "(x0 - x0) * x0 + x0", "3 - 0.5 * x0", "max(x0, 0) - min(x0, 0)", "0.25",
+    "x0 - x0", "exp(min(x0, 1))", "sqrt(1 + x0 * x0)", "(x0 - x0) * x0 + x0", "3 - 0.5 * x0",
+    "max(x0, 0) - min(x0, 0)", "0.25",
 )  # fmt: skip
 BINARY = ("x0 + x1", "x0 - x1", "x0 * x1", "relu(x0 + x1)", "x1 * tanh(x0)", "max(x0, x1)", "x1")
 MIXED = ("x0 * x1 + x2", "(x0 - x1) / (1 + abs(x2))", "x2 - x0 * x1", "relu(x0 + x1) * x2")

@@ -1,0 +1,74 @@
+//// shaders/00_grouped.frag
+#version 310 es
+// grouped: convolution 2x2, 4 to 8 channels in 2 groups
+// reads  x: float32 1x4x7x7, rgba32f 2d
+// writes grouped: float32 1x8x5x6, rgba32f array, planes 0 to 1 of 2
+// cost   1920 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x;
+layout(std140) uniform Weights { vec4 weights[32]; };
+layout(std140) uniform Parameters { vec4 parameters[2]; };
+
+layout(location = 0) out vec4 o_0;
+layout(location = 1) out vec4 o_1;
+
+vec4 weight(int i) { return weights[i]; }
+
+vec4 load_x(ivec2 p, int plane) {
+    vec4 v = texelFetch(u_x, p, 0);
+    v = mix(v, vec4(0.125), equal(v, vec4(0.0)));
+    return v;
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    ivec2 corner = o;
+    vec4 a0 = parameters[0];
+    vec4 a1 = parameters[1];
+    int k = 0;
+    for (int ky = 0; ky < 2; ++ky) {
+        for (int kx = 0; kx < 2; ++kx) {
+            ivec2 p = corner + ivec2(kx, ky * 2);
+            for (int i = 0; i < 1; ++i) {
+                vec4 v = load_x(p, i);
+                a0 += mat4(weight(k), weight(k + 1), weight(k + 2), weight(k + 3)) * v;
+                a1 += mat4(weight(k + 4), weight(k + 5), weight(k + 6), weight(k + 7)) * v;
+                k += 8;
+            }
+        }
+    }
+    o_0 = a0;
+    o_1 = a1;
+}
+
+//// shaders/01_gate.frag
+#version 310 es
+// scale, gate: element-wise (x0 * x1 + x2) * sigmoid(x0)
+// reads  grouped: float32 1x8x5x6, rgba32f array
+// writes gate: float32 1x8x5x6, rgba32f array, planes 0 to 1 of 2
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2DArray u_x0;
+layout(std140) uniform Parameters { vec4 parameters[3]; };
+
+layout(location = 0) out vec4 o_0;
+layout(location = 1) out vec4 o_1;
+
+vec4 sigmoid(vec4 x) { return 0.5 + 0.5 * tanh(clamp(0.5 * x, -10.0, 10.0)); }
+
+vec4 epilogue(vec4 x0, vec4 x1, vec4 x2) { return (x0 * x1 + x2) * sigmoid(x0); }
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    o_0 = epilogue(texelFetch(u_x0, ivec3(o, 0), 0), parameters[0], parameters[2]);
+    o_1 = epilogue(texelFetch(u_x0, ivec3(o, 1), 0), parameters[1], parameters[2]);
+}

@@ -1,0 +1,60 @@
+//// shaders/00_leaky.frag
+#version 300 es
+// conv, norm, leaky: convolution 3x3, 1 to 2 channels, then leaky_relu(y, 0.25)
+// reads  gray: float32 1x1x6x5, r32f 2d
+// writes leaky: float32 1x2x6x5, rg32f 2d, plane 0 of 1
+// cost   540 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x;
+
+layout(location = 0) out vec4 o_0;
+
+vec4 leaky_relu(vec4 x, vec4 alpha) { return max(x, vec4(0.0)) + alpha * min(x, vec4(0.0)); }
+
+vec4 epilogue(vec4 y) { return leaky_relu(y, vec4(0.25)); }
+
+vec4 load_x(ivec2 p, int plane) {
+    if (p.x < 0 || p.y < 0 || p.x >= 5 || p.y >= 6) return vec4(0.0);
+    vec4 v = texelFetch(u_x, p, 0);
+    return v;
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    ivec2 corner = o - ivec2(1, 1);
+    vec4 a0 = vec4(0.5, -1.0, 0.0, 0.0);
+    vec4 v;
+    // tap (0, 0), input plane 0
+    v = load_x(corner, 0);
+    a0 += vec4(-1.5, -0.5, 0.0, 0.0) * v.x;
+    // tap (0, 1), input plane 0
+    v = load_x(corner + ivec2(1, 0), 0);
+    a0 += vec4(-1.0, 0.0, 0.0, 0.0) * v.x;
+    // tap (0, 2), input plane 0
+    v = load_x(corner + ivec2(2, 0), 0);
+    a0 += vec4(-0.5, 0.5, 0.0, 0.0) * v.x;
+    // tap (1, 0), input plane 0
+    v = load_x(corner + ivec2(0, 1), 0);
+    a0 += vec4(0.0, 1.0, 0.0, 0.0) * v.x;
+    // tap (1, 1), input plane 0
+    v = load_x(corner + ivec2(1, 1), 0);
+    a0 += vec4(0.5, 1.5, 0.0, 0.0) * v.x;
+    // tap (1, 2), input plane 0
+    v = load_x(corner + ivec2(2, 1), 0);
+    a0 += vec4(1.0, -1.5, 0.0, 0.0) * v.x;
+    // tap (2, 0), input plane 0
+    v = load_x(corner + ivec2(0, 2), 0);
+    a0 += vec4(1.5, -1.0, 0.0, 0.0) * v.x;
+    // tap (2, 1), input plane 0
+    v = load_x(corner + ivec2(1, 2), 0);
+    a0 += vec4(-1.5, -0.5, 0.0, 0.0) * v.x;
+    // tap (2, 2), input plane 0
+    v = load_x(corner + ivec2(2, 2), 0);
+    a0 += vec4(-1.0, 0.0, 0.0, 0.0) * v.x;
+    o_0 = epilogue(a0);
+}

@@ -1,0 +1,107 @@
+//// shaders/00_pad.frag
+#version 300 es
+// pad: Pad moves planes
+// reads  x: float32 1x4x3x4, rgba32f 2d
+// writes pad: float32 1x4x4x6, rgba32f array, plane 0 of 1
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x0;
+
+layout(location = 0) out vec4 o_0;
+
+vec4 gather(int plane, int y, int x) {
+    return texelFetch(u_x0, ivec2(clamp(x, 0, 3), clamp(y - 1, 0, 2)), 0);
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    vec4 a0 = gather(0, o.y, o.x);
+    o_0 = a0;
+}
+
+//// shaders/01_abs.frag
+#version 300 es
+// abs: element-wise abs(x0)
+// reads  pad: float32 1x4x4x6, rgba32f array
+// writes abs: float32 1x4x4x6, rgba32f array, plane 0 of 1
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2DArray u_x0;
+
+layout(location = 0) out vec4 o_0;
+
+vec4 epilogue(vec4 x0) { return abs(x0); }
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    o_0 = epilogue(texelFetch(u_x0, ivec3(o, 0), 0));
+}
+
+//// shaders/02_join.frag
+#version 300 es
+// join: Concat moves planes
+// reads  pad: float32 1x4x4x6, rgba32f array
+// reads  abs: float32 1x4x4x6, rgba32f array
+// writes join: float32 1x8x4x6, rgba32f array, planes 0 to 1 of 2
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2DArray u_x0;
+uniform sampler2DArray u_x1;
+
+layout(location = 0) out vec4 o_0;
+layout(location = 1) out vec4 o_1;
+
+vec4 gather(int plane, int y, int x) {
+    if (plane * 4 < 4) {
+        return texelFetch(u_x0, ivec3(ivec2(x, y), plane), 0);
+    }
+    return texelFetch(u_x1, ivec3(ivec2(x, y), plane - 1), 0);
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    vec4 a0 = gather(0, o.y, o.x);
+    vec4 a1 = gather(1, o.y, o.x);
+    o_0 = a0;
+    o_1 = a1;
+}
+
+//// shaders/03_shuffle.frag
+#version 300 es
+// shuffle: DepthToSpace moves lanes, then e0 * max(y, 0) + e1 * min(y, 0)
+// reads  join: float32 1x8x4x6, rgba32f array
+// writes shuffle: float32 1x2x16x12, rg32f 2d, plane 0 of 1
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2DArray u_x0;
+
+layout(location = 0) out vec4 o_0;
+
+vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, vec4(0.0)) + e1 * min(y, vec4(0.0)); }
+
+float gather(int c, int y, int x) {
+    int k = y % 4 * 2 + x % 2 + c;
+    return texelFetch(u_x0, ivec3(ivec2(x / 2, y / 4), k / 4), 0)[k % 4];
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    vec4 a0 = vec4(gather(0, o.y, o.x), 0.0, 0.0, 0.0);
+    o_0 = epilogue(vec4(1.0, 0.0, 0.0, 0.0), a0.xxxx, vec4(0.0, 1.0, 0.0, 0.0));
+}

@@ -1,0 +1,556 @@
+"""The back end: shaders that compile everywhere, a schedule as promised, builds whole or not."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import ESPCN, ROOT, compile_graph, conv, graph_of, image, play, pointwise
+
+from shadergen.backends import validate as validation
+from shadergen.backends import writer
+from shadergen.backends.devices import DEVICES
+from shadergen.backends.glsl import FLOAT, INFIX, Functions, Namer, comment, integer
+from shadergen.backends.lower import LOWERINGS, convolution, lower
+from shadergen.backends.schedule import BuildFiles
+from shadergen.backends.shader import templates
+from shadergen.backends.validate import find_glslang, validate
+from shadergen.backends.weights import WeightFile
+from shadergen.backends.writer import write_build
+from shadergen.compiler.driver import compile_model, import_model
+from shadergen.compiler.options import Options
+from shadergen.errors import CODES, InternalError, ShadergenError
+from shadergen.ir.expr import PRIMITIVES, Call, Num, Var, evaluate, fold, library, parse
+from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
+from shadergen.ir.ops import OPS, Concat, DepthToSpace, Fused, Pad, Reshape, Slice, Transpose
+from shadergen.ir.ops.base import Op
+from shadergen.runtime_glue.python import load
+
+glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")
+SCHEMA = json.loads((ROOT / "runtime_glue" / "schedule.schema.json").read_text())
+
+
+def error(call, *args) -> ShadergenError:
+    with pytest.raises(ShadergenError) as caught:
+        call(*args)
+    return caught.value
+
+
+def everything() -> Graph:
+    """Return a graph that reaches every template branch: kernels, borders, lanes and planes."""
+    rng = np.random.default_rng(0)
+    x = image(2, 6, 9, 8)
+    thin = image(2, 1, 9, 8, name="thin")
+    a = conv(rng, x, 10, (3, 3), "reflect", pads=(1, 2, 1, 0), pad_mode="reflect")
+    a = pointwise("silu(x0) + x1", a, thin, layer="act")
+    b = conv(rng, a, 12, (2, 3), "strided", strides=(2, 1), dilations=(1, 2), pads=(1, 1, 1, 1))
+    c = conv(rng, pointwise("x0 * x1", b, constant(np.ones((12, 1, 1)), "scale")), 12, (3, 1),
+             "depthwise", groups=12, pads=(1, 0, 1, 0), pad_mode="wrap")  # fmt: skip
+    d = conv(rng, c, 8, (1, 1), "grouped", groups=4, bias=False)
+    names = sorted(set(library()) - {"prelu", "mod", "gt", "ge", "ne", "clamp", "erf_tail"})
+    every = " + ".join(f"{name}(x0)" for name in names)
+    every += " + mod(x0, 3) + pow(x0, 1.5) + pow(x0, 3) + clamp(x0, -inf, 2) + asin(x0) + (x0 < 1)"
+    f = pointwise(every, d, layer="formulas")
+    g = apply(DepthToSpace((2, 2), "crd"), f, layer="shuffle")
+    h = apply(Concat(1), g, apply(Pad((0, 1, 0, 0), (0, 4, 0, 0), "constant", 0.5), g), layer="cat")
+    flat = apply(Reshape((2, h.type.size // 2)), h, layer="flat")
+    back = apply(Slice((0, 1), (1, 2), (2, 9)), flat, layer="cut")
+    across = apply(Transpose((1, 0, 3, 2)), g, layer="across")
+    return graph_of(h, back, across, thin, inputs=(x, thin))
+
+
+TARGETS = [
+    {"glsl": glsl, "precision": precision, "weights": weights, "textures": textures}
+    for glsl in (300, 310, 320)
+    for precision in ("highp", "mediump")
+    for weights in ("auto", "constants", "ubo", "texture", "ssbo")
+    for textures in ("2d", "array")
+    if glsl > 300 or weights != "ssbo"
+]
+
+
+@glslang
+@pytest.mark.parametrize("options", TARGETS, ids=lambda o: "-".join(map(str, o.values())))
+def test_every_shader_is_valid_and_every_schedule_is_of_the_schema(options, tmp_path):
+    block = "ubo" if options["precision"] == "highp" else "constants"
+    _, files, _ = compile_graph(
+        everything(), device="gles32-desktop", parameters=block, zero_guard=1e-3, **options
+    )
+    write_build(files, tmp_path / "b", lambda folder: None)
+    assert validate(tmp_path / "b", files.shaders, files.layers)
+    jsonschema.validate(files.schedule, SCHEMA)
+    load(tmp_path / "b")
+    for source in files.shaders.values():
+        assert source.startswith(f"#version {options['glsl']} es\n")
+    kernels = {p["kernel"] for p in files.schedule["passes"]}
+    assert kernels == {"convolution", "pointwise", "gather"}
+
+
+# --- hostile names -------------------------------------------------------------------------------
+
+HOSTILE = {
+    "newline": "a\nvoid main() { }\r\n#error b",
+    "backslash": "line goes on \\",
+    "comment": "*/ int x; /* // ?>",
+    "unicode": "schön \N{SNOWMAN} \u2028 \x00\x1f\x7f \ufeff",
+    "surrogate": "\ud800 alone \udfff",
+    "long": "n" * 3000,
+    "keyword": "sampler2D",
+    "built-in": "gl_Position",
+    "underscores": "__x__y__",
+    "shader names": "u_x",
+    "template": "{{ 7 * 7 }}{% raw %}",
+    "path": "../../../etc/passwd",
+    "empty": "",
+    "digits": "123",
+    "json": '", "evil": "',
+}
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_names_neither_break_shaders_nor_the_schedule(kind, tmp_path):
+    name = HOSTILE[kind]
+    rng = np.random.default_rng(0)
+    x, r = image(1, 3, 5, 5, name=name), image(1, 6, 5, 5, name=f"{name}2")
+    y = conv(rng, x, 6, (1, 1), name)
+    y = pointwise("x0 * x1 + x2", y, constant(np.ones((6, 1, 1)), name), r, layer=name)
+    y = pointwise("relu(x0) * x1", y, constant(np.ones((6, 5, 5)), name), layer=name)
+    graph = Graph(name, (x, r), (Output(name, y, Port.plain(4)),))
+    _, files, _ = compile_graph(graph, parameters="ubo" if kind == "long" else "constants")
+    write_build(files, tmp_path / "b", lambda folder: None)
+    read = json.loads((tmp_path / "b" / "schedule.json").read_bytes().decode("utf-8"))
+    assert read == files.schedule
+    jsonschema.validate(read, SCHEMA)
+    written = {str(p.relative_to(tmp_path / "b")) for p in (tmp_path / "b").rglob("*.*")}
+    assert written == {"schedule.json", "weights.bin", *files.shaders}
+    assert all(re.fullmatch(r"[A-Za-z0-9_./]+", path) for path in files.shaders)
+    assert all(source.isascii() for source in files.shaders.values())
+    ones = {p["name"]: np.ones(p["shape"]) for p in read["inputs"]}
+    assert len(ones) == 2
+    assert np.isfinite(play(files, ones)[read["outputs"][0]["name"]]).all()
+
+
+def test_identifiers_are_legal_and_distinct():
+    namer = Namer()
+    made = [namer(wish) for wish in (*HOSTILE.values(), *HOSTILE.values(), "", "1", "gl_x", "_")]
+    assert len(set(made)) == len(made)
+    for name in made:
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", name)
+        assert "__" not in name
+        assert not name.startswith("gl_")
+        assert len(name) < 60
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_comments_stay_on_their_line(kind):
+    text = comment(HOSTILE[kind])
+    assert text.isascii()
+    assert text.isprintable() or not text
+    assert "\\" not in text
+
+
+# --- expressions in GLSL -------------------------------------------------------------------------
+
+
+def trees(names: str, arity: dict[str, int], numbers: st.SearchStrategy[float]):
+    leaves = st.one_of(numbers.map(Num), st.sampled_from(names).map(Var))
+    return st.recursive(
+        leaves,
+        lambda inner: st.sampled_from(sorted(arity)).flatmap(
+            lambda f: st.tuples(*[inner] * arity[f]).map(lambda args: Call(f, args))
+        ),
+        max_leaves=14,
+    )
+
+
+FLOATS = {
+    "vec4": float, "abs": abs, "min": min, "max": max, "sign": lambda a: (a > 0) - (a < 0),
+    "lessThan": lambda a, b: a < b, "notEqual": lambda a, b: a != b,
+    "mix": lambda a, b, c: b if c else a, "inf": math.inf,
+}  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(trees("abc", {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "min": 2, "max": 2, "abs": 1,
+                     "where": 3, "lt": 2, "sign": 1},
+             st.integers(-4, 4).map(lambda k: k / 2)))  # fmt: skip
+def test_printed_expressions_mean_what_the_tree_means(expr):
+    env = {"a": 1.5, "b": -0.25, "c": 3.0}
+    want = float(evaluate(expr, env))
+    printed = Functions("highp").expression(expr, {n: n for n in env})
+    assert "--" not in printed
+    assert "++" not in printed
+    try:
+        got = float(eval(printed, {"__builtins__": {}}, {**FLOATS, **env}))
+    except ZeroDivisionError:  # which IEEE defines and Python does not
+        return
+    assert got == pytest.approx(want, rel=1e-6, nan_ok=True) or not math.isfinite(want)
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(trees("pq", {"add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2, "idiv": 2, "imod": 2},
+             st.integers(-5, 9).map(float)), st.integers(0, 50), st.integers(0, 7))  # fmt: skip
+def test_printed_index_maps_mean_what_the_tree_means(expr, p, q):
+    want = evaluate(expr, {"p": float(p), "q": float(q)})
+    printed = integer(expr, {"p": "p", "q": "q"}).replace("/", "//")
+    assert "." not in printed
+    clamp = {"clamp": lambda x, low, high: min(max(x, low), high), "min": min, "max": max}
+    try:
+        got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
+    except ZeroDivisionError:
+        return
+    if np.isfinite(want) and abs(want) < 1e9 and np.isfinite(fold_value(expr, p, q)):
+        assert got == want
+
+
+def fold_value(expr, p, q):
+    return evaluate(fold(expr), {"p": float(p), "q": float(q)})
+
+
+def test_repeated_parts_become_local_variables():
+    functions = Functions("highp")
+    lines = functions.body(parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": "x"})
+    assert lines == [
+        "vec4 t0 = tanh(clamp(x + 1.0, -10.0, 10.0));",
+        "return t0 * t0 - relu(x);",
+    ]
+    assert functions.texts == {"relu": "vec4 relu(vec4 x) { return max(x, vec4(0.0)); }"}
+
+
+def test_formulas_bring_along_those_they_call_before_them():
+    functions = Functions("mediump")
+    text = functions.expression(parse("hard_swish(x0)"), {"x0": "x0"})
+    assert text == "hard_swish(x0)"
+    assert list(functions.texts) == ["clamp_", "hard_sigmoid", "hard_swish"]
+
+
+def test_templates_refuse_what_they_do_not_know():
+    with pytest.raises(InternalError, match="gather mode sideways"):
+        lists = dict.fromkeys(
+            ("header", "samplers", "blocks", "stores", "constants", "functions"), ()
+        )
+        templates().get_template("gather.frag.j2").render(
+            version=300, precision="highp", mode="sideways", **lists
+        )
+    with pytest.raises(Exception, match="undefined"):
+        templates().get_template("fullscreen.vert.j2").render()
+
+
+# --- schedule ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def espcn() -> Graph:
+    return import_model(ESPCN, Options(input_size={"": (360, 640)}))
+
+
+@pytest.mark.parametrize(("mrt", "passes"), [(4, 4), (2, 6), (1, 10), (None, 4)])
+def test_espcn_takes_as_many_passes_as_render_targets_allow(espcn, mrt, passes):
+    _, files, _ = compile_graph(espcn, mrt=mrt)
+    entries = files.schedule["passes"]
+    assert len(entries) == passes
+    assert sum(p["macs"] for p in entries) == 640 * 360 * (25 * 16 + 9 * 16 * 16 + 9 * 16 * 4)
+    writes = [(w["texture"], w["layer"]) for p in entries for w in p["writes"]]
+    assert len(set(writes)) == len(writes)
+
+
+def test_espcn_at_its_peak_holds_less_than_the_sum_of_its_textures(espcn):
+    textures = compile_graph(espcn)[1].schedule["textures"]
+    slots = [t["slot"] for t in textures if t["slot"] is not None]
+    assert len(set(slots)) < len(slots)
+
+
+def test_requirements_are_the_largest_use_of_each_limit():
+    x = image(1, 8, 30, 40)
+    y = conv(np.random.default_rng(0), x, 16, (3, 3))
+    _, files, _ = compile_graph(
+        graph_of(y, inputs=(x,)), weights="ubo", parameters="ubo", textures="array"
+    )
+    limits = files.schedule["requires"]["limits"]
+    assert limits == {
+        "texture_size": 40, "array_texture_layers": 4, "texture_units": 1, "draw_buffers": 4,
+        "uniform_block_size": 8 * 16 * 9 * 4, "uniform_blocks": 2, "storage_block_size": 0,
+        "storage_blocks": 0,
+    }  # fmt: skip
+    assert files.schedule["requires"]["color_buffer"] == "float"
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="mediump")
+    assert files.schedule["requires"]["color_buffer"] == "half_float"
+    _, files, _ = compile_graph(graph_of(x, inputs=(x,)), output_encoding="unorm8")
+    assert files.schedule["requires"]["color_buffer"] == "none"
+
+
+def test_weights_are_aligned_and_equal_ones_are_stored_once():
+    weights = WeightFile()
+    first = weights.add(np.arange(3, dtype=np.float16))
+    second = weights.add(np.arange(5, dtype=np.float32))
+    assert weights.add(np.arange(3, dtype=">f2")) == first == {"offset": 0, "size": 6}
+    assert second == {"offset": 16, "size": 20}
+    assert len(weights.content()) == weights.size == 48
+    assert weights.content()[16:36] == np.arange(5, dtype="<f4").tobytes()
+
+
+def test_the_same_graph_gives_the_same_bytes_whatever_was_compiled_before():
+    def build(sign: float) -> BuildFiles:
+        x = image(1, 3, 5, 5)
+        w = constant(np.full((4, 3, 1, 1), sign * 0.0) + np.eye(4, 3).reshape(4, 3, 1, 1) * sign)
+        y = apply(OPS["Conv"](), x, w, layer="c")
+        return compile_graph(graph_of(pointwise("x0 + x1", y, constant(0.0)), inputs=(x,)))[1]
+
+    first, other, again = build(1.0), build(-1.0), build(1.0)
+    assert first == again
+    assert first.shaders != other.shaders
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_same_bytes(tmp_path):
+    digests = []
+    for seed in ("1", "77"):
+        folder = tmp_path / seed
+        subprocess.run(
+            [sys.executable, "-m", "shadergen", "compile", ESPCN, "-o", folder, "--input-size",
+             "24x32", "--weights", "texture", "--parameters", "ubo", "--no-validate"],
+            check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed},
+        )  # fmt: skip
+        digests.append(tree_bytes(folder))
+    assert digests[0] == digests[1]
+
+
+def tree_bytes(folder: Path) -> dict[str, str]:
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(folder.rglob("*"))
+        if p.is_file()
+    }
+
+
+# --- limits --------------------------------------------------------------------------------------
+
+
+def test_too_many_textures_for_the_units_are_refused():
+    x = image(1, 80, 4, 4)
+    y = conv(np.random.default_rng(0), x, 4, (1, 1), layer="wide")
+    refused = error(lambda: compile_graph(graph_of(y, inputs=(x,)), textures="2d"))
+    assert (refused.code, refused.what) == ("SG0402", "'wide' needs 20 texture units")
+    assert refused.why == "the device profile allows 16"
+    assert "--textures array" in refused.help
+    compile_graph(graph_of(y, inputs=(x,)), textures="array")
+
+
+def test_too_many_parameters_for_a_block_are_refused():
+    x = image(1, 600, 2, 2)
+    operands = [constant(np.full((600, 1, 1), 1.5 + k)) for k in range(8)]
+    y = pointwise(" + ".join(f"x{k}" for k in range(9)), x, *operands, layer="sum")
+    graph = graph_of(y, inputs=(x,))
+    _, files, _ = compile_graph(graph, parameters="ubo", device="gles32-desktop")
+    assert files.schedule["requires"]["limits"]["uniform_block_size"] == 8 * 600 * 4
+    refused = error(lambda: compile_graph(graph, parameters="ubo"))
+    assert (refused.code, refused.what) == ("SG0402", "'sum' needs 19200 bytes of parameters")
+    assert refused.why == "the device profile allows 16384"
+
+
+# --- validation ----------------------------------------------------------------------------------
+
+
+def options(**more) -> Options:
+    return Options(input_size={"": (8, 8)}, **more)
+
+
+@glslang
+def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp_path, monkeypatch):
+    build = tmp_path / "build"
+    compile_model(ESPCN, build, options())
+    before = tree_bytes(tmp_path)
+    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
+    with pytest.raises(InternalError) as caught:
+        compile_model(ESPCN, build, options(mrt=1))
+    text = str(caught.value)
+    assert "glslang refuses a generated shader" in text
+    assert re.search(r"shaders/00_\w+\.frag:\d+: 'nowhere' : undeclared identifier", text)
+    assert re.search(r"^    layer \S+", text, re.MULTILINE)
+    assert "    ivec2 corner = nowhere;" in text
+    assert re.search(r"the graph was left in \S+failed_after_plan_textures\.ir$", text)
+    assert tree_bytes(tmp_path) == before
+
+
+def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
+    monkeypatch.setattr(validation.shutil, "which", lambda name: None)
+    compiled = compile_model(ESPCN, tmp_path / "b", options())
+    assert not compiled.validated
+
+
+def test_validation_can_be_turned_off(tmp_path, monkeypatch):
+    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
+    assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
+
+
+# --- writer --------------------------------------------------------------------------------------
+
+FILES = BuildFiles({"format": "shadergen"}, {"shaders/a.frag": "// a\n"}, b"\1\2")
+
+
+def nothing(folder: Path) -> None:
+    """Check nothing."""
+
+
+def test_a_build_replaces_an_earlier_one_whole(tmp_path):
+    build = tmp_path / "deep" / "down" / "b"
+    write_build(FILES, build, nothing)
+    more = BuildFiles({"format": "shadergen"}, {"shaders/b.vert": "// b\n"}, b"")
+    write_build(more, build, nothing)
+    found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")}
+    assert found == {f"deep/down/b/{n}" for n in ("schedule.json", "weights.bin", "shaders/b.vert")}
+    assert (build / "schedule.json").read_text() == '{\n "format": "shadergen"\n}\n'
+
+
+def test_an_empty_folder_is_taken(tmp_path):
+    (tmp_path / "b").mkdir()
+    write_build(FILES, tmp_path / "b", nothing)
+    assert (tmp_path / "b" / "weights.bin").read_bytes() == b"\1\2"
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        (["notes.txt"], "notes.txt"),
+        (["schedule.json", "weights.bin", "mine.frag"], "mine.frag"),
+        (["shaders/mine.frag"], "shaders"),
+        (["schedule.json", "shaders/notes.txt"], "shaders/notes.txt"),
+        (["weights.bin"], "weights.bin"),
+    ],
+)
+def test_folders_that_hold_anything_else_are_refused(tmp_path, files, named):
+    for name in files:
+        path = tmp_path / "b" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    before = tree_bytes(tmp_path)
+    refused = error(write_build, FILES, tmp_path / "b", nothing)
+    assert refused.code == "SG0501"
+    assert refused.what == f"'{tmp_path / 'b'}' holds other things than a build: {named}"
+    assert tree_bytes(tmp_path) == before
+
+
+def test_files_links_and_folders_below_files_are_refused(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path)
+    for output in (tmp_path / "file", tmp_path / "link"):
+        assert error(write_build, FILES, output, nothing).what.endswith("is not a folder")
+    refused = error(write_build, FILES, tmp_path / "file" / "b", nothing)
+    assert refused.code == "SG0501"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link"]
+
+
+@pytest.mark.parametrize(
+    "failure", [InternalError("bug"), OSError(28, "No space"), KeyboardInterrupt()]
+)
+def test_what_fails_while_checking_leaves_the_earlier_build_and_nothing_else(tmp_path, failure):
+    write_build(FILES, tmp_path / "b", nothing)
+    before = tree_bytes(tmp_path)
+
+    def fail(folder: Path) -> None:
+        assert (folder / "schedule.json").is_file()
+        raise failure
+
+    with pytest.raises((InternalError, ShadergenError, KeyboardInterrupt)):
+        write_build(BuildFiles({"new": 1}, {}, b"new"), tmp_path / "b", fail)
+    assert tree_bytes(tmp_path) == before
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+@pytest.mark.parametrize("failure", [OSError(13, "Denied"), KeyboardInterrupt()])
+def test_what_fails_while_moving_puts_the_earlier_build_back(tmp_path, monkeypatch, failure):
+    write_build(FILES, tmp_path / "b", nothing)
+    before, rename = tree_bytes(tmp_path), Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if self.name == "new":
+            raise failure
+        return rename(self, target)
+
+    monkeypatch.setattr(writer.Path, "rename", fail)
+    with pytest.raises((ShadergenError, KeyboardInterrupt)):
+        write_build(BuildFiles({"new": 1}, {}, b"new"), tmp_path / "b", nothing)
+    assert tree_bytes(tmp_path) == before
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
+
+
+# --- completeness --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_every_operator_is_documented_computed_lowered_and_executed(name):
+    op = OPS[name]
+    assert op.__doc__
+    assert not op.__doc__.startswith(f"{name}("), "the docstring that dataclass makes up"
+    assert callable(op.reference)
+    assert callable(op.infer)
+    decomposes = op.decompose is not Op.decompose
+    assert (op in LOWERINGS) != decomposes or op is Fused
+    executed = (ROOT / "tests" / "test_execution.py").read_text()
+    assert op is Fused or re.search(rf"\b({name}|{name.lower()})\(", executed)
+
+
+def test_lowerings_are_of_operators():
+    assert set(LOWERINGS) <= set(OPS.values())
+
+
+def test_every_primitive_has_a_form_in_glsl():
+    special = {"neg", "tanh", "idiv", "imod"}  # printed by rules of their own
+    assert set(PRIMITIVES) == {*FLOAT, *INFIX, *special}
+
+
+@pytest.mark.parametrize("name", sorted(library()))
+def test_every_formula_has_a_form_in_glsl(name):
+    required = len(library()[name].required)
+    functions = Functions("highp")
+    text = functions.expression(
+        Call(name, tuple(Var(f"x{k}") for k in range(required))),
+        {f"x{k}": f"x{k}" for k in range(9)},
+    )
+    function = text.partition("(")[0]
+    assert functions.texts[function].startswith(f"vec4 {function}(vec4 ")
+    assert text.count("vec4(") + required == len(library()[name].parameters)
+
+
+def sources() -> list[Path]:
+    folders = ("ir", "passes", "backends", "compiler", "runtime_glue")
+    return [p for f in folders for p in sorted((ROOT / f).rglob("*.py"))]
+
+
+def test_every_error_code_is_raised_and_every_raised_code_is_in_the_table():
+    raised: set[str] = set()
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                raised |= {node.value} if re.fullmatch(r"SG\d{4}", node.value) else set()
+    assert raised == set(CODES)
+
+
+def test_device_profiles_hold_what_their_specification_promises():
+    for name, limits in DEVICES.items():
+        assert limits.texture_size >= 2048, name
+        assert limits.array_texture_layers >= 256, name
+        assert limits.draw_buffers >= 4, name
+        assert limits.uniform_block_size >= 16384, name
+
+
+def test_lowering_an_operator_without_a_kernel_is_a_bug():
+    x = image(1, 2, 4, 4)
+    ones = [constant(np.ones(2)) for _ in range(4)]
+    graph = graph_of(apply(OPS["BatchNormalization"](), x, *ones, layer="bn"), inputs=(x,))
+    with pytest.raises(InternalError, match="bn: BatchNormalization has no kernel"):
+        lower(graph, options().target())
+    assert isinstance(graph.inputs[0], Input)
