@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 TANH_RANGE: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 
 
+ROUNDS_TO_INFINITY = 2.0**128 - 2.0**103  # the first number that float32 cannot hold
+
+
 def number(value: float) -> str:
     """Return a float literal that reads back as the same float32 and has a decimal point.
 
@@ -108,11 +111,13 @@ INFIX: dict[str, tuple[int, str]] = {
     "div": (2, "/"),
 }
 POWER = """vec4 power(vec4 x, vec4 y) {
-    // pow() is undefined below 0, where integer exponents still have a result.
-    vec4 odd = vec4(notEqual(floor(0.5 * y), 0.5 * y));
+    // pow() is undefined for x < 0, where whole exponents have a result, and for x = 0 >= y.
     vec4 size = pow(abs(x), y);
+    size = mix(size, 1.0 / abs(x), notEqual(vec4(equal(x, vec4(0.0))) * max(-y, 0.0), vec4(0.0)));
     size = mix(size, vec4(1.0), equal(y, vec4(0.0)));
-    return mix(size, size * (1.0 - 2.0 * odd), lessThan(x, vec4(0.0)));
+    vec4 signed_size = mix(size, -size, notEqual(floor(0.5 * y), 0.5 * y));
+    vec4 below = mix(signed_size, sqrt(-abs(y)), notEqual(floor(y), y));
+    return mix(size, below, lessThan(x, vec4(0.0)));
 }"""
 
 
@@ -212,9 +217,9 @@ class Functions:
     def _formula(self, e: Call, args: list[str]) -> str:
         """Emit the function of a library formula, after those it calls, and return its name."""
         definition = library()[e.function]
-        name = f"{e.function}_" if e.function in RESERVED else e.function
+        name = f"f_{e.function}"  # no built-in of GLSL and no name of a kernel begins so
         if name not in self.texts:
-            parameters = {p: f"{p}_" if p in RESERVED else p for p, _ in definition.parameters}
+            parameters = {p: f"{p}_" for p, _ in definition.parameters}
             lines = self.body(definition.body, parameters)
             head = f"vec4 {name}({', '.join(f'vec4 {p}' for p in parameters.values())})"
             self.texts[name] = function_text(head, lines)
@@ -223,7 +228,6 @@ class Functions:
 
 NUMBER = 9
 ATOM = 8
-RESERVED = {"mod", "not", "clamp", "low", "high", "mix", "step", "round"}
 
 
 def function_text(head: str, lines: list[str]) -> str:

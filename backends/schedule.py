@@ -96,6 +96,11 @@ class _Assembly:
         self.buffers: list[dict[str, Any]] = []
         self.shaders: dict[str, str] = {}
         self.layers: dict[str, str] = {}
+        self.paths: dict[str, str] = {}  # source -> path
+        self.touching: dict[Value | Blob, list[int]] = {}
+        for k, p in enumerate(passes):
+            for source in (p.node.result, *(r.source for r in p.reads)):
+                self.touching.setdefault(source, []).append(k)
 
     def build(self) -> BuildFiles:
         for i in self.graph.inputs:
@@ -177,12 +182,12 @@ class _Assembly:
         return f"{self.names[p.node.result]}[{p.layers[0]}:{p.layers[-1] + 1}]"
 
     def _shader(self, position: int, p: RenderPass) -> str:
-        for path, source in self.shaders.items():
-            if source == p.source:
-                return path
+        if p.source in self.paths:
+            return self.paths[p.source]
         stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
         path = f"shaders/{position:02d}_{stem}.frag"
         self.shaders[path] = p.source
+        self.paths[p.source] = path
         self.layers[path] = ", ".join(p.node.layers)
         return path
 
@@ -249,11 +254,7 @@ class _Assembly:
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:
         """Return the first and last GPU pass that touch a texture; outputs live to the end."""
-        touching = [
-            k
-            for k, p in enumerate(self.passes)
-            if p.node.result is source or any(r.source is source for r in p.reads)
-        ]
+        touching = self.touching.get(source, ())
         if isinstance(source, Input) or not touching:
             return 0, max(touching, default=0)
         if any(o.value is source for o in self.graph.outputs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError
 from ..ir import text
 from ..passes.attach_preprocessing import attach_preprocessing
-from ..passes.pipeline import optimise
+from ..passes.pipeline import optimise, to_nchw
 from ..passes.rule import Context, Decision
 from . import definitions
 from .frontends import Request, load
@@ -70,6 +71,7 @@ def _import(model: Path, options: Options) -> tuple[Graph, list[str]]:
         known.update(definitions.read(path))
     graph = load(model, Request(options.input_size, known))
     if options.preprocess:
+        graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
     return graph, known.notes()
 
@@ -128,6 +130,7 @@ class _Dump:
         self.folder = folder
         self.count = 0
         self.last: tuple[str, Graph] | None = None
+        self.written: set[str] = set()  # digests of constants
 
     def __call__(self, step: str, graph: Graph) -> None:
         self.last = (step, graph)
@@ -143,17 +146,23 @@ class _Dump:
         step, graph = self.last
         return self._write(folder, f"failed_after_{step}", graph)
 
-    @staticmethod
-    def _write(folder: Path, stem: str, graph: Graph) -> Path:
+    def _write(self, folder: Path, stem: str, graph: Graph) -> Path:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path = folder / f"{stem}.ir"
             path.write_text(text.to_text(graph), "utf-8")
-            arrays = text.constants(graph)
-            if arrays:
-                np.savez(folder / f"{stem}.npz", **arrays)  # type: ignore[arg-type]
+            self._write_constants(folder / "constants.npz", graph)
         except OSError as error:
             raise ShadergenError(
                 "SG0501", f"cannot write the IR to '{folder}'", why=error.strerror or str(error)
             ) from None
         return path
+
+    def _write_constants(self, path: Path, graph: Graph) -> None:
+        """Add the constants that are not in the archive yet: passes share nearly all of them."""
+        with zipfile.ZipFile(path, "a" if self.written else "w") as archive:
+            for name, data in text.constants(graph).items():
+                if name not in self.written:
+                    self.written.add(name)
+                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        np.lib.format.write_array(entry, data, allow_pickle=False)

@@ -31,11 +31,20 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Num:
-    """A literal."""
+    """A literal. 0 and -0 differ: what divides by them tells."""
 
     value: float
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Num) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[float, float]:
+        return self.value, math.copysign(1.0, self.value)
 
     def __str__(self) -> str:
         return to_text(self)
@@ -87,8 +96,8 @@ class Primitive:
 
 def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     def as_number(*args: ArrayLike) -> Any:
-        result = np.asarray(function(*args))
-        return result.astype(np.result_type(np.float32, *args))
+        dtype = np.result_type(*args)  # of literals alone it is float64, as all else computes
+        return np.asarray(function(*args)).astype(dtype if dtype.kind == "f" else np.float64)
 
     return as_number
 
@@ -126,6 +135,7 @@ PRIMITIVES: dict[str, Primitive] = {
     "imod": Primitive(2, np.mod),
 }
 
+MAX_DEPTH = 150  # of a parse tree: everything below walks expressions recursively
 INTEGER_FUNCTIONS = frozenset({"idiv", "imod"})  # of index maps alone
 FLOAT_FUNCTIONS = tuple(name for name in PRIMITIVES if name not in INTEGER_FUNCTIONS)
 
@@ -249,9 +259,21 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", start=["start", "expr"], maybe_placeholders=True)
 
 
+def _depth(tree: Any) -> int:
+    """Return the depth of a parse tree, without recursion."""
+    deepest, level = 0, [tree]
+    while level:
+        deepest += 1
+        level = [child for t in level for child in getattr(t, "children", ())]
+    return deepest
+
+
 def _parse(text: str, start: str, origin: str) -> Any:
     try:
-        return _Builder().transform(_parser().parse(text, start=start))
+        tree = _parser().parse(text, start=start)
+        if _depth(tree) > MAX_DEPTH:
+            raise ShadergenError("SG0302", "a formula is nested too deeply", where=origin)
+        return _Builder().transform(tree)
     except UnexpectedInput as error:
         if isinstance(error, UnexpectedEOF):
             found = "end of the text"
@@ -373,6 +395,14 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield e
 
     yield from visit(expr)
+
+
+def tree_size(expr: Expr) -> int:
+    """Return the number of nodes of the expression written out, shared parts counted each time."""
+    sizes: dict[Expr, int] = {}
+    for e in walk(expr):
+        sizes[e] = 1 + sum(sizes[a] for a in e.args) if isinstance(e, Call) else 1
+    return sizes[expr]
 
 
 def variables(expr: Expr) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The formula library: every activation and element-wise function that is not a primitive.
 
-Each is written in a form that cannot overflow for large arguments: sigmoid goes through tanh,
-which every target clamps, and exponentials see only non-positive arguments.
+Each is written in a form that cannot overflow for large arguments: exponentials see only
+non-positive ones.
 
 Sources: ONNX operator definitions (ai.onnx, ai.onnx.ml aside) and keras.activations; where the two
 differ in a default, the frontend passes the value.
@@ -29,7 +29,8 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     prelu(x, slope) = max(x, 0) + slope * min(x, 0)
     thresholded_relu(x, alpha=1) = where(alpha < x, x, 0)
 
-    sigmoid(x) = 0.5 + 0.5 * tanh(0.5 * x)
+    sigmoid(x) = sigmoid_of(x, exp(-abs(x)))
+    sigmoid_of(x, e) = where(x < 0, e, 1) / (1 + e)
     hard_sigmoid(x, alpha=0.2, beta=0.5) = clamp(alpha * x + beta, 0, 1)
     log_sigmoid(x) = -softplus(-x)
     silu(x) = x * sigmoid(x)

@@ -33,10 +33,17 @@ def is_depthwise(shape: tuple[int, ...], groups: int) -> bool:
 
 
 def tensor_operands(node: Node) -> tuple[Value, ...]:
-    """Return the operands that a node's GPU passes read as textures, each once."""
-    from .ops import Conv, parts
+    """Return the operands that a node's GPU passes read as textures, each once.
+
+    What a kernel computes with always lies in a texture, but for a convolution's weights; operands
+    of formulas only where they are not parameters.
+    """
+    from .ops import Conv, Pointwise, parts
 
     p = parts(node)
-    operands = p.operands[:1] if isinstance(p.kernel, Conv) else p.operands
-    found = dict.fromkeys(v for v in (*operands, *p.extras) if not is_parameter(v))
-    return tuple(found)
+    kernel, formula = p.operands, p.extras
+    if isinstance(p.kernel, Pointwise):
+        kernel, formula = (), p.operands
+    elif isinstance(p.kernel, Conv):
+        kernel = p.operands[:1]
+    return tuple(dict.fromkeys((*kernel, *(v for v in formula if not is_parameter(v)))))

@@ -43,8 +43,8 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
     """Return the graph with the preprocessing before its only image input.
 
     Raises:
-        ShadergenError: SG0301 when there is not exactly one input, it is no image, or the number
-            of values is not its number of channels.
+        ShadergenError: SG0301 when there is not exactly one input, it is no image of 1, 3 or 4
+            channels (axis 1), or the number of values is not its number of channels.
     """
     if len(graph.inputs) != 1 or graph.inputs[0].type.rank != 4:
         raise ShadergenError(
@@ -54,6 +54,13 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
         )
     (old,) = graph.inputs
     channels = old.shape[1]
+    if channels not in (1, 3, 4):
+        raise ShadergenError(
+            "SG0301",
+            f"--preprocess needs an image, the input has {channels} channels",
+            where=f"input '{old.name}' of {old.type}",
+            supported="1, 3 or 4 channels",
+        )
     port = replace(old.port, encoding="unorm8") if wanted.eight_bit else old.port
     image = Input(old.type, old.name, port)
     scale, mean, deviation = (

@@ -1,11 +1,14 @@
 """Compute at compile time what depends on constants alone.
 
 op(constants) = constant, computed in float64 and rounded once. Refused when a result is not
-finite, so that the model's own infinities are met where they arise.
+finite, so that the model's own infinities are met where they arise, and when it is much larger
+than its operands: a small file must not make the compiler allocate gigabytes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,29 +17,42 @@ from ..ir.graph import Constant, constant
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Value
+    from ..ir.graph import Graph, Node, Value
     from .rule import Context, Site
 
+ALWAYS = 1 << 20  # elements that may be computed from however little
+GROWTH = 4
 
-def _match(site: Site) -> tuple[str, np.ndarray] | None:
+
+@dataclass(eq=False)
+class _Known:
+    node: Node
+
+    @cached_property
+    def result(self) -> np.ndarray:
+        known = [v.data for v in self.node.inputs if isinstance(v, Constant)]
+        wide = [d.astype(np.float64) if d.dtype.kind == "f" else d for d in known]
+        return np.asarray(self.node.op.reference(*wide))
+
+
+def _match(site: Site) -> _Known | None:
     node = site.node
-    known = [v.data for v in node.inputs if isinstance(v, Constant)]
-    if len(known) != len(node.inputs) or len(node.results) != 1:
-        return None
-    wide = [d.astype(np.float64) if d.dtype.kind == "f" else d for d in known]
-    return node.name, np.asarray(node.op.reference(*wide))
+    known = all(isinstance(v, Constant) for v in node.inputs)
+    return _Known(node) if known and len(node.results) == 1 else None
 
 
-def _check(found: tuple[str, np.ndarray], context: Context) -> str:
-    return "" if np.isfinite(found[1]).all() else "the result is not finite"
+def _check(found: _Known, context: Context) -> str:
+    size = found.node.result.type.size
+    if size > max(ALWAYS, GROWTH * sum(v.type.size for v in found.node.inputs)):
+        return f"the result would have {size} elements"
+    return "" if np.isfinite(found.result).all() else "the result is not finite"
 
 
-def _rewrite(found: tuple[str, np.ndarray]) -> Value:
-    name, data = found
-    return constant(np.array(data, order="C"), name)  # a copy; scalars stay scalars
+def _rewrite(found: _Known) -> Value:
+    return constant(np.array(found.result, order="C"), found.node.name)  # a copy; keeps scalars
 
 
-FOLD = Rule("fold constants", _match, _check, _rewrite)
+FOLD: Rule[_Known] = Rule("fold constants", _match, _check, _rewrite)
 
 
 def fold_constants(graph: Graph, context: Context) -> Graph:

@@ -4,7 +4,7 @@ f(g(x)) is one pointwise node by substitution; f(kernel(x)) is the kernel with e
 other operands (a residual, say) loaded at the store; conv(f(x)) is the convolution with prologue
 f where f is cheap and x has to be stored anyway. Refused when the inner result is read elsewhere,
 when shapes would grow, when a GPU pass would read more textures than the device has units, or
-when the expression grows past ``MAX_SIZE``.
+when the expression grows too large.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..ir.expr import Call, Expr, Num, Var, expand, substitute, walk
+from ..ir.expr import Call, Expr, Num, Var, expand, substitute, tree_size, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Movement, Pointwise, assemble, parts
-from ..ir.placement import is_parameter
+from ..ir.placement import is_parameter, tensor_operands
+from .group_outputs import planes_in_a_pass
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Value
     from .rule import Context, Site
 
-MAX_SIZE = 200
+MAX_SIZE = 200  # different parts of an expression: the statements of a shader
+MAX_WRITTEN = 5000  # parts with repetitions: what a graph's text holds
 CHEAP = {"add", "sub", "mul", "div", "neg", "min", "max", "abs", "lt", "le", "eq", "where"}
 MAX_PROLOGUE = 8
 
@@ -33,19 +35,19 @@ class _Fusion:
 
     node: Node
     inner: Node
-    single_use: bool
+    read_elsewhere: bool
 
 
 def _match_operand(site: Site, kernels: tuple[type, ...]) -> _Fusion | None:
     node = site.node
     if not isinstance(node.op, Pointwise):
         return None
-    for value, uses in zip(node.inputs, site.uses, strict=True):
-        if isinstance(value, Result) and isinstance(parts(value.node).kernel, kernels):
-            single = uses == sum(v is value for v in node.inputs)
-            if single:
-                return _Fusion(node, value.node, single)
-    return None
+    found = [
+        _Fusion(node, value.node, uses > sum(v is value for v in node.inputs))
+        for value, uses in zip(node.inputs, site.uses, strict=True)
+        if isinstance(value, Result) and isinstance(parts(value.node).kernel, kernels)
+    ]
+    return min(found, key=lambda f: f.read_elsewhere, default=None)
 
 
 def _match_pointwise(site: Site) -> _Fusion | None:
@@ -53,7 +55,8 @@ def _match_pointwise(site: Site) -> _Fusion | None:
 
 
 def _match_kernel(site: Site) -> _Fusion | None:
-    return _match_operand(site, (Conv,)) or _match_operand(site, (Movement,))
+    found = [_match_operand(site, (Conv,)), _match_operand(site, (Movement,))]
+    return min(filter(None, found), key=lambda f: f.read_elsewhere, default=None)
 
 
 def _merge_operands(
@@ -102,12 +105,16 @@ def _with_epilogue(found: _Fusion) -> Node:
 
 
 def _check_pointwise(found: _Fusion, context: Context) -> str:
+    if found.read_elsewhere:
+        return f"'{found.inner.name}' is read elsewhere too"
     if found.node.result.type.nchw != found.inner.result.type.nchw:
         return "the inner result is broadcast, so it would be computed many times"
-    return _too_large(_merged_pointwise(found), context)
+    return _too_large(_merged_pointwise(found), found.node, context)
 
 
 def _check_kernel(found: _Fusion, context: Context) -> str:
+    if found.read_elsewhere:
+        return f"'{found.inner.name}' is read elsewhere too"
     (n, c, h, w), (n2, c2, h2, w2) = (node.result.type.nchw for node in (found.inner, found.node))
     if (n, h, w) != (n2, h2, w2) or (c != c2 and not (c == 1 and c2 <= 4)):
         return "the kernel's result is broadcast, so it would be computed many times"
@@ -116,26 +123,43 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     fused = _with_epilogue(found)
     if fused.result.shape != found.node.result.shape:
         return "an operand that gives the result its shape is not used"
-    return _too_large(fused, context)
+    return _too_large(fused, found.node, context)
 
 
-def _too_large(node: Node, context: Context) -> str:
-    p = parts(node)
+def _too_large(fused: Node, before: Node, context: Context) -> str:
+    """Say why ``fused`` would be too much for one pass; ``before`` is its unfused second half."""
+    p = parts(fused)
     exprs = [p.kernel.expr] if isinstance(p.kernel, Pointwise) else [p.prologue, p.epilogue]
     if sum(1 for e in exprs if e is not None for _ in walk(e)) > MAX_SIZE:
         return f"the expression would have more than {MAX_SIZE} parts"
-    textures = sum(1 for v in (*p.operands, *p.extras) if not is_parameter(v))
-    units = context.target.limits.texture_units - 1  # weights may take one
-    if textures > units:
-        return f"{textures} textures would be read, the device has {units} units to spare"
+    if sum(tree_size(e) for e in exprs if e is not None) > MAX_WRITTEN:
+        return f"the expression, written out, would have more than {MAX_WRITTEN} parts"
+    units = _units(fused, context)
+    most = context.target.limits.texture_units
+    if units > max(most, _units(before, context)):
+        return f"{units} texture units would be used, the device has {most}"
     return ""
+
+
+def _units(node: Node, context: Context) -> int:
+    """Return how many texture units a GPU pass of a node takes at most."""
+    p = parts(node)
+    is_conv = isinstance(p.kernel, Conv)
+    tensors = tensor_operands(node)
+    if context.target.textures != "2d":
+        return len(tensors) + is_conv  # its weights may be a texture
+    drawn = planes_in_a_pass(node.result.type, context.target)
+    whole = () if isinstance(p.kernel, Pointwise) else p.operands
+    return is_conv + sum(
+        v.type.planes if any(v is o for o in whole) else min(v.type.planes, drawn) for v in tensors
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class _Prologue:
     conv: Node
     inner: Node
-    single_use: bool
+    read_elsewhere: bool
 
 
 def _match_prologue(site: Site) -> _Prologue | None:
@@ -146,12 +170,12 @@ def _match_prologue(site: Site) -> _Prologue | None:
         return None
     if not isinstance(x.node.op, Pointwise):
         return None
-    return _Prologue(node, x.node, site.uses[0] == 1)
+    return _Prologue(node, x.node, site.uses[0] > 1)
 
 
 def _check_prologue(found: _Prologue, context: Context) -> str:
     assert isinstance(found.inner.op, Pointwise)
-    if not found.single_use:
+    if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
     varying = [v for v in found.inner.inputs if not is_parameter(v)]
     if len(varying) != 1 or varying[0].shape != found.inner.result.shape:

@@ -23,7 +23,7 @@ from .tile_channels import tile_channels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ir.graph import Graph
+    from ..ir.graph import Graph, Node
     from .rule import Context
 
 MATHEMATICS = (
@@ -37,6 +37,7 @@ MATHEMATICS = (
     apply_options,
     fuse_pointwise,
 )
+NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
     tile_channels,
     choose_weight_storage,
@@ -44,6 +45,13 @@ PLACEMENT = (
     plan_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)
+
+
+def to_nchw(graph: Graph, context: Context) -> Graph:
+    """Run the passes that bring images to NCHW, whatever order the model's own framework keeps."""
+    for step in NCHW:
+        graph = step(graph, context)
+    return graph
 
 
 def optimise(
@@ -57,12 +65,13 @@ def optimise(
         ShadergenError: when the graph does not fit the target.
         InternalError: when a pass breaks the graph.
     """
-    verify(graph)
+    sound: set[Node] = set()
+    verify(graph, sound)
     observe("import", graph)
     for step in PIPELINE:
         graph = step(graph, context)
         try:
-            verify(graph)
+            verify(graph, sound)
         except ShadergenError as error:
             raise InternalError(f"pass {step.__name__} broke the graph: {error}") from error
         observe(step.__name__, graph)

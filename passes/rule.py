@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..ir.target import Target
 
 M = TypeVar("M")
-MAX_ROUNDS = 50
+MIN_ROUNDS = 50
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,11 @@ class Context:
     """What a pass may look at besides the graph, and where it explains itself."""
 
     target: Target
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
 
     def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:
-        line = Decision(step, subject, decision, why)
-        if line not in self.decisions:
-            self.decisions.append(line)
+        """Note a decision, once."""
+        self.decisions[Decision(step, subject, decision, why)] = None
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,10 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
     """Apply rules everywhere until none matches.
 
     Raises:
-        InternalError: when that takes more than ``MAX_ROUNDS`` rounds.
+        InternalError: when that takes more rounds than rewriting one node a round would.
     """
-    for _ in range(MAX_ROUNDS):
+    rounds = max(MIN_ROUNDS, 4 * len(graph.nodes))
+    for _ in range(rounds):
         uses = graph.uses
 
         def visit(now: Node, was: Node, uses: dict[Value, int] = uses) -> Value | None:
@@ -97,4 +97,4 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
         if after is graph:
             return graph
         graph = after
-    raise InternalError(f"{', '.join(r.name for r in rules)}: no fixpoint in {MAX_ROUNDS} rounds")
+    raise InternalError(f"{', '.join(r.name for r in rules)}: no fixpoint in {rounds} rounds")

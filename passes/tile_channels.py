@@ -7,13 +7,16 @@ that tensors of different depths can share one. Refused when a size exceeds the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..errors import ShadergenError
+from ..ir.expr import Num, walk
 from ..ir.graph import Constant, Input
+from ..ir.ops import parts
 from ..ir.placement import tensor_operands
 from ..ir.types import Layout, TensorType, format_for
 
@@ -50,6 +53,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     def place(now: Node, was: Node) -> Node | None:
         if now.types is not None:
             return None
+        _check_literals(now, context)
         types = tuple(
             _place(r.type, r.name, old in unorm8, old in outputs, context)
             for r, old in zip(now.results, was.results, strict=True)
@@ -92,11 +96,28 @@ def _place(
 def _check_range(value: Constant, context: Context) -> None:
     if context.target.precision != "mediump":
         return
-    top = float(np.abs(value.data).max(initial=0))
-    if top > HALF_MAX:
+    _check_half(float(np.abs(value.data).max(initial=0)), f"constant '{value.name}'")
+
+
+def _check_literals(node: Node, context: Context) -> None:
+    """Refuse numbers in formulas and attributes that the precision cannot hold."""
+    if context.target.precision != "mediump":
+        return
+    p = parts(node)
+    own = getattr(p.kernel, "expr", None)
+    for expr in (own, p.prologue, p.epilogue):
+        for e in walk(expr) if expr is not None else ():
+            if isinstance(e, Num) and math.isfinite(e.value):
+                _check_half(abs(e.value), f"a formula of '{node.name}'")
+    for attribute in ("pad_value", "value", "zero_guard"):
+        _check_half(abs(getattr(p.kernel, attribute, 0.0)), f"the {attribute} of '{node.name}'")
+
+
+def _check_half(size: float, what: str) -> None:
+    if size > HALF_MAX:
         raise ShadergenError(
             "SG0404",
-            f"constant '{value.name}' holds {top:g}",
+            f"{what} holds {size:g}",
             why=f"16-bit floats end at {HALF_MAX:g}",
             help="compile with --precision highp",
         )

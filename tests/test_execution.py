@@ -151,6 +151,7 @@ FORMULAS = (
     "celu(x0, 1.5)",
     "thresholded_relu(x0, 0.5)",
     "sigmoid(9 * x0)",
+    "log(sigmoid(4 * x0 - 12))",
     "hard_sigmoid(x0)",
     "hard_swish(x0)",
     "silu(x0)",
@@ -207,6 +208,8 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
     x = image(1, 6, 5, 7)
     if precision == "mediump" and ("==" in formula or "ne(" in formula or "not(" in formula):
         precision = "highp"  # comparing for equality is not robust to storage in 16 bits
+    if precision == "mediump" and formula.startswith("log(sigmoid"):
+        pytest.skip("16 bits cannot hold sigmoid(-18)")
     steps = any(f in formula for f in ("floor", "ceil", "trunc", "round", "<", ">", "mod"))
     if precision == "mediump" and steps:
         pytest.skip("a step function of an input rounded to 16 bits may land on the next step")
@@ -218,7 +221,7 @@ def test_every_formula_of_the_library_is_executed_here():
     from shadergen.ir.formulas import FORMULAS as LIBRARY
 
     used = {getattr(e, "function", "") for f in FORMULAS for e in walk(parse(f))}
-    helpers = {"erf_tail", "expm1_negative"}
+    helpers = {"erf_tail", "expm1_negative", "sigmoid_of"}
     infix = {"add"}
     movement = {"idiv", "imod", "min", "max", "le", "lt", "eq"}
     assert set(LIBRARY) | set(PRIMITIVES) <= used | helpers | infix | movement

@@ -14,7 +14,7 @@ from support import conv, graph_of, image, pointwise
 
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
-from shadergen.ir.expr import Var, parse
+from shadergen.ir.expr import Call, Expr, Var, parse, walk
 from shadergen.ir.expr import evaluate as compute
 from shadergen.ir.graph import (
     Choice,
@@ -327,8 +327,20 @@ def test_index_maps_move_what_the_reference_moves(seed):
     assert op.infer(*types).shape == want.shape
     wide = [a.reshape(t.nchw) for a, t in zip(arrays, types, strict=True)]
     result = TensorType(want.shape).nchw
-    got = op.gather(*types).evaluate(result, wide)
+    gather = op.gather(*types)
+    for source in gather.sources:
+        for part in (*source.index, *source.valid):
+            assert_divides_as_glsl(part, result)
+    got = gather.evaluate(result, wide)
     np.testing.assert_array_equal(got, want.reshape(result), err_msg=str(op))
+
+
+def assert_divides_as_glsl(index: Expr, shape: tuple[int, ...]) -> None:
+    """GLSL leaves quotients and remainders of negative integers undefined."""
+    grid = dict(zip("ncyx", np.ogrid[tuple(slice(s) for s in shape)], strict=True))
+    for e in walk(index):
+        if isinstance(e, Call) and e.function in ("idiv", "imod"):
+            assert np.min(compute(e.args[0], grid)) >= 0, str(e)
 
 
 @pytest.mark.parametrize("mode", PAD_MODES)
@@ -340,6 +352,9 @@ def test_borders_continue_as_numpy_pads(mode, size, before, after):
     at = np.asarray(compute(border(mode, Var("i"), size, before, after), {"i": positions}))
     assert at.min() >= 0
     assert at.max() < size
+    for e in walk(border(mode, Var("i"), size, before, after)):
+        if isinstance(e, Call) and e.function == "imod":
+            assert np.min(compute(e.args[0], {"i": positions})) >= 0
     held = np.ones(positions.shape, bool)
     for condition in inside(Var("i"), size, before, after):
         held &= np.asarray(compute(condition, {"i": positions})) != 0

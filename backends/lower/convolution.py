@@ -60,6 +60,8 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> Tiles:
             channels = slice(plane * LANES, min((plane + 1) * LANES, o))
             columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
         return Tiles(tuple(planes), columns, True)
+    if groups == 1:
+        return Tiles((0,) * len(planes), _cut_dense(taps, planes), False)
     reads = [input_planes(w.shape, groups, plane) for plane in planes]
     blocks = max(map(len, reads))
     planes_in = -(-per_group * groups // LANES)
@@ -73,6 +75,18 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> Tiles:
                 block, column = divmod(start + i, LANES)
                 columns[:, block, k, column, lane] = taps[:, out, i]
     return Tiles(tuple(firsts), columns, False)
+
+
+def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
+    """Cut the weights of an ungrouped convolution, (tap, o, i), into tiles: padding and views."""
+    count, o, i = taps.shape
+    width = min(LANES, i)
+    blocks = -(-i // width)
+    some = taps[:, planes[0] * LANES : min((planes[-1] + 1) * LANES, o)]
+    padded = np.zeros((count, len(planes) * LANES, blocks * width), np.float32)
+    padded[:, : some.shape[1], :i] = some
+    tiles = padded.reshape(count, len(planes), LANES, blocks, width)
+    return np.ascontiguousarray(tiles.transpose(0, 3, 1, 4, 2))
 
 
 def lower_convolution(node: Node, target: Target) -> Iterator[RenderPass]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from ...ir.expr import Expr, Var, variables
@@ -119,7 +120,7 @@ def masked(text: str, node: Node, plane: int) -> str:
 def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
     """Return the comment lines at the top of a shader: layers, shapes, cost."""
     t = node.result.type
-    lines = [f"{', '.join(node.layers)}: {what}"]
+    lines = [shorten(f"{', '.join(node.layers)}: {what}", 400, placeholder=" ...")]
     seen: set[int] = set()
     for v in node.inputs:
         if v.type.layout is not None and id(v) not in seen:

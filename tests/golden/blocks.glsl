@@ -63,9 +63,13 @@ layout(std140) uniform Parameters { vec4 parameters[3]; };
 layout(location = 0) out vec4 o_0;
 layout(location = 1) out vec4 o_1;
 
-vec4 sigmoid(vec4 x) { return 0.5 + 0.5 * tanh(clamp(0.5 * x, -10.0, 10.0)); }
+vec4 f_sigmoid_of(vec4 x_, vec4 e_) {
+    return mix(vec4(1.0), e_, notEqual(vec4(lessThan(x_, vec4(0.0))), vec4(0.0))) / (1.0 + e_);
+}
 
-vec4 epilogue(vec4 x0, vec4 x1, vec4 x2) { return (x0 * x1 + x2) * sigmoid(x0); }
+vec4 f_sigmoid(vec4 x_) { return f_sigmoid_of(x_, exp(-abs(x_))); }
+
+vec4 epilogue(vec4 x0, vec4 x1, vec4 x2) { return (x0 * x1 + x2) * f_sigmoid(x0); }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);

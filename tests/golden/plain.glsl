@@ -14,9 +14,11 @@ uniform sampler2D u_x;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 leaky_relu(vec4 x, vec4 alpha) { return max(x, vec4(0.0)) + alpha * min(x, vec4(0.0)); }
+vec4 f_leaky_relu(vec4 x_, vec4 alpha_) {
+    return max(x_, vec4(0.0)) + alpha_ * min(x_, vec4(0.0));
+}
 
-vec4 epilogue(vec4 y) { return leaky_relu(y, vec4(0.25)); }
+vec4 epilogue(vec4 y) { return f_leaky_relu(y, vec4(0.25)); }
 
 vec4 load_x(ivec2 p, int plane) {
     if (p.x < 0 || p.y < 0 || p.x >= 5 || p.y >= 6) return vec4(0.0);

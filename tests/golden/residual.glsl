@@ -24,9 +24,9 @@ const vec4 c_constant[2] = vec4[2](
 
 vec4 epilogue(vec4 y, vec4 e1) { return tanh(clamp(y + e1, -5.0, 5.0)); }
 
-vec4 relu(vec4 x) { return max(x, vec4(0.0)); }
+vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }
 
-vec4 prologue(vec4 x, vec4 e0) { return relu(x * e0); }
+vec4 prologue(vec4 x, vec4 e0) { return f_relu(x * e0); }
 
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i % 8, i / 8), 0); }
 
