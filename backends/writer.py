@@ -25,7 +25,14 @@ def check_replaceable(output: Path) -> None:
     Raises:
         ShadergenError: SG0501 when the folder holds other things, or its parent is not writable.
     """
-    if output.is_symlink() or (output.exists() and not output.is_dir()):
+    if output.is_symlink():
+        raise ShadergenError(
+            "SG0501",
+            f"'{output}' is a symbolic link",
+            why="a build replaces the whole folder, and a link cannot be replaced so",
+            help="name the folder itself with -o",
+        )
+    if output.exists() and not output.is_dir():
         raise ShadergenError("SG0501", f"'{output}' exists and is not a folder")
     try:
         if output.exists():
@@ -71,7 +78,7 @@ def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) 
         ShadergenError: SG0501 when the folder cannot be written.
     """
     check_replaceable(output)
-    output = output.absolute()
+    output = Path(os.path.abspath(output))  # without "..", which may lead through the build
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=output.parent))

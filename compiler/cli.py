@@ -42,7 +42,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except ShadergenError as error:
         click.echo(error.render(), err=True)
-        sys.exit(EXIT_USER_ERROR)
+        sys.exit(EXIT_DIFFERS if error.code == "SG0701" else EXIT_USER_ERROR)
     except InternalError as error:
         click.echo(f"internal error: {error}\n  = help: {ISSUES}", err=True)
         sys.exit(EXIT_INTERNAL_ERROR)

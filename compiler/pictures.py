@@ -27,12 +27,22 @@ def read_picture(path: Path) -> Any:
     """Open a picture as a PIL image in mode L, RGB or RGBA.
 
     Raises:
-        ShadergenError: SG0101 when it cannot be read as a picture.
+        ShadergenError: SG0101 when it cannot be read as a picture, SG0605 when its values have
+            no known range.
     """
     pillow = extras.pillow()
     try:
         with pillow.open(path) as image:
-            gray = image.mode in ("1", "L", "I;16")
+            if image.mode.startswith("I;16"):  # Pillow would clip, not scale
+                deep = np.asarray(image).astype(np.float64)
+                return pillow.fromarray(np.round(deep / 257).astype(np.uint8), "L")
+            if image.mode in ("I", "F"):
+                raise ShadergenError(
+                    "SG0605",
+                    f"'{path}' holds numbers of 32 bits, whose range is not known",
+                    supported="pictures of 8 or 16 bits; other data in .npz or .npy",
+                )
+            gray = image.mode in ("1", "L")
             alpha = image.mode in ("RGBA", "LA", "PA")
             return image.convert("L" if gray else "RGBA" if alpha else "RGB")
     except (OSError, ValueError, pillow.DecompressionBombError) as error:

@@ -94,8 +94,10 @@ class KerasReference:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Keras remarks on lists in place of dictionaries
             result = self.model(arrays if len(arrays) > 1 else arrays[0], training=False)
-        flat = list(result.values()) if isinstance(result, dict) else result
-        flat = list(flat) if isinstance(flat, (list, tuple)) else [flat]
+        if isinstance(result, dict) and set(result) == set(self.outputs):
+            flat = [result[name] for name in self.outputs]
+        else:
+            flat = keras.tree.flatten(result)  # dictionaries in the order of their keys
         arrays = [np.asarray(keras.ops.convert_to_numpy(r)) for r in flat]
         return dict(zip(self.outputs, arrays, strict=True))
 

@@ -45,7 +45,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         arrays = {"": np.load(path, allow_pickle=False)}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ShadergenError(
-            "SG0101", f"cannot read the arrays in '{path}'", why=str(error)
+            "SG0101",
+            f"cannot read the arrays in '{path}'",
+            why=str(error) if isinstance(error, OSError) else "it is no .npz or .npy of numbers",
         ) from None
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":

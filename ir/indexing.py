@@ -155,15 +155,13 @@ def flatten(index: Sequence[Expr], shape: Sequence[int]) -> Expr:
     return flat
 
 
-def unflatten(flat: Expr, shape: tuple[int, int, int, int]) -> Index:
+def unflatten(flat: Expr, shape: Sequence[int]) -> tuple[Expr, ...]:
     """Return the index in ``shape`` of a row-major position."""
     parts: list[Expr] = []
     for size in reversed(shape[1:]):
         parts.append(imod(flat, size))
         flat = idiv(flat, size)
-    parts.append(flat)
-    n, c, y, x = reversed(parts)
-    return n, c, y, x
+    return (flat, *reversed(parts))
 
 
 def step_function(table: Sequence[int], size: int, p: int, r: int) -> tuple[int, int, int] | None:

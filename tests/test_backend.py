@@ -487,11 +487,17 @@ def test_folders_that_hold_anything_else_are_refused(tmp_path, files, named):
 def test_files_links_and_folders_below_files_are_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path)
-    for output in (tmp_path / "file", tmp_path / "link"):
-        assert error(write_build, FILES, output, nothing).what.endswith("is not a folder")
+    for name, what in (("file", "is not a folder"), ("link", "is a symbolic link")):
+        assert error(write_build, FILES, tmp_path / name, nothing).what.endswith(what)
     refused = error(write_build, FILES, tmp_path / "file" / "b", nothing)
     assert refused.code == "SG0501"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link"]
+
+
+def test_an_output_that_leads_through_the_build_itself_is_replaced_like_any_other(tmp_path):
+    write_build(FILES, tmp_path / "b", nothing)
+    write_build(FILES, tmp_path / "b" / ".." / "b", nothing)
+    assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from shadergen.ir.ops import (
     ConvTranspose,
     DepthToSpace,
     Pad,
+    Rearrange,
     Reshape,
     ResizeNearest,
     Slice,
@@ -258,6 +259,10 @@ def movements(x):
     yield "transpose", Transpose((0, 2, 3, 1)), True
     yield "transpose batch", Transpose((3, 1, 0, 2)), True
     yield "reshape", Reshape((n, c * h * w)), True
+    yield "channel shuffle", Rearrange((n, c // 2, 2, h, w), (0, 2, 1, 3, 4), x.shape), c % 2 == 0
+    unshuffled = (n, c * 4, h // 2, w // 2)
+    split = (n, c, h // 2, 2, w // 2, 2)
+    yield "unshuffle", Rearrange(split, (0, 1, 3, 5, 2, 4), unshuffled), h % 2 == w % 2 == 0
     yield "reshape rows", Reshape((n * c, h * w)), True
     up = ((1, 0, 1), (1, 0, 1), (1, 0, 2), (1, 0, 3))
     yield "nearest up", ResizeNearest((n, c, 2 * h, 3 * w), up), True
@@ -298,6 +303,13 @@ def test_concatenation_runs_on_any_axis(axis, sizes, textures):
     assert_runs_like_reference(
         graph_of(y, inputs=tuple(inputs)), textures=textures, device="gles32-desktop"
     )
+
+
+def test_concatenation_takes_constants_shaped_like_parameters():
+    rng = np.random.default_rng(10)
+    x = image(1, 3, 1, 1)
+    y = apply(Concat(1), x, constant(rng.normal(size=(1, 5, 1, 1)), "c"), layer="join")
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), rng)
 
 
 @pytest.mark.parametrize("stride", ((1, 1), (2, 2), (3, 2)))

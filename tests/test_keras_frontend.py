@@ -8,6 +8,7 @@ import os
 import shutil
 import struct
 import zipfile
+from copy import deepcopy
 from pathlib import Path
 
 import h5py
@@ -869,7 +870,7 @@ def test_any_change_of_a_configuration_loads_or_is_refused(mutable, tmp_path, da
         for step in path:
             at = at[step]
         if data.draw(st.booleans()) or not isinstance(at, dict):
-            at[key] = data.draw(JUNK)
+            at[key] = deepcopy(data.draw(JUNK))  # the next change may go inside
         else:
             del at[key]
     members["config.json"] = json.dumps(config).encode()

@@ -7,9 +7,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from support import ESPCN, third_party
+from support import ESPCN, play, third_party
 
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options, verify
@@ -121,6 +122,34 @@ def test_preprocessing_is_compiled_in_without_a_pass_of_its_own(tmp_path, prepro
     assert report.reference == "onnxruntime", report.note
     assert report.ok
     assert report.passes == 1
+
+
+def test_preprocessing_reorders_the_channels_of_a_model_that_keeps_nhwc(tmp_path):
+    rng = np.random.default_rng(0)
+    w = numpy_helper.from_array(rng.normal(size=(4, 3, 3, 3)).astype(np.float32) * 0.2, "w")
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]),
+        helper.make_node("Conv", ["t", "w"], ["c"]),
+        helper.make_node("Transpose", ["c"], ["y"], perm=[0, 2, 3, 1]),
+    ]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info("x", TensorProto.FLOAT, [1, 6, 7, 3])],
+        [info("y", TensorProto.FLOAT, None)],
+        [w],
+    )
+    path = tmp_path / "model.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    onnx.save(model, path)
+    compiled = compile_model(path, tmp_path / "b", make_options(preprocess="order=bgr"))
+    x = rng.random((1, 6, 7, 3), np.float32)
+    session = onnxruntime.InferenceSession(str(path))
+    (want,) = session.run(None, {"x": np.ascontiguousarray(x[..., ::-1])})
+    got = play(compiled.files, {"x": x})["y"]
+    assert len(compiled.files.schedule["passes"]) == 1
+    assert np.abs(got - want).max() <= 1e-4
 
 
 def test_espcn_at_640x360_takes_4_passes_with_mrt_and_10_without_and_shares_textures(tmp_path):

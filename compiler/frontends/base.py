@@ -151,7 +151,8 @@ def resolve_shape(
             where=where,
             why="shaders are written for fixed sizes",
             help="say which with --input-size HxW, for example --input-size 360x640; with several "
-            f"inputs --input-size {name}=360x640",
+            f"inputs --input-size {name}=360x640"
+            + "".join(f"\n--input-size names '{n}', another input" for n in request.sizes if n),
         )
     if any(s is not None and s < 1 for s in resolved):
         raise ShadergenError("SG0105", f"input '{name}' is empty", where=where)

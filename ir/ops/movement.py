@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal
@@ -194,7 +194,41 @@ class Reshape(Movement):
 
     def gather(self, x: TensorType) -> Gather:
         shape = TensorType(self.shape).nchw
-        return Gather((Source(0, unflatten(flatten(COORDINATES, shape), x.nchw)),))
+        return Gather((Source(0, _four(unflatten(flatten(COORDINATES, shape), x.nchw))),))
+
+
+@dataclass(frozen=True)
+class Rearrange(Movement):
+    """Split axes, permute them, join them again: reshape(transpose(reshape(x, split), axes)).
+
+    Channel shuffle, pixel unshuffle and the like are spelled so, over more axes than a texture
+    has; here they are one index map.
+
+    x: any shape, split: a shape of as many elements, axes: a permutation of it -> y: ``shape``.
+    """
+
+    split: tuple[int, ...]
+    axes: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(
+            prod(self.split) == x.size == prod(self.shape),
+            f"{x.size} elements do not fill {self.split} and {self.shape}",
+        )
+        require(sorted(self.axes) == list(range(len(self.split))), f"{self.axes} permutes nothing")
+        return TensorType(self.shape)
+
+    def reference(self, x: Any) -> Any:
+        return np.reshape(x, self.split).transpose(self.axes).reshape(self.shape)
+
+    def gather(self, x: TensorType) -> Gather:
+        flat = flatten(COORDINATES, TensorType(self.shape).nchw)
+        moved = unflatten(flat, [self.split[a] for a in self.axes])
+        index: list[Expr] = [Num(0.0)] * len(self.split)
+        for position, axis in enumerate(self.axes):
+            index[axis] = moved[position]
+        return Gather((Source(0, _four(unflatten(flatten(index, self.split), x.nchw))),))
 
 
 @dataclass(frozen=True)
@@ -302,6 +336,6 @@ class ResizeNearest(Movement):
         return Gather((Source(0, _four(index)),))
 
 
-def _four(index: list[Any]) -> Index:
+def _four(index: Sequence[Any]) -> Index:
     n, c, y, x = index
     return n, c, y, x

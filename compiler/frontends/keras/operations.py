@@ -214,6 +214,7 @@ def reshape(layer: Layer, a: Arguments) -> Tensor:
 def transpose(layer: Layer, a: Arguments) -> Tensor:
     """Permute the axes; without an order, reverse them."""
     x = a.tensor(0, "x", "a")
+    a.ignore("conjugate")  # of real numbers
     if a.value(1, "axes", "perm") is None:
         return transposed(layer, x, tuple(reversed(range(x.rank))))
     order = a.integers(1, "axes", "perm", least=-x.rank)

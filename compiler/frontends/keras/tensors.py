@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Axes = tuple[int, ...]
 
+HIGHEST_RANK = 8  # in passing: a pixel shuffle is spelled with 6; textures hold 4
+
 
 @dataclass(frozen=True)
 class Tensor:
@@ -90,7 +92,7 @@ def widened(tensor: Tensor, rank: int, layer: str) -> Tensor:
 
 def reshaped(tensor: Tensor, shape: tuple[int, ...], layer: str) -> Tensor:
     """Return the tensor with another shape in the model's own, row-major, order."""
-    if len(shape) > MAX_RANK:
+    if len(shape) > HIGHEST_RANK:
         raise too_deep(len(shape), layer)
     value = arranged(tensor, plain(tensor.rank), layer)
     return Tensor(apply(Reshape(shape), value, layer=layer), plain(len(shape)))
@@ -102,7 +104,7 @@ def pointwise(formula: str | Expr, operands: Sequence[Operand], layer: str) -> T
     tensors = [o for o in operands if isinstance(o, Tensor)]
     arrays = [o for o in operands if isinstance(o, np.ndarray)]
     rank = max([*(t.rank for t in tensors), *(a.ndim for a in arrays)], default=0)
-    if rank > MAX_RANK:
+    if rank > HIGHEST_RANK:
         raise too_deep(rank, layer)
     if not tensors:
         raise ShadergenError("SG0105", "no operand is a tensor", where=f"layer '{layer}'")
@@ -133,5 +135,5 @@ def too_deep(rank: int, layer: str) -> ShadergenError:
         "SG0206",
         f"a tensor of rank {rank}",
         where=f"layer '{layer}'",
-        supported=f"ranks up to {MAX_RANK}",
+        supported=f"ranks up to {MAX_RANK}, and {HIGHEST_RANK} between reshapes",
     )
