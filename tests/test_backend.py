@@ -290,6 +290,16 @@ def test_planes_move_whole_only_where_all_their_lanes_do(channels, before, after
     assert_runs_like_reference(graph_of(apply(pad, x), inputs=(x,)))
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize("parameters", ["constants", "ubo"])
+def test_one_constant_may_be_a_bias_and_a_number_for_all_channels(parameters):
+    x, two = image(1, 3, 4, 4), constant(np.array([2.0]), "two")
+    y = apply(OPS["Conv"](), x, constant(np.ones((1, 3, 1, 1))), two, layer="c")
+    y = pointwise("x0 * x1 + x2", y, two, constant(np.arange(3).reshape(3, 1, 1)), layer="spread")
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), parameters=parameters)
+    assert len(files.schedule["passes"]) == 1
+
+
 # --- schedule ------------------------------------------------------------------------------------
 
 

@@ -312,7 +312,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         "SG0301", "needs outputs of one channel",
     ),
     "preprocessing": (lambda d: ESPCN, (*SIZE, "--preprocess", "mean=a"), "SG0301", "mean=a"),
-    "guard": (lambda d: ESPCN, (*SIZE, "--zero-guard", "nan"), "SG0301", "--zero-guard nan"),
+    "guard": (lambda d: ESPCN, (*SIZE, "--zero-guard", "1e39"), "SG0301", "--zero-guard 1e+39"),
     "no formulas": (lambda d: ESPCN, (*SIZE, "--define", "nowhere.ops"), "SG0101", "nowhere.ops"),
 }  # fmt: skip
 

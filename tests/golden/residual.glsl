@@ -45,8 +45,8 @@ vec4 load_x(ivec2 p, int plane) {
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
     ivec2 corner = o - ivec2(0, 1);
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    vec4 a1 = vec4(2.0, 0.0, 0.0, 0.0);
+    highp vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
+    highp vec4 a1 = vec4(2.0, 0.0, 0.0, 0.0);
     int k = 0;
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
