@@ -8,65 +8,35 @@ every device of their class offers.
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from ..errors import ShadergenError, did_you_mean
 from ..ir.target import Limits
 
+_ES30 = Limits(
+    texture_size=2048,
+    array_texture_layers=256,
+    texture_units=16,
+    draw_buffers=4,
+    uniform_block_size=16384,
+    uniform_blocks=12,
+)
+# ES 3.1 promises storage blocks to compute shaders only.
+_ES31 = replace(_ES30, storage_block_size=2**27, storage_blocks=0)
+
 DEVICES: dict[str, Limits] = {
-    "gles30": Limits(
-        texture_size=4096,
-        array_texture_layers=256,
-        texture_units=16,
-        draw_buffers=4,
-        uniform_block_size=16384,
-        uniform_blocks=12,
-    ),
-    "gles30-min": Limits(
-        texture_size=2048,
-        array_texture_layers=256,
-        texture_units=16,
-        draw_buffers=4,
-        uniform_block_size=16384,
-        uniform_blocks=12,
-    ),
-    "webgl2-min": Limits(
-        texture_size=2048,
-        array_texture_layers=256,
-        texture_units=16,
-        draw_buffers=4,
-        uniform_block_size=16384,
-        uniform_blocks=12,
-    ),
-    "gles31-min": Limits(
-        texture_size=2048,
-        array_texture_layers=256,
-        texture_units=16,
-        draw_buffers=4,
-        uniform_block_size=16384,
-        uniform_blocks=12,
-        storage_block_size=2**27,
-        storage_blocks=0,  # ES 3.1 only promises them to compute shaders
-    ),
-    "gles31-mobile": Limits(
-        texture_size=4096,
-        array_texture_layers=1024,
-        texture_units=16,
-        draw_buffers=4,
-        uniform_block_size=16384,
-        uniform_blocks=12,
-        storage_block_size=2**27,
-        storage_blocks=4,
-    ),
-    "gles32-desktop": Limits(
+    "gles30": replace(_ES30, texture_size=4096),
+    "gles30-min": _ES30,
+    "webgl2-min": _ES30,
+    "gles31-min": _ES31,
+    "gles31-mobile": replace(_ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4),
+    "gles32-desktop": replace(
+        _ES31,
         texture_size=16384,
         array_texture_layers=2048,
-        texture_units=16,
         draw_buffers=8,
         uniform_block_size=65536,
-        uniform_blocks=12,
-        storage_block_size=2**27,
         storage_blocks=8,
     ),
 }

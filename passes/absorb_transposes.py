@@ -15,21 +15,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import InternalError
 from ..ir.graph import Constant, Graph, Input, Node, Output, Port, Result, Value, apply, constant
 from ..ir.ops import Pointwise, Reshape, Transpose
 from ..ir.types import TensorType
 from .drop_identities import IDENTITY, PAIR
-from .rule import Rule, always, apply_rules
+from .rule import MIN_ROUNDS, Rule, always, apply_rules
 
 if TYPE_CHECKING:
     from .rule import Context, Site
 
 
 def absorb_transposes(graph: Graph, context: Context) -> Graph:
-    """Move transposes outwards, then into the ports."""
-    graph = apply_rules(graph, context, AS_TRANSPOSE, HOIST, SINK, PAIR, IDENTITY)
-    graph = _absorb_inputs(graph, context)
-    return _absorb_outputs(graph, context)
+    """Move transposes outwards, then into the ports; what a port took is read once less."""
+    for _ in range(MIN_ROUNDS + len(graph.nodes)):
+        before = graph
+        graph = apply_rules(graph, context, AS_TRANSPOSE, HOIST, SINK, PAIR, IDENTITY)
+        graph = _absorb_inputs(graph, context)
+        graph = _absorb_outputs(graph, context)
+        if graph is before:
+            return graph
+    raise InternalError("absorb transposes: no fixpoint")
 
 
 def _as_transpose(site: Site) -> Value | None:

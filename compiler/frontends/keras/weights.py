@@ -8,6 +8,7 @@ attribute that lists its data sets; the layers of a nested model are all in that
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -78,16 +79,16 @@ class Weight:
         return array
 
 
-class WeightStore:
+class WeightStore(ABC):
     """Where a file keeps its weights."""
 
+    @abstractmethod
     def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
         """Return a layer's weights in the order in which Keras makes them.
 
         Args:
             chain: the layer, preceded by the nested models that contain it, outermost first.
         """
-        raise NotImplementedError
 
 
 def _names(group: h5py.Group, attribute: str) -> list[str]:
