@@ -103,6 +103,15 @@ FLOAT: dict[str, str] = {
     "le": "vec4(lessThanEqual({0}, {1}))",
     "eq": "vec4(equal({0}, {1}))",
     "where": "mix({2}, {1}, notEqual({0}, vec4(0.0)))",
+    # By their bits: isnan() and isinf() may be false throughout.
+    "is_nan": "vec4(greaterThan(floatBitsToUint({0}) & 0x7FFFFFFFu, uvec4(0x7F800000u)))",
+    "is_inf": "vec4(equal(floatBitsToUint({0}) & 0x7FFFFFFFu, uvec4(0x7F800000u)))",
+    "binade": "uintBitsToFloat(floatBitsToUint({0}) & 0x7F800000u)",
+    "bit_and": "vec4(ivec4({0}) & ivec4({1}))",
+    "bit_or": "vec4(ivec4({0}) | ivec4({1}))",
+    "bit_xor": "vec4(ivec4({0}) ^ ivec4({1}))",
+    "shift_left": "vec4(ivec4({0}) << ivec4({1}))",
+    "shift_right": "vec4(ivec4({0}) >> ivec4({1}))",
 }
 INFIX: dict[str, tuple[int, str]] = {
     "add": (1, "+"),
@@ -135,6 +144,12 @@ class Functions:
 
     def body(self, expr: Expr, names: Mapping[str, str]) -> list[str]:
         """Return statements that end in ``return``; repeated parts become local variables."""
+        return self.statements(expr, names, "return ")
+
+    def statements(
+        self, expr: Expr, names: Mapping[str, str], assign: str, prefix: str = "t"
+    ) -> list[str]:
+        """Return statements that end in ``assign`` the expression; locals begin with ``prefix``."""
         expr = fold(expr)
         count: dict[Expr, int] = {}
         for e in walk(expr):
@@ -144,12 +159,12 @@ class Functions:
         known: dict[Expr, str] = {}
         for e in walk(expr):
             if isinstance(e, Call) and count.get(e, 0) > 1:
-                name = f"t{len(known)}"
+                name = f"{prefix}{len(known)}"
                 text, level = self._print(e, names, known)
                 lines.append(f"vec4 {name} = {f'vec4({text})' if level == NUMBER else text};")
                 known[e] = name
         text, level = self._print(expr, names, known)
-        lines.append(f"return {f'vec4({text})' if level == NUMBER else text};")
+        lines.append(f"{assign}{f'vec4({text})' if level == NUMBER else text};")
         return lines
 
     def _print(
@@ -250,6 +265,7 @@ INTEGER_INFIX = {
     "imod": (4, "%"),
     "lt": (2, "<"),
     "le": (2, "<="),
+    "eq": (2, "=="),
 }
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..ir.target import Target
     from .gpu import RenderPass
 
-FORMAT_VERSION = "1.0"
+FORMAT_VERSION = "2.0"
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
 
@@ -46,20 +46,26 @@ def texel_bytes(layout: Layout) -> int:
 def tensor_bytes(t: TensorType) -> int:
     """Bytes of a placed tensor's texture."""
     assert t.layout is not None
-    _, _, height, width = t.nchw
-    return width * height * t.layers * texel_bytes(t.layout)
+    width, height, layers = t.extent
+    return width * height * layers * texel_bytes(t.layout)
 
 
 def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
     """Return a constant tensor's texels: (layers, H, W, components), float32 or float16."""
     assert t.layout is not None
-    n, c, h, w = t.nchw
-    planes = np.zeros((n, t.planes * LANES, h, w), np.float32)
-    planes[:, :c] = data.reshape(t.nchw)
-    texels = planes.reshape(n * t.planes, LANES, h, w).transpose(0, 2, 3, 1)
+    width, height, layers = t.extent
+    components = t.channels_per_texel
     dtype = np.float32 if t.layout.format.endswith("32f") else np.float16
-    result: np.ndarray = texels[..., : t.channels_per_texel].astype(dtype)
-    return result
+    rows = np.moveaxis(data.reshape(t.shape or (1,)), t.lane_axis, -1)
+    padded = np.zeros((*rows.shape[:-1], t.planes * components), dtype)
+    padded[..., : t.channels] = rows
+    if t.in_planes:  # N, H, W, planes, lanes
+        n = t.shape[0]
+        lanes = padded.reshape(n, height, width, t.planes, components).transpose(0, 3, 1, 2, 4)
+        return lanes.reshape(layers, height, width, components)
+    texels = np.zeros((layers * height * width, components), dtype)
+    texels[: t.texels] = padded.reshape(-1, components)
+    return texels.reshape(layers, height, width, components)
 
 
 def label(name: str) -> str:
@@ -150,7 +156,7 @@ class _Assembly:
                 where = self.weights.add(b.blob.rows.astype(np.float32))
                 self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
             blocks.append({"block": b.name, "buffer": self.names[b.blob]})
-        _, _, height, width = result.type.nchw
+        width, height, _ = result.type.extent
         assert result.type.layout is not None
         sources = {r.source for r in p.reads}
         read = sum(tensor_bytes(s.type) for s in sources if not isinstance(s, Blob))
@@ -209,7 +215,7 @@ class _Assembly:
             return
         t = source.type
         assert t.layout is not None
-        n, c, height, width = t.nchw
+        width, height, _ = t.extent
         first, last = self._alive(source)
         self.textures.append(
             {
@@ -219,8 +225,9 @@ class _Assembly:
                 "width": width,
                 "height": height,
                 "layers": t.layers,
-                "channels": c,
-                "batch": n,
+                "packing": "planes" if t.in_planes else "rows",
+                "channels": t.channels,
+                "batch": t.shape[0] if t.in_planes else t.size // t.channels,
                 "slot": t.layout.slot,
                 "first": first,
                 "last": last,
@@ -244,8 +251,9 @@ class _Assembly:
             "width": width,
             "height": height,
             "layers": 1,
-            "channels": LANES,
-            "batch": 1,
+            "packing": "rows",
+            "channels": width * LANES,
+            "batch": height,
             "slot": None,
             "first": first,
             "last": last,
@@ -301,5 +309,6 @@ def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:
         "texture": texture,
         "shape": [shape[a] for a in port.axes],
         "axes": list(port.axes),
+        "dtype": t.dtype,
         "encoding": port.encoding,
     }

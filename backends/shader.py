@@ -17,7 +17,8 @@ from .gpu import Blob, Block, Read
 
 if TYPE_CHECKING:
     from ..ir.graph import Value, WeightStorage
-    from ..ir.target import Target
+    from ..ir.target import Precision, Target
+    from .lower.loads import LoadFunction
 
 
 def weight_texture_width(rows: int) -> int:
@@ -71,9 +72,10 @@ class Texture:
 class Shader:
     """Collects declarations while a kernel is lowered, then renders the template."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, precision: Precision | None = None) -> None:
         self.target = target
-        self.functions = Functions(target.precision)
+        self.precision: Precision = precision or target.precision
+        self.functions = Functions(self.precision)
         self.reads: list[Read] = []
         self.blocks: list[Block] = []
         self.samplers: list[tuple[str, str]] = []
@@ -81,6 +83,7 @@ class Shader:
         self.fetchers: list[str] = []
         self.constants: list[str] = []
         self.names = Namer()
+        self.loads: dict[tuple[str, Value], LoadFunction] = {}
         self._textures: dict[tuple[Value, int | None], Texture] = {}
         self._parameters: list[np.ndarray] = []
         self._arrays: dict[tuple[Value, bool], str] = {}  # by value and whether it fills lanes
@@ -93,7 +96,8 @@ class Shader:
             role: what the sampler is called after.
             batch: the only batch entry that is read, where the tensor has several; None reads all.
         """
-        key = (value, batch if value.type.nchw[0] > 1 else 0)
+        several = value.type.in_planes and value.shape[0] > 1
+        key = (value, batch if several else None)
         if key in self._textures:
             return self._textures[key]
         layout = value.type.layout
@@ -207,7 +211,7 @@ class Shader:
             .get_template(template)
             .render(
                 version=self.target.glsl,
-                precision=self.target.precision,
+                precision=self.precision,
                 header=header,
                 samplers=self.samplers,
                 blocks=self.block_texts,

@@ -1,30 +1,33 @@
-"""Index maps: data movement as integer expressions.
+"""Index maps: which operand element is read where, as integer expressions.
 
-A :class:`Gather` says, for every output position (n, c, y, x), which operand is read where. It is
-the one description from which movement kernels are emitted; operands and results of rank below 4
-are read as if padded with ones on the left. Divisions and remainders only ever see non-negative
+A :class:`Load` says this for every position (o0, o1, ...) of a result; alone it is a movement, and
+in ``ir.nest`` it is what loops compute with. Divisions and remainders only ever see non-negative
 operands, since GLSL leaves the others undefined.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from .expr import Call, Expr, Num, Var, affine, evaluate, fold, variables
+from .expr import Call, Expr, Num, Var, evaluate, fold
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
 PadMode = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 PAD_MODES: tuple[str, ...] = get_args(PadMode)
 
-COORDINATES = (Var("n"), Var("c"), Var("y"), Var("x"))
-Index = tuple[Expr, Expr, Expr, Expr]
+Index = tuple[Expr, ...]
+
+
+def coordinates(rank: int) -> tuple[Var, ...]:
+    """Return the variables o0, o1, ... that hold the position of a result element."""
+    return tuple(Var(f"o{axis}") for axis in range(rank))
 
 
 def add(a: Expr | int, b: Expr | int) -> Expr:
@@ -62,6 +65,11 @@ def less(a: Expr | int, b: Expr | int) -> Expr:
     return _call("lt", a, b)
 
 
+def equal(a: Expr | int, b: Expr | int) -> Expr:
+    """Return 1 where a == b, else 0."""
+    return _call("eq", a, b)
+
+
 def select(condition: Expr, a: Expr, b: Expr) -> Expr:
     """Return a where the condition holds, else b."""
     return Call("where", (condition, a, b))
@@ -73,38 +81,27 @@ def _call(function: str, *args: Expr | int) -> Expr:
 
 @dataclass(frozen=True)
 class Source:
-    """One operand, read at ``index`` wherever every condition in ``valid`` holds."""
+    """One operand, read at ``index`` (an expression per axis) where all of ``valid`` hold."""
 
     operand: int
     index: Index
     valid: tuple[Expr, ...] = ()
 
-    @property
-    def plane_offset(self) -> int | None:
-        """K when whole planes are read, plane p from plane p + k; None when lanes move."""
-        line = affine(self.index[1], "c")
-        if line is None or line[0] != Num(1.0) or not isinstance(line[1], Num):
-            return None
-        if any("c" in variables(self.index[axis]) for axis in (0, 2, 3)):
-            return None
-        offset = int(line[1].value)
-        return offset // 4 if offset % 4 == 0 else None
-
 
 @dataclass(frozen=True)
-class Gather:
+class Load:
     """The first source whose conditions hold is read; where none does, the result is ``fill``."""
 
     sources: tuple[Source, ...]
     fill: float = 0.0
 
     def evaluate(
-        self, shape: tuple[int, int, int, int], operands: Sequence[NDArray[np.generic]]
-    ) -> NDArray[np.generic]:
-        """Carry the map out with numpy, for tests: operands of rank 4, the result of ``shape``."""
-        grid = np.meshgrid(*(np.arange(s) for s in shape), indexing="ij")
-        env = {v.name: g for v, g in zip(COORDINATES, grid, strict=True)}
-        result = np.full(shape, self.fill, np.result_type(*operands))
+        self, env: Mapping[str, Any], operands: Sequence[NDArray[np.generic]]
+    ) -> NDArray[Any]:
+        """Carry the map out with numpy, for tests; ``env`` holds the variables' values."""
+        shape = np.broadcast_shapes(*(np.shape(v) for v in env.values()))
+        used = {s.operand for s in self.sources}
+        result = np.full(shape, self.fill, np.result_type(*(operands[k] for k in used), np.int8))
         todo = np.ones(shape, bool)
         for source in self.sources:
             here = todo.copy()
@@ -117,6 +114,13 @@ class Gather:
             result[here] = operands[source.operand][at]
             todo &= ~here
         return result
+
+
+def broadcast_load(operand: int, shape: Sequence[int], rank: int) -> Load:
+    """Return the load of an operand of ``shape`` that broadcasts, as numpy does, to ``rank``."""
+    own = coordinates(rank)[rank - len(shape) :]
+    index = tuple(Num(0.0) if size == 1 else o for size, o in zip(shape, own, strict=True))
+    return Load((Source(operand, index),))
 
 
 def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
@@ -157,6 +161,8 @@ def flatten(index: Sequence[Expr], shape: Sequence[int]) -> Expr:
 
 def unflatten(flat: Expr, shape: Sequence[int]) -> tuple[Expr, ...]:
     """Return the index in ``shape`` of a row-major position."""
+    if not shape:
+        return ()
     parts: list[Expr] = []
     for size in reversed(shape[1:]):
         parts.append(imod(flat, size))

@@ -1,4 +1,4 @@
-"""Which values need a texture, and of which format."""
+"""Which values need a texture, and what a kernel of its own may assume."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from .types import LANES
 
 if TYPE_CHECKING:
     from .graph import Node, Value
+    from .types import TensorType
 
 
-def is_parameter(value: Value) -> bool:
-    """Whether a value is a scalar or one constant for each channel: it goes into the code."""
-    n, _, h, w = value.type.nchw if value.type.rank <= 4 else (0, 0, 0, 0)
-    return isinstance(value, Constant) and n == h == w == 1
+def is_parameter(value: Value, result: TensorType) -> bool:
+    """Whether a value goes into the code: a number, or one for each channel of planes."""
+    if not isinstance(value, Constant):
+        return False
+    if value.type.size == 1:
+        return True
+    per_channel = value.type.rank >= 3 and value.shape[-3] == value.type.size
+    return result.in_planes and per_channel
+
+
+def is_direct(node: Node) -> bool:
+    """Whether a convolution has a kernel of its own: maps in planes and constant weights."""
+    from .ops import Conv, parts
+
+    p = parts(node)
+    if not isinstance(p.kernel, Conv):
+        return False
+    x, *parameters = p.operands
+    constant = all(isinstance(v, Constant) for v in parameters)
+    return constant and x.type.in_planes and node.result.type.in_planes
 
 
 def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:
@@ -38,12 +55,13 @@ def tensor_operands(node: Node) -> tuple[Value, ...]:
     What a kernel computes with always lies in a texture, but for a convolution's weights; operands
     of formulas only where they are not parameters.
     """
-    from .ops import Conv, Pointwise, parts
+    from .ops import Pointwise, parts
 
     p = parts(node)
     kernel, formula = p.operands, p.extras
     if isinstance(p.kernel, Pointwise):
         kernel, formula = (), p.operands
-    elif isinstance(p.kernel, Conv):
+    elif is_direct(node):
         kernel = p.operands[:1]
-    return tuple(dict.fromkeys((*kernel, *(v for v in formula if not is_parameter(v)))))
+    read = (v for v in formula if not is_parameter(v, node.result.type))
+    return tuple(dict.fromkeys((*kernel, *read)))

@@ -47,7 +47,7 @@ GRAMMAR = r"""
     choice: "choose" attributes
     op_name: NAME
     tensor_type: NAME sequence [layout]
-    layout: "@" NAME "." NAME ["." INT]
+    layout: "@" NAME "." NAME [sequence] ["." INT]
     attributes: "{" [attribute ("," attribute)*] "}"
     attribute: NAME "=" value
     ?value: sequence | atom | op
@@ -119,7 +119,8 @@ def _type(t: TensorType) -> str:
     text = f"{t.dtype}[{', '.join(map(str, t.shape))}]"
     if t.layout is not None:
         slot = "" if t.layout.slot is None else f".{t.layout.slot}"
-        text += f" @{t.layout.kind}.{t.layout.format}{slot}"
+        rows = "" if t.layout.rows is None else _value(t.layout.rows)
+        text += f" @{t.layout.kind}.{t.layout.format}{rows}{slot}"
     return text
 
 
@@ -225,8 +226,8 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return self.op_name(items[:1])(**items[1])
 
     def layout(self, items: list[Any]) -> Layout:
-        kind, texture_format, slot = items
-        return Layout(str(kind), str(texture_format), None if slot is None else int(slot))  # type: ignore[arg-type]
+        kind, texture_format, rows, slot = items
+        return Layout(str(kind), str(texture_format), rows, None if slot is None else int(slot))  # type: ignore[arg-type]
 
     def tensor_type(self, items: list[Any]) -> TensorType:
         dtype, shape, layout = items

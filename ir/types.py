@@ -1,12 +1,18 @@
 """Tensor types and how a tensor lies in textures.
 
-A tensor is logical NCHW (or of any lower rank, read as if padded with ones on the left, as numpy
-broadcasts). A :class:`Layout` places it: four consecutive channels share the lanes of one texel, a
-**plane** is one such group as a texture layer of H x W texels, and batches follow one another:
-``layer = n * planes + c // 4``, ``lane = c % 4``.
+A tensor may have any rank. A :class:`Layout` places it, in one of two ways:
 
-Unused lanes of the last plane hold zero where a GPU pass wrote them and any finite value where the
-application supplied the texture; kernels never let them reach a result.
+- **planes**, for feature maps of rank 4 (N, C, H, W): four consecutive channels share the lanes of
+  one texel, a plane is one such group as a texture layer of H x W texels, and batches follow one
+  another: ``layer = n * planes + c // 4``, ``lane = c % 4``. Unused lanes of the last plane hold
+  zero where a GPU pass wrote them and any finite value where the application supplied the
+  texture; kernels never let them reach a result.
+- **rows**, for every other rank (vectors, matrices, tokens) and for maps too large for planes:
+  four consecutive elements of the last axis share a texel, and these texels, in row-major order
+  of the tensor, fill the texture row by row and layer by layer. Unused lanes and texels hold
+  anything; nothing reads them.
+
+Integers and truth values are stored as floats: exact while their size is at most 2^24.
 """
 
 from __future__ import annotations
@@ -15,13 +21,23 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, get_args
 
-from ..errors import ShadergenError
-
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-DType = Literal["float32", "float16", "float64", "int64", "int32", "uint8", "int8", "bool"]
+DType = Literal[
+    "float32",
+    "int64",
+    "int32",
+    "int16",
+    "int8",
+    "uint64",
+    "uint32",
+    "uint16",
+    "uint8",
+    "bool",
+]
 DTYPES: tuple[str, ...] = get_args(DType)
+EXACT_INTEGERS = 1 << 24  # the largest size up to which a float32 holds every integer
 
 TextureKind = Literal["2d", "array"]
 TextureFormat = Literal[
@@ -30,19 +46,22 @@ TextureFormat = Literal[
 TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
 
 LANES = 4
-MAX_RANK = 4
+MAP_RANK = 4  # of feature maps: N, C, H, W
+MAX_RANK = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a tensor is stored: one array texture, or one 2D texture for each layer.
 
+    ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
     ``slot`` is the physical texture it shares with tensors that are never alive together, set by
     ``passes.plan_textures``.
     """
 
     kind: TextureKind
     format: TextureFormat
+    rows: tuple[int, int] | None = None
     slot: int | None = None
 
 
@@ -64,34 +83,54 @@ class TensorType:
         return prod(self.shape)
 
     @property
-    def nchw(self) -> tuple[int, int, int, int]:
-        """The shape padded with ones on the left to rank 4.
+    def in_planes(self) -> bool:
+        """Whether the tensor lies in planes; before it is placed, whether its rank lets it."""
+        return self.rank == MAP_RANK and (self.layout is None or self.layout.rows is None)
 
-        Raises:
-            ShadergenError: SG0206 for a higher rank, which no texture layout covers.
-        """
-        if self.rank > MAX_RANK:
-            raise ShadergenError(
-                "SG0206", f"a tensor of rank {self.rank}", where=str(self), supported="rank 0 to 4"
-            )
-        n, c, h, w = (1,) * (MAX_RANK - self.rank) + self.shape
-        return n, c, h, w
+    @property
+    def lane_axis(self) -> int:
+        """The axis whose elements share texels: the channels of planes, else the last axis."""
+        return 1 if self.in_planes else self.rank - 1
+
+    @property
+    def channels(self) -> int:
+        """Size of the lane axis."""
+        return self.shape[self.lane_axis] if self.shape else 1
 
     @property
     def planes(self) -> int:
-        """Planes for one batch entry: ceil(C / 4)."""
-        return -(-self.nchw[1] // LANES)
+        """Texels that hold one position's channels: ceil(channels / 4)."""
+        return -(-self.channels // LANES)
+
+    @property
+    def texels(self) -> int:
+        """Number of texels that hold elements."""
+        return self.size // self.channels * self.planes
+
+    @property
+    def extent(self) -> tuple[int, int, int]:
+        """Width, height and layers of the texture."""
+        if self.in_planes:
+            n, _, height, width = self.shape
+            return width, height, n * self.planes
+        if self.layout is None or self.layout.rows is None:
+            return self.planes, self.texels // self.planes, 1
+        width, height = self.layout.rows
+        return width, height, -(-self.texels // (width * height))
 
     @property
     def layers(self) -> int:
-        """Texture layers: batch entries times planes."""
-        return self.nchw[0] * self.planes
+        """Texture layers: batch entries times planes, or what the rows take."""
+        return self.extent[2]
 
     @property
     def channels_per_texel(self) -> int:
         """Components a texel needs: 1 or 2 for thin tensors, else 4."""
-        c = self.nchw[1]
-        return c if c <= 2 else LANES
+        return self.channels if self.channels <= 2 else LANES
+
+    def of(self, shape: tuple[int, ...]) -> TensorType:
+        """Return the type of a tensor of another shape and the same element type."""
+        return TensorType(shape, self.dtype)
 
     def placed(self, layout: Layout | None) -> Self:
         return replace(self, layout=layout)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from ..ir.ops import Conv, parts
-from ..ir.placement import input_planes, is_depthwise
+from ..ir.placement import input_planes, is_depthwise, is_direct
 from ..ir.types import LANES
 from .group_outputs import planes_in_a_pass
 
@@ -46,7 +46,7 @@ def choose_weight_storage(graph: Graph, context: Context) -> Graph:
     """
 
     def choose(now: Node, was: Node) -> Node | None:
-        if now.choice.weights is not None or not isinstance(parts(now).kernel, Conv):
+        if now.choice.weights is not None or not is_direct(now):
             return None
         planes = planes_in_a_pass(now.result.type, context.target)
         floats = weight_floats(now, planes)

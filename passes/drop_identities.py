@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import Var
 from ..ir.graph import Result, apply
-from ..ir.indexing import COORDINATES
+from ..ir.indexing import coordinates
 from ..ir.ops import Movement, Pointwise, Reshape, Transpose
-from ..ir.types import MAX_RANK
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
@@ -27,14 +26,16 @@ def _identity(site: Site) -> Value | None:
     (x,) = node.inputs
     if isinstance(node.op, Pointwise):
         return x if node.op.expr == Var("x0") else None
-    if not isinstance(node.op, Movement) or x.type.rank > MAX_RANK:
-        return x if isinstance(node.op, Reshape) else None
-    gather = node.op.gather(x.type)
-    sizes = x.type.nchw
-    trivial = len(gather.sources) == 1 and not gather.sources[0].valid
-    for size, i, own in zip(sizes, gather.sources[0].index, COORDINATES, strict=True):
-        trivial = trivial and (i == own or size == 1)
-    return x if trivial or isinstance(node.op, Reshape) else None
+    if isinstance(node.op, Reshape):
+        return x
+    if not isinstance(node.op, Movement):
+        return None
+    load = node.op.load(x.type)
+    own = coordinates(x.type.rank)
+    trivial = len(load.sources) == 1 and not load.sources[0].valid
+    for size, i, o in zip(x.shape, load.sources[0].index, own, strict=True):
+        trivial = trivial and (i == o or size == 1)
+    return x if trivial else None
 
 
 def _pair(site: Site) -> Value | None:

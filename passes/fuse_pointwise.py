@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import Call, Expr, Num, Var, expand, substitute, tree_size, walk
 from ..ir.graph import Choice, Node, Result
-from ..ir.ops import Conv, Movement, Pointwise, assemble, parts
-from ..ir.placement import is_parameter, tensor_operands
+from ..ir.ops import Conv, Pointwise, assemble, parts
+from ..ir.placement import is_direct, is_parameter, tensor_operands
+from ..ir.types import LANES
 from .group_outputs import planes_in_a_pass
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ir.graph import Graph, Value
+    from ..ir.ops import Op
     from .rule import Context, Site
 
 MAX_SIZE = 200  # different parts of an expression: the statements of a shader
@@ -38,24 +42,27 @@ class _Fusion:
     read_elsewhere: bool
 
 
-def _match_operand(site: Site, kernels: tuple[type, ...]) -> _Fusion | None:
+def _match_operand(site: Site, fits: Callable[[Op], bool]) -> _Fusion | None:
     node = site.node
     if not isinstance(node.op, Pointwise):
         return None
     found = [
         _Fusion(node, value.node, uses > sum(v is value for v in node.inputs))
         for value, uses in zip(node.inputs, site.uses, strict=True)
-        if isinstance(value, Result) and isinstance(parts(value.node).kernel, kernels)
+        if isinstance(value, Result) and fits(parts(value.node).kernel)
     ]
     return min(found, key=lambda f: f.read_elsewhere, default=None)
 
 
 def _match_pointwise(site: Site) -> _Fusion | None:
-    return _match_operand(site, (Pointwise,))
+    return _match_operand(site, lambda op: isinstance(op, Pointwise))
 
 
 def _match_kernel(site: Site) -> _Fusion | None:
-    found = [_match_operand(site, (Conv,)), _match_operand(site, (Movement,))]
+    found = [
+        _match_operand(site, lambda op: isinstance(op, Conv)),
+        _match_operand(site, lambda op: not isinstance(op, (Conv, Pointwise))),
+    ]
     return min(filter(None, found), key=lambda f: f.read_elsewhere, default=None)
 
 
@@ -86,7 +93,8 @@ def _merged_pointwise(found: _Fusion) -> Node:
         else:
             bindings[f"x{i}"] = _merge_operands(Var("x0"), (value,), operands, "x")
     expr = substitute(outer.expr, bindings)
-    return Node(Pointwise(expr), tuple(operands), _layers(found.inner, found.node))
+    op = Pointwise(expr, outer.dtype)
+    return Node(op, tuple(operands), _layers(found.inner, found.node))
 
 
 def _with_epilogue(found: _Fusion) -> Node:
@@ -100,14 +108,16 @@ def _with_epilogue(found: _Fusion) -> Node:
             bindings[f"x{i}"] = p.epilogue if p.epilogue is not None else Var("y")
         else:
             bindings[f"x{i}"] = _merge_operands(Var("x0"), (value,), extras, "e")
-    fused = replace(p, epilogue=substitute(outer.expr, bindings), extras=tuple(extras))
+    fused = replace(
+        p, epilogue=substitute(outer.expr, bindings), extras=tuple(extras), dtype=outer.dtype
+    )
     return assemble(fused, _layers(found.inner, found.node), Choice())
 
 
 def _check_pointwise(found: _Fusion, context: Context) -> str:
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
-    if found.node.result.type.nchw != found.inner.result.type.nchw:
+    if found.node.result.shape != found.inner.result.shape:
         return "the inner result is broadcast, so it would be computed many times"
     return _too_large(_merged_pointwise(found), found.node, context)
 
@@ -115,11 +125,14 @@ def _check_pointwise(found: _Fusion, context: Context) -> str:
 def _check_kernel(found: _Fusion, context: Context) -> str:
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
-    (n, c, h, w), (n2, c2, h2, w2) = (node.result.type.nchw for node in (found.inner, found.node))
-    if (n, h, w) != (n2, h2, w2) or (c != c2 and not (c == 1 and c2 <= 4)):
-        return "the kernel's result is broadcast, so it would be computed many times"
-    if found.node.result.type.rank != found.inner.result.type.rank:
+    inner, outer = found.inner.result.type, found.node.result.type
+    if inner.rank != outer.rank:
         return "the result has another rank"
+    c, c2 = inner.channels, outer.channels
+    few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))
+    same = few and inner.shape[:1] + inner.shape[2:] == outer.shape[:1] + outer.shape[2:]
+    if inner.shape != outer.shape and not same:
+        return "the kernel's result is broadcast, so it would be computed many times"
     fused = _with_epilogue(found)
     if fused.result.shape != found.node.result.shape:
         return "an operand that gives the result its shape is not used"
@@ -144,7 +157,7 @@ def _too_large(fused: Node, before: Node, context: Context) -> str:
 def _units(node: Node, context: Context) -> int:
     """Return how many texture units a GPU pass of a node takes at most."""
     p = parts(node)
-    is_conv = isinstance(p.kernel, Conv)
+    is_conv = is_direct(node)
     tensors = tensor_operands(node)
     if context.target.textures != "2d":
         return len(tensors) + is_conv  # its weights may be a texture
@@ -166,7 +179,7 @@ def _match_prologue(site: Site) -> _Prologue | None:
     node = site.node
     p = parts(node)
     x = p.operands[0] if p.operands else None
-    if not isinstance(p.kernel, Conv) or p.prologue is not None or not isinstance(x, Result):
+    if not is_direct(node) or p.prologue is not None or not isinstance(x, Result):
         return None
     if not isinstance(x.node.op, Pointwise):
         return None
@@ -177,7 +190,7 @@ def _check_prologue(found: _Prologue, context: Context) -> str:
     assert isinstance(found.inner.op, Pointwise)
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
-    varying = [v for v in found.inner.inputs if not is_parameter(v)]
+    varying = [v for v in found.inner.inputs if not is_parameter(v, found.inner.result.type)]
     if len(varying) != 1 or varying[0].shape != found.inner.result.shape:
         return "it combines several tensors"
     calls = [e for e in walk(expand(found.inner.op.expr)) if isinstance(e, Call)]
@@ -196,7 +209,7 @@ def _rewrite_prologue(found: _Prologue) -> Value:
     bindings: dict[str, Expr] = {}
     x: Value | None = None
     for i, value in enumerate(found.inner.inputs):
-        if is_parameter(value):
+        if is_parameter(value, found.inner.result.type):
             bindings[f"x{i}"] = _merge_operands(Var("x0"), (value,), extras, "e")
         else:
             x = value

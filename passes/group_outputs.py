@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def planes_in_a_pass(t: TensorType, target: Target) -> int:
-    """Return how many planes of a result one GPU pass writes."""
+    """Return how many planes of a result one GPU pass writes; of rows, one layer."""
+    if not t.in_planes:
+        return 1
     limit = min(target.limits.draw_buffers, target.planes_per_pass or target.limits.draw_buffers)
     passes = -(-t.planes // limit)
     return -(-t.planes // passes)
@@ -44,9 +46,9 @@ def group_outputs(graph: Graph, context: Context) -> Graph:
         if now.choice.planes_per_pass is not None:
             return None
         planes = planes_in_a_pass(now.result.type, context.target)
-        context.explain(
-            "group outputs", now.name, f"{planes} of {now.result.type.planes} planes in a pass"
-        )
+        t = now.result.type
+        what = f"{planes} of {t.planes} planes in a pass" if t.in_planes else "a layer in a pass"
+        context.explain("group outputs", now.name, what)
         return replace(now, choice=replace(now.choice, planes_per_pass=planes))
 
     return graph.rewrite(group)

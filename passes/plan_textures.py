@@ -65,5 +65,5 @@ def plan_textures(graph: Graph, context: Context) -> Graph:
 
 def _texture(t: TensorType) -> tuple[object, ...]:
     assert t.layout is not None
-    _, _, height, width = t.nchw
+    width, height, _ = t.extent
     return t.layout.kind, t.layout.format, width, height

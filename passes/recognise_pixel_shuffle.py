@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ..ir.graph import Result, apply
 from ..ir.ops import DepthToSpace, Rearrange, Reshape, Transpose
-from ..ir.types import MAX_RANK
+from ..ir.types import MAP_RANK
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ TO_NHWC, TO_NCHW = (0, 2, 3, 1), (0, 3, 1, 2)
 
 def _match(site: Site) -> Value | None:
     node = site.node
-    if not isinstance(node.op, Reshape) or node.result.type.rank > MAX_RANK:
+    if not isinstance(node.op, Reshape) or node.result.type.rank > MAP_RANK:
         return None
     permuted = node.inputs[0]
     if not isinstance(permuted, Result) or not isinstance(permuted.node.op, Transpose):
@@ -32,7 +32,7 @@ def _match(site: Site) -> Value | None:
     if not isinstance(split, Result) or not isinstance(split.node.op, Reshape):
         return None
     x = split.node.inputs[0]
-    if x.type.rank > MAX_RANK or split.type.rank <= MAX_RANK:
+    if x.type.rank > MAP_RANK or split.type.rank <= MAP_RANK:
         return None
     axes, six, final = permuted.node.op.axes, split.shape, node.result.shape
     layers = tuple(dict.fromkeys((*split.node.layers, *permuted.node.layers, *node.layers)))

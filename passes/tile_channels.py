@@ -1,15 +1,16 @@
-"""Give every tensor its place: planes of four channels, a texture kind and a format.
+"""Give every tensor its place: planes of four channels or rows, a texture kind and a format.
 
-A tensor of N x C x H x W lies in N * ceil(C/4) layers of H x W texels (``ir.types``). What the
-application sees is a 2D texture where one layer suffices; in between, everything is an array, so
-that tensors of different depths can share one. Refused when a size exceeds the device's limits.
+A map of N x C x H x W lies in N * ceil(C/4) layers of H x W texels where the device has textures
+of that size; every other tensor lies in rows (``ir.types``), folded over width, height and layers.
+What the application sees is a 2D texture where one layer suffices; in between, everything is an
+array, so that tensors of different depths can share one. Refused when not even rows fit.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ..ir.types import Layout, TensorType, format_for
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
+    from ..ir.target import Limits
     from .rule import Context
 
 HALF_MAX = 65504.0
@@ -36,19 +38,12 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     """
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
     outputs = {o.value for o in graph.outputs}
-    textures = {v for n in graph.nodes for v in tensor_operands(n)}
 
-    def leaf(value: Value) -> Value:
-        if value.type.layout is not None:
+    def place_input(value: Value) -> Value:
+        if not isinstance(value, Input) or value.type.layout is not None:
             return value
-        if isinstance(value, Input):
-            eight = value.port.encoding == "unorm8"
-            return replace(value, type=_place(value.type, value.name, eight, True, context))
-        if isinstance(value, Constant):
-            _check_range(value, context)
-        if isinstance(value, Constant) and value in textures:
-            return replace(value, type=_place(value.type, value.name, False, True, context))
-        return value
+        eight = value.port.encoding == "unorm8"
+        return replace(value, type=_place(value.type, value.name, eight, True, context))
 
     def place(now: Node, was: Node) -> Node | None:
         if now.types is not None:
@@ -60,37 +55,64 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         )
         return replace(now, types=types)
 
-    return graph.rewrite(place, leaf)
+    graph = graph.rewrite(place, place_input)
+    textures = {v for n in graph.nodes for v in tensor_operands(n)}
+
+    def place_constant(value: Value) -> Value:
+        if not isinstance(value, Constant) or value.type.layout is not None:
+            return value
+        _check_range(value, context)
+        if value not in textures:
+            return value
+        return replace(value, type=_place(value.type, value.name, False, True, context))
+
+    return graph.rewrite(lambda now, was: None, place_constant)
+
+
+def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
+    """Return width and height of a texture for a tensor placed in rows, or None where none fits.
+
+    A row of the tensor is a row of the texture where both fit; otherwise the texels fold into a
+    texture about as wide as it is high.
+    """
+    size = limits.texture_size
+    if t.planes <= size and t.texels // t.planes <= size:
+        return t.planes, t.texels // t.planes
+    width = min(1 << (math.isqrt(t.texels - 1)).bit_length(), size)
+    height = min(-(-t.texels // width), size)
+    layers = -(-t.texels // (width * height))
+    return (width, height) if layers <= limits.array_texture_layers else None
 
 
 def _place(
     t: TensorType, name: str, eight_bit: bool, visible: bool, context: Context
 ) -> TensorType:
-    target = context.target
-    try:
-        _, _, height, width = t.nchw
-    except ShadergenError as error:
-        raise error.at(name) from None
-    kind = target.textures
-    if kind == "auto":
-        kind = "2d" if visible and t.layers == 1 else "array"
-    storage = "8" if eight_bit else "32f" if target.precision == "highp" else "16f"
-    placed = Layout(kind, format_for(t.channels_per_texel, storage))  # type: ignore[arg-type]
-    size, layers = target.limits.texture_size, target.limits.array_texture_layers
-    for what, number, limit in (
-        ("width", width, size),
-        ("height", height, size),
-        ("number of layers", t.layers, layers if kind == "array" else t.layers),
-    ):
-        if number > limit:
+    target, limits = context.target, context.target.limits
+    width, height, layers = t.extent
+    fits = max(width, height) <= limits.texture_size and (
+        target.textures == "2d" or layers <= limits.array_texture_layers
+    )
+    folded = None
+    if not (t.in_planes and fits):
+        t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
+        folded = rows(t, limits)
+        if folded is None:
+            most = limits.texture_size**2 * limits.array_texture_layers
             raise ShadergenError(
                 "SG0401",
                 f"'{name}' does not fit a texture",
                 where=str(t),
-                why=f"its {what} is {number}, the device profile allows {limit}",
+                why=f"it takes {t.texels} texels, the device profile allows {most}",
                 help="choose a device profile with larger limits (--device), or a smaller input",
             )
-    return t.placed(placed)
+    small = t.dtype in ("float32", "bool", "int8", "uint8")
+    wide = target.precision == "highp" or not small  # 16 bits hold whole numbers to 2048
+    storage: Literal["8", "16f", "32f"] = "8" if eight_bit else "32f" if wide else "16f"
+    texel = format_for(t.channels_per_texel, storage)
+    placed = t.placed(Layout("array", texel, folded))
+    if target.textures == "2d" or (target.textures == "auto" and visible and placed.layers == 1):
+        placed = t.placed(Layout("2d", texel, folded))
+    return placed
 
 
 def _check_range(value: Constant, context: Context) -> None:

@@ -253,8 +253,20 @@ def test_planes_and_layers_count_texels_of_four_channels():
     assert [t.planes for t in found.values()] == [1, 1, 1, 1, 2, 5]
     assert [t.layers for t in found.values()] == [2, 2, 2, 2, 4, 10]
     assert [t.channels_per_texel for t in found.values()] == [1, 2, 4, 4, 4, 4]
-    assert TensorType((7,)).nchw == (1, 1, 1, 7)
-    assert refusal(lambda: TensorType((1,) * 5).nchw).code == "SG0206"
+    assert found[17].extent == (6, 5, 10)
+
+
+def test_rows_pack_the_last_axis_and_fold():
+    assert TensorType((7,)).extent == (2, 1, 1)
+    assert TensorType((2, 3, 5)).extent == (2, 6, 1)
+    assert TensorType(()).extent == (1, 1, 1)
+    folded = TensorType((2, 3, 5), layout=Layout("array", "rgba32f", (4, 2)))
+    assert (folded.texels, folded.extent) == (12, (4, 2, 2))
+    assert TensorType((2, 3, 5, 4)).lane_axis == 1
+    assert TensorType((2, 3, 5, 4), layout=Layout("array", "rgba32f", (4, 2))).lane_axis == 3
+
+
+def test_formats_are_named_by_components_and_storage():
     assert format_for(2, "16f") == "rg16f"
 
 
@@ -326,19 +338,17 @@ def test_index_maps_move_what_the_reference_moves(seed):
     types = [TensorType(s) for s in shapes]
     want = op.reference(*arrays)
     assert op.infer(*types).shape == want.shape
-    wide = [a.reshape(t.nchw) for a, t in zip(arrays, types, strict=True)]
-    result = TensorType(want.shape).nchw
-    gather = op.gather(*types)
-    for source in gather.sources:
+    load = op.load(*types)
+    for source in load.sources:
         for part in (*source.index, *source.valid):
-            assert_divides_as_glsl(part, result)
-    got = gather.evaluate(result, wide)
-    np.testing.assert_array_equal(got, want.reshape(result), err_msg=str(op))
+            assert_divides_as_glsl(part, want.shape)
+    got = op.nest(*types).evaluate(want.shape, arrays)
+    np.testing.assert_array_equal(got, want, err_msg=str(op))
 
 
 def assert_divides_as_glsl(index: Expr, shape: tuple[int, ...]) -> None:
     """GLSL leaves quotients and remainders of negative integers undefined."""
-    grid = dict(zip("ncyx", np.ogrid[tuple(slice(s) for s in shape)], strict=True))
+    grid = {f"o{k}": g for k, g in enumerate(np.ogrid[tuple(slice(s) for s in shape)])}
     for e in walk(index):
         if isinstance(e, Call) and e.function in ("idiv", "imod"):
             assert np.min(compute(e.args[0], grid)) >= 0, str(e)

@@ -134,7 +134,8 @@ def identity_build(format: str, channels: int, kind: str) -> Build:
     encoding = "unorm8" if format.endswith("8") else "float"
     layers = n * -(-channels // 4)
     plain = {"kind": kind, "format": format, "channels": channels, "batch": n, "layers": layers}
-    port = {"shape": [n, channels, h, w], "axes": [0, 1, 2, 3], "encoding": encoding}
+    port = {"shape": [n, channels, h, w], "axes": [0, 1, 2, 3], "dtype": "float32"}
+    port |= {"encoding": encoding}
     schedule, files = make.small()
     reads = [
         [{"uniform": "u_x", "texture": "x"} | ({} if kind == "array" else {"layer": i})]

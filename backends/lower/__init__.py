@@ -1,25 +1,16 @@
-"""Lowering: from graph nodes to GPU passes, by one table from operator to kernel."""
+"""Lowering: from graph nodes to GPU passes.
+
+Loop nests carry any operator; the few that have a better kernel are in ``KERNELS``.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...errors import InternalError
-from ...ir.ops import (
-    Concat,
-    Conv,
-    DepthToSpace,
-    Pad,
-    Pointwise,
-    Rearrange,
-    Reshape,
-    ResizeNearest,
-    Slice,
-    Transpose,
-    parts,
-)
+from ...ir.ops import Conv, Pointwise, parts
+from ...ir.placement import is_direct
 from .convolution import lower_convolution
-from .gather import lower_gather
+from .nest import lower_nest
 from .pointwise import lower_pointwise
 
 if TYPE_CHECKING:
@@ -30,18 +21,13 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ..gpu import RenderPass
 
-LOWERINGS: dict[type[Op], Callable[[Node, Target], Iterator[RenderPass]]] = {
-    Concat: lower_gather,
-    Conv: lower_convolution,
-    DepthToSpace: lower_gather,
-    Pad: lower_gather,
-    Pointwise: lower_pointwise,
-    Rearrange: lower_gather,
-    Reshape: lower_gather,
-    ResizeNearest: lower_gather,
-    Slice: lower_gather,
-    Transpose: lower_gather,
+    Lowering = Callable[[Node, Target], Iterator[RenderPass]]
+
+KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
+    Conv: (is_direct, lower_convolution),
+    Pointwise: (lambda node: True, lower_pointwise),
 }
+"""For an operator, the nodes that a kernel is for, and the kernel."""
 
 
 def lower(graph: Graph, target: Target) -> tuple[RenderPass, ...]:
@@ -53,8 +39,6 @@ def lower(graph: Graph, target: Target) -> tuple[RenderPass, ...]:
     """
     passes: list[RenderPass] = []
     for node in graph.nodes:
-        kernel = type(parts(node).kernel)
-        if kernel not in LOWERINGS:
-            raise InternalError(f"{node.name}: {kernel.__name__} has no kernel")
-        passes.extend(LOWERINGS[kernel](node, target))
+        suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
+        passes.extend((kernel if suits(node) else lower_nest)(node, target))
     return tuple(passes)

@@ -21,7 +21,7 @@ from ...ir.placement import input_planes, is_depthwise
 from ...ir.types import LANES
 from ..glsl import function_text, integer, number, vec4
 from ..shader import Shader
-from .store import Group, finish, groups, stores
+from .store import Group, finish, groups, precision, stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,11 +103,11 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
     assert isinstance(conv, Conv)
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
-    shader = Shader(target)
+    shader = Shader(target, precision(node, target))
     tiles = cut_weights(w.data, conv.groups, group.planes)
     o, per_group, kh, kw = w.shape
     channels = min((group.planes[-1] + 1) * LANES, o) - group.planes[0] * LANES
-    _, _, height, width = node.result.type.nchw
+    _, _, height, width = node.result.shape
     macs = channels * per_group * kh * kw * height * width
     storage = node.choice.weights
     context: dict[str, object] = {}
@@ -166,7 +166,7 @@ def _corner(conv: Conv) -> str:
 
 def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, object]:
     """Return the template's context for ``load_x``: borders, prologue, guard."""
-    n, _, height, width = x.type.nchw
+    n, _, height, width = x.shape
     top, left, bottom, right = conv.pads
     batch = group.batch if n > 1 else 0
     texture = shader.texture(x, "x", batch)

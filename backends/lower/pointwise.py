@@ -1,4 +1,4 @@
-"""Element-wise kernels: every operand loaded at the pixel, one formula, one store a plane."""
+"""Element-wise kernels: every operand loaded at the position, one formula, one store a plane."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import Pointwise
 from ..shader import Shader
-from .store import epilogue, finish, groups, masked
+from .store import epilogue, finish, groups, masked, precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,9 +20,9 @@ def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
     """Lower a Pointwise node."""
     assert isinstance(node.op, Pointwise)
     for group in groups(node):
-        shader = Shader(target)
+        shader = Shader(target, precision(node, target))
         texts = [
-            masked(epilogue(shader, node.op.expr, {}, node.inputs, node, group, plane), node, plane)
+            masked(epilogue(shader, node.op.expr, {}, node.inputs, group, plane), node, plane)
             for plane in group.planes
         ]
         what = f"element-wise {node.op.expr}"

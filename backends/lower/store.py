@@ -2,63 +2,156 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import prod
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from ...ir.expr import Expr, Var, variables
+from ...ir.expr import Expr, Num, Var, variables
 from ...ir.graph import infer
+from ...ir.indexing import broadcast_load
 from ...ir.ops import parts
-from ...ir.placement import is_parameter
+from ...ir.placement import is_direct, is_parameter, tensor_operands
 from ...ir.types import LANES
 from ..glsl import function_text
 from ..gpu import RenderPass
 from ..shader import Shader
+from .loads import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...ir.graph import Node, Value
+    from ...ir.target import Precision, Target
 
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 
 
-@dataclass(frozen=True)
+@dataclass
 class Group:
-    """The output planes of one GPU pass: consecutive planes of one batch entry."""
+    """What one GPU pass writes: consecutive planes of one batch entry, or one layer of rows.
+
+    ``at`` holds the int text of each coordinate of the element that the first lane writes, but
+    for the channel of planes, which is the plane's. ``prelude`` computes what they need.
+    """
 
     batch: int
     planes: range
     index: int
     count: int
+    node: Node
+    prelude: list[str] = field(default_factory=list)
+    _coordinates: dict[str, str] = field(default_factory=dict)
 
-    def layers(self, node: Node) -> tuple[int, ...]:
-        return tuple(self.batch * node.result.type.planes + p for p in self.planes)
+    @property
+    def layers(self) -> tuple[int, ...]:
+        t = self.node.result.type
+        first = self.batch * t.planes if t.in_planes else 0
+        return tuple(first + p for p in self.planes)
+
+    @property
+    def fixed(self) -> dict[str, Expr]:
+        """Coordinates that are the same for the whole pass: the batch entry of planes."""
+        return {"o0": Num(float(self.batch))} if self.node.result.type.in_planes else {}
+
+    def at(self, plane: int) -> dict[str, str]:
+        """Return the text of each coordinate at a plane."""
+        if self.node.result.type.in_planes:
+            channel = str(plane * LANES)
+            return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
+        if not self._coordinates:
+            self._locate()
+        return self._coordinates
+
+    def _locate(self) -> None:
+        """Write the prelude that finds an element of rows from the position of its texel."""
+        t = self.node.result.type
+        width, height, layers = t.extent
+        (layer,) = self.planes
+        line = f"o.y + {layer * height}" if layer else "o.y"
+        group, last = "o.x", f"o{max(t.rank - 1, 0)}"
+        if width != t.planes:
+            past = width * height * layers > t.texels
+            texel = f"({line}) * {width} + o.x" if layer else f"o.y * {width} + o.x"
+            self.prelude.append(
+                f"int texel = {f'min({texel}, {t.texels - 1})' if past else texel};"
+            )
+            group, line = f"texel % {t.planes}", f"texel / {t.planes}"
+            if t.planes == 1:
+                group, line = "0", "texel"
+        self._coordinates[last] = last
+        self.prelude.append(f"int {last} = {'0' if t.planes == 1 else f'{group} * {LANES}'};")
+        if t.rank > 1:
+            self.prelude.append(f"int row = {line};")
+        for axis in range(t.rank - 2, -1, -1):
+            name = f"o{axis}"
+            inner = prod(t.shape[axis + 1 : -1])
+            text = "row" if inner == 1 else f"row / {inner}"
+            if axis:
+                text = f"{text} % {t.shape[axis]}"
+            self.prelude.append(f"int {name} = {text};")
+            self._coordinates[name] = name
 
 
 def groups(node: Node) -> Iterator[Group]:
     """Yield the passes of a node in order."""
     t = node.result.type
+    if not t.in_planes:
+        for layer in range(t.layers):
+            yield Group(0, range(layer, layer + 1), layer, t.layers, node)
+        return
     size = node.choice.planes_per_pass or 1
-    starts = [(n, p) for n in range(t.nchw[0]) for p in range(0, t.planes, size)]
+    starts = [(n, p) for n in range(t.shape[0]) for p in range(0, t.planes, size)]
     for index, (n, p) in enumerate(starts):
-        yield Group(n, range(p, min(p + size, t.planes)), index, len(starts))
+        yield Group(n, range(p, min(p + size, t.planes)), index, len(starts), node)
 
 
-def operand(shader: Shader, value: Value, role: str, node: Node, group: Group, plane: int) -> str:
-    """Return the vec4 of an operand at the pixel being written, broadcast as numpy does."""
-    if is_parameter(value):
+def precision(node: Node, target: Target) -> Precision:
+    """Return the precision that a node's shaders compute in.
+
+    16 bits are enough where every texture has them, but not for loops, whose sums and extremes
+    lose too much, and not for formulas that count.
+    """
+    if target.precision == "highp":
+        return "highp"
+    p = parts(node)
+    nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
+    if nest is not None and (nest.loops or nest.counts()):
+        return "highp"
+    tensors = (node.result, *tensor_operands(node))
+    wide = (v.type.layout is not None and v.type.layout.format.endswith("32f") for v in tensors)
+    return "highp" if any(wide) else "mediump"
+
+
+def operand(shader: Shader, value: Value, role: str, group: Group, plane: int) -> str:
+    """Return the vec4 of an operand at the position being written, broadcast as numpy does."""
+    result = group.node.result.type
+    if is_parameter(value, result):
         return shader.parameter(value, plane)
-    result = node.result.type
-    n, c, h, w = value.type.nchw
+    if value.type.in_planes and result.in_planes:
+        return _of_map(shader, value, role, group, plane)
+    rows = not value.type.in_planes and not result.in_planes
+    if rows and value.shape == result.shape and value.type.extent == result.extent:
+        return shader.texture(value, role).fetch("o", plane)
+    key = (role, value)
+    if key not in shader.loads:
+        reader = Reader(shader, f"o{result.lane_axis}", result.channels, group.fixed)
+        load = broadcast_load(0, value.shape, result.rank)
+        shader.loads[key] = reader.declare(role, load, (value,))
+    return shader.loads[key].call(group.at(plane))
+
+
+def _of_map(shader: Shader, value: Value, role: str, group: Group, plane: int) -> str:
+    n, c, h, w = value.shape
+    result = group.node.result.type
     batch = group.batch if n > 1 else 0
     texture = shader.texture(value, role, batch)
-    x = "o.x" if w > 1 or result.nchw[3] == 1 else "0"
-    y = "o.y" if h > 1 or result.nchw[2] == 1 else "0"
+    x = "o.x" if w > 1 or result.shape[3] == 1 else "0"
+    y = "o.y" if h > 1 or result.shape[2] == 1 else "0"
     position = "o" if (x, y) == ("o.x", "o.y") else f"ivec2({x}, {y})"
     layer = batch * value.type.planes + (plane if c > 1 else 0)
     text = texture.fetch(position, layer)
-    return f"{text}.xxxx" if c == 1 and result.nchw[1] > 1 else text
+    return f"{text}.xxxx" if c == 1 and result.shape[1] > 1 else text
 
 
 def epilogue(
@@ -66,7 +159,6 @@ def epilogue(
     expr: Expr,
     own: Mapping[str, str],
     extras: tuple[Value, ...],
-    node: Node,
     group: Group,
     plane: int,
 ) -> str:
@@ -79,7 +171,7 @@ def epilogue(
     values = {
         name: own[name]
         if name in own
-        else operand(shader, extras[int(name[1:])], name, node, group, plane)
+        else operand(shader, extras[int(name[1:])], name, group, plane)
         for name in names
     }
     if isinstance(expr, Var):
@@ -95,23 +187,23 @@ def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) ->
     """Return what is written to each render target: the epilogue, unused lanes set to zero."""
     p = parts(node)
     t = node.result.type
-    kernel_channels = infer(p.kernel, p.operands, node.name)[0].nchw[1]
+    kernel_channels = infer(p.kernel, p.operands, node.name)[0].channels
     texts = []
     for plane, accumulator in zip(group.planes, accumulators, strict=True):
         y = accumulator
-        if kernel_channels == 1 and t.nchw[1] > 1:
+        if t.in_planes and kernel_channels == 1 and t.channels > 1:
             y = f"{accumulator}.xxxx"
         if p.epilogue is not None:
-            y = epilogue(shader, p.epilogue, {"y": y}, p.extras, node, group, plane)
+            y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, plane)
         texts.append(masked(y, node, plane))
     return texts
 
 
 def masked(text: str, node: Node, plane: int) -> str:
-    """Set the unused lanes of the last plane to zero; thin formats have none."""
+    """Set the unused lanes of the last plane to zero; thin formats and rows need it not."""
     t = node.result.type
-    used = min(LANES, t.nchw[1] - plane * LANES)
-    if used == LANES or t.channels_per_texel < LANES:
+    used = min(LANES, t.channels - plane * LANES)
+    if used == LANES or t.channels_per_texel < LANES or not t.in_planes:
         return text
     zeros = ", ".join(["0.0"] * (LANES - used))
     return f"vec4(({text}).{SWIZZLE[used]}, {zeros})"
@@ -127,12 +219,15 @@ def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
             seen.add(id(v))
             lines.append(f"reads  {v.name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
+    what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
     first, last = group.planes[0], group.planes[-1]
-    planes = f"plane {first}" if first == last else f"planes {first} to {last}"
-    batch = f", batch {group.batch}" if t.nchw[0] > 1 else ""
-    lines.append(
-        f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}, {planes} of {t.planes}{batch}"
-    )
+    if t.in_planes:
+        planes = f"plane {first}" if first == last else f"planes {first} to {last}"
+        batch = f", batch {group.batch}" if t.shape[0] > 1 else ""
+        lines.append(f"{what}, {planes} of {t.planes}{batch}")
+    else:
+        layer = f", layer {first} of {t.layers}" if t.layers > 1 else ""
+        lines.append(f"{what} of {t.extent[0]}x{t.extent[1]} texels, in rows{layer}")
     if macs:
         lines.append(f"cost   {macs} multiply-adds")
     return lines
@@ -156,7 +251,12 @@ def finish(
     before = [str(e) for e in (p.prologue,) if e is not None]
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
     source = shader.render(
-        template, node.name, header(node, group, what, macs), stores=stores, **context
+        template,
+        node.name,
+        header(node, group, what, macs),
+        stores=stores,
+        prelude=group.prelude,
+        **context,
     )
     return RenderPass(
         node=node,
@@ -164,7 +264,7 @@ def finish(
         source=source,
         reads=tuple(shader.reads),
         blocks=tuple(shader.blocks),
-        layers=group.layers(node),
+        layers=group.layers,
         weights=weights,
         macs=macs,
     )

@@ -13,6 +13,7 @@ from ..types import TensorType
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 Array = NDArray[np.floating[Any]]
 
@@ -29,6 +30,10 @@ class Op:
 
     def decompose(self, *inputs: Any) -> Value | None:
         """Return the same result from simpler operators, or None where a kernel exists."""
+        return None
+
+    def nest(self, *inputs: Any) -> Nest | None:
+        """Return the loop nest that computes an element, or None where another kernel exists."""
         return None
 
 

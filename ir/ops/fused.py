@@ -9,8 +9,9 @@ import numpy as np
 
 from ..expr import Expr, Var, check, evaluate, substitute, variables
 from ..graph import Node
-from ..types import TensorType, broadcast
+from ..types import MAP_RANK, DType, TensorType, broadcast
 from .base import Op, require
+from .pointwise import as_type
 
 if TYPE_CHECKING:
     from ..graph import Choice, Value
@@ -24,13 +25,15 @@ class Fused(Op):
     expressions. The prologue maps ``x``, every element of the kernel's first operand, before any
     padding; the epilogue maps ``y``, every element of the kernel's result. None is the identity.
 
-    The epilogue may broadcast a one-channel result over more channels, never over space.
+    The epilogue may broadcast a one-channel map over more channels, nothing else. The result is
+    of ``dtype``, as for a Pointwise.
     """
 
     kernel: Op
     arity: int
     prologue: Expr | None = None
     epilogue: Expr | None = None
+    dtype: DType = "float32"
 
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) >= self.arity >= 1, f"{len(inputs)} operands for arity {self.arity}")
@@ -49,14 +52,15 @@ class Fused(Op):
         shape = broadcast(y.shape, *(t.shape for i, t in enumerate(extras) if f"e{i}" in names))
         same = shape is not None and (
             shape == y.shape
-            or (len(shape) == y.rank >= 3 and y.nchw[1] == 1 and _but_channels(shape, y.shape))
+            or (len(shape) == y.rank == MAP_RANK and y.shape[1] == 1 and _but_channels(shape, y.shape))
         )
         require(same, "the epilogue's operands do not broadcast to the kernel's result")
         assert shape is not None
-        return TensorType(shape)
+        return TensorType(shape, self.dtype if self.epilogue is not None else y.dtype)
 
     def reference(self, *inputs: Any) -> Any:
-        extras = {f"e{i}": e for i, e in enumerate(inputs[self.arity :])}
+        floats = [np.asarray(e, np.result_type(e, np.float32)) for e in inputs[self.arity :]]
+        extras = {f"e{i}": e for i, e in enumerate(floats)}
         operands = list(inputs[: self.arity])
         if self.prologue is not None:
             shape = operands[0].shape
@@ -65,15 +69,15 @@ class Fused(Op):
         y = self.kernel.reference(*operands)
         if self.epilogue is None:
             return y
-        z = evaluate(self.epilogue, {**extras, "y": y})
+        z = as_type(evaluate(self.epilogue, {**extras, "y": y}), self.dtype)
         names = variables(self.epilogue)
         shapes = [np.shape(e) for name, e in extras.items() if name in names]
         return np.broadcast_to(z, np.broadcast_shapes(y.shape, *shapes))
 
 
 def _but_channels(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether two shapes differ in the channel axis (third from the right) alone."""
-    return a[:-3] == b[:-3] and a[-2:] == b[-2:]
+    """Whether two maps differ in the channels alone."""
+    return a[:1] == b[:1] and a[2:] == b[2:]
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Parts:
     prologue: Expr | None
     epilogue: Expr | None
     extras: tuple[Value, ...]
+    dtype: DType = "float32"
 
 
 def parts(node: Node) -> Parts:
@@ -95,7 +100,9 @@ def parts(node: Node) -> Parts:
     op = node.op
     if isinstance(op, Fused):
         k = op.arity
-        return Parts(op.kernel, node.inputs[:k], op.prologue, op.epilogue, node.inputs[k:])
+        return Parts(
+            op.kernel, node.inputs[:k], op.prologue, op.epilogue, node.inputs[k:], op.dtype
+        )
     return Parts(op, node.inputs, None, None, ())
 
 
@@ -115,5 +122,5 @@ def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
     epilogue = None if p.epilogue is None else substitute(p.epilogue, renamed)
     if prologue is None and epilogue is None:
         return Node(p.kernel, p.operands, layers, choice)
-    op = Fused(p.kernel, len(p.operands), prologue, epilogue)
+    op = Fused(p.kernel, len(p.operands), prologue, epilogue, p.dtype)
     return Node(op, (*p.operands, *used), layers, choice)

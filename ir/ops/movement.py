@@ -11,15 +11,14 @@ import numpy as np
 
 from ..expr import Expr, Num
 from ..indexing import (
-    COORDINATES,
     PAD_MODES,
-    Gather,
-    Index,
+    Load,
     PadMode,
     Source,
     add,
     border,
     clamp,
+    coordinates,
     flatten,
     idiv,
     imod,
@@ -29,21 +28,19 @@ from ..indexing import (
     sub,
     unflatten,
 )
-from ..types import MAX_RANK, TensorType
+from ..nest import Nest
+from ..types import TensorType
 from .base import Op, require
-
-N, C, Y, X = COORDINATES
 
 
 class Movement(Op):
     """An operator given by an index map. ``reference`` is written on its own, as a check."""
 
-    gather: Callable[..., Gather]
-    """From operand types to the index map, all padded with ones on the left to rank 4."""
+    load: Callable[..., Load]
+    """From operand types to the index map."""
 
-
-def _from_left(values: tuple[int, ...], missing: int) -> tuple[int, ...]:
-    return (missing,) * (MAX_RANK - len(values)) + values
+    def nest(self, *inputs: TensorType) -> Nest:
+        return Nest((self.load(*inputs),))
 
 
 @dataclass(frozen=True)
@@ -67,7 +64,7 @@ class Pad(Movement):
         require(len(self.before) == len(self.after) == x.rank, "padding of another rank")
         require(min((*self.before, *self.after, 0)) >= 0, "negative padding")
         require(self.mode in PAD_MODES, f"unknown padding mode '{self.mode}'")
-        return TensorType(
+        return x.of(
             tuple(s + b + a for s, b, a in zip(x.shape, self.before, self.after, strict=True))
         )
 
@@ -77,11 +74,11 @@ class Pad(Movement):
             return np.pad(x, widths, constant_values=self.value)
         return np.pad(x, widths, mode=self.mode)
 
-    def gather(self, x: TensorType) -> Gather:
+    def load(self, x: TensorType) -> Load:
         index: list[Expr] = []
         valid: list[Expr] = []
-        before, after = _from_left(self.before, 0), _from_left(self.after, 0)
-        for i, size, b, a in zip(COORDINATES, x.nchw, before, after, strict=True):
+        own = coordinates(x.rank)
+        for i, size, b, a in zip(own, x.shape, self.before, self.after, strict=True):
             if not a and not b:
                 index.append(i)
                 continue
@@ -91,7 +88,7 @@ class Pad(Movement):
                 index.append(at)
             else:
                 index.append(border(self.mode, at, size, b, a))
-        return Gather((Source(0, _four(index), tuple(valid)),), self.value)
+        return Load((Source(0, tuple(index), tuple(valid)),), self.value)
 
 
 @dataclass(frozen=True)
@@ -114,22 +111,21 @@ class Concat(Movement):
             f"the operands differ elsewhere than on axis {self.axis}",
         )
         size = sum(t.shape[self.axis] for t in inputs)
-        return TensorType((*first[: self.axis], size, *first[self.axis + 1 :]))
+        return inputs[0].of((*first[: self.axis], size, *first[self.axis + 1 :]))
 
     def reference(self, *inputs: Any) -> Any:
         return np.concatenate(inputs, self.axis)
 
-    def gather(self, *inputs: TensorType) -> Gather:
-        axis = self.axis + MAX_RANK - inputs[0].rank
+    def load(self, *inputs: TensorType) -> Load:
         sources, start = [], 0
         for k, t in enumerate(inputs):
-            index: list[Expr] = list(COORDINATES)
-            i = COORDINATES[axis]
-            index[axis] = sub(i, start)
-            start += t.nchw[axis]
+            index: list[Expr] = list(coordinates(t.rank))
+            i = index[self.axis]
+            index[self.axis] = sub(i, start)
+            start += t.shape[self.axis]
             last = k == len(inputs) - 1
-            sources.append(Source(k, _four(index), () if last else (less(i, start),)))
-        return Gather(tuple(sources))
+            sources.append(Source(k, tuple(index), () if last else (less(i, start),)))
+        return Load(tuple(sources))
 
 
 @dataclass(frozen=True)
@@ -157,7 +153,7 @@ class Slice(Movement):
                 step != 0 and size >= 1 and min(ends) >= 0 and max(ends) < x.shape[axis],
                 f"the slice {start}, {step}, {size} leaves axis {axis} of size {x.shape[axis]}",
             )
-        return TensorType(self.sizes)
+        return x.of(self.sizes)
 
     def reference(self, x: Any) -> Any:
         for axis, (start, step, size) in enumerate(
@@ -166,13 +162,13 @@ class Slice(Movement):
             x = np.take(x, start + step * np.arange(size), axis)
         return x
 
-    def gather(self, x: TensorType) -> Gather:
-        starts, steps = _from_left(self.starts, 0), _from_left(self.steps, 1)
-        index = [
+    def load(self, x: TensorType) -> Load:
+        own = coordinates(x.rank)
+        index = tuple(
             add(mul(i, step), start)
-            for i, start, step in zip(COORDINATES, starts, steps, strict=True)
-        ]
-        return Gather((Source(0, _four(index)),))
+            for i, start, step in zip(own, self.starts, self.steps, strict=True)
+        )
+        return Load((Source(0, index),))
 
 
 @dataclass(frozen=True)
@@ -187,14 +183,14 @@ class Reshape(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(prod(self.shape) == x.size, f"{x.size} elements do not fill {self.shape}")
-        return TensorType(self.shape)
+        return x.of(self.shape)
 
     def reference(self, x: Any) -> Any:
         return np.reshape(x, self.shape)
 
-    def gather(self, x: TensorType) -> Gather:
-        shape = TensorType(self.shape).nchw
-        return Gather((Source(0, _four(unflatten(flatten(COORDINATES, shape), x.nchw))),))
+    def load(self, x: TensorType) -> Load:
+        flat = flatten(coordinates(len(self.shape)), self.shape)
+        return Load((Source(0, unflatten(flat, x.shape)),))
 
 
 @dataclass(frozen=True)
@@ -217,18 +213,18 @@ class Rearrange(Movement):
             f"{x.size} elements do not fill {self.split} and {self.shape}",
         )
         require(sorted(self.axes) == list(range(len(self.split))), f"{self.axes} permutes nothing")
-        return TensorType(self.shape)
+        return x.of(self.shape)
 
     def reference(self, x: Any) -> Any:
         return np.reshape(x, self.split).transpose(self.axes).reshape(self.shape)
 
-    def gather(self, x: TensorType) -> Gather:
-        flat = flatten(COORDINATES, TensorType(self.shape).nchw)
+    def load(self, x: TensorType) -> Load:
+        flat = flatten(coordinates(len(self.shape)), self.shape)
         moved = unflatten(flat, [self.split[a] for a in self.axes])
         index: list[Expr] = [Num(0.0)] * len(self.split)
         for position, axis in enumerate(self.axes):
             index[axis] = moved[position]
-        return Gather((Source(0, _four(unflatten(flatten(index, self.split), x.nchw))),))
+        return Load((Source(0, unflatten(flatten(index, self.split), x.shape)),))
 
 
 @dataclass(frozen=True)
@@ -242,17 +238,17 @@ class Transpose(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(sorted(self.axes) == list(range(x.rank)), f"{self.axes} is no permutation")
-        return TensorType(tuple(x.shape[a] for a in self.axes))
+        return x.of(tuple(x.shape[a] for a in self.axes))
 
     def reference(self, x: Any) -> Any:
         return np.transpose(x, self.axes)
 
-    def gather(self, x: TensorType) -> Gather:
-        missing = MAX_RANK - len(self.axes)
-        index: list[Expr] = list(COORDINATES)
+    def load(self, x: TensorType) -> Load:
+        own = coordinates(x.rank)
+        index: list[Expr] = list(own)
         for k, axis in enumerate(self.axes):
-            index[missing + axis] = COORDINATES[missing + k]
-        return Gather((Source(0, _four(index)),))
+            index[axis] = own[k]
+        return Load((Source(0, tuple(index)),))
 
 
 @dataclass(frozen=True)
@@ -275,7 +271,7 @@ class DepthToSpace(Movement):
         n, c, h, w = x.shape
         by, bx = self.block
         require(c % (by * bx) == 0, f"{c} channels do not divide into blocks of {by}x{bx}")
-        return TensorType((n, c // (by * bx), h * by, w * bx))
+        return x.of((n, c // (by * bx), h * by, w * bx))
 
     def reference(self, x: Any) -> Any:
         n, c, h, w = x.shape
@@ -286,14 +282,15 @@ class DepthToSpace(Movement):
             y = x.reshape(n, by, bx, c // (by * bx), h, w).transpose(0, 3, 4, 1, 5, 2)
         return y.reshape(n, c // (by * bx), h * by, w * bx)
 
-    def gather(self, x: TensorType) -> Gather:
+    def load(self, x: TensorType) -> Load:
         by, bx = self.block
-        i, j = imod(Y, by), imod(X, bx)
+        n, c, y, x_ = coordinates(4)
+        i, j = imod(y, by), imod(x_, bx)
         if self.order == "crd":
-            channel = add(mul(add(mul(C, by), i), bx), j)
+            channel = add(mul(add(mul(c, by), i), bx), j)
         else:
-            channel = add(mul(add(mul(i, bx), j), x.shape[1] // (by * bx)), C)
-        return Gather((Source(0, (N, channel, idiv(Y, by), idiv(X, bx))),))
+            channel = add(mul(add(mul(i, bx), j), x.shape[1] // (by * bx)), c)
+        return Load((Source(0, (n, channel, idiv(y, by), idiv(x_, bx))),))
 
 
 @dataclass(frozen=True)
@@ -313,7 +310,7 @@ class ResizeNearest(Movement):
     def infer(self, x: TensorType) -> TensorType:
         require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
         require(min(self.sizes) >= 1, "an empty result")
-        return TensorType(self.sizes)
+        return x.of(self.sizes)
 
     def reference(self, x: Any) -> Any:
         for axis, (size, (p, q, r)) in enumerate(zip(self.sizes, self.steps, strict=True)):
@@ -321,11 +318,10 @@ class ResizeNearest(Movement):
             x = np.take(x, at, axis)
         return x
 
-    def gather(self, x: TensorType) -> Gather:
-        missing = MAX_RANK - x.rank
-        index: list[Expr] = [Num(0.0)] * missing
+    def load(self, x: TensorType) -> Load:
+        index: list[Expr] = []
         for i, size, out, (p, q, r) in zip(
-            COORDINATES[missing:], x.shape, self.sizes, self.steps, strict=True
+            coordinates(x.rank), x.shape, self.sizes, self.steps, strict=True
         ):
             numerator = add(mul(i, p), q)
             if q < 0:
@@ -333,9 +329,5 @@ class ResizeNearest(Movement):
             at = idiv(numerator, r)
             last = (p * (out - 1) + q) // r
             index.append(clamp(at, 0, size - 1) if last > size - 1 else at)
-        return Gather((Source(0, _four(index)),))
+        return Load((Source(0, tuple(index)),))
 
-
-def _four(index: Sequence[Any]) -> Index:
-    n, c, y, x = index
-    return n, c, y, x

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Expr, check, evaluate, variables
-from ..types import TensorType, broadcast
+from ..expr import Expr, Var, check, evaluate, substitute, variables
+from ..indexing import broadcast_load
+from ..nest import Nest
+from ..types import DType, TensorType, broadcast
 from .base import Op
 
 
@@ -17,10 +19,14 @@ from .base import Op
 class Pointwise(Op):
     """y = expr(x0, x1, ...), element by element, operands broadcast as numpy does.
 
-    x0, x1, ...: any shapes that broadcast together -> y: the broadcast shape.
+    Everything is computed in floating point. Where ``dtype`` is an integer type, the expression
+    must give whole numbers, and where it is "bool", 0 or 1.
+
+    x0, x1, ...: any shapes that broadcast together -> y: the broadcast shape, of ``dtype``.
     """
 
     expr: Expr
+    dtype: DType = "float32"
 
     def infer(self, *inputs: TensorType) -> TensorType:
         check(self.expr)
@@ -34,11 +40,22 @@ class Pointwise(Op):
                 "the operands' shapes do not broadcast",
                 why="aligned at the right, sizes must be equal or 1",
             )
-        return TensorType(shape)
+        return TensorType(shape, self.dtype)
 
     def reference(self, *inputs: Any) -> Any:
         # As on the GPU, integers become floats: no wrapping around, and booleans can be negated.
         floats = [np.asarray(x, np.result_type(x, np.float32)) for x in inputs]
         result = evaluate(self.expr, {f"x{i}": x for i, x in enumerate(floats)})
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
-        return np.broadcast_to(result, shape)
+        return np.broadcast_to(as_type(result, self.dtype), shape)
+
+    def nest(self, *inputs: TensorType) -> Nest:
+        rank = self.infer(*inputs).rank
+        loads = tuple(broadcast_load(k, t.shape, rank) for k, t in enumerate(inputs))
+        names: dict[str, Expr] = {f"x{k}": Var(f"u{k}") for k in range(len(inputs))}
+        return Nest(loads, finish=substitute(self.expr, names))
+
+
+def as_type(result: Any, dtype: DType) -> Any:
+    """Return a floating-point result as an array of ``dtype``; floats keep their precision."""
+    return result if dtype == "float32" else np.asarray(result).astype(dtype)

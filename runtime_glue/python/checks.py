@@ -6,10 +6,11 @@ Each rule is a sentence of docs/schedule.md, and each refusal an SG0503 that nam
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
 from .document import SCHEDULE, malformed
-from .pixels import FORMATS, LANES, logical_shape
+from .pixels import FORMATS, LANES, MAP_RANK, PLANES, as_map, logical_shape
 
 if TYPE_CHECKING:
     from .schedule import Build, Port, Range, RenderPass, Texture
@@ -77,7 +78,15 @@ def _check_texture(texture: Texture, member: str, weights_size: int, is_input: b
             )
         return
     planes = -(-texture.channels // LANES)
-    if texture.layers != texture.batch * planes:
+    if texture.packing != PLANES:
+        room = texture.width * texture.height * texture.layers
+        if texture.batch * planes > room:
+            refuse(
+                f"{texture.batch} rows of {texture.channels} take {texture.batch * planes} texels, "
+                f"there are {room}",
+                f"{member}.batch",
+            )
+    elif texture.layers != texture.batch * planes:
         refuse(
             f"{texture.batch} x {texture.channels} channels take {texture.batch * planes} "
             f"layers, not {texture.layers}",
@@ -96,15 +105,17 @@ def _check_port(build: Build, port: Port, member: str, names: set[str]) -> None:
     texture = _texture(build, port.texture, f"{member}.texture")
     if sorted(port.axes) != list(range(len(port.shape))):
         refuse(f"the axes {list(port.axes)} do not permute the shape's", f"{member}.axes")
-    n, c, h, w = logical_shape(port.shape, port.axes)
+    shape = logical_shape(port.shape, port.axes)
     signed = port.encoding in ("y2rg", "y2rg_half")
-    channels_fit = (c == 1 and texture.channels <= 2) if signed else c == texture.channels
-    if not channels_fit or (n, h, w) != (texture.batch, texture.height, texture.width):
+    if texture.packing == PLANES:
+        _check_planes(shape, texture, signed, member)
+    elif prod(shape) != texture.batch * texture.channels or (shape or (1,))[-1] != texture.channels:
         refuse(
-            f"N, C, H, W of {n}, {c}, {h}, {w} do not fit a texture of {texture.batch}, "
-            f"{texture.channels}, {texture.height}, {texture.width}",
+            f"the shape {list(shape)} does not fit {texture.batch} rows of {texture.channels}",
             f"{member}.shape",
         )
+    if port.dtype != "float32" and port.encoding != "float":
+        refuse(f"the encoding {port.encoding} holds no {port.dtype}", f"{member}.dtype")
     eight_bits = texture.format.endswith("8")
     if port.encoding == "unorm8" and not eight_bits:
         refuse(f"the encoding unorm8 needs an 8-bit texture, not {texture.format}", member)
@@ -112,6 +123,19 @@ def _check_port(build: Build, port: Port, member: str, names: set[str]) -> None:
         refuse(f"the encoding {port.encoding} needs a float texture", member)
     if signed and FORMATS[texture.format].components < 2:
         refuse(f"the encoding {port.encoding} needs two channels, not {texture.format}", member)
+
+
+def _check_planes(shape: tuple[int, ...], texture: Texture, signed: bool, member: str) -> None:
+    if len(shape) > MAP_RANK:
+        refuse(f"planes hold up to {MAP_RANK} axes, not {len(shape)}", f"{member}.shape")
+    n, c, h, w = as_map(shape)
+    channels_fit = (c == 1 and texture.channels <= 2) if signed else c == texture.channels
+    if not channels_fit or (n, h, w) != (texture.batch, texture.height, texture.width):
+        refuse(
+            f"N, C, H, W of {n}, {c}, {h}, {w} do not fit a texture of {texture.batch}, "
+            f"{texture.channels}, {texture.height}, {texture.width}",
+            f"{member}.shape",
+        )
 
 
 def _texture(build: Build, name: str, member: str) -> Texture:

@@ -1,13 +1,18 @@
 """Tensors as texels: pure numpy, no GL.
 
-A logical tensor is N, C, H, W. Four consecutive channels share the lanes of one texel, so layer
+The model's own array is ``logical.transpose(axes)``. A logical tensor lies in one of two ways.
+Packed in planes it is N, C, H, W, its shape padded
+with ones on the left: four consecutive channels share the lanes of one texel, so layer
 ``n * ceil(C/4) + c // 4`` holds channel c of batch entry n in lane ``c % 4``, and texel row 0 is
-tensor row 0. The model's own array is ``logical.transpose(axes)``, its shape padded with ones on
-the left to rank 4 first. Texels are arrays of (layers, height, width, components).
+tensor row 0. Packed in rows it is ``batch`` rows of ``channels`` elements, the last axis: four
+neighbours share a texel, and the texels follow one another from left to right, from top to bottom,
+from layer to layer. Texels are arrays of (layers, height, width, components).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,8 +24,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import DTypeLike, NDArray
 
+    from .schedule import Port, Texture
+
 LANES = 4
-RANK = 4
+MAP_RANK = 4  # N, C, H, W
+PLANES = "planes"
+EXACT_INTEGERS = 1 << 24  # up to here a float32 holds every integer
 
 
 class TexelFormat(NamedTuple):
@@ -42,58 +51,64 @@ FORMATS: dict[str, TexelFormat] = {
 }
 
 
-def logical_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, int, int, int]:
-    """Return N, C, H, W of a host array of ``shape``, where ``host = logical.transpose(axes)``."""
+def logical_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """Return the logical shape of a host array of ``shape``: ``host = logical.transpose(axes)``."""
     logical = [1] * len(shape)
     for size, axis in zip(shape, axes, strict=True):
         logical[axis] = size
-    n, c, h, w = [1] * (RANK - len(shape)) + logical
-    return n, c, h, w
+    return tuple(logical)
+
+
+def as_map(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return a shape of up to four axes as N, C, H, W, padded with ones on the left."""
+    return (1,) * (MAP_RANK - len(shape)) + tuple(shape)
 
 
 def to_logical(host: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
-    """Return the host array as N, C, H, W."""
-    logical = host.transpose(np.argsort(axes)) if host.ndim else host
-    return logical.reshape(logical_shape(host.shape, axes))
+    """Return the host array as the logical tensor."""
+    return host.transpose(np.argsort(axes)) if host.ndim else host
 
 
-def to_host(logical: NDArray[Any], shape: Sequence[int], axes: Sequence[int]) -> NDArray[Any]:
-    """Return N, C, H, W as the model's own array of ``shape``."""
-    unpadded = [0] * len(shape)
-    for size, axis in zip(shape, axes, strict=True):
-        unpadded[axis] = size
-    reshaped = logical.reshape(unpadded)
-    return np.ascontiguousarray(reshaped.transpose(axes) if len(shape) else reshaped)
-
-
-def pack(logical: NDArray[Any], format: str) -> NDArray[Any]:
-    """Lay N, C, H, W out as texels of ``format``; lanes that hold no channel are zero.
+def pack(logical: NDArray[Any], texture: Texture) -> NDArray[Any]:
+    """Lay a logical tensor out as the texels of a texture; lanes that hold nothing are zero.
 
     Numbers are converted to the format's type as numpy does; see :func:`encode` for images.
     """
-    components, dtype = FORMATS[format]
-    n, c, h, w = logical.shape
-    if components < min(c, LANES):
-        raise ValueError(f"{c} channels do not fit {format}")
-    planes = -(-c // LANES)
-    padded = np.zeros((n, planes * LANES, h, w), dtype)
-    padded[:, :c] = logical
-    texels = padded.reshape(n * planes, LANES, h, w).transpose(0, 2, 3, 1)[..., :components]
-    return np.ascontiguousarray(texels)
-
-
-def unpack(texels: NDArray[Any], batch: int, channels: int) -> NDArray[Any]:
-    """Return texels as N, C, H, W of their own type. Reverses :func:`pack`."""
-    layers, h, w, components = texels.shape
+    components, dtype = FORMATS[texture.format]
+    batch, channels = texture.batch, texture.channels
     planes = -(-channels // LANES)
-    if layers != batch * planes or components < min(channels, LANES):
+    if components < min(channels, LANES):
+        raise ValueError(f"{channels} channels do not fit {texture.format}")
+    if texture.packing == PLANES:
+        n, c, h, w = as_map(logical.shape)
+        padded = np.zeros((n, planes * LANES, h, w), dtype)
+        padded[:, :c] = logical.reshape(n, c, h, w)
+        texels = padded.reshape(n * planes, LANES, h, w).transpose(0, 2, 3, 1)[..., :components]
+        return np.ascontiguousarray(texels)
+    rows = np.zeros((batch, planes * components), dtype)
+    rows[:, :channels] = logical.reshape(batch, channels)
+    shape = (texture.layers, texture.height, texture.width, components)
+    texels = np.zeros((prod(shape[:3]), components), dtype)
+    texels[: batch * planes] = rows.reshape(-1, components)
+    return texels.reshape(shape)
+
+
+def unpack(texels: NDArray[Any], texture: Texture) -> NDArray[Any]:
+    """Return texels as N, C, H, W, or as rows, (batch, channels), of their own type."""
+    layers, h, w, components = texels.shape
+    batch, channels = texture.batch, texture.channels
+    planes = -(-channels // LANES)
+    if components < min(channels, LANES):
         raise ValueError(f"texels {texels.shape} do not hold {batch} x {channels} channels")
-    lanes = texels.transpose(0, 3, 1, 2).reshape(batch, planes * components, h, w)
-    logical: NDArray[Any] = lanes[:, :channels]
-    return logical
+    if texture.packing == PLANES:
+        lanes = texels.transpose(0, 3, 1, 2).reshape(batch, planes * components, h, w)
+        logical: NDArray[Any] = lanes[:, :channels]
+        return logical
+    used = texels.reshape(-1, components)[: batch * planes]
+    return used.reshape(batch, planes * components)[:, :channels]
 
 
-def encode(host: NDArray[Any], axes: Sequence[int], encoding: str, format: str) -> NDArray[Any]:
+def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
     """Return the model's own array as texels of an input texture.
 
     Raises:
@@ -101,9 +116,12 @@ def encode(host: NDArray[Any], axes: Sequence[int], encoding: str, format: str) 
     """
     if host.dtype.kind not in "fiub":
         raise ShadergenError("SG0605", f"an array of {host.dtype} is not an input of real numbers")
-    if encoding == "unorm8":
+    format = texture.format
+    if port.encoding == "unorm8":
         host = _to_unorm8(host)
     else:
+        if port.dtype != "float32":
+            _check_integers(host, port)
         # a conversion that overflows is reported just below, in the user's terms
         with np.errstate(over="ignore"):
             stored = host.astype(FORMATS[format].dtype)
@@ -114,7 +132,24 @@ def encode(host: NDArray[Any], axes: Sequence[int], encoding: str, format: str) 
                 why=f"the largest number of {format} is {np.finfo(stored.dtype).max:g}",
             )
         host = stored
-    return pack(to_logical(host, axes), format)
+    return pack(to_logical(host, port.axes), texture)
+
+
+def _check_integers(host: NDArray[Any], port: Port) -> None:
+    """Refuse what an input of integers or truth values cannot take exactly."""
+    if host.dtype.kind == "f" and not (host == np.rint(host)).all():
+        raise ShadergenError(
+            "SG0605", f"input '{port.name}' is of {port.dtype}, the array holds fractions"
+        )
+    if port.dtype == "bool" and not np.isin(host, (0, 1)).all():
+        raise ShadergenError("SG0605", f"input '{port.name}' is of bool, the array is not")
+    # Compared as they are: the size of int64's least number is no int64.
+    if host.size and (host.max() > EXACT_INTEGERS or host.min() < -EXACT_INTEGERS):
+        raise ShadergenError(
+            "SG0605",
+            f"the array holds {host.min()} to {host.max()}",
+            why=f"shaders hold integers exactly up to {EXACT_INTEGERS}",
+        )
 
 
 def _to_unorm8(host: NDArray[Any]) -> NDArray[np.uint8]:
@@ -137,10 +172,8 @@ def _to_unorm8(host: NDArray[Any]) -> NDArray[np.uint8]:
     return np.rint(host.astype(np.float32) * 255).astype(np.uint8)
 
 
-def decode(
-    texels: NDArray[Any], shape: Sequence[int], axes: Sequence[int], encoding: str
-) -> NDArray[np.float32]:
-    """Return texels of an output texture as the model's own array.
+def decode(texels: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
+    """Return texels of an output texture as the model's own array, of the port's type.
 
     8-bit texels stand for 0..1. ``y2rg`` holds a number as R + G, its positive and its negative
     part; ``y2rg_half`` as R - G.
@@ -148,8 +181,11 @@ def decode(
     values = texels.astype(np.float32)
     if texels.dtype == np.uint8:
         values /= np.float32(255)
-    if encoding in ("y2rg", "y2rg_half"):
+    shape = logical_shape(port.shape, port.axes)
+    if port.encoding in ("y2rg", "y2rg_half"):
         red, green = values[..., 0:1], values[..., 1:2]
-        values = red + green if encoding == "y2rg" else red - green
-    n, c, _, _ = logical_shape(shape, axes)
-    return to_host(unpack(values, n, c), shape, axes)
+        values = red + green if port.encoding == "y2rg" else red - green
+        texture = replace(texture, channels=1)
+    logical = unpack(values, texture).reshape(shape)
+    host = logical.transpose(port.axes) if shape else logical
+    return np.asarray(host.astype(port.dtype, copy=False), order="C")

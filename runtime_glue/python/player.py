@@ -144,7 +144,7 @@ class Player:
                 f"the input '{name}' takes an array of shape {port.shape}, not {host.shape}",
             )
         try:
-            texels = encode(host, port.axes, port.encoding, texture.format)
+            texels = encode(host, port, texture)
         except ShadergenError as error:
             raise error.at(f"input '{name}'") from None
         forget_errors(self._gl)
@@ -157,8 +157,8 @@ class Player:
             resources.textures[port.texture] = names
             self._frame = None
 
-    def read(self, name: str) -> NDArray[np.float32]:
-        """Return an output as an array of the model's own shape. Waits for the GPU.
+    def read(self, name: str) -> NDArray[Any]:
+        """Return an output as an array of the model's own shape and type. Waits for the GPU.
 
         Raises:
             ShadergenError: SG0604, when GL reports an error.
@@ -169,7 +169,7 @@ class Player:
         forget_errors(self._gl)
         texels = read_textures(self._gl, resources.read_framebuffer, texture, names)
         check_errors(self._gl, f"the output '{name}' is read")
-        return decode(texels, port.shape, port.axes, port.encoding)
+        return decode(texels, port, texture)
 
     # every frame
 

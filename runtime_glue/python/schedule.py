@@ -40,6 +40,7 @@ class Port:
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     encoding: str
+    dtype: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class Texture:
     width: int
     height: int
     layers: int
+    packing: str
     channels: int
     batch: int
     slot: int | None
@@ -229,7 +231,8 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 
 def _port(d: Mapping[str, Any]) -> Port:
-    return Port(d["name"], d["texture"], _ints(d["shape"]), _ints(d["axes"]), d["encoding"])
+    shape, axes = _ints(d["shape"]), _ints(d["axes"])
+    return Port(d["name"], d["texture"], shape, axes, d["encoding"], d["dtype"])
 
 
 def _range(d: Mapping[str, Any]) -> Range:
@@ -244,6 +247,7 @@ def _texture(d: Mapping[str, Any]) -> Texture:
         width=int(d["width"]),
         height=int(d["height"]),
         layers=int(d["layers"]),
+        packing=d["packing"],
         channels=int(d["channels"]),
         batch=int(d["batch"]),
         slot=None if d["slot"] is None else int(d["slot"]),

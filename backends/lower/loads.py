@@ -1,0 +1,252 @@
+"""How a kernel reads elements of tensors: a GLSL function for each load.
+
+A kernel computes four neighbours along the result's lane axis at once. A load is
+
+- **uniform** when its index does not depend on that axis: one element for all four lanes;
+- **aligned** when it reads, along the operand's own lane axis, the same four neighbours or a whole
+  number of texels further: one texel;
+- **scattered** otherwise: an element for each lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ...ir.expr import Call, Expr, Num, Var, affine, evaluate, fold, substitute, variables
+from ...ir.indexing import add, flatten, idiv, imod, mul
+from ...ir.types import LANES
+from ..glsl import integer, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ...ir.graph import Value
+    from ...ir.indexing import Load, Source
+    from ..shader import Shader
+
+Kind = Literal["uniform", "aligned", "scattered"]
+LANE = "xyzw"
+
+
+@dataclass(frozen=True)
+class LoadFunction:
+    """A load as a GLSL function of int parameters; of a scattered one, one for each lane."""
+
+    name: str
+    kind: Kind
+    parameters: tuple[str, ...]
+    reader: Reader
+
+    def call(self, at: Mapping[str, str]) -> str:
+        """Return the vec4 of four neighbours; ``at`` has the int text of each coordinate."""
+        if self.kind == "aligned":
+            return self._lane(at, 0)
+        if self.kind == "uniform":
+            return f"vec4({self._lane(at, 0)})"
+        start = at.get(self.reader.lane, "")
+        present = LANES
+        if start.isdigit():  # the last plane may hold fewer channels
+            present = min(LANES, self.reader.lanes - int(start))
+        calls = [self._lane(at, lane) if lane < present else "0.0" for lane in range(LANES)]
+        return f"vec4({', '.join(calls)})"
+
+    def _lane(self, at: Mapping[str, str], lane: int) -> str:
+        return f"{self.name}({', '.join(self._argument(p, at, lane) for p in self.parameters)})"
+
+    def _argument(self, parameter: str, at: Mapping[str, str], lane: int) -> str:
+        reader = self.reader
+        if parameter[0] in "uv":  # a binding: data that is an index
+            component = LANE[lane] if parameter in reader.varying else "x"
+            return f"int(floor({parameter}.{component} + 0.5))"
+        text = at[parameter]
+        if parameter != reader.lane or not lane:
+            return text
+        if text.isdigit():
+            return str(int(text) + lane)
+        moved = f"{text} + {lane}"
+        return f"min({moved}, {reader.lanes - 1})" if reader.lanes % LANES else moved
+
+
+@dataclass
+class Reader:
+    """Emits load functions into a shader.
+
+    Attributes:
+        shader: where the functions go.
+        lane: the variable of the result's lane axis.
+        lanes: its size.
+        fixed: variables whose value is known in this GPU pass, the batch entry.
+        varying: bindings, by name, that differ between the four lanes.
+    """
+
+    shader: Shader
+    lane: str
+    lanes: int
+    fixed: Mapping[str, Expr] = field(default_factory=dict)
+    varying: set[str] = field(default_factory=set)
+
+    def depends(self, exprs: Iterable[Expr]) -> bool:
+        """Whether any expression differs between the four lanes."""
+        return any(
+            name == self.lane or name in self.varying for e in exprs for name in variables(e)
+        )
+
+    def declare(self, name: str, load: Load, operands: Sequence[Value]) -> LoadFunction:
+        """Emit the function of a load.
+
+        Args:
+            name: of what the load gives; the function is called after it, and its textures.
+            load: what to read.
+            operands: what the load's sources count.
+        """
+        sources = _reachable([self._prepared(s) for s in load.sources], self.lane, self.lanes)
+        kind = self._kind(sources, operands)
+        used = dict.fromkeys(v for s in sources for e in (*s.index, *s.valid) for v in variables(e))
+        function = self.shader.names(f"load_{name}")
+        head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
+        lines = [f"{head}({', '.join(f'int {v}' for v in used)}) {{"]
+        total = False
+        for position, source in enumerate(sources):
+            value = operands[source.operand]
+            role = name if len(sources) == 1 else f"{name}_{position}"
+            statements = self._fetch(value, role, source.index, kind)
+            if not source.valid:
+                lines += [f"    {s}" for s in statements]
+                total = True
+                break
+            test = " && ".join(_int(v) for v in source.valid)
+            lines += [f"    if ({test}) {{", *(f"        {s}" for s in statements), "    }"]
+        if not total:
+            fill = number(load.fill)
+            lines.append(f"    return {f'vec4({fill})' if kind == 'aligned' else fill};")
+        self.shader.fetchers.append("\n".join([*lines, "}"]))
+        return LoadFunction(function, kind, tuple(used), self)
+
+    def _prepared(self, source: Source) -> Source:
+        """Return a source with what is fixed put in and conditions that always hold left out."""
+        index = tuple(fold(substitute(e, self.fixed)) for e in source.index)
+        valid = tuple(fold(substitute(e, self.fixed)) for e in source.valid)
+        return type(source)(source.operand, index, valid)
+
+    def _kind(self, sources: Sequence[Source], operands: Sequence[Value]) -> Kind:
+        if not any(self.depends((*s.index, *s.valid)) for s in sources):
+            return "uniform"
+        aligned = all(self._aligned(s, operands[s.operand]) for s in sources)
+        return "aligned" if aligned else "scattered"
+
+    def _aligned(self, source: Source, value: Value) -> bool:
+        axis = value.type.lane_axis
+        if value.type.rank == 0 or self.depends(
+            e for k, e in enumerate(source.index) if k != axis
+        ):
+            return False
+        line = affine(source.index[axis], self.lane)
+        if line is None or line[0] != Num(1.0) or not _whole_texels(line[1], self.varying):
+            return False
+        return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
+
+    def _fetch(
+        self, value: Value, role: str, index: Sequence[Expr], kind: Kind
+    ) -> list[str]:
+        """Return statements that return the element (or texel) of a tensor at an index."""
+        t = value.type
+        lines: list[str] = []
+
+        def named(name: str, expr: Expr) -> Expr:
+            """Give an expression that is used twice a name of its own."""
+            if isinstance(expr, (Num, Var)):
+                return expr
+            lines.append(f"int {name} = {_int(expr)};")
+            return Var(name)
+
+        channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
+        if kind != "aligned":
+            channel = named("c_", channel)
+        if t.in_planes:
+            n, _, y, x = index
+            batch = int(n.value) if isinstance(n, Num) else None
+            plane = idiv(channel, LANES) if t.planes > 1 else Num(0.0)
+            layer = add(mul(n, t.planes), plane)
+        else:
+            batch = None
+            width, height = t.layout.rows if t.layout and t.layout.rows else t.extent[:2]
+            row = flatten(index[:-1], t.shape[:-1])
+            group = idiv(channel, LANES) if t.planes > 1 else Num(0.0)
+            if width == t.planes:
+                x = group
+            else:
+                texel = named("t_", add(mul(row, t.planes), group))
+                x, row = imod(texel, width), idiv(texel, width)
+            if t.layers > 1:
+                row = named("r_", row)
+                y, layer = imod(row, height), idiv(row, height)
+            else:
+                y, layer = row, Num(0.0)
+        texture = self.shader.texture(value, role, batch)
+        layer = fold(layer)
+        where = f"ivec2({_int(x)}, {_int(y)})"
+        text = texture.fetch(where, int(layer.value) if isinstance(layer, Num) else _int(layer))
+        if kind != "aligned":
+            text += _component(channel, t.channels_per_texel)
+        return [*lines, f"return {text};"]
+
+
+def _component(channel: Expr, components: int) -> str:
+    """Return how one element is taken out of a texel."""
+    if components == 1:
+        return ".x"
+    lane = fold(imod(channel, LANES)) if components == LANES else channel
+    return f".{LANE[int(lane.value)]}" if isinstance(lane, Num) else f"[{_int(lane)}]"
+
+
+def _whole_texels(offset: Expr, varying: set[str]) -> bool:
+    """Whether an offset is surely a multiple of four, the same for all lanes."""
+    if isinstance(offset, Num):
+        return offset.value % LANES == 0
+    if not isinstance(offset, Call) or any(v in varying for v in variables(offset)):
+        return False
+    parts = [_whole_texels(a, varying) for a in offset.args]
+    if offset.function in ("add", "sub"):
+        return all(parts)
+    return offset.function == "mul" and any(parts)
+
+
+def _between_texels(condition: Expr, lane: str, size: int) -> bool:
+    """Whether a condition on the lane axis changes only where one texel follows another."""
+    names = variables(condition)
+    if lane not in names:
+        return True
+    if names != (lane,):
+        return False
+    holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
+    return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)
+
+
+def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
+    """Drop sources that nothing reads, and conditions that always hold."""
+    kept: list[Source] = []
+    for source in sources:
+        conditions = []
+        never = False
+        for condition in source.valid:
+            if set(variables(condition)) <= {lane}:
+                holds = np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0
+                never = never or not holds.any()
+                if holds.all():
+                    continue
+            conditions.append(condition)
+        if never:
+            continue
+        kept.append(type(source)(source.operand, source.index, tuple(conditions)))
+        if not conditions:
+            break
+    return kept
+
+
+def _int(expr: Expr) -> str:
+    return integer(expr, {name: name for name in variables(expr)})
+
+

@@ -1,0 +1,138 @@
+"""Loop nests: one kernel for every operator that says, as a nest, what an element is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import InternalError
+from ...ir.expr import Expr, Var, variables
+from ...ir.indexing import Load
+from ...ir.ops import parts
+from ...ir.types import LANES
+from ..shader import Shader
+from .loads import Reader
+from .store import finish, groups, precision, stores
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...ir.graph import Node
+    from ...ir.nest import Binding, Nest
+    from ...ir.target import Target
+    from ..gpu import RenderPass
+    from .loads import LoadFunction
+    from .store import Group
+
+
+def lower_nest(node: Node, target: Target) -> Iterator[RenderPass]:
+    """Lower any node whose kernel gives a nest.
+
+    Raises:
+        InternalError: for an operator that has neither a nest nor a kernel of its own.
+    """
+    p = parts(node)
+    nest = p.kernel.nest(*(v.type for v in p.operands))
+    if nest is None:
+        raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
+    for group in groups(node):
+        yield _Nest(node, nest, group, target).lower()
+
+
+class _Nest:
+    """The shader of one GPU pass of a nest."""
+
+    def __init__(self, node: Node, nest: Nest, group: Group, target: Target) -> None:
+        self.node, self.nest, self.group = node, nest, group
+        self.shader = Shader(target, precision(node, target))
+        t = node.result.type
+        self.reader = Reader(self.shader, f"o{t.lane_axis}", t.channels, group.fixed)
+        self.loads: dict[str, LoadFunction] = {}
+        self.own = {f"o{axis}": f"o{axis}" for axis in range(max(t.rank, 1))}
+        self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
+        self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
+
+    def lower(self) -> RenderPass:
+        node, nest, group = self.node, self.nest, self.group
+        p = parts(node)
+        for name, binding in self._bindings():
+            if isinstance(binding, Load):
+                self.loads[name] = self.reader.declare(name, binding, p.operands)
+                varies = self.loads[name].kind != "uniform"
+            else:
+                varies = self.reader.depends((binding,))
+            if varies:
+                self.reader.varying.add(name)
+        parameters = self._parameters()
+        function = "compute"
+        accumulators = [f"a{k}" for k in range(len(group.planes))]
+        calls = []
+        for plane in group.planes:
+            at = group.at(plane)
+            calls.append(f"{function}({', '.join(at[name] for name in parameters)})")
+        operands = {v: None for v in p.operands}
+        loops = "x".join(map(str, nest.loops))
+        return finish(
+            self.shader,
+            node,
+            group,
+            "nest",
+            "nest.frag.j2",
+            f"{type(p.kernel).__name__} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
+            stores(self.shader, node, group, accumulators),
+            macs=nest.steps * _elements(node, group) if nest.loops else 0,
+            head=f"vec4 {function}({', '.join(f'int {name}' for name in parameters)})",
+            outer=list(self._statements("u", nest.outer)),
+            loops=list(enumerate(nest.loops)),
+            start=self._inline(nest.start) if nest.loops else "",
+            inner=list(self._statements("v", nest.inner)),
+            step=self._lines(nest.step or Var("a"), "a = "),
+            result=self._lines(nest.result, "return "),
+            calls=calls,
+        )
+
+    def _bindings(self) -> Iterator[tuple[str, Binding]]:
+        for prefix, bindings in (("u", self.nest.outer), ("v", self.nest.inner)):
+            for position, binding in enumerate(bindings):
+                yield f"{prefix}{position}", binding
+
+    def _parameters(self) -> list[str]:
+        """Return the coordinates that the kernel's function needs, in order."""
+        used = {name for load in self.loads.values() for name in load.parameters}
+        used |= {name for e in self.nest.formulas() for name in variables(e)}
+        return sorted(
+            (n for n in used if n[0] == "o" and n not in self.group.fixed), key=lambda n: int(n[1:])
+        )
+
+    def _statements(self, prefix: str, bindings: tuple[Binding, ...]) -> Iterator[str]:
+        for position, binding in enumerate(bindings):
+            name = f"{prefix}{position}"
+            if isinstance(binding, Load):
+                yield f"vec4 {name} = {self.loads[name].call(self.own)};"
+            else:
+                yield from self._lines(binding, f"vec4 {name} = ", f"{name}_")
+
+    def _lines(self, expr: Expr, assign: str, prefix: str = "t") -> list[str]:
+        return self.shader.functions.statements(expr, self._floats(expr), assign, prefix)
+
+    def _inline(self, expr: Expr) -> str:
+        return self.shader.functions.expression(expr, self._floats(expr))
+
+    def _floats(self, expr: Expr) -> dict[str, str]:
+        """Return the vec4 of each variable of a formula."""
+        return {name: self._float(name) for name in variables(expr)}
+
+    def _float(self, name: str) -> str:
+        if name[0] in "uv" or name == "a":
+            return name
+        text = f"vec4({self.own[name]})"
+        return f"({text} + vec4(0.0, 1.0, 2.0, 3.0))" if name == self.reader.lane else text
+
+
+def _elements(node: Node, group: Group) -> int:
+    """Return how many elements a pass computes."""
+    t = node.result.type
+    if not t.in_planes:
+        return t.size // t.layers
+    _, _, height, width = t.shape
+    last = min((group.planes[-1] + 1) * LANES, t.channels)
+    return (last - group.planes[0] * LANES) * height * width

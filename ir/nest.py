@@ -1,0 +1,115 @@
+"""Loop nests: what one element of a result is, as loops over elements of operands.
+
+A :class:`Nest` is how every operator without a kernel of its own is computed: movement, pooling,
+reductions, products of matrices, gathers by computed indices. For the element at (o0, o1, ...):
+
+    u0, u1, ...                          each binding of ``outer``, in order
+    a = start
+    for k0 in range(loops[0]): for k1 in range(loops[1]): ...
+        v0, v1, ...                      each binding of ``inner``, in order
+        a = step
+    result = finish
+
+A binding is a :class:`~.indexing.Load` or an expression. Two worlds meet here. Indices and
+conditions of loads are **integer** expressions of o, k, and of bindings before them, which are
+rounded to the nearest integer (so an index may be data, exact up to 2^24). Everything else is
+**floating point**: expressions of o, k (as floats), u, v, and in ``step`` and ``finish`` of a.
+``start`` sees u and o, ``finish`` sees a, u and o.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .expr import Expr, Num, Var, evaluate, variables
+from .indexing import Load
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+Binding = Load | Expr
+
+
+@dataclass(frozen=True)
+class Nest:
+    """See the module. Without loops, ``finish`` is u0 by default and ``start`` is not used."""
+
+    outer: tuple[Binding, ...] = ()
+    loops: tuple[int, ...] = ()
+    inner: tuple[Binding, ...] = ()
+    start: Expr = Num(0.0)
+    step: Expr | None = None
+    finish: Expr | None = None
+
+    @property
+    def result(self) -> Expr:
+        """``finish``, or its default: the accumulator, or the first binding where no loop is."""
+        return self.finish or Var("a" if self.loops else "u0")
+
+    @property
+    def steps(self) -> int:
+        """How often the loops' body runs for one element."""
+        return prod(self.loops)
+
+    def loads(self) -> Iterator[tuple[str, Load]]:
+        """Yield every load with the name of what it binds."""
+        for prefix, bindings in (("u", self.outer), ("v", self.inner)):
+            for position, binding in enumerate(bindings):
+                if isinstance(binding, Load):
+                    yield f"{prefix}{position}", binding
+
+    def formulas(self) -> Iterator[Expr]:
+        """Yield every floating-point expression."""
+        yield from (b for b in (*self.outer, *self.inner) if not isinstance(b, Load))
+        if self.loops:
+            yield self.start
+            yield self.step or Var("a")
+        yield self.result
+
+    def counts(self) -> bool:
+        """Whether a formula computes with coordinates, which 16-bit floats hold only to 2048."""
+        names = {name for e in self.formulas() for name in variables(e)}
+        return any(name[0] in "ok" for name in names)
+
+    def evaluate(
+        self, shape: Sequence[int], operands: Sequence[NDArray[np.generic]]
+    ) -> NDArray[Any]:
+        """Carry the nest out with numpy, for tests: one step of the loops after the other."""
+        grid = np.meshgrid(*(np.arange(s) for s in shape), indexing="ij")
+        env: dict[str, Any] = {f"o{axis}": g for axis, g in enumerate(grid)}
+        self._bind("u", self.outer, env, operands)
+        if self.loops:
+            env["a"] = evaluate(self.start, env)
+            for position in product(*map(range, self.loops)):
+                env |= {f"k{axis}": np.asarray(k) for axis, k in enumerate(position)}
+                self._bind("v", self.inner, env, operands)
+                env["a"] = evaluate(self.step or Var("a"), env)
+        return np.broadcast_to(evaluate(self.result, env), tuple(shape))
+
+    @staticmethod
+    def _bind(
+        prefix: str,
+        bindings: tuple[Binding, ...],
+        env: dict[str, Any],
+        operands: Sequence[NDArray[np.generic]],
+    ) -> None:
+        for position, binding in enumerate(bindings):
+            if isinstance(binding, Load):
+                integers = {
+                    name: np.floor(np.asarray(value) + 0.5) if name[0] in "uv" else value
+                    for name, value in env.items()
+                    if name != "a"
+                }
+                found = binding.evaluate(integers, operands)
+                # Indices stay integers, all else is a float as on the GPU.
+                value = found.astype(np.result_type(found, np.float32))
+            else:
+                value = evaluate(binding, env)
+            env[f"{prefix}{position}"] = value
