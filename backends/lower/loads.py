@@ -94,16 +94,32 @@ class Reader:
             name == self.lane or name in self.varying for e in exprs for name in variables(e)
         )
 
-    def declare(self, name: str, load: Load, operands: Sequence[Value]) -> LoadFunction:
+    def along(self, counter: str, load: Load, operands: Sequence[Value]) -> bool:
+        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
+        if len(load.sources) != 1 or load.sources[0].valid:
+            return False
+        own = Reader(self.shader, counter, 0, self.fixed, self.varying)
+        (source,) = [self._prepared(s) for s in load.sources]
+        data = any(v[0] in "uv" for e in source.index for v in variables(e))
+        return (
+            not data
+            and not self.depends(source.index)
+            and own._aligned(source, operands[source.operand])
+        )
+
+    def declare(
+        self, name: str, load: Load, operands: Sequence[Value], whole: bool = False
+    ) -> LoadFunction:
         """Emit the function of a load.
 
         Args:
             name: of what the load gives; the function is called after it, and its textures.
             load: what to read.
             operands: what the load's sources count.
+            whole: give whole texels of a load that :meth:`along` holds for.
         """
         sources = _reachable([self._prepared(s) for s in load.sources], self.lane, self.lanes)
-        kind = self._kind(sources, operands)
+        kind: Kind = "aligned" if whole else self._kind(sources, operands)
         used = dict.fromkeys(v for s in sources for e in (*s.index, *s.valid) for v in variables(e))
         function = self.shader.names(f"load_{name}")
         head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"

@@ -1,4 +1,8 @@
-"""Loop nests: one kernel for every operator that says, as a nest, what an element is."""
+"""Loop nests: one kernel for every operator that says, as a nest, what an element is.
+
+Where the innermost loop walks along an operand's own lanes, as a product of matrices does, it takes
+four steps at a time, so that each of that operand's texels is fetched once.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from ...ir.indexing import Load
 from ...ir.ops import parts
 from ...ir.types import LANES
 from ..shader import Shader
-from .loads import Reader
+from .loads import LANE, Reader
 from .store import finish, groups, precision, stores
 
 if TYPE_CHECKING:
@@ -47,6 +51,8 @@ class _Nest:
         t = node.result.type
         self.reader = Reader(self.shader, f"o{t.lane_axis}", t.channels, group.fixed)
         self.loads: dict[str, LoadFunction] = {}
+        self.texels: set[str] = set()
+        self.counter = f"k{len(nest.loops) - 1}"
         self.own = {f"o{axis}": f"o{axis}" for axis in range(max(t.rank, 1))}
         self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
@@ -54,10 +60,12 @@ class _Nest:
     def lower(self) -> RenderPass:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
+        self._find_texels()
         for name, binding in self._bindings():
             if isinstance(binding, Load):
-                self.loads[name] = self.reader.declare(name, binding, p.operands)
-                varies = self.loads[name].kind != "uniform"
+                whole = name in self.texels
+                self.loads[name] = self.reader.declare(name, binding, p.operands, whole)
+                varies = not whole and self.loads[name].kind != "uniform"
             else:
                 varies = self.reader.depends((binding,))
             if varies:
@@ -82,10 +90,10 @@ class _Nest:
             macs=nest.steps * _elements(node, group) if nest.loops else 0,
             head=f"vec4 {function}({', '.join(f'int {name}' for name in parameters)})",
             outer=list(self._statements("u", nest.outer)),
-            loops=list(enumerate(nest.loops)),
+            loops=self._loops(),
             start=self._inline(nest.start) if nest.loops else "",
-            inner=list(self._statements("v", nest.inner)),
-            step=self._lines(nest.step or Var("a"), "a = "),
+            body=self._body() if nest.loops else [],
+            rest=list(self._rest()) if nest.loops else [],
             result=self._lines(nest.result, "return "),
             calls=calls,
         )
@@ -95,6 +103,54 @@ class _Nest:
             for position, binding in enumerate(bindings):
                 yield f"{prefix}{position}", binding
 
+    def _find_texels(self) -> None:
+        """Find the loads of which the innermost loop takes a texel for four steps."""
+        if not self.nest.loops or self.nest.loops[-1] < LANES:
+            return
+        operands = parts(self.node).operands
+        for name, load in self.nest.loads():
+            if name[0] == "v" and self.reader.along(self.counter, load, operands):
+                self.texels.add(name)
+
+    def _loops(self) -> list[tuple[int, int, int]]:
+        """Return axis, end and stride of each loop."""
+        loops = [(axis, count, 1) for axis, count in enumerate(self.nest.loops)]
+        if self.texels:
+            axis, count, _ = loops[-1]
+            loops[-1] = (axis, count - count % LANES, LANES)
+        return loops
+
+    def _body(self) -> list[str]:
+        """Return what the innermost loop does: one step, or four."""
+        if not self.texels:
+            return [*self._statements("v", self.nest.inner), *self._step()]
+        return [*self._fetches(), *(line for k in range(LANES) for line in self._block(k))]
+
+    def _rest(self) -> Iterator[str]:
+        """Yield the steps that four at a time leave over."""
+        if self.texels and (count := self.nest.loops[-1] % LANES):
+            self.own[self.counter] = str(self.nest.loops[-1] - count)
+            yield from self._fetches()
+            for k in range(count):
+                yield from self._block(k)
+
+    def _fetches(self) -> Iterator[str]:
+        for name in sorted(self.texels):
+            yield f"vec4 {name}_texel = {self.loads[name].call(self.own)};"
+
+    def _block(self, k: int) -> list[str]:
+        """Return step k of four, in a scope of its own."""
+        first = self.own[self.counter]
+        if k:
+            moved = int(first) + k if first.isdigit() else f"{first} + {k}"
+            self.own[self.counter] = str(moved)
+        lines = [*self._statements("v", self.nest.inner, LANE[k]), *self._step()]
+        self.own[self.counter] = first
+        return ["{", *(f"    {line}" for line in lines), "}"]
+
+    def _step(self) -> list[str]:
+        return self._lines(self.nest.step or Var("a"), "a = ")
+
     def _parameters(self) -> list[str]:
         """Return the coordinates that the kernel's function needs, in order."""
         used = {name for load in self.loads.values() for name in load.parameters}
@@ -103,10 +159,14 @@ class _Nest:
             (n for n in used if n[0] == "o" and n not in self.group.fixed), key=lambda n: int(n[1:])
         )
 
-    def _statements(self, prefix: str, bindings: tuple[Binding, ...]) -> Iterator[str]:
+    def _statements(
+        self, prefix: str, bindings: tuple[Binding, ...], lane: str = ""
+    ) -> Iterator[str]:
         for position, binding in enumerate(bindings):
             name = f"{prefix}{position}"
-            if isinstance(binding, Load):
+            if name in self.texels:
+                yield f"vec4 {name} = vec4({name}_texel.{lane});"
+            elif isinstance(binding, Load):
                 yield f"vec4 {name} = {self.loads[name].call(self.own)};"
             else:
                 yield from self._lines(binding, f"vec4 {name} = ", f"{name}_")

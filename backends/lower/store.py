@@ -81,7 +81,11 @@ class Group:
                 group, line = "0", "texel"
         self._coordinates[last] = last
         self.prelude.append(f"int {last} = {'0' if t.planes == 1 else f'{group} * {LANES}'};")
-        if t.rank > 1:
+        if t.rank == 2:
+            self.prelude.append(f"int o0 = {line};")
+            self._coordinates["o0"] = "o0"
+            return
+        if t.rank > 2:
             self.prelude.append(f"int row = {line};")
         for axis in range(t.rank - 2, -1, -1):
             name = f"o{axis}"
