@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+
     from ..ir.graph import Node, Value
 
 BufferKind = Literal["uniform", "storage"]
@@ -15,10 +17,19 @@ BufferKind = Literal["uniform", "storage"]
 
 @dataclass(frozen=True, eq=False)
 class Blob:
-    """Rows of four float32 that a shader indexes: weights or parameters. Shape (n, 4)."""
+    """Rows of four float32 that a shader indexes: weights or parameters.
+
+    ``make`` gives the ``count`` rows, of shape (count, 4), when they are written: a large model's
+    rearranged weights must not all be held at once.
+    """
 
     name: str
-    rows: np.ndarray
+    count: int
+    make: Callable[[], np.ndarray]
+
+    @property
+    def nbytes(self) -> int:
+        return self.count * 16
 
 
 @dataclass(frozen=True)

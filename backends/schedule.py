@@ -17,12 +17,13 @@ from .shader import templates, weight_texture_width
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..ir.target import Target
     from .gpu import RenderPass
 
+PIECE = 1 << 20  # elements that are rearranged at a time
 FORMAT_VERSION = "2.0"
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
@@ -33,7 +34,7 @@ class BuildFiles:
 
     schedule: dict[str, Any]
     shaders: dict[str, str]
-    weights: bytes
+    weights: WeightFile = field(compare=False)  # the schedule has its digest
     layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
 
 
@@ -50,22 +51,28 @@ def tensor_bytes(t: TensorType) -> int:
     return width * height * layers * texel_bytes(t.layout)
 
 
-def pack(data: np.ndarray, t: TensorType) -> np.ndarray:
-    """Return a constant tensor's texels: (layers, H, W, components), float32 or float16."""
+def pack(data: np.ndarray, t: TensorType) -> Iterator[np.ndarray]:
+    """Yield a constant tensor's texels in pieces, float32 or float16: layers, or rows."""
     assert t.layout is not None
     width, height, layers = t.extent
     components = t.channels_per_texel
     dtype = np.float32 if t.layout.format.endswith("32f") else np.float16
-    rows = np.moveaxis(data.reshape(t.shape or (1,)), t.lane_axis, -1)
-    padded = np.zeros((*rows.shape[:-1], t.planes * components), dtype)
-    padded[..., : t.channels] = rows
-    if t.in_planes:  # N, H, W, planes, lanes
-        n = t.shape[0]
-        lanes = padded.reshape(n, height, width, t.planes, components).transpose(0, 3, 1, 2, 4)
-        return lanes.reshape(layers, height, width, components)
-    texels = np.zeros((layers * height * width, components), dtype)
-    texels[: t.texels] = padded.reshape(-1, components)
-    return texels.reshape(layers, height, width, components)
+
+    def padded(rows: np.ndarray) -> np.ndarray:
+        result = np.zeros((*rows.shape[:-1], t.planes * components), dtype)
+        result[..., : t.channels] = rows
+        return result
+
+    if t.in_planes:
+        for entry in data:  # C, H, W -> planes, H, W, lanes
+            lanes = padded(entry.transpose(1, 2, 0)).reshape(height, width, t.planes, components)
+            yield lanes.transpose(2, 0, 1, 3)
+        return
+    rows = data.reshape(-1, t.channels)
+    step = max(1, PIECE // t.channels)
+    for start in range(0, len(rows), step):
+        yield padded(rows[start : start + step])
+    yield np.zeros((layers * height * width - t.texels, components), dtype)
 
 
 def label(name: str) -> str:
@@ -117,7 +124,6 @@ class _Assembly:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
         vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
         self.shaders[VERTEX_SHADER] = vertex
-        content = self.weights.content()
         data = {
             "format": "shadergen",
             "version": FORMAT_VERSION,
@@ -132,12 +138,12 @@ class _Assembly:
             "buffers": self.buffers,
             "weights": {
                 "file": "weights.bin",
-                "size": len(content),
-                "sha256": hashlib.sha256(content).hexdigest(),
+                "size": self.weights.size,
+                "sha256": self.weights.sha256(),
             },
             "passes": entries,
         }
-        return BuildFiles(data, self.shaders, content, self.layers)
+        return BuildFiles(data, self.shaders, self.weights, self.layers)
 
     def _pass(self, position: int, p: RenderPass) -> dict[str, Any]:
         result = p.node.result
@@ -153,15 +159,15 @@ class _Assembly:
         for b in p.blocks:
             if b.blob not in self.names:
                 self.names[b.blob] = self._unique(b.blob.name)
-                where = self.weights.add(b.blob.rows.astype(np.float32))
+                where = self.weights.add([b.blob.make()])
                 self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
             blocks.append({"block": b.name, "buffer": self.names[b.blob]})
         width, height, _ = result.type.extent
         assert result.type.layout is not None
         sources = {r.source for r in p.reads}
         read = sum(tensor_bytes(s.type) for s in sources if not isinstance(s, Blob))
-        read += sum(s.rows.nbytes for s in sources if isinstance(s, Blob))
-        read += sum(b.blob.rows.nbytes for b in p.blocks)
+        read += sum(s.nbytes for s in sources if isinstance(s, Blob))
+        read += sum(b.blob.nbytes for b in p.blocks)
         return {
             "name": self._pass_name(p),
             "stage": "fragment",
@@ -239,10 +245,10 @@ class _Assembly:
 
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
         half = self.target.precision == "mediump"
-        width = weight_texture_width(len(blob.rows))
-        height = -(-len(blob.rows) // width)
-        texels = np.zeros((height * width, LANES), np.float16 if half else np.float32)
-        texels[: len(blob.rows)] = blob.rows
+        dtype = np.float16 if half else np.float32
+        width = weight_texture_width(blob.count)
+        height = -(-blob.count // width)
+        rest = np.zeros((height * width - blob.count, LANES), dtype)
         first, last = self._alive(blob)
         return {
             "name": name,
@@ -257,7 +263,7 @@ class _Assembly:
             "slot": None,
             "first": first,
             "last": last,
-            "data": self.weights.add(texels),
+            "data": self.weights.add([blob.make().astype(dtype), rest]),
         }
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:

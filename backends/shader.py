@@ -127,10 +127,9 @@ class Shader:
         self.samplers.append((kind, sampler))
         self.reads.append(read)
 
-    def weights(self, rows: np.ndarray, storage: WeightStorage, name: str) -> None:
+    def weights(self, blob: Blob, storage: WeightStorage) -> None:
         """Declare looped-over weights, so that ``weight(i)`` is row i."""
-        blob = Blob(name, rows.reshape(-1, LANES))
-        count = len(blob.rows)
+        count = blob.count
         if storage == "texture":
             self._declare("sampler2D", "u_weights", Read("u_weights", blob))
             width = weight_texture_width(count)
@@ -199,7 +198,8 @@ class Shader:
         """
         if self._parameters:
             rows = np.concatenate(self._parameters)
-            self.blocks.append(Block("Parameters", "uniform", Blob(f"{name}.parameters", rows)))
+            blob = Blob(f"{name}.parameters", len(rows), lambda: rows)
+            self.blocks.append(Block("Parameters", "uniform", blob))
             self.block_texts.append(
                 f"layout(std140) uniform Parameters {{ vec4 parameters[{len(rows)}]; }};"
             )

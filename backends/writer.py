@@ -89,7 +89,7 @@ def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) 
         (fresh / "shaders").mkdir(parents=True)
         text = json.dumps(files.schedule, indent=1, ensure_ascii=False, allow_nan=False)
         (fresh / "schedule.json").write_bytes((text + "\n").encode())
-        (fresh / "weights.bin").write_bytes(files.weights)
+        files.weights.save(fresh / "weights.bin")
         for path, source in files.shaders.items():
             (fresh / path).write_bytes(source.encode())
         check(fresh)

@@ -74,6 +74,27 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Size of a dynamic input: HxW or the whole shape; NAME=HxW with several inputs.",
         ),
         click.option(
+            "--input-value",
+            "input_value",
+            metavar="NAME=1,2,3",
+            multiple=True,
+            help="Fix an input of an ONNX model, such as the shape that a Reshape takes; it is then "
+            "no input of the build.",
+        ),
+        click.option(
+            "--inputs",
+            metavar="NAME,...",
+            multiple=True,
+            help="Begin the model at these values or layers: what computes them is dropped. "
+            "NAME=SIZE where the size is not known.",
+        ),
+        click.option(
+            "--outputs",
+            metavar="NAME,...",
+            multiple=True,
+            help="End the model at these values or layers: what is behind them is dropped.",
+        ),
+        click.option(
             "--device",
             default="gles30",
             show_default=True,
@@ -166,10 +187,14 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(flags: dict[str, Any]) -> Options:
-    from .options import Options, parse_sizes
+    from .options import Options, parse_cut, parse_sizes, parse_values
 
+    inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     return Options(
-        input_size=parse_sizes(flags.pop("input_size")),
+        input_size={**parse_sizes(flags.pop("input_size")), **sizes},
+        inputs=inputs,
+        outputs=outputs,
+        input_value=parse_values(flags.pop("input_value")),
         glsl=int(flags.pop("glsl")),  # type: ignore[arg-type]
         define=tuple(flags.pop("define")),
         validate=not flags.pop("no_validate"),
@@ -218,7 +243,7 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "output": str(output),
             "passes": len(passes),
             "macs": sum(p["macs"] for p in passes),
-            "weight_bytes": len(result.files.weights),
+            "weight_bytes": result.files.weights.size,
             "validated": result.validated,
             "notes": result.notes,
         }
@@ -232,7 +257,7 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
     passes = result.files.schedule["passes"]
     macs = sum(p["macs"] for p in passes)
-    size = len(result.files.weights)
+    size = result.files.weights.size
     weights = f"{_bytes(size)} of weights" if size else "weights in the shaders"
     click.echo(f"{output}: {len(passes)} GPU passes, {_si(macs)} multiply-adds, {weights}")
     for note in result.notes:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Binding = Load | Expr
+ZERO = Num(0.0)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Nest:
     outer: tuple[Binding, ...] = ()
     loops: tuple[int, ...] = ()
     inner: tuple[Binding, ...] = ()
-    start: Expr = Num(0.0)
+    start: Expr = ZERO
     step: Expr | None = None
     finish: Expr | None = None
 

@@ -9,29 +9,47 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.graph import Result
+from ..ir.graph import Result, Value
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Value
+    from ..ir.graph import Graph, Node
     from .rule import Context, Site
 
 
-def _match(site: Site) -> Value | None:
+def _match(site: Site) -> tuple[Value, ...] | None:
     node = site.node
-    value = node.op.decompose(*node.inputs)
-    return None if value is None else _named(value, node.layers)
+    values = node.op.decompose(*node.inputs)
+    if values is None:
+        return None
+    return _named((values,) if isinstance(values, Value) else values, node)
 
 
-def _named(value: Value, layers: tuple[str, ...]) -> Value:
+def _named(values: tuple[Value, ...], old: Node) -> tuple[Value, ...]:
     """Give the new nodes, which name no layer, the layers of the node they stand for."""
-    if not isinstance(value, Result) or value.node.layers:
-        return value
-    inputs = tuple(_named(v, layers) for v in value.node.inputs)
-    return replace(value.node, inputs=inputs, layers=layers).results[value.index]
+    before = {v.node for v in old.inputs if isinstance(v, Result)}
+    new: dict[Node, Node] = {}
+
+    def named(value: Value) -> Value:
+        if not isinstance(value, Result) or value.node not in new:
+            return value
+        return new[value.node].results[value.index]
+
+    stack = [v.node for v in reversed(values) if isinstance(v, Result)]
+    while stack:
+        node = stack[-1]
+        if node in new or node in before or node.layers:
+            stack.pop()
+            continue
+        inputs = [v.node for v in node.inputs if isinstance(v, Result)]
+        todo = [n for n in inputs if n not in new and n not in before and not n.layers]
+        stack.extend(todo)
+        if not todo:
+            new[node] = replace(node, inputs=tuple(map(named, node.inputs)), layers=old.layers)
+    return tuple(map(named, values))
 
 
-DECOMPOSE = Rule("decompose", _match, always, lambda value: value)
+DECOMPOSE: Rule[tuple[Value, ...]] = Rule("decompose", _match, always, lambda values: values)
 
 
 def canonicalise(graph: Graph, context: Context) -> Graph:

@@ -57,16 +57,16 @@ def _match(site: Site) -> _Affine | None:
         if isinstance(v, Constant)
     }
     slope, offset = (np.asarray(evaluate(e, env), np.float64) for e in line)
-    channels = x.shape[1]
-    shapes = [(1,) * (4 - p.ndim) + p.shape for p in (slope, offset)]
-    per_channel = all(s[0] == s[2] == s[3] == 1 for s in shapes)
+    channels, rank = x.shape[1], x.type.rank
+    shapes = [(1,) * (rank - p.ndim) + p.shape for p in (slope, offset)]
+    per_channel = all(s[0] == 1 == max(s[2:], default=1) for s in shapes)
     weight, bias = np.zeros(0), np.zeros(0)
     if per_channel:
         a, t = (np.broadcast_to(p.reshape(-1), (channels,)) for p in (slope, offset))
         old_weight, *old_bias = (
             v.data.astype(np.float64) for v in x.node.inputs[1:] if isinstance(v, Constant)
         )
-        weight = old_weight * a.reshape(-1, 1, 1, 1)
+        weight = old_weight * a.reshape(-1, *(1,) * (rank - 1))
         bias = t + (a * old_bias[0] if old_bias else 0.0)
     layers = tuple(dict.fromkeys((*x.node.layers, *node.layers)))
     return _Affine(x.node, site.uses[k] == 1, per_channel, weight, bias, layers)

@@ -50,11 +50,10 @@ def _rewrite(found: _Match) -> Value:
     conv, pad = found.conv.op, found.pad.op
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
-    before, after = pad.before[2:], pad.after[2:]
-    top, left, bottom, right = conv.pads
+    more = (*pad.before[2:], *pad.after[2:])
     merged = replace(
         conv,
-        pads=(top + before[0], left + before[1], bottom + after[0], right + after[1]),
+        pads=tuple(a + b for a, b in zip(conv.pads, more, strict=True)),
         pad_mode=pad.mode,
         pad_value=pad.value,
     )

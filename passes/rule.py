@@ -55,13 +55,13 @@ class Rule(Generic[M]):
         name: for ``--explain``.
         match: returns what was recognised, or None.
         check: returns "" or why the rewrite is refused here.
-        rewrite: returns the node's new value.
+        rewrite: returns the node's new value, or values.
     """
 
     name: str
     match: Callable[[Site], M | None]
     check: Callable[[M, Context], str]
-    rewrite: Callable[[M], Value]
+    rewrite: Callable[[M], Value | tuple[Value, ...]]
 
 
 def always(match: object, context: Context) -> str:
@@ -79,7 +79,9 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
     for _ in range(rounds):
         uses = graph.uses
 
-        def visit(now: Node, was: Node, uses: dict[Value, int] = uses) -> Value | None:
+        def visit(
+            now: Node, was: Node, uses: dict[Value, int] = uses
+        ) -> Value | tuple[Value, ...] | None:
             site = Site(now, tuple(uses[v] for v in was.inputs))
             for rule in rules:
                 found = rule.match(site)

@@ -26,6 +26,7 @@ from shadergen.ir.ops import (
     Pointwise,
     Reshape,
     Slice,
+    Softmax,
     Transpose,
 )
 from shadergen.ir.placement import tensor_operands
@@ -131,6 +132,14 @@ def test_canonicalise_leaves_only_operators_that_have_kernels():
     assert operators(graph) == ["Pointwise", "Conv", "DepthToSpace", "Slice"]
     assert [n.layers for n in graph.nodes] == [("bn",), ("up",), ("up",), ("up",)]
     assert optimised(canonicalise, up, X)[0] == operators(graph)
+
+
+def test_what_a_decomposition_uses_twice_is_computed_once():
+    """The maximum is subtracted from what is summed, and from what is divided by the sum."""
+    y = apply(Softmax((1,)), X, layer="scores")
+    graph = canonicalise(graph_of(y, inputs=(X,)), context())
+    assert operators(graph) == ["Reduce", "Reduce", "Pointwise"]
+    assert all(n.layers == ("scores",) for n in graph.nodes)
 
 
 def test_constants_fold_in_float64_and_round_once():

@@ -8,6 +8,7 @@ larger ones loop over ``weight(i)``, rows ordered by tap, input plane, output pl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...ir.ops import Conv, parts
 from ...ir.placement import input_planes, is_depthwise
 from ...ir.types import LANES
 from ..glsl import function_text, integer, number, vec4
+from ..gpu import Blob
 from ..shader import Shader
 from .store import Group, finish, groups, precision, stores
 
@@ -36,45 +38,55 @@ LANE = "xyzw"
 
 @dataclass(frozen=True)
 class Tiles:
-    """A pass's weights cut into tiles of one tap, one input plane and one output plane.
+    """How a pass's weights are cut into tiles of one tap, one input plane and one output plane.
 
     Attributes:
         first: for each output plane of the pass, the first input plane it reads.
-        columns: (taps, input planes, output planes, columns, 4 output lanes).
+        shape: taps, input planes, output planes, columns, 4 output lanes.
         diagonal: depthwise: the only column multiplies lane by lane.
     """
 
     first: tuple[int, ...]
-    columns: np.ndarray
+    shape: tuple[int, int, int, int, int]
     diagonal: bool
 
 
-def cut_weights(w: np.ndarray, groups: int, planes: range) -> Tiles:
-    """Cut weights (OIHW, I for each group) into the tiles that some output planes need."""
-    o, per_group, kh, kw = w.shape
-    out_per_group = o // groups
-    taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
-    if is_depthwise(w.shape, groups):
-        columns = np.zeros((kh * kw, 1, len(planes), 1, LANES), np.float32)
-        for k, plane in enumerate(planes):
-            channels = slice(plane * LANES, min((plane + 1) * LANES, o))
-            columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
-        return Tiles(tuple(planes), columns, True)
-    if groups == 1:
-        return Tiles((0,) * len(planes), _cut_dense(taps, planes), False)
-    reads = [input_planes(w.shape, groups, plane) for plane in planes]
-    blocks = max(map(len, reads))
+def plan_tiles(shape: tuple[int, ...], groups: int, planes: range) -> Tiles:
+    """Plan the tiles that some output planes need of weights of ``shape``, OIHW."""
+    _, per_group, kh, kw = shape
+    taps, width = kh * kw, min(LANES, per_group * groups)
+    if is_depthwise(shape, groups):
+        return Tiles(tuple(planes), (taps, 1, len(planes), 1, LANES), True)
     planes_in = -(-per_group * groups // LANES)
-    firsts = [min(r.start, planes_in - blocks) for r in reads]  # no tile lies past the end
-    width = min(LANES, per_group * groups)
-    columns = np.zeros((kh * kw, blocks, len(planes), width, LANES), np.float32)
+    if groups == 1:
+        first, blocks = (0,) * len(planes), planes_in
+    else:
+        reads = [input_planes(shape, groups, plane) for plane in planes]
+        blocks = max(map(len, reads))
+        first = tuple(min(r.start, planes_in - blocks) for r in reads)  # no tile past the end
+    return Tiles(first, (taps, blocks, len(planes), width, LANES), False)
+
+
+def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
+    """Cut weights (OIHW, I for each group) into the planned tiles."""
+    tiles = plan_tiles(w.shape, groups, planes)
+    o, per_group, kh, kw = w.shape
+    taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
+    if groups == 1:
+        return _cut_dense(taps, planes)
+    columns = np.zeros(tiles.shape, np.float32)
+    out_per_group = o // groups
     for k, plane in enumerate(planes):
-        for lane, out in enumerate(range(plane * LANES, min((plane + 1) * LANES, o))):
-            start = out // out_per_group * per_group - firsts[k] * LANES
+        channels = slice(plane * LANES, min((plane + 1) * LANES, o))
+        if tiles.diagonal:
+            columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
+            continue
+        for lane, out in enumerate(range(channels.start, channels.stop)):
+            start = out // out_per_group * per_group - tiles.first[k] * LANES
             for i in range(per_group):
                 block, column = divmod(start + i, LANES)
                 columns[:, block, k, column, lane] = taps[:, out, i]
-    return Tiles(tuple(firsts), columns, False)
+    return columns
 
 
 def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
@@ -104,7 +116,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
     shader = Shader(target, precision(node, target))
-    tiles = cut_weights(w.data, conv.groups, group.planes)
+    tiles = plan_tiles(w.shape, conv.groups, group.planes)
     o, per_group, kh, kw = w.shape
     channels = min((group.planes[-1] + 1) * LANES, o) - group.planes[0] * LANES
     _, _, height, width = node.result.shape
@@ -112,16 +124,23 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
     storage = node.choice.weights
     context: dict[str, object] = {}
     if storage == "constants":
-        context["taps"] = list(_unrolled(conv, tiles, kw))
+        columns = cut_weights(w.data, conv.groups, group.planes)
+        context["taps"] = list(_unrolled(conv, tiles, columns, kw))
     elif storage is not None:
-        shader.weights(tiles.columns, storage, f"{node.name}.weights")
+        data, planes = w.data, group.planes
+        blob = Blob(
+            f"{node.name}.weights",
+            prod(tiles.shape[:4]),
+            lambda: cut_weights(data, conv.groups, planes).reshape(-1, LANES),
+        )
+        shader.weights(blob, storage)
         context |= {
             "kernel_size": (kh, kw),
             "step": tuple(
                 name if d == 1 else f"{name} * {d}"
                 for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
             ),
-            "blocks_in": tiles.columns.shape[1],
+            "blocks_in": tiles.shape[1],
             "body": _looped(tiles),
         }
     else:
@@ -217,10 +236,10 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
     }
 
 
-def _unrolled(conv: Conv, tiles: Tiles, kw: int) -> Iterator[dict[str, object]]:
+def _unrolled(conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int) -> Iterator[dict[str, object]]:
     """Yield one load with the lines that use it, for every tap and input plane that matters."""
     dy, dx = conv.dilations
-    for tap, per_tap in enumerate(tiles.columns):
+    for tap, per_tap in enumerate(cut):
         ky, kx = divmod(tap, kw)
         position = "corner" if tap == 0 else f"corner + ivec2({kx * dx}, {ky * dy})"
         readers: dict[int, list[str]] = {}
@@ -251,7 +270,7 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
 
 def _looped(tiles: Tiles) -> list[str]:
     """Return the statements of the innermost loop, which advance ``k`` over the rows."""
-    _, _, planes, width, _ = tiles.columns.shape
+    _, _, planes, width, _ = tiles.shape
     shared = len(set(tiles.first)) == 1
     lines = []
     for k in range(planes):

@@ -79,6 +79,7 @@ class Reader:
         lane: the variable of the result's lane axis.
         lanes: its size.
         fixed: variables whose value is known in this GPU pass, the batch entry.
+        names: what variables are called in GLSL, where not as they are.
         varying: bindings, by name, that differ between the four lanes.
     """
 
@@ -86,6 +87,7 @@ class Reader:
     lane: str
     lanes: int
     fixed: Mapping[str, Expr] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     varying: set[str] = field(default_factory=set)
 
     def depends(self, exprs: Iterable[Expr]) -> bool:
@@ -98,7 +100,7 @@ class Reader:
         """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
         if len(load.sources) != 1 or load.sources[0].valid:
             return False
-        own = Reader(self.shader, counter, 0, self.fixed, self.varying)
+        own = Reader(self.shader, counter, 0, self.fixed, self.names, self.varying)
         (source,) = [self._prepared(s) for s in load.sources]
         data = any(v[0] in "uv" for e in source.index for v in variables(e))
         return (
@@ -108,14 +110,20 @@ class Reader:
         )
 
     def declare(
-        self, name: str, load: Load, operands: Sequence[Value], whole: bool = False
+        self,
+        name: str,
+        load: Load,
+        operands: Sequence[Value],
+        roles: Sequence[str],
+        whole: bool = False,
     ) -> LoadFunction:
         """Emit the function of a load.
 
         Args:
-            name: of what the load gives; the function is called after it, and its textures.
+            name: of what the load gives; the function is called after it.
             load: what to read.
             operands: what the load's sources count.
+            roles: what the operands' textures are called after.
             whole: give whole texels of a load that :meth:`along` holds for.
         """
         sources = _reachable([self._prepared(s) for s in load.sources], self.lane, self.lanes)
@@ -123,17 +131,16 @@ class Reader:
         used = dict.fromkeys(v for s in sources for e in (*s.index, *s.valid) for v in variables(e))
         function = self.shader.names(f"load_{name}")
         head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
-        lines = [f"{head}({', '.join(f'int {v}' for v in used)}) {{"]
+        lines = [f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in used)}) {{"]
         total = False
-        for position, source in enumerate(sources):
+        for source in sources:
             value = operands[source.operand]
-            role = name if len(sources) == 1 else f"{name}_{position}"
-            statements = self._fetch(value, role, source.index, kind)
+            statements = self._fetch(value, roles[source.operand], source.index, kind)
             if not source.valid:
                 lines += [f"    {s}" for s in statements]
                 total = True
                 break
-            test = " && ".join(_int(v) for v in source.valid)
+            test = " && ".join(self._int(v) for v in source.valid)
             lines += [f"    if ({test}) {{", *(f"        {s}" for s in statements), "    }"]
         if not total:
             fill = number(load.fill)
@@ -155,18 +162,14 @@ class Reader:
 
     def _aligned(self, source: Source, value: Value) -> bool:
         axis = value.type.lane_axis
-        if value.type.rank == 0 or self.depends(
-            e for k, e in enumerate(source.index) if k != axis
-        ):
+        if value.type.rank == 0 or self.depends(e for k, e in enumerate(source.index) if k != axis):
             return False
         line = affine(source.index[axis], self.lane)
         if line is None or line[0] != Num(1.0) or not _whole_texels(line[1], self.varying):
             return False
         return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
 
-    def _fetch(
-        self, value: Value, role: str, index: Sequence[Expr], kind: Kind
-    ) -> list[str]:
+    def _fetch(self, value: Value, role: str, index: Sequence[Expr], kind: Kind) -> list[str]:
         """Return statements that return the element (or texel) of a tensor at an index."""
         t = value.type
         lines: list[str] = []
@@ -175,12 +178,12 @@ class Reader:
             """Give an expression that is used twice a name of its own."""
             if isinstance(expr, (Num, Var)):
                 return expr
-            lines.append(f"int {name} = {_int(expr)};")
+            lines.append(f"int {name} = {self._int(expr)};")
             return Var(name)
 
         channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
         if kind != "aligned":
-            channel = named("c_", channel)
+            channel = named("channel", channel)
         if t.in_planes:
             n, _, y, x = index
             batch = int(n.value) if isinstance(n, Num) else None
@@ -194,28 +197,32 @@ class Reader:
             if width == t.planes:
                 x = group
             else:
-                texel = named("t_", add(mul(row, t.planes), group))
+                texel = named("texel", add(mul(row, t.planes), group))
                 x, row = imod(texel, width), idiv(texel, width)
             if t.layers > 1:
-                row = named("r_", row)
+                row = named("row", row)
                 y, layer = imod(row, height), idiv(row, height)
             else:
                 y, layer = row, Num(0.0)
         texture = self.shader.texture(value, role, batch)
         layer = fold(layer)
-        where = f"ivec2({_int(x)}, {_int(y)})"
-        text = texture.fetch(where, int(layer.value) if isinstance(layer, Num) else _int(layer))
+        where = f"ivec2({self._int(x)}, {self._int(y)})"
+        text = texture.fetch(
+            where, int(layer.value) if isinstance(layer, Num) else self._int(layer)
+        )
         if kind != "aligned":
-            text += _component(channel, t.channels_per_texel)
+            text += self._component(channel, t.channels_per_texel)
         return [*lines, f"return {text};"]
 
+    def _component(self, channel: Expr, components: int) -> str:
+        """Return how one element is taken out of a texel."""
+        if components == 1:
+            return ".x"
+        lane = fold(imod(channel, LANES)) if components == LANES else channel
+        return f".{LANE[int(lane.value)]}" if isinstance(lane, Num) else f"[{self._int(lane)}]"
 
-def _component(channel: Expr, components: int) -> str:
-    """Return how one element is taken out of a texel."""
-    if components == 1:
-        return ".x"
-    lane = fold(imod(channel, LANES)) if components == LANES else channel
-    return f".{LANE[int(lane.value)]}" if isinstance(lane, Num) else f"[{_int(lane)}]"
+    def _int(self, expr: Expr) -> str:
+        return integer(expr, {name: self.names.get(name, name) for name in variables(expr)})
 
 
 def _whole_texels(offset: Expr, varying: set[str]) -> bool:
@@ -260,9 +267,3 @@ def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
         if not conditions:
             break
     return kept
-
-
-def _int(expr: Expr) -> str:
-    return integer(expr, {name: name for name in variables(expr)})
-
-

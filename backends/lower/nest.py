@@ -14,7 +14,7 @@ from ...ir.indexing import Load
 from ...ir.ops import parts
 from ...ir.types import LANES
 from ..shader import Shader
-from .loads import LANE, Reader
+from .loads import LANE
 from .store import finish, groups, precision, stores
 
 if TYPE_CHECKING:
@@ -49,11 +49,14 @@ class _Nest:
         self.node, self.nest, self.group = node, nest, group
         self.shader = Shader(target, precision(node, target))
         t = node.result.type
-        self.reader = Reader(self.shader, f"o{t.lane_axis}", t.channels, group.fixed)
+        self.reader = group.reader(self.shader)
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
         self.counter = f"k{len(nest.loops) - 1}"
-        self.own = {f"o{axis}": f"o{axis}" for axis in range(max(t.rank, 1))}
+        names = (f"o{axis}" for axis in range(max(t.rank, 1)))
+        self.own = {name: self.reader.names.get(name, name) for name in names}
+        if t.planes == 1:
+            self.own[self.reader.lane] = "0"
         self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
 
@@ -61,10 +64,11 @@ class _Nest:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
         self._find_texels()
+        roles = [f"x{k}" for k in range(len(p.operands))]
         for name, binding in self._bindings():
             if isinstance(binding, Load):
                 whole = name in self.texels
-                self.loads[name] = self.reader.declare(name, binding, p.operands, whole)
+                self.loads[name] = self.reader.declare(name, binding, p.operands, roles, whole)
                 varies = not whole and self.loads[name].kind != "uniform"
             else:
                 varies = self.reader.depends((binding,))
@@ -88,7 +92,7 @@ class _Nest:
             f"{type(p.kernel).__name__} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
             stores(self.shader, node, group, accumulators),
             macs=nest.steps * _elements(node, group) if nest.loops else 0,
-            head=f"vec4 {function}({', '.join(f'int {name}' for name in parameters)})",
+            head=f"vec4 {function}({', '.join(f'int {self.own[name]}' for name in parameters)})",
             outer=list(self._statements("u", nest.outer)),
             loops=self._loops(),
             start=self._inline(nest.start) if nest.loops else "",
@@ -156,7 +160,8 @@ class _Nest:
         used = {name for load in self.loads.values() for name in load.parameters}
         used |= {name for e in self.nest.formulas() for name in variables(e)}
         return sorted(
-            (n for n in used if n[0] == "o" and n not in self.group.fixed), key=lambda n: int(n[1:])
+            (n for n in used if n[0] == "o" and not self.own[n].isdigit()),
+            key=lambda n: int(n[1:]),
         )
 
     def _statements(

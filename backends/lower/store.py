@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Node, Value
     from ...ir.target import Precision, Target
 
+COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 
 
@@ -53,6 +54,12 @@ class Group:
     def fixed(self) -> dict[str, Expr]:
         """Coordinates that are the same for the whole pass: the batch entry of planes."""
         return {"o0": Num(float(self.batch))} if self.node.result.type.in_planes else {}
+
+    def reader(self, shader: Shader) -> Reader:
+        """Return what emits loads that are seen from this result."""
+        t = self.node.result.type
+        names = COORDINATES if t.in_planes else {}
+        return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
 
     def at(self, plane: int) -> dict[str, str]:
         """Return the text of each coordinate at a plane."""
@@ -139,9 +146,9 @@ def operand(shader: Shader, value: Value, role: str, group: Group, plane: int) -
         return shader.texture(value, role).fetch("o", plane)
     key = (role, value)
     if key not in shader.loads:
-        reader = Reader(shader, f"o{result.lane_axis}", result.channels, group.fixed)
+        reader = group.reader(shader)
         load = broadcast_load(0, value.shape, result.rank)
-        shader.loads[key] = reader.declare(role, load, (value,))
+        shader.loads[key] = reader.declare(role, load, (value,), (role,))
     return shader.loads[key].call(group.at(plane))
 
 

@@ -95,7 +95,7 @@ def pack(logical: NDArray[Any], texture: Texture) -> NDArray[Any]:
 
 def unpack(texels: NDArray[Any], texture: Texture) -> NDArray[Any]:
     """Return texels as N, C, H, W, or as rows, (batch, channels), of their own type."""
-    layers, h, w, components = texels.shape
+    _, h, w, components = texels.shape
     batch, channels = texture.batch, texture.channels
     planes = -(-channels // LANES)
     if components < min(channels, LANES):

@@ -1,6 +1,6 @@
 //// shaders/00_pad.frag
 #version 300 es
-// pad: Pad moves planes
+// pad: Pad of 1
 // reads  x: float32 1x4x3x4, rgba32f 2d
 // writes pad: float32 1x4x4x6, rgba32f array, plane 0 of 1
 
@@ -13,13 +13,18 @@ uniform sampler2D u_x0;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 gather(int plane, int y, int x) {
+vec4 load_u0(int c, int y, int x) {
     return texelFetch(u_x0, ivec2(clamp(x, 0, 3), clamp(y - 1, 0, 2)), 0);
+}
+
+vec4 compute(int y, int x) {
+    vec4 u0 = load_u0(0, y, x);
+    return u0;
 }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = gather(0, o.y, o.x);
+    vec4 a0 = compute(o.y, o.x);
     o_0 = a0;
 }
 
@@ -47,7 +52,7 @@ void main() {
 
 //// shaders/02_join.frag
 #version 300 es
-// join: Concat moves planes
+// join: Concat of 2
 // reads  pad: float32 1x4x4x6, rgba32f array
 // reads  abs: float32 1x4x4x6, rgba32f array
 // writes join: float32 1x8x4x6, rgba32f array, planes 0 to 1 of 2
@@ -63,24 +68,29 @@ uniform sampler2DArray u_x1;
 layout(location = 0) out vec4 o_0;
 layout(location = 1) out vec4 o_1;
 
-vec4 gather(int plane, int y, int x) {
-    if (plane * 4 < 4) {
-        return texelFetch(u_x0, ivec3(ivec2(x, y), plane), 0);
+vec4 load_u0(int c, int y, int x) {
+    if (c < 4) {
+        return texelFetch(u_x0, ivec3(ivec2(x, y), 0), 0);
     }
-    return texelFetch(u_x1, ivec3(ivec2(x, y), plane - 1), 0);
+    return texelFetch(u_x1, ivec3(ivec2(x, y), 0), 0);
+}
+
+vec4 compute(int c, int y, int x) {
+    vec4 u0 = load_u0(c, y, x);
+    return u0;
 }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = gather(0, o.y, o.x);
-    vec4 a1 = gather(1, o.y, o.x);
+    vec4 a0 = compute(0, o.y, o.x);
+    vec4 a1 = compute(4, o.y, o.x);
     o_0 = a0;
     o_1 = a1;
 }
 
 //// shaders/03_shuffle.frag
 #version 300 es
-// shuffle: DepthToSpace moves lanes, then e0 * max(y, 0) + e1 * min(y, 0)
+// shuffle: DepthToSpace of 1, then e0 * max(y, 0) + e1 * min(y, 0)
 // reads  join: float32 1x8x4x6, rgba32f array
 // writes shuffle: float32 1x2x16x12, rg32f 2d, plane 0 of 1
 
@@ -95,13 +105,18 @@ layout(location = 0) out vec4 o_0;
 
 vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, vec4(0.0)) + e1 * min(y, vec4(0.0)); }
 
-float gather(int c, int y, int x) {
-    int k = y % 4 * 2 + x % 2 + c;
-    return texelFetch(u_x0, ivec3(ivec2(x / 2, y / 4), k / 4), 0)[k % 4];
+float load_u0(int y, int x, int c) {
+    int channel = y % 4 * 2 + x % 2 + c;
+    return texelFetch(u_x0, ivec3(ivec2(x / 2, y / 4), channel / 4), 0)[channel % 4];
+}
+
+vec4 compute(int y, int x) {
+    vec4 u0 = vec4(load_u0(y, x, 0), load_u0(y, x, 1), 0.0, 0.0);
+    return u0;
 }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = vec4(gather(0, o.y, o.x), 0.0, 0.0, 0.0);
+    vec4 a0 = compute(o.y, o.x);
     o_0 = epilogue(vec4(1.0, 0.0, 0.0, 0.0), a0.xxxx, vec4(0.0, 1.0, 0.0, 0.0));
 }
