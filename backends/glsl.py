@@ -16,7 +16,7 @@ from ..ir.expr import PRIMITIVES, Call, Expr, Num, Var, bind, fold, library, wal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..ir.target import Precision
+    from ..ir.graph import Precision
 
 # What each precision's exponential can take: beyond, tanh is 1 to the last bit anyway.
 TANH_RANGE: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}

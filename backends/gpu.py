@@ -20,12 +20,13 @@ class Blob:
     """Rows of four float32 that a shader indexes: weights or parameters.
 
     ``make`` gives the ``count`` rows, of shape (count, 4), when they are written: a large model's
-    rearranged weights must not all be held at once.
+    rearranged weights must not all be held at once. ``half`` stores a texture of them in 16 bits.
     """
 
     name: str
     count: int
     make: Callable[[], np.ndarray]
+    half: bool = False
 
     @property
     def nbytes(self) -> int:

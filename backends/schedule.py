@@ -130,7 +130,10 @@ class _Assembly:
             "generator": self.generator,
             "model": label(self.graph.name),
             "requires": self._requirements(),
-            "inputs": [_port(i.name, self.names[i], i.type, i.port) for i in self.graph.inputs],
+            "inputs": [
+                _port(i.name, self.names[i], i.type, i.port) | {"range": self._range(i)}
+                for i in self.graph.inputs
+            ],
             "outputs": [
                 _port(o.name, self.names[o.value], o.value.type, o.port) for o in self.graph.outputs
             ],
@@ -144,6 +147,11 @@ class _Assembly:
             "passes": entries,
         }
         return BuildFiles(data, self.shaders, self.weights, self.layers)
+
+    def _range(self, i: Input) -> list[float] | None:
+        """Return the range that the choice of precisions relies on."""
+        relied = self.target.precision == "auto" and i.port.encoding == "float"
+        return list(self.target.input_range) if relied else None
 
     def _pass(self, position: int, p: RenderPass) -> dict[str, Any]:
         result = p.node.result
@@ -244,8 +252,7 @@ class _Assembly:
         )
 
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
-        half = self.target.precision == "mediump"
-        dtype = np.float16 if half else np.float32
+        dtype = np.float16 if blob.half else np.float32
         width = weight_texture_width(blob.count)
         height = -(-blob.count // width)
         rest = np.zeros((height * width - blob.count, LANES), dtype)
@@ -253,7 +260,7 @@ class _Assembly:
         return {
             "name": name,
             "kind": "2d",
-            "format": format_for(LANES, "16f" if half else "32f"),
+            "format": format_for(LANES, "16f" if blob.half else "32f"),
             "width": width,
             "height": height,
             "layers": 1,

@@ -16,8 +16,8 @@ from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import Blob, Block, Read
 
 if TYPE_CHECKING:
-    from ..ir.graph import Value, WeightStorage
-    from ..ir.target import Precision, Target
+    from ..ir.graph import Precision, Value, WeightStorage
+    from ..ir.target import Target
     from .lower.loads import LoadFunction
 
 
@@ -72,10 +72,10 @@ class Texture:
 class Shader:
     """Collects declarations while a kernel is lowered, then renders the template."""
 
-    def __init__(self, target: Target, precision: Precision | None = None) -> None:
+    def __init__(self, target: Target, precision: Precision) -> None:
         self.target = target
-        self.precision: Precision = precision or target.precision
-        self.functions = Functions(self.precision)
+        self.precision = precision
+        self.functions = Functions(precision)
         self.reads: list[Read] = []
         self.blocks: list[Block] = []
         self.samplers: list[tuple[str, str]] = []

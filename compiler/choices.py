@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-PRECISIONS = {"highp": "highp", "mediump": "mediump", "fp32": "highp", "fp16": "mediump"}
+PRECISIONS = {
+    "highp": "highp",
+    "mediump": "mediump",
+    "fp32": "highp",
+    "fp16": "mediump",
+    "auto": "auto",
+}
 GLSL_VERSIONS = ("300", "310", "320")
 CHOICES: dict[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from .types import TensorType
+from .types import DTYPES, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from .ops.base import Op
 
+Precision = Literal["highp", "mediump"]
 WeightStorage = Literal["constants", "ubo", "texture", "ssbo"]
 
 
@@ -83,6 +84,7 @@ class Choice:
 
     weights: WeightStorage | None = None
     planes_per_pass: int | None = None
+    precision: Precision | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,14 +173,15 @@ class Graph:
 
     def rewrite(
         self,
-        rule: Callable[[Node, Node], Value | Node | None],
+        rule: Callable[[Node, Node], Value | tuple[Value, ...] | Node | None],
         leaf: Callable[[Value], Value] = lambda v: v,
     ) -> Graph:
         """Rebuild the graph, operands first; return ``self`` when nothing changed.
 
         Args:
             rule: sees a node whose operands are already rewritten, and the node as it was; it
-                returns a value for the only result, a node for all results, or None to keep it.
+                returns a value for the only result, values or a node for all results, or None to
+                keep it.
             leaf: applied to inputs and constants; inputs stay inputs.
         """
         new: dict[Value, Value] = {}
@@ -194,10 +197,10 @@ class Graph:
             now = node if same else replace(node, inputs=inputs)
             replacement = rule(now, node)
             if isinstance(replacement, Value):
-                new[node.result] = replacement
-            else:
-                results = (replacement or now).results
-                new.update(zip(node.results, results, strict=True))
+                replacement = (replacement,)
+            if not isinstance(replacement, tuple):
+                replacement = (replacement or now).results
+            new.update(zip(node.results, replacement, strict=True))
         if all(old is value for old, value in new.items()):
             return self
         inputs_now = []
@@ -239,10 +242,10 @@ def constant(data: np.ndarray | float, name: str = "constant") -> Constant:
     array = np.asarray(data)
     if array.dtype.kind == "f" and array.dtype != np.float32:
         array = array.astype(np.float32)
-    if array.dtype.name not in ("float32", "int64", "int32", "uint8", "int8", "bool"):
+    if array.dtype.name not in DTYPES:
         raise ShadergenError(
             "SG0206",
             f"constant '{name}' has element type {array.dtype}",
-            supported="float32, float16, float64, int64, int32, uint8, int8, bool",
+            supported=f"float16, float64, {', '.join(DTYPES)}",
         )
     return Constant(TensorType(array.shape, array.dtype.name), name, array)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .graph import WeightStorage
+from .graph import Precision, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
-Precision = Literal["highp", "mediump"]
 
 
 @dataclass(frozen=True)
@@ -32,22 +31,25 @@ class Target:
     Attributes:
         limits: of the device.
         glsl: the language version, 300, 310 or 320 (all "es").
-        precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones.
+        precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones; "auto" takes
+            16 bits wherever inputs within ``input_range`` cannot exceed them.
         textures: one array texture for a tensor, or one 2D texture for each plane; "auto" takes
             2D where there is one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
         parameters: where biases and other per-channel values live.
         planes_per_pass: output planes of one GPU pass (MRT); None takes what the device allows.
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
+        input_range: what inputs hold, images aside; only "auto" relies on it.
         zero_guard: value that convolutions read in place of exact zeros; 0 is off.
     """
 
     limits: Limits
     glsl: GlslVersion = 300
-    precision: Precision = "highp"
+    precision: Precision | Literal["auto"] = "highp"
     textures: Literal["auto", "2d", "array"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
     parameters: Literal["constants", "ubo"] = "constants"
     planes_per_pass: int | None = None
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
+    input_range: tuple[float, float] = (-256.0, 256.0)

@@ -84,7 +84,8 @@ def _check(found: _Affine, context: Context) -> str:
 
 def _rewrite(found: _Affine) -> Value:
     x, w = found.conv.inputs[:2]
-    operands = (x, constant(found.weight, w.name), constant(found.bias, f"{found.layers[0]}.bias"))
+    name = (found.layers or (found.conv.name,))[0]
+    operands = (x, constant(found.weight, w.name), constant(found.bias, f"{name}.bias"))
     return replace(found.conv, inputs=operands, layers=found.layers).result
 
 

@@ -9,6 +9,7 @@ from ..ir.verifier import verify
 from .absorb_transposes import absorb_transposes
 from .apply_options import apply_options
 from .canonicalise import canonicalise
+from .choose_precision import choose_precision
 from .choose_weight_storage import choose_weight_storage
 from .drop_identities import drop_identities
 from .fold_affine import fold_affine
@@ -39,6 +40,7 @@ MATHEMATICS = (
 )
 NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
+    choose_precision,
     tile_channels,
     choose_weight_storage,
     group_outputs,

@@ -19,14 +19,13 @@ from ..ir.expr import Num, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import parts
 from ..ir.placement import tensor_operands
+from .choose_precision import HALF_MAX
 from ..ir.types import Layout, TensorType, format_for
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
     from ..ir.target import Limits
     from .rule import Context
-
-HALF_MAX = 65504.0
 
 
 def tile_channels(graph: Graph, context: Context) -> Graph:
@@ -36,6 +35,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         ShadergenError: SG0206 for a rank above 4, SG0401 for a tensor too large for the device,
             SG0404 for a constant that 16-bit floats cannot hold.
     """
+    target = context.target
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
     outputs = {o.value for o in graph.outputs}
 
@@ -43,28 +43,37 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         if not isinstance(value, Input) or value.type.layout is not None:
             return value
         eight = value.port.encoding == "unorm8"
-        return replace(value, type=_place(value.type, value.name, eight, True, context))
+        fits = target.precision == "auto" and max(map(abs, target.input_range)) <= HALF_MAX
+        half = fits or target.precision == "mediump"
+        return replace(value, type=_place(value.type, value.name, eight, half, True, context))
 
     def place(now: Node, was: Node) -> Node | None:
         if now.types is not None:
             return None
-        _check_literals(now, context)
+        if context.target.precision == "mediump":
+            _check_literals(now)
+        half = now.choice.precision == "mediump"
         types = tuple(
-            _place(r.type, r.name, old in unorm8, old in outputs, context)
+            _place(r.type, r.name, old in unorm8, half, old in outputs, context)
             for r, old in zip(now.results, was.results, strict=True)
         )
         return replace(now, types=types)
 
     graph = graph.rewrite(place, place_input)
-    textures = {v for n in graph.nodes for v in tensor_operands(n)}
+    textures: dict[Value, bool] = {}  # and whether only 16-bit kernels read it
+    for n in graph.nodes:
+        for v in tensor_operands(n):
+            textures[v] = textures.get(v, True) and n.choice.precision == "mediump"
 
     def place_constant(value: Value) -> Value:
         if not isinstance(value, Constant) or value.type.layout is not None:
             return value
-        _check_range(value, context)
+        if target.precision == "mediump":
+            _check_half(float(np.abs(value.data).max(initial=0)), f"constant '{value.name}'")
         if value not in textures:
             return value
-        return replace(value, type=_place(value.type, value.name, False, True, context))
+        half = textures[value]
+        return replace(value, type=_place(value.type, value.name, False, half, True, context))
 
     return graph.rewrite(lambda now, was: None, place_constant)
 
@@ -85,7 +94,7 @@ def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
 
 
 def _place(
-    t: TensorType, name: str, eight_bit: bool, visible: bool, context: Context
+    t: TensorType, name: str, eight_bit: bool, half: bool, visible: bool, context: Context
 ) -> TensorType:
     target, limits = context.target, context.target.limits
     width, height, layers = t.extent
@@ -106,8 +115,8 @@ def _place(
                 help="choose a device profile with larger limits (--device), or a smaller input",
             )
     small = t.dtype in ("float32", "bool", "int8", "uint8")
-    wide = target.precision == "highp" or not small  # 16 bits hold whole numbers to 2048
-    storage: Literal["8", "16f", "32f"] = "8" if eight_bit else "32f" if wide else "16f"
+    # 16 bits hold whole numbers to 2048
+    storage: Literal["8", "16f", "32f"] = "8" if eight_bit else "16f" if half and small else "32f"
     texel = format_for(t.channels_per_texel, storage)
     placed = t.placed(Layout("array", texel, folded))
     if target.textures == "2d" or (target.textures == "auto" and visible and placed.layers == 1):
@@ -115,16 +124,8 @@ def _place(
     return placed
 
 
-def _check_range(value: Constant, context: Context) -> None:
-    if context.target.precision != "mediump":
-        return
-    _check_half(float(np.abs(value.data).max(initial=0)), f"constant '{value.name}'")
-
-
-def _check_literals(node: Node, context: Context) -> None:
-    """Refuse numbers in formulas and attributes that the precision cannot hold."""
-    if context.target.precision != "mediump":
-        return
+def _check_literals(node: Node) -> None:
+    """Refuse numbers in formulas and attributes that 16 bits cannot hold."""
     p = parts(node)
     own = getattr(p.kernel, "expr", None)
     for expr in (own, p.prologue, p.epilogue):
@@ -141,5 +142,5 @@ def _check_half(size: float, what: str) -> None:
             "SG0404",
             f"{what} holds {size:g}",
             why=f"16-bit floats end at {HALF_MAX:g}",
-            help="compile with --precision highp",
+            help="compile with --precision auto or highp",
         )

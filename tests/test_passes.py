@@ -38,6 +38,7 @@ from shadergen.passes.absorb_transposes import absorb_transposes
 from shadergen.passes.apply_options import apply_options
 from shadergen.passes.attach_preprocessing import Preprocessing, attach_preprocessing
 from shadergen.passes.canonicalise import canonicalise
+from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.choose_weight_storage import choose_weight_storage, weight_floats
 from shadergen.passes.drop_identities import drop_identities
 from shadergen.passes.fold_affine import fold_affine
@@ -566,7 +567,7 @@ def test_a_transpose_passes_any_number_of_pointwise_nodes():
 
 def placed(value: Value, *inputs: Input, **options) -> Graph:
     found = context(**options)
-    return tile_channels(graph_of(value, inputs=inputs), found)
+    return tile_channels(choose_precision(graph_of(value, inputs=inputs), found), found)
 
 
 @pytest.mark.parametrize(
@@ -638,7 +639,7 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
     graph = pipeline.optimise(
         graph_of(conv(RNG, x, out, kernel, groups=groups), inputs=(x,)), found
     )
-    most = max(b.blob.rows.size for p in lower(graph, found.target) for b in p.blocks)
+    most = max(b.blob.make().size for p in lower(graph, found.target) for b in p.blocks)
     (node,) = graph.nodes
     assert most == weight_floats(node, node.choice.planes_per_pass)
 

@@ -142,7 +142,7 @@ def identity_build(format: str, channels: int, kind: str) -> Build:
         for i in range(layers)
     ]
     schedule |= {
-        "inputs": [{"name": "x", "texture": "x", **port}],
+        "inputs": [{"name": "x", "texture": "x", **port, "range": None}],
         "outputs": [{"name": "y", "texture": "y", **port}],
         "textures": [
             make.texture("x", **plain, last=layers - 1),

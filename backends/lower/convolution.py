@@ -115,7 +115,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
     assert isinstance(conv, Conv)
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
-    shader = Shader(target, precision(node, target))
+    shader = Shader(target, precision(node))
     tiles = plan_tiles(w.shape, conv.groups, group.planes)
     o, per_group, kh, kw = w.shape
     channels = min((group.planes[-1] + 1) * LANES, o) - group.planes[0] * LANES
@@ -132,6 +132,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
             f"{node.name}.weights",
             prod(tiles.shape[:4]),
             lambda: cut_weights(data, conv.groups, planes).reshape(-1, LANES),
+            half=shader.precision == "mediump",
         )
         shader.weights(blob, storage)
         context |= {

@@ -47,7 +47,7 @@ class _Nest:
 
     def __init__(self, node: Node, nest: Nest, group: Group, target: Target) -> None:
         self.node, self.nest, self.group = node, nest, group
-        self.shader = Shader(target, precision(node, target))
+        self.shader = Shader(target, precision(node))
         t = node.result.type
         self.reader = group.reader(self.shader)
         self.loads: dict[str, LoadFunction] = {}
@@ -81,7 +81,7 @@ class _Nest:
         for plane in group.planes:
             at = group.at(plane)
             calls.append(f"{function}({', '.join(at[name] for name in parameters)})")
-        operands = {v: None for v in p.operands}
+        operands = set(p.operands)
         loops = "x".join(map(str, nest.loops))
         return finish(
             self.shader,

@@ -20,7 +20,7 @@ def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
     """Lower a Pointwise node."""
     assert isinstance(node.op, Pointwise)
     for group in groups(node):
-        shader = Shader(target, precision(node, target))
+        shader = Shader(target, precision(node))
         texts = [
             masked(epilogue(shader, node.op.expr, {}, node.inputs, group, plane), node, plane)
             for plane in group.planes

@@ -21,8 +21,7 @@ from .loads import Reader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...ir.graph import Node, Value
-    from ...ir.target import Precision, Target
+    from ...ir.graph import Node, Precision, Value
 
 COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
@@ -117,13 +116,13 @@ def groups(node: Node) -> Iterator[Group]:
         yield Group(n, range(p, min(p + size, t.planes)), index, len(starts), node)
 
 
-def precision(node: Node, target: Target) -> Precision:
+def precision(node: Node) -> Precision:
     """Return the precision that a node's shaders compute in.
 
     16 bits are enough where every texture has them, but not for loops, whose sums and extremes
     lose too much, and not for formulas that count.
     """
-    if target.precision == "highp":
+    if node.choice.precision != "mediump":
         return "highp"
     p = parts(node)
     nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))

@@ -120,6 +120,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
     if port.encoding == "unorm8":
         host = _to_unorm8(host)
     else:
+        _check_span(host, port)
         if port.dtype != "float32":
             _check_integers(host, port)
         # a conversion that overflows is reported just below, in the user's terms
@@ -133,6 +134,20 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
             )
         host = stored
     return pack(to_logical(host, port.axes), texture)
+
+
+def _check_span(host: NDArray[Any], port: Port) -> None:
+    """Refuse what the build was not made for."""
+    if port.range is None or not host.size:
+        return
+    low, high = port.range
+    if not ((host >= low) & (host <= high)).all():
+        raise ShadergenError(
+            "SG0605",
+            f"input '{port.name}' holds {host.min():g} to {host.max():g}",
+            why=f"the build is made for {low:g} to {high:g}, which its 16-bit floats rely on",
+            help="compile with a wider --input-range, or with --precision highp",
+        )
 
 
 def _check_integers(host: NDArray[Any], port: Port) -> None:

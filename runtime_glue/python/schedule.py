@@ -41,6 +41,7 @@ class Port:
     axes: tuple[int, ...]
     encoding: str
     dtype: str
+    range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,9 @@ def _ints(values: Any) -> tuple[int, ...]:
 
 def _port(d: Mapping[str, Any]) -> Port:
     shape, axes = _ints(d["shape"]), _ints(d["axes"])
-    return Port(d["name"], d["texture"], shape, axes, d["encoding"], d["dtype"])
+    limits = d.get("range")  # outputs have none
+    span = None if limits is None else (float(limits[0]), float(limits[1]))
+    return Port(d["name"], d["texture"], shape, axes, d["encoding"], d["dtype"], span)
 
 
 def _range(d: Mapping[str, Any]) -> Range:

@@ -1,0 +1,272 @@
+"""Bounds of every tensor, by interval arithmetic: what cannot happen needs no float32.
+
+A bound holds for all inputs within their stated ranges. It is as coarse as interval arithmetic is:
+of a formula, operands are taken to vary independently, and a sum of n terms is bounded by n times
+the bound of one (of a convolution, by its weights). What is not understood is unbounded.
+
+Source: R. E. Moore, Interval Analysis (1966).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .expr import Call, Expr, Num, Var, expand, walk
+from .graph import Constant, Input
+from .indexing import Load
+from .ops import Conv, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .graph import Graph, Node, Value
+    from .nest import Binding, Nest
+    from .ops import Parts
+
+INFINITY = math.inf
+
+
+@dataclass(frozen=True)
+class Interval:
+    """All numbers from ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+    @property
+    def size(self) -> float:
+        """The largest absolute value."""
+        return max(abs(self.low), abs(self.high))
+
+    def union(self, other: Interval) -> Interval:
+        return Interval(min(self.low, other.low), max(self.high, other.high))
+
+
+UNBOUNDED = Interval(-INFINITY, INFINITY)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What a node can give, and the largest number its formulas meet on the way."""
+
+    result: Interval
+    largest: float
+
+
+def bounds(graph: Graph, input_range: Interval) -> dict[Value, Bounds]:
+    """Return the bounds of every value. An 8-bit image lies in 0..1, other inputs in a range."""
+    known: dict[Value, Bounds] = {}
+
+    def of(value: Value) -> Interval:
+        if value not in known:
+            known[value] = _leaf(value, input_range)
+        return known[value].result
+
+    for node in graph.nodes:
+        found = _node(node, of)
+        known |= dict.fromkeys(node.results, found)
+    for i in graph.inputs:
+        of(i)
+    return known
+
+
+def _leaf(value: Value, input_range: Interval) -> Bounds:
+    if isinstance(value, Constant):
+        low, high = float(value.data.min()), float(value.data.max())
+        found = UNBOUNDED if math.isnan(low + high) else Interval(low, high)
+    elif isinstance(value, Input) and value.port.encoding == "unorm8":
+        found = Interval(0.0, 1.0)
+    else:
+        found = input_range
+    return Bounds(found, found.size)
+
+
+def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
+    p = parts(node)
+    extras = {f"e{i}": of(v) for i, v in enumerate(p.extras)}
+    operands = [of(v) for v in p.operands]
+    largest = max((i.size for i in operands), default=0.0)
+    if p.prologue is not None:
+        operands[0], met = evaluate(p.prologue, {**extras, "x": operands[0]})
+        largest = max(largest, met)
+    nest = p.kernel.nest(*(v.type for v in p.operands))
+    if isinstance(p.kernel, Conv) and all(isinstance(v, Constant) for v in p.operands[1:]):
+        result = _convolution(p, operands[0])
+    elif nest is None:
+        result = UNBOUNDED
+    else:
+        result, met = _nest(nest, operands, node.result.shape)
+        largest = max(largest, met)
+    if p.epilogue is not None:
+        result, met = evaluate(p.epilogue, {**extras, "y": result})
+        largest = max(largest, met)
+    return Bounds(result, max(largest, result.size))
+
+
+def _convolution(p: Parts, x: Interval) -> Interval:
+    conv, (_, w, *bias) = p.kernel, p.operands
+    assert isinstance(conv, Conv)
+    assert isinstance(w, Constant)
+    outside = conv.zero_guard or conv.pad_value
+    x = x.union(Interval(min(0.0, outside), max(0.0, outside)))
+    flat = w.data.reshape(len(w.data), -1).astype(np.float64)
+    up, down = np.maximum(flat, 0).sum(1), np.minimum(flat, 0).sum(1)
+    with np.errstate(invalid="ignore"):
+        low, high = up * x.low + down * x.high, up * x.high + down * x.low
+    if bias:
+        assert isinstance(bias[0], Constant)
+        low, high = low + bias[0].data, high + bias[0].data
+    return _interval(float(low.min()), float(high.max()))
+
+
+def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple[Interval, float]:
+    env = {f"o{axis}": Interval(0.0, size - 1.0) for axis, size in enumerate(shape)}
+    largest = _bind("u", nest.outer, operands, env)
+    if nest.loops:
+        start, met = evaluate(nest.start, env)
+        env |= {f"k{axis}": Interval(0.0, size - 1.0) for axis, size in enumerate(nest.loops)}
+        largest = max(largest, _bind("v", nest.inner, operands, env))
+        env["a"], stepped = _accumulate(nest.step or Var("a"), start, nest.steps, env)
+        largest = max(largest, met, stepped)
+    result, met = evaluate(nest.result, env)
+    return result, max(largest, met)
+
+
+def _bind(
+    prefix: str,
+    bindings: tuple[Binding, ...],
+    operands: list[Interval],
+    env: dict[str, Interval],
+) -> float:
+    largest = 0.0
+    for position, binding in enumerate(bindings):
+        if isinstance(binding, Load):
+            found = operands[binding.sources[0].operand]
+            for source in binding.sources[1:]:
+                found = found.union(operands[source.operand])
+            if binding.sources[-1].valid:
+                found = found.union(Interval(binding.fill, binding.fill))
+        else:
+            found, met = evaluate(binding, env)
+            largest = max(largest, met)
+        env[f"{prefix}{position}"] = found
+    return largest
+
+
+def _accumulate(
+    step: Expr, start: Interval, steps: int, env: Mapping[str, Interval]
+) -> tuple[Interval, float]:
+    """Bound an accumulator that is added to, or keeps the extreme of what it meets."""
+    if isinstance(step, Call) and len(step.args) == 2 and step.args[0] == Var("a"):
+        term = step.args[1]
+        if all(e != Var("a") for e in walk(term)):
+            found, largest = evaluate(term, env)
+            if step.function == "add":
+                low = start.low + steps * min(found.low, 0.0)
+                total = _interval(low, start.high + steps * max(found.high, 0.0))
+                return total, max(largest, total.size)
+            if step.function in ("min", "max"):
+                return start.union(found), max(largest, found.size)
+    return UNBOUNDED, INFINITY
+
+
+def evaluate(expr: Expr, env: Mapping[str, Interval]) -> tuple[Interval, float]:
+    """Return the interval of a formula, and the largest number among its parts."""
+    expr = expand(expr)
+    known: dict[Expr, Interval] = {}
+    for e in walk(expr):
+        if isinstance(e, Num):
+            known[e] = Interval(e.value, e.value)
+        elif isinstance(e, Var):
+            known[e] = env[e.name]
+        elif e.function == "mul" and _negated(e.args[0]) == _negated(e.args[1]):
+            square = _multiply(known[e.args[0]], known[e.args[0]]).size
+            same = e.args[0] == e.args[1]
+            known[e] = Interval(0.0, square) if same else Interval(-square, 0.0)
+        else:
+            known[e] = _call(e.function, [known[a] for a in e.args])
+    largest = max((i.size for e, i in known.items() if isinstance(e, Call)), default=0.0)
+    return known[expr], largest
+
+
+def _negated(expr: Expr) -> Expr:
+    """Return a formula without the minus in front."""
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "neg" else expr
+
+
+def _call(function: str, args: list[Interval]) -> Interval:
+    if function in MONOTONIC:
+        f = MONOTONIC[function]
+        return _interval(f(args[0].low), f(args[0].high))
+    if function in COMPARISONS:
+        return Interval(0.0, 1.0)
+    if function in RULES:
+        return RULES[function](*args)
+    return UNBOUNDED
+
+
+def _interval(low: float, high: float) -> Interval:
+    return UNBOUNDED if math.isnan(low) or math.isnan(high) else Interval(low, high)
+
+
+def _multiply(a: Interval, b: Interval) -> Interval:
+    # 0 * inf counts as 0: an infinite end stands for numbers without bound, none of them infinite
+    ends = [0.0 if 0.0 in (x, y) else x * y for x in (a.low, a.high) for y in (b.low, b.high)]
+    return Interval(min(ends), max(ends))
+
+
+def _divide(a: Interval, b: Interval) -> Interval:
+    if b.low <= 0 <= b.high:
+        return UNBOUNDED
+    return _multiply(a, Interval(1 / b.high, 1 / b.low))
+
+
+def _absolute(a: Interval) -> Interval:
+    low = 0.0 if a.low <= 0 <= a.high else min(abs(a.low), abs(a.high))
+    return Interval(low, a.size)
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else INFINITY
+
+
+def _log(x: float) -> float:
+    return math.log(x) if x > 0 else -INFINITY
+
+
+def _rounded(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda x: function(x) if math.isfinite(x) else x
+
+
+MONOTONIC: dict[str, Callable[[float], float]] = {
+    "exp": _exp,
+    "log": _log,
+    "sqrt": lambda x: math.sqrt(max(x, 0.0)),
+    "tanh": math.tanh,
+    "atan": math.atan,
+    "floor": _rounded(math.floor),
+    "ceil": _rounded(math.ceil),
+    "trunc": _rounded(math.trunc),
+    "round_even": _rounded(round),
+    "sign": lambda x: math.copysign(1.0, x) if x else 0.0,
+}
+COMPARISONS = frozenset({"lt", "le", "eq"})
+RULES: dict[str, Callable[..., Interval]] = {
+    "add": lambda a, b: _interval(a.low + b.low, a.high + b.high),
+    "sub": lambda a, b: _interval(a.low - b.high, a.high - b.low),
+    "neg": lambda a: Interval(-a.high, -a.low),
+    "mul": _multiply,
+    "div": _divide,
+    "abs": _absolute,
+    "min": lambda a, b: Interval(min(a.low, b.low), min(a.high, b.high)),
+    "max": lambda a, b: Interval(max(a.low, b.low), max(a.high, b.high)),
+    "where": lambda c, a, b: a.union(b),
+    "sin": lambda a: Interval(-1.0, 1.0),
+    "cos": lambda a: Interval(-1.0, 1.0),
+    "asin": lambda a: Interval(-math.pi / 2, math.pi / 2),
+    "acos": lambda a: Interval(0.0, math.pi),
+}

@@ -1,0 +1,132 @@
+"""Which numbers can occur, and what --precision auto makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shadergen.errors import ShadergenError
+from shadergen.ir import ranges
+from shadergen.ir.expr import evaluate, library, parse
+from shadergen.ir.graph import Input, Port, apply, constant
+from shadergen.ir.ops import Concat, MatMul, Pad, Reduce, Softmax
+from shadergen.ir.ranges import Interval
+from shadergen.ir.reference import evaluate as run
+from shadergen.ir.types import TensorType
+
+from .support import (
+    assert_runs_like_reference,
+    compile_graph,
+    conv,
+    graph_of,
+    image,
+    play,
+    pointwise,
+)
+
+UNARY = sorted(name for name, f in library().items() if len(f.required) == 1)
+FORMULAS = [
+    *(f"{name}(x0)" for name in UNARY),
+    "x0 * x0 - x1 * x1",
+    "x0 * -x0",
+    "x0 / (abs(x1) + 0.5)",
+    "min(max(x0, x1), 3) - floor(x0)",
+    "where(x0 < x1, x0, exp(x1))",
+    "sqrt(abs(x0)) + log(1 + abs(x1))",
+    "pow(x0, 3) + mod(x0, 3)",
+    "sin(x0) * cos(x1) + tanh(x0) + atan(x1)",
+    "round_even(x0) + trunc(x1) + sign(x0) + ceil(x1)",
+]
+ends = st.floats(-40, 40, width=32)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(text=st.sampled_from(FORMULAS), a=st.tuples(ends, ends), b=st.tuples(ends, ends))
+def test_no_value_of_a_formula_lies_outside_its_interval(text, a, b):
+    env = {"x0": Interval(*sorted(a)), "x1": Interval(*sorted(b))}
+    found, largest = ranges.evaluate(parse(text), env)
+    points = {name: np.linspace(i.low, i.high, 23) for name, i in env.items()}
+    grid = dict(zip(points, np.meshgrid(*points.values()), strict=True))
+    values = np.asarray(evaluate(parse(text), grid))
+    values = values[np.isfinite(values)]
+    room = 1e-6 * (1 + np.abs(values))
+    assert (values >= found.low - room).all()
+    assert (values <= found.high + room).all()
+    assert largest >= min(abs(found.low), abs(found.high))
+
+
+def graphs():
+    rng = np.random.default_rng(3)
+    x = image(1, 5, 6, 7)
+    y = conv(rng, x, 6, (3, 3), "a", pads=(1, 1, 1, 1))
+    yield x, pointwise("gelu(x0) - x1", y, pointwise("tanh(x0)", y))
+    yield x, apply(Reduce("mean", (2, 3)), y)
+    yield x, apply(Reduce("sum", (1,)), apply(Pad((0, 0, 1, 1), (0, 0, 2, 2), "constant", 9.0), y))
+    yield x, apply(Reduce("max", (2,)), apply(Concat(1), y, x))
+    yield x, apply(MatMul(), y, constant(rng.normal(size=(7, 4)).astype(np.float32)))
+    yield x, apply(Softmax((1,)), y)
+
+
+@pytest.mark.parametrize("index", range(6))
+def test_no_value_of_a_graph_lies_outside_its_bounds(index):
+    x, value = list(graphs())[index]
+    graph = graph_of(value, inputs=(x,))
+    placed, _, _ = compile_graph(graph, precision="auto")
+    bound = ranges.bounds(placed, Interval(-2.0, 2.0))[placed.outputs[0].value].result
+    rng = np.random.default_rng(index)
+    for _ in range(20):
+        out = run(graph, {x.name: rng.choice([-2.0, 2.0, 0.3], size=x.shape)})
+        (result,) = out.values()
+        assert bound.low - 1e-6 <= result.min()
+        assert result.max() <= bound.high + 1e-6
+
+
+@pytest.mark.gl
+def test_what_overflows_16_bits_stays_in_32_and_is_right():
+    x = image(1, 3, 9, 11)
+    near = pointwise("tanh(x0)", conv(np.random.default_rng(0), x, 8, (3, 3), "near"), layer="t")
+    far = apply(Pad((0, 0, 1, 1), (0, 0, 1, 1)), pointwise("x0 * 1e6", near, layer="far"))
+    back = apply(Pad((0, 0, 1, 1), (0, 0, 1, 1)), pointwise("x0 / 1e6", far, layer="back"))
+    graph = graph_of(back, inputs=(x,))
+    files = assert_runs_like_reference(graph, precision="auto")
+    formats = {t["name"]: t["format"] for t in files.schedule["textures"]}
+    assert {f[-3:] for f in formats.values()} == {"16f", "32f"}
+    assert files.schedule["inputs"][0]["range"] == [-256.0, 256.0]
+
+
+def test_all_16_bits_where_everything_is_bounded():
+    x = image(1, 3, 9, 11)
+    y = pointwise("sigmoid(x0)", conv(np.random.default_rng(0), x, 8, (3, 3), "c"))
+    _, files, context = compile_graph(graph_of(y, inputs=(x,)), precision="auto")
+    assert all(t["format"].endswith("16f") for t in files.schedule["textures"])
+    assert any(d.step == "choose precision" and "up to" in d.why for d in context.decisions)
+
+
+def test_a_wide_input_range_forces_32_bits():
+    x = image(1, 3, 9, 11)
+    y = pointwise("tanh(x0)", conv(np.random.default_rng(0), x, 8, (3, 3), "c"))
+    graph = graph_of(y, inputs=(x,))
+    _, files, _ = compile_graph(graph, precision="auto", input_range=(0.0, 1e5))
+    assert {t["format"][-3:] for t in files.schedule["textures"]} == {"32f"}
+
+
+@pytest.mark.gl
+def test_an_input_beyond_the_range_is_refused():
+    x = image(1, 3, 4, 4)
+    graph = graph_of(pointwise("tanh(x0)", x), inputs=(x,))
+    _, files, _ = compile_graph(graph, precision="auto", input_range=(0.0, 1.0))
+    with pytest.raises(ShadergenError, match="holds 0 to 2") as caught:
+        play(files, {"x": np.eye(4, dtype=np.float32)[None, None].repeat(3, 1) * 2})
+    assert "--input-range" in caught.value.help
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("precision", ["fp16", "auto"])
+def test_integers_are_exact_in_any_precision(precision):
+    x = Input(TensorType((3, 5), "int32"), "x", Port.plain(2))
+    graph = graph_of(apply(Concat(0), x, x), inputs=(x,))
+    _, files, _ = compile_graph(graph, precision=precision, input_range=(-1e9, 1e9))
+    values = np.arange(15, dtype=np.int32).reshape(3, 5) * 1_000_003
+    (got,) = play(files, {"x": values}).values()
+    np.testing.assert_array_equal(got, np.concatenate([values, values]))
