@@ -22,7 +22,7 @@ IN_MEMORY = 1 << 24  # bytes: what most networks weigh needs no file
 
 
 def _temporary() -> IO[bytes]:
-    return tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  lives as long as the build
+    return tempfile.SpooledTemporaryFile(IN_MEMORY)
 
 
 @dataclass

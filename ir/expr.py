@@ -102,6 +102,26 @@ def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
     return as_number
 
 
+def _bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of whole numbers in two's complement, of 32 bits on the GPU."""
+
+    def of_whole(*args: ArrayLike) -> Any:
+        dtype = np.result_type(*args)
+        result = function(*(np.asarray(a).astype(np.int64) for a in args))
+        return result.astype(dtype if dtype.kind == "f" else np.float64)
+
+    return of_whole
+
+
+def _binade(x: ArrayLike) -> Any:
+    """Return the largest power of 2 up to abs(x); infinity for infinity and NaN."""
+    x = np.abs(x)
+    _, exponent = np.frexp(x)
+    power = np.ldexp(np.ones_like(x, np.result_type(x, np.float32)), exponent - 1)
+    return np.where(np.isfinite(x), np.where(x < SMALLEST_NORMAL, 0, power), np.inf)
+
+
+SMALLEST_NORMAL = 2.0**-126  # of float32
 PRIMITIVES: dict[str, Primitive] = {
     "add": Primitive(2, np.add),
     "sub": Primitive(2, np.subtract),
@@ -131,6 +151,14 @@ PRIMITIVES: dict[str, Primitive] = {
     "le": Primitive(2, _truth(np.less_equal)),
     "eq": Primitive(2, _truth(np.equal)),
     "where": Primitive(3, lambda c, a, b: np.where(np.asarray(c) != 0, a, b)),
+    "is_nan": Primitive(1, _truth(np.isnan)),
+    "is_inf": Primitive(1, _truth(np.isinf)),
+    "binade": Primitive(1, _binade),
+    "bit_and": Primitive(2, _bits(np.bitwise_and)),
+    "bit_or": Primitive(2, _bits(np.bitwise_or)),
+    "bit_xor": Primitive(2, _bits(np.bitwise_xor)),
+    "shift_left": Primitive(2, _bits(np.left_shift)),
+    "shift_right": Primitive(2, _bits(np.right_shift)),
     "idiv": Primitive(2, np.floor_divide),
     "imod": Primitive(2, np.mod),
 }

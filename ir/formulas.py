@@ -43,9 +43,15 @@ FORMULAS: dict[str, Definition] = parse_definitions(
         gamma * where(0 < x, x, alpha * expm1_negative(x))
     celu(x, alpha=1) = max(x, 0) + alpha * expm1_negative(x / alpha)
 
-    softplus(x) = max(x, 0) + log(1 + exp(-abs(x)))
+    # Of small x, 1 + x keeps few digits: there, the Taylor polynomial is good to 3e-9.
+    log1p(x) = where(abs(x) < 0.05, log1p_small(x), log(1 + x))
+    log1p_small(x) = x - x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x / 6))))
+    softplus(x) = max(x, 0) + log1p(exp(-abs(x)))
     softsign(x) = x / (1 + abs(x))
-    mish(x) = x * tanh(softplus(x))
+    # x * tanh(softplus(x)), where tanh(log(1 + 1/e)) and tanh(log(1 + e)) are quotients.
+    mish(x) = x * mish_gate(x, exp(-abs(x)))
+    mish_gate(x, e) = where(x < 0, e * (e + 2), 1 + 2 * e) / where(x < 0, e * (e + 2) + 2,
+        1 + 2 * e + 2 * e * e)
 
     # Abramowitz and Stegun 7.1.26, absolute error below 1.5e-7.
     erf(x) = sign(x) * (1 - erf_tail(1 / (1 + 0.3275911 * abs(x))) * exp(-x * x))

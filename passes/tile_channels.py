@@ -19,8 +19,8 @@ from ..ir.expr import Num, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import parts
 from ..ir.placement import tensor_operands
-from .choose_precision import HALF_MAX
 from ..ir.types import Layout, TensorType, format_for
+from .choose_precision import HALF_MAX
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from .base import Op
-from .convolution import Conv, ConvTranspose
+from .binary import BinaryConv, BinaryDense
+from .columns import Col2Im
+from .convolution import Conv
+from .deformable import DeformColumns, DeformConv
 from .fused import Fused, Parts, assemble, parts
+from .linear_algebra import Det, Einsum, MatMul
+from .local_normalization import (
+    LRN,
+    LocalContrastNormalization,
+    LocalVariance,
+    SpatialNormalization,
+)
 from .movement import (
     Concat,
     DepthToSpace,
@@ -16,46 +26,196 @@ from .movement import (
     Slice,
     Transpose,
 )
-from .normalization import BatchNormalization
+from .normalization import (
+    BatchNormalization,
+    GroupMean,
+    GroupNormalization,
+    InstanceNormalization,
+    LayerNormalization,
+    LpNormalization,
+    MeanVarianceNormalization,
+    RMSNormalization,
+)
+from .ordering import ArgMax, ArgMin, Sorted, SortOrder
 from .pointwise import Pointwise
+from .pooling import AdaptivePool, Pool
+from .recurrence import GRU, LSTM, RNN
+from .recurrent_cell import RecurrentCell, RecurrentGates, ResetProduct, StackStates
+from .reduction import PartialReduce, Reduce
+from .resampling import Resample, ResizeLinear
+from .roi_align import RoiAlign
+from .sampling import AffineGrid, GridSample
+from .scan import CumProd, CumSum
+from .scattering import (
+    ScatterElements,
+    ScatterND,
+    TensorScatter,
+)
+from .selection import (
+    Expand,
+    Gather,
+    GatherElements,
+    GatherND,
+    OneHot,
+    ReverseSequence,
+    Tile,
+    Trilu,
+)
+from .softmax import Hardmax, LogSoftmax, Softmax
+from .transposed_convolution import ConvTranspose
+from .unpooling import MaxPoolIndices, MaxUnpool
 
 OPS: dict[str, type[Op]] = {
     op.__name__: op
     for op in (
+        AdaptivePool,
+        AffineGrid,
+        ArgMax,
+        ArgMin,
         BatchNormalization,
+        BinaryConv,
+        BinaryDense,
+        Col2Im,
         Concat,
         Conv,
         ConvTranspose,
+        CumProd,
+        CumSum,
+        DeformColumns,
+        DeformConv,
         DepthToSpace,
+        Det,
+        Einsum,
+        Expand,
         Fused,
+        GRU,
+        Gather,
+        GatherElements,
+        GatherND,
+        GridSample,
+        GroupMean,
+        GroupNormalization,
+        Hardmax,
+        InstanceNormalization,
+        LRN,
+        LSTM,
+        LayerNormalization,
+        LocalContrastNormalization,
+        LocalVariance,
+        LogSoftmax,
+        LpNormalization,
+        MatMul,
+        MaxPoolIndices,
+        MaxUnpool,
+        MeanVarianceNormalization,
+        OneHot,
         Pad,
+        PartialReduce,
         Pointwise,
+        Pool,
+        RMSNormalization,
+        RNN,
         Rearrange,
+        RecurrentCell,
+        RecurrentGates,
+        Reduce,
+        Resample,
+        ResetProduct,
         Reshape,
+        ResizeLinear,
         ResizeNearest,
+        ReverseSequence,
+        RoiAlign,
+        ScatterElements,
+        ScatterND,
         Slice,
+        Softmax,
+        SortOrder,
+        Sorted,
+        SpatialNormalization,
+        StackStates,
+        TensorScatter,
+        Tile,
         Transpose,
+        Trilu,
     )
 }
 
 __all__ = [
+    "GRU",
+    "LRN",
+    "LSTM",
     "OPS",
+    "RNN",
+    "AdaptivePool",
+    "AffineGrid",
+    "ArgMax",
+    "ArgMin",
     "BatchNormalization",
+    "BinaryConv",
+    "BinaryDense",
+    "Col2Im",
     "Concat",
     "Conv",
     "ConvTranspose",
+    "CumProd",
+    "CumSum",
+    "DeformColumns",
+    "DeformConv",
     "DepthToSpace",
+    "Det",
+    "Einsum",
+    "Expand",
     "Fused",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GridSample",
+    "GroupMean",
+    "GroupNormalization",
+    "Hardmax",
+    "InstanceNormalization",
+    "LayerNormalization",
+    "LocalContrastNormalization",
+    "LocalVariance",
+    "LogSoftmax",
+    "LpNormalization",
+    "MatMul",
+    "MaxPoolIndices",
+    "MaxUnpool",
+    "MeanVarianceNormalization",
     "Movement",
+    "OneHot",
     "Op",
     "Pad",
+    "PartialReduce",
     "Parts",
     "Pointwise",
+    "Pool",
+    "RMSNormalization",
     "Rearrange",
+    "RecurrentCell",
+    "RecurrentGates",
+    "Reduce",
+    "Resample",
+    "ResetProduct",
     "Reshape",
+    "ResizeLinear",
     "ResizeNearest",
+    "ReverseSequence",
+    "RoiAlign",
+    "ScatterElements",
+    "ScatterND",
     "Slice",
+    "Softmax",
+    "SortOrder",
+    "Sorted",
+    "SpatialNormalization",
+    "StackStates",
+    "TensorScatter",
+    "Tile",
     "Transpose",
+    "Trilu",
     "assemble",
     "parts",
 ]

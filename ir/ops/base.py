@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..graph import Value
     from ..nest import Nest
 
+MOST_OPERANDS = 16  # textures that a fragment shader can read on every GLES 3.0 device
 Array = NDArray[np.floating[Any]]
 
 
@@ -28,8 +29,8 @@ class Op:
     reference: Callable[..., Any]
     """From operand arrays to the result, with numpy, in their precision (float64 included)."""
 
-    def decompose(self, *inputs: Any) -> Value | None:
-        """Return the same result from simpler operators, or None where a kernel exists."""
+    def decompose(self, *inputs: Any) -> Value | tuple[Value, ...] | None:
+        """Return the same results from simpler operators, or None where a kernel exists."""
         return None
 
     def nest(self, *inputs: Any) -> Nest | None:

@@ -52,7 +52,11 @@ class Fused(Op):
         shape = broadcast(y.shape, *(t.shape for i, t in enumerate(extras) if f"e{i}" in names))
         same = shape is not None and (
             shape == y.shape
-            or (len(shape) == y.rank == MAP_RANK and y.shape[1] == 1 and _but_channels(shape, y.shape))
+            or (
+                len(shape) == y.rank == MAP_RANK
+                and y.shape[1] == 1
+                and _but_channels(shape, y.shape)
+            )
         )
         require(same, "the epilogue's operands do not broadcast to the kernel's result")
         assert shape is not None

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ..expr import Expr, Num
+from ..graph import Constant, apply, constant
 from ..indexing import (
     PAD_MODES,
     Load,
@@ -30,7 +31,10 @@ from ..indexing import (
 )
 from ..nest import Nest
 from ..types import TensorType
-from .base import Op, require
+from .base import MOST_OPERANDS, Op, require
+
+if TYPE_CHECKING:
+    from ..graph import Value
 
 
 class Movement(Op):
@@ -41,6 +45,13 @@ class Movement(Op):
 
     def nest(self, *inputs: TensorType) -> Nest:
         return Nest((self.load(*inputs),))
+
+
+def moved(op: Movement, value: Value) -> Value:
+    """Apply a movement, to a constant at once."""
+    if isinstance(value, Constant):
+        return constant(np.ascontiguousarray(op.reference(value.data)), value.name)
+    return apply(op, value)
 
 
 @dataclass(frozen=True)
@@ -110,11 +121,20 @@ class Concat(Movement):
             len(rest) == 1 and len({t.rank for t in inputs}) == 1,
             f"the operands differ elsewhere than on axis {self.axis}",
         )
+        types = {t.dtype for t in inputs}
+        require(len(types) == 1, f"operands of {' and '.join(sorted(types))}")
         size = sum(t.shape[self.axis] for t in inputs)
         return inputs[0].of((*first[: self.axis], size, *first[self.axis + 1 :]))
 
     def reference(self, *inputs: Any) -> Any:
         return np.concatenate(inputs, self.axis)
+
+    def decompose(self, *inputs: Value) -> Value | None:
+        """Join groups first where there are more operands than a shader can read."""
+        if len(inputs) <= MOST_OPERANDS:
+            return None
+        groups = [inputs[k : k + MOST_OPERANDS] for k in range(0, len(inputs), MOST_OPERANDS)]
+        return apply(self, *(g[0] if len(g) == 1 else apply(self, *g) for g in groups))
 
     def load(self, *inputs: TensorType) -> Load:
         sources, start = [], 0

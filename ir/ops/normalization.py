@@ -1,26 +1,89 @@
-"""Normalisation."""
+"""Normalisation by statistics: what lies around is made to have mean 0 and deviation 1, or norm 1.
+
+Statistics are computed in two passes, the mean first and then the mean of squared differences from
+it: the difference of two large means would leave nothing of a small variance. Each operator is a
+few reductions and a formula.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import parse
+from ..expr import Call, Expr, Num, Var, parse
 from ..graph import Constant, apply, constant
-from ..types import TensorType
+from ..indexing import Load, Source, add, coordinates, idiv, mul
+from ..nest import Nest
+from ..types import TensorType, broadcast
 from .base import Array, Op, require
+from .movement import Reshape, moved
 from .pointwise import Pointwise
+from .reduction import Reduce
 
 if TYPE_CHECKING:
     from ..graph import Value
 
+Axes = tuple[int, ...]
+SQUARED_DIFFERENCE = parse("square(x0 - x1)")
+
+
+def mean_and_variance(x: Value, axes: Axes, keepdims: bool = True) -> tuple[Value, Value]:
+    """Return mean and variance of x over ``axes``; the variance divides by the number."""
+    mean = apply(Reduce("mean", axes), x)
+    variance = apply(Reduce("mean", axes, keepdims, SQUARED_DIFFERENCE), x, mean)
+    if not keepdims:
+        mean = apply(Reshape(variance.shape), mean)
+    return mean, variance
+
+
+def standardise(
+    x: Value, mean: Value | None, variance: Value, epsilon: float, *parameters: Value
+) -> Value:
+    """Return (x - mean) / sqrt(variance + epsilon), times the first parameter, plus the second."""
+    operands = [x, variance]
+    centred: Expr = Var("x0")
+    if mean is not None:
+        centred = parse("x0 - x2")
+        operands.append(mean)
+    root = Call("sqrt", (Call("add", (Var("x1"), Num(epsilon))),))
+    expr: Expr = Call("div", (centred, root))
+    for function, parameter in zip(("mul", "add"), parameters, strict=False):
+        expr = Call(function, (expr, Var(f"x{len(operands)}")))
+        operands.append(parameter)
+    return apply(Pointwise(expr), *operands)
+
+
+def per_channel(parameter: Value, rank: int) -> Value:
+    """Give a vector of channels the shape that broadcasts along axis 1 of a tensor of ``rank``."""
+    shape = (parameter.type.size, *(1,) * (rank - 2))
+    return parameter if parameter.shape == shape else moved(Reshape(shape), parameter)
+
+
+def _check(x: TensorType, axes: Axes, parameters: tuple[TensorType, ...], most: int) -> TensorType:
+    Reduce("mean", axes).infer(x)
+    require(len(parameters) <= most, f"{len(parameters)} parameters instead of up to {most}")
+    for p in parameters:
+        require(
+            broadcast(x.shape, p.shape) == x.shape,
+            f"a parameter of shape {p.shape} does not broadcast to {x.shape}",
+        )
+    return TensorType(x.shape)
+
+
+def _channels(x: TensorType, parameters: tuple[TensorType, ...], count: int, what: str) -> None:
+    require(x.rank >= 2, f"{what} takes a tensor of rank 2 or more")
+    require(
+        len(parameters) == count and all(p.shape == (x.shape[1],) for p in parameters),
+        f"{what} takes {count} parameters of shape ({x.shape[1]},)",
+    )
+
 
 @dataclass(frozen=True)
 class BatchNormalization(Op):
-    """Batch normalisation at inference, over the channels (axis 1).
+    """Batch normalisation with given statistics, over the channels (axis 1).
 
     y = gamma * (x - mean) / sqrt(variance + epsilon) + beta.
 
@@ -31,11 +94,7 @@ class BatchNormalization(Op):
     epsilon: float = 1e-5
 
     def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
-        require(x.rank >= 2, "batch normalisation takes a tensor of rank 2 or more")
-        require(
-            len(parameters) == 4 and all(p.shape == (x.shape[1],) for p in parameters),
-            f"batch normalisation takes four parameters of shape ({x.shape[1]},)",
-        )
+        _channels(x, parameters, 4, "batch normalisation")
         return TensorType(x.shape)
 
     def reference(self, x: Array, gamma: Array, beta: Array, mean: Array, variance: Array) -> Array:
@@ -44,21 +103,215 @@ class BatchNormalization(Op):
         return y
 
     def decompose(self, x: Value, *parameters: Value) -> Value:
-        """Return x * scale + shift, computed in float64 from the parameters."""
+        """Return x * scale + shift, computed in float64 from parameters that are all known."""
         known = [p.data.astype(np.float64) for p in parameters if isinstance(p, Constant)]
-        require(len(known) == 4, "the parameters must be known at compile time")
-        gamma, beta, mean, variance = known
-        if not (variance + self.epsilon > 0).all():
+        if len(known) < 4:
+            gamma, beta, mean, variance = (per_channel(p, x.type.rank) for p in parameters)
+            return standardise(x, mean, variance, self.epsilon, gamma, beta)
+        g, b, m, v = known
+        if not (v + self.epsilon > 0).all():
             raise ShadergenError(
                 "SG0106",
                 "a variance is negative, or 0 without an epsilon",
                 why=f"batch normalisation divides by sqrt(variance + {self.epsilon:g})",
             )
-        scale = gamma / np.sqrt(variance + self.epsilon)
+        scale = g / np.sqrt(v + self.epsilon)
         shape = (-1, *(1,) * (x.type.rank - 2))
         return apply(
             Pointwise(parse("x0 * x1 + x2")),
             x,
             constant(scale.reshape(shape), "scale"),
-            constant((beta - mean * scale).reshape(shape), "shift"),
+            constant((b - m * scale).reshape(shape), "shift"),
         )
+
+
+@dataclass(frozen=True)
+class LayerNormalization(Op):
+    """y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over ``axes``.
+
+    x: any shape, scale, bias: broadcast to x, optional -> y: as x.
+    Source: ONNX LayerNormalization-17; keras.layers.LayerNormalization.
+    """
+
+    axes: Axes
+    epsilon: float = 1e-5
+
+    def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
+        return _check(x, self.axes, parameters, 2)
+
+    def reference(self, x: Any, scale: Any = 1, bias: Any = 0) -> Any:
+        mean, variance = (f(x, self.axes, keepdims=True) for f in (np.mean, np.var))
+        return (x - mean) / np.sqrt(variance + self.epsilon) * scale + bias
+
+    def decompose(self, x: Value, *parameters: Value) -> Value:
+        return standardise(x, *mean_and_variance(x, self.axes), self.epsilon, *parameters)
+
+
+@dataclass(frozen=True)
+class RMSNormalization(Op):
+    """y = x / sqrt(mean x^2 + epsilon) * scale, the mean over ``axes``.
+
+    x: any shape, scale: broadcasts to x, optional -> y: as x.
+    Source: ONNX RMSNormalization-23; keras.layers.RMSNormalization.
+    """
+
+    axes: Axes
+    epsilon: float = 1e-5
+
+    def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
+        return _check(x, self.axes, parameters, 1)
+
+    def reference(self, x: Any, scale: Any = 1) -> Any:
+        return x / np.sqrt(np.mean(x * x, self.axes, keepdims=True) + self.epsilon) * scale
+
+    def decompose(self, x: Value, *parameters: Value) -> Value:
+        square = apply(Reduce("mean", self.axes, element=parse("square(x0)")), x)
+        return standardise(x, None, square, self.epsilon, *parameters)
+
+
+@dataclass(frozen=True)
+class InstanceNormalization(Op):
+    """Normalise every channel of every batch entry over its space.
+
+    y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over axes 2, ...
+
+    x: (N, C, spatial), scale, bias: (C,) -> y: as x.
+    Source: ONNX InstanceNormalization-6.
+    """
+
+    epsilon: float = 1e-5
+
+    def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
+        require(x.rank >= 3, "instance normalisation takes a tensor of rank 3 or more")
+        _channels(x, parameters, 2, "instance normalisation")
+        return TensorType(x.shape)
+
+    def reference(self, x: Any, scale: Any, bias: Any) -> Any:
+        axes = tuple(range(2, x.ndim))
+        scale, bias = (p.reshape(-1, *(1,) * len(axes)) for p in (scale, bias))
+        return LayerNormalization(axes, self.epsilon).reference(x, scale, bias)
+
+    def decompose(self, x: Value, *parameters: Value) -> Value:
+        axes = tuple(range(2, x.type.rank))
+        parameters = tuple(per_channel(p, x.type.rank) for p in parameters)
+        return apply(LayerNormalization(axes, self.epsilon), x, *parameters)
+
+
+@dataclass(frozen=True)
+class GroupNormalization(Op):
+    """Normalise groups of neighbouring channels over their channels and space.
+
+    y = (x - mean) / sqrt(variance + epsilon) * scale + bias, where mean and variance are those of
+    the C/groups channels of an element's group.
+
+    x: (N, C, spatial), scale, bias: (C,) -> y: as x.
+    Source: ONNX GroupNormalization-21; keras.layers.GroupNormalization.
+    """
+
+    groups: int
+    epsilon: float = 1e-5
+
+    def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
+        _channels(x, parameters, 2, "group normalisation")
+        GroupMean(self.groups).infer(x)
+        return TensorType(x.shape)
+
+    def reference(self, x: Any, scale: Any, bias: Any) -> Any:
+        blocks = x.reshape(x.shape[0], self.groups, -1)
+        y = LayerNormalization((2,), self.epsilon).reference(blocks).reshape(x.shape)
+        scale, bias = (p.reshape(-1, *(1,) * (x.ndim - 2)) for p in (scale, bias))
+        return y * scale + bias
+
+    def decompose(self, x: Value, *parameters: Value) -> Value:
+        """Reduce every channel, then the channels' means, of which all stand for as many."""
+        rank = x.type.rank
+        parameters = tuple(per_channel(p, rank) for p in parameters)
+        if self.groups == 1:
+            return apply(LayerNormalization(tuple(range(1, rank)), self.epsilon), x, *parameters)
+        axes, group_mean = tuple(range(2, rank)), GroupMean(self.groups)
+        mean = apply(group_mean, apply(Reduce("mean", axes), x))
+        variance = apply(Reduce("mean", axes, element=SQUARED_DIFFERENCE), x, mean)
+        return standardise(x, mean, apply(group_mean, variance), self.epsilon, *parameters)
+
+
+@dataclass(frozen=True)
+class GroupMean(Op):
+    """y[n, c, ...] = the mean of x[n, k, ...] over the channels k of c's group.
+
+    x: (N, C, ...) -> y: as x; meant for tensors with little but channels.
+    """
+
+    groups: int
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(
+            x.rank >= 2 and self.groups >= 1 and x.shape[1] % self.groups == 0,
+            f"{x} does not divide into {self.groups} groups of channels",
+        )
+        return TensorType(x.shape)
+
+    def reference(self, x: Any) -> Any:
+        blocks = x.reshape(x.shape[0], self.groups, -1, *x.shape[2:])
+        return np.broadcast_to(blocks.mean(2, keepdims=True), blocks.shape).reshape(x.shape)
+
+    def nest(self, x: TensorType) -> Nest:
+        size = x.shape[1] // self.groups
+        own = coordinates(x.rank)
+        channel = add(mul(idiv(own[1], size), size), Var("k0"))
+        load = Load((Source(0, (own[0], channel, *own[2:])),))
+        return Nest((), (size,), (load,), step=parse("a + v0"), finish=parse(f"a / {size}"))
+
+
+@dataclass(frozen=True)
+class MeanVarianceNormalization(Op):
+    """y = (x - mean) / (sqrt(variance) + epsilon), mean and variance over ``axes``.
+
+    x: any shape -> y: as x.
+    Source: ONNX MeanVarianceNormalization-13.
+    """
+
+    axes: Axes
+    epsilon: float = 1e-9
+
+    def infer(self, x: TensorType) -> TensorType:
+        return _check(x, self.axes, (), 0)
+
+    def reference(self, x: Any) -> Any:
+        centred = x - np.mean(x, self.axes, keepdims=True)
+        return centred / (np.std(x, self.axes, keepdims=True) + self.epsilon)
+
+    def decompose(self, x: Value) -> Value:
+        mean, variance = mean_and_variance(x, self.axes)
+        deviation = Call("add", (parse("sqrt(x2)"), Num(self.epsilon)))
+        return apply(Pointwise(Call("div", (parse("x0 - x1"), deviation))), x, mean, variance)
+
+
+@dataclass(frozen=True)
+class LpNormalization(Op):
+    """y = x / max(norm, epsilon) with the ``p``-norm over ``axes``; 0 where the norm is 0.
+
+    x: any shape -> y: as x.
+    Source: ONNX LpNormalization-22, where p is 1 or 2; torch.nn.functional.normalize.
+    """
+
+    axes: Axes
+    p: int = 2
+    epsilon: float = 0.0
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.p in (1, 2), f"a norm of order {self.p}", supported="1 and 2")
+        require(self.epsilon >= 0, f"epsilon={self.epsilon:g}")
+        return _check(x, self.axes, (), 0)
+
+    def reference(self, x: Any) -> Any:
+        norm = np.sum(np.abs(x) ** self.p, self.axes, keepdims=True) ** (1 / self.p)
+        norm = np.maximum(norm, self.epsilon)
+        return np.divide(x, norm, out=np.zeros_like(x), where=norm != 0)
+
+    def decompose(self, x: Value) -> Value:
+        norm = apply(Reduce("l1" if self.p == 1 else "l2", self.axes), x)
+        if self.epsilon:
+            expr: Expr = Call("div", (Var("x0"), Call("max", (Var("x1"), Num(self.epsilon)))))
+        else:
+            expr = parse("x0 / where(x1 == 0, 1, x1)")
+        return apply(Pointwise(expr), x, norm)

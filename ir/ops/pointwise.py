@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Expr, Var, check, evaluate, substitute, variables
+from ..expr import Call, Expr, Var, check, evaluate, substitute, variables, walk
+from ..graph import apply
 from ..indexing import broadcast_load
 from ..nest import Nest
 from ..types import DType, TensorType, broadcast
-from .base import Op
+from .base import MOST_OPERANDS, Op
+
+if TYPE_CHECKING:
+    from ..graph import Value
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,44 @@ class Pointwise(Op):
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
         return np.broadcast_to(as_type(result, self.dtype), shape)
 
+    def decompose(self, *inputs: Value) -> Value | None:
+        """Compute a part of the formula first where it has more operands than a shader can read."""
+        if len(inputs) <= MOST_OPERANDS:
+            return None
+        uses = {e: set(variables(e)) for e in walk(self.expr) if isinstance(e, Call)}
+        fitting = [e for e, names in uses.items() if 1 < len(names) <= MOST_OPERANDS]
+        if not fitting:
+            return None
+        part = max(fitting, key=lambda e: len(uses[e]))
+        own = [int(name[1:]) for name in variables(part)]
+        renamed: dict[str, Expr] = {f"x{i}": Var(f"x{k}") for k, i in enumerate(own)}
+        first = apply(Pointwise(substitute(part, renamed)), *(inputs[i] for i in own))
+        rest = replaced(self.expr, part, Var("part"))
+        kept = [i for i in range(len(inputs)) if i not in own or f"x{i}" in variables(rest)]
+        if len(kept) + 1 >= len(inputs):
+            return None
+        renamed = {f"x{i}": Var(f"x{k}") for k, i in enumerate(kept)}
+        whole = substitute(rest, {**renamed, "part": Var(f"x{len(kept)}")})
+        return apply(Pointwise(whole, self.dtype), *(inputs[i] for i in kept), first)
+
     def nest(self, *inputs: TensorType) -> Nest:
         rank = self.infer(*inputs).rank
         loads = tuple(broadcast_load(k, t.shape, rank) for k, t in enumerate(inputs))
         names: dict[str, Expr] = {f"x{k}": Var(f"u{k}") for k in range(len(inputs))}
         return Nest(loads, finish=substitute(self.expr, names))
+
+
+def replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
+    """Return an expression with a part of it replaced wherever it stands."""
+    memo: dict[Expr, Expr] = {}
+    for e in walk(expr):
+        if e == part:
+            memo[e] = by
+        elif isinstance(e, Call):
+            memo[e] = Call(e.function, tuple(memo[a] for a in e.args), e.attributes)
+        else:
+            memo[e] = e
+    return memo[expr]
 
 
 def as_type(result: Any, dtype: DType) -> Any:

@@ -1,0 +1,229 @@
+"""Pooling: one number for each window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, fold, parse
+from ..graph import apply
+from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
+from ..nest import Nest
+from ..types import TensorType
+from .base import Op, require
+from .window import Sizes, Window, quotient, tap_source, taps, windows
+
+if TYPE_CHECKING:
+    from ..graph import Value
+
+Kind = Literal["max", "average", "lp"]
+
+LOWEST = float(np.finfo(np.float32).min)
+MANY = 256  # steps of a loop, beyond which more GPU threads are worth another pass
+
+
+@dataclass(frozen=True)
+class Pool(Op):
+    """Combine every window of the last axes, as many as ``kernel`` has entries.
+
+    y[..., o] = max, average or p-norm of x[..., o*strides + k*dilations - before] over those k in
+    ``kernel`` where x exists. Padding never takes part, but where ``count_include_pad`` holds the
+    average divides by the number of all taps within the padded x. The result has
+    floor((size + before + after - reach) / strides) + 1 elements with
+    reach = (kernel - 1)*dilations + 1; with ``ceil_mode`` the quotient is rounded up, less the
+    windows that would start after x and the padding before it.
+
+    ``strides`` and ``dilations``: nothing is 1, one number is for all axes. ``pads``: before each
+    axis, then after each; nothing is 0.
+
+    x: (..., spatial) -> y: (..., windows).
+    Source: ONNX MaxPool-22, AveragePool-22, LpPool-22.
+    """
+
+    kind: Kind
+    kernel: Sizes
+    strides: Sizes = ()
+    dilations: Sizes = ()
+    pads: Sizes = ()
+    ceil_mode: bool = False
+    count_include_pad: bool = False
+    p: float = 2.0
+
+    def windows(self, x: TensorType) -> tuple[Window, ...]:
+        """Return the windows along each pooled axis."""
+        return windows(x, self.kernel, self.strides, self.dilations, self.pads, self.ceil_mode)
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.kind in get_args(Kind), f"no pooling is called '{self.kind}'")
+        require(self.p > 0, f"a norm of order {self.p:g}")
+        along = self.windows(x)
+        for w in along:
+            w.check()
+            if self.kind == "max" or (self.kind == "average" and not self.count_include_pad):
+                require(bool(w.taps_in(0, w.size).all()), "a window holds padding alone")
+        shape = (*x.shape[: -len(along)], *(w.count for w in along))
+        return x.of(shape) if self.kind == "max" else TensorType(shape)
+
+    def reference(self, x: Any) -> Any:
+        along = self.windows(TensorType(np.shape(x)))
+        if self.kind == "max":
+            return np.max(taps(x, along, lowest(x.dtype)), axis=0)
+        if self.kind == "lp":
+            return sum(taps(np.abs(x) ** self.p, along, 0)) ** (1 / self.p)
+        counts = [w.taps_in(*self._counted(w)) for w in along]
+        return sum(taps(x, along, 0)) / reduce(np.multiply.outer, counts)
+
+    def _counted(self, w: Window) -> tuple[int, int]:
+        """Return the positions between which taps count for an average."""
+        return (-w.before, w.size + w.after) if self.count_include_pad else (0, w.size)
+
+    def decompose(self, x: Value) -> Value | None:
+        """Pool one axis after the other where that saves at least half of the work.
+
+        Each kind is a maximum of maxima, a sum of sums or a norm of norms, and the number of taps
+        is a product.
+        """
+        along = self.windows(x.type)
+        wide = [i for i, w in enumerate(along) if w.taps > 1]
+        if len(wide) < 2:
+            return None
+        wide.sort(key=lambda i: along[i].count / along[i].size)
+        size, staged = prod(w.size for w in along), 0
+        for i in wide:
+            size = size // along[i].size * along[i].count
+            staged += size * along[i].taps
+        steps = prod(w.taps for w in along)
+        if 2 * staged > size * steps and steps <= MANY:
+            return None
+        for i in wide:
+            x = apply(self._along(i, along[i]), x)
+        return x
+
+    def _along(self, axis: int, w: Window) -> Pool:
+        """Return the pooling of one axis alone."""
+
+        def only(value: int, other: int) -> Sizes:
+            rest = len(self.kernel) - 1 - axis
+            return (*(other,) * axis, value, *(other,) * rest)
+
+        return replace(
+            self,
+            kernel=only(w.taps, 1),
+            strides=only(w.stride, 1),
+            dilations=only(w.dilation, 1),
+            pads=only(w.before, 0) + only(w.after, 0),
+        )
+
+    def nest(self, x: TensorType) -> Nest:
+        along = self.windows(x)
+        source, loops = tap_source(x, along)
+        if self.kind == "max":
+            return _maximum(x, source, loops)
+        if self.kind == "average":
+            counts = (
+                w.taps_formula(o, *self._counted(w))
+                for o, w in zip(coordinates(x.rank)[-len(along) :], along, strict=True)
+            )
+            return _sum(source, loops, Call("div", (Var("a"), reduce(_product, counts))))
+        if self.p == 1:
+            return _sum(source, loops, Var("a"), "abs(v0)")
+        if self.p == 2:
+            return _sum(source, loops, parse("sqrt(a)"), "v0 * v0")
+        root = Call("pow", (Var("a"), Num(1 / self.p)))
+        return _sum(source, loops, root, f"pow(abs(v0), {self.p})")
+
+
+@dataclass(frozen=True)
+class AdaptivePool(Op):
+    """Divide the last axes into as many windows as ``sizes`` says and combine each.
+
+    y[..., o] = max or average of x[..., i] over floor(o*L/S) <= i < ceil((o + 1)*L/S), where L is
+    the length of an axis and S its entry of ``sizes``; such windows may overlap.
+
+    x: (..., L) -> y: (..., S).
+    Source: torch.nn.AdaptiveAvgPool2d; keras.layers.AdaptiveAveragePooling2D.
+    """
+
+    kind: Literal["max", "average"]
+    sizes: Sizes
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.kind in ("max", "average"), f"no adaptive pooling is called '{self.kind}'")
+        require(1 <= len(self.sizes) <= x.rank, f"{len(self.sizes)} sizes for rank {x.rank}")
+        require(min(self.sizes) >= 1, "an empty result")
+        shape = (*x.shape[: -len(self.sizes)], *self.sizes)
+        return x.of(shape) if self.kind == "max" else TensorType(shape)
+
+    def reference(self, x: Any) -> Any:
+        combine = np.max if self.kind == "max" else np.mean
+        first = x.ndim - len(self.sizes)
+        for axis, size in enumerate(self.sizes, first):
+            length = x.shape[axis]
+            parts = [
+                combine(
+                    np.take(x, range(o * length // size, -(-(o + 1) * length // size)), axis), axis
+                )
+                for o in range(size)
+            ]
+            x = np.stack(parts, axis)
+        return x
+
+    def decompose(self, x: Value) -> Value | None:
+        """Where the windows do not overlap it is a pooling; otherwise take axis after axis."""
+        lengths = x.shape[-len(self.sizes) :]
+        if not any(n % s for n, s in zip(lengths, self.sizes, strict=True)):
+            blocks = tuple(n // s for n, s in zip(lengths, self.sizes, strict=True))
+            return apply(Pool(self.kind, blocks, blocks), x)
+        changed = [i for i, n in enumerate(lengths) if n != self.sizes[i]]
+        if len(changed) == 1:
+            return None
+        for axis in changed:
+            sizes = list(x.shape[-len(self.sizes) :])
+            sizes[axis] = self.sizes[axis]
+            x = apply(replace(self, sizes=tuple(sizes)), x)
+        return x
+
+    def nest(self, x: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        index: list[Expr] = list(own)
+        valid: list[Expr] = []
+        loops: list[int] = []
+        count: Expr = Num(1.0)
+        for axis, size in enumerate(self.sizes, x.rank - len(self.sizes)):
+            length = x.shape[axis]
+            first, end = mul(own[axis], length), add(mul(own[axis], length), length + size - 1)
+            starts = [o * length // size for o in range(size)]
+            ends = [-(-(o + 1) * length // size) for o in range(size)]
+            at = add(idiv(first, size), Var(f"k{len(loops)}"))
+            index[axis] = at
+            loops.append(max(b - a for a, b in zip(starts, ends, strict=True)))
+            if length % size:
+                valid.append(less(at, idiv(end, size)))
+            count = _product(count, sub(quotient(end, size), quotient(first, size)))
+        source = Source(0, tuple(index), tuple(valid))
+        if self.kind == "max":
+            return _maximum(x, source, tuple(loops))
+        return _sum(source, tuple(loops), Call("div", (Var("a"), count)))
+
+
+def lowest(dtype: Any) -> float:
+    """Return the smallest number of an element type, which no maximum is below."""
+    return LOWEST if np.dtype(dtype).kind == "f" else float(np.iinfo(dtype).min)
+
+
+def _maximum(x: TensorType, source: Source, loops: Sizes) -> Nest:
+    load = Load((source,), lowest(x.dtype))
+    return Nest((), loops, (load,), Num(load.fill), parse("max(a, v0)"))
+
+
+def _sum(source: Source, loops: Sizes, finish: Expr, term: str = "v0") -> Nest:
+    step = Call("add", (Var("a"), parse(term)))
+    return Nest((), loops, (Load((source,)),), step=step, finish=finish)
+
+
+def _product(a: Expr, b: Expr) -> Expr:
+    return fold(Call("mul", (a, b)))

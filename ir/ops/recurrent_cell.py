@@ -1,0 +1,192 @@
+"""The steps that recurrent layers are unrolled to: products with the state, and new states.
+
+Where the state (batch, units) of a layer goes, so does the position in the sequence: both lie in
+one tensor of **states** (S + 1, batch, units), whose last row holds, everywhere, the position that
+comes next. A step finds its part of the sequence by it, so that all steps are the same shader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..expr import Expr, Num, Var, evaluate, parse, substitute
+from ..indexing import Load, Source, add, coordinates, equal
+from ..nest import Binding, Nest
+from ..types import TensorType
+from .base import Op, require
+from .movement import Movement
+
+
+@dataclass(frozen=True)
+class RecurrentGates(Op):
+    """What the gates of a recurrent layer see at one step.
+
+    y[b, j] = p[t, b, j] + sum over k of s[0, b, k] * r[k, j], where t = s[-1, b, 0].
+
+    p: (T, B, N), the sequence times its weights, s: states (S + 1, B, H), r: (H, N) -> y: (B, N).
+    """
+
+    def infer(self, p: TensorType, s: TensorType, r: TensorType) -> TensorType:
+        require(p.rank == s.rank == 3 and r.rank == 2, "p and s take rank 3, r takes rank 2")
+        require(p.shape[1] == s.shape[1] and s.shape[0] >= 2, "p and s differ in batch")
+        require((s.shape[2], p.shape[2]) == r.shape, "r does not fit between s and p")
+        return p.of(p.shape[1:])
+
+    def reference(self, p: Any, s: Any, r: Any) -> Any:
+        t = s[-1, :, 0].astype(int)
+        return p[t, np.arange(t.size)] + s[0] @ r
+
+    def nest(self, p: TensorType, s: TensorType, r: TensorType) -> Nest:
+        b, j = coordinates(2)
+        k = Var("k0")
+        return Nest(
+            (_position(s, b, 1), Load((Source(0, (Var("u0"), b, j)),))),
+            (s.shape[2],),
+            (_row(s, 0, b, k, 1), Load((Source(2, (k, j)),))),
+            step=parse("a + v0 * v1"),
+            finish=parse("a + u1"),
+        )
+
+
+@dataclass(frozen=True)
+class ResetProduct(Op):
+    """The product of a state that a gate has reset.
+
+    y[b, j] = sum over k of f(g[b, gate*H + k]) * s[0, b, k] * r[k, j], f the activation of x.
+
+    g: (B, N), s: states (S + 1, B, H), r: (H, H) -> y: (B, H).
+    """
+
+    gate: int
+    activation: Expr
+
+    def infer(self, g: TensorType, s: TensorType, r: TensorType) -> TensorType:
+        require(s.rank == 3 and r.shape == (s.shape[2],) * 2, "r does not fit s")
+        n = (self.gate + 1) * s.shape[2]
+        require(g.rank == 2 and g.shape[0] == s.shape[1] and n <= g.shape[1], "g does not fit s")
+        return s.of(s.shape[1:])
+
+    def reference(self, g: Any, s: Any, r: Any) -> Any:
+        units = s.shape[2]
+        x = g[:, self.gate * units : (self.gate + 1) * units]
+        return (evaluate(self.activation, {"x": x}) * s[0]) @ r
+
+    def nest(self, g: TensorType, s: TensorType, r: TensorType) -> Nest:
+        b, j = coordinates(2)
+        k = Var("k0")
+        gate = Load((Source(0, (b, add(k, self.gate * s.shape[2]))),))
+        f = substitute(self.activation, {"x": Var("v0")})
+        return Nest(
+            (),
+            (s.shape[2],),
+            (gate, _row(s, 0, b, k, 1), Load((Source(2, (k, j)),))),
+            step=substitute(parse("a + f * v1 * v2"), {"f": f}),
+        )
+
+
+@dataclass(frozen=True)
+class RecurrentCell(Op):
+    """The states after a step.
+
+    Row i of the result is ``formulas[i]`` of g0, g1, ... (the blocks of H columns of g), s0, s1,
+    ... (the states before), and e0, e1, ... (the other operands); where the mask is 0, it stays as
+    it was. The last row moves on by ``stride``.
+
+    g: (B, G*H), s: states (S + 1, B, H), e0, e1, ...: (H,) or (B, H), mask: (T, B), the last
+    operand with ``masked`` -> y: states (S + 1, B, H).
+    """
+
+    formulas: tuple[Expr, ...]
+    stride: int = 1
+    masked: bool = False
+
+    def infer(self, g: TensorType, s: TensorType, *more: TensorType) -> TensorType:
+        require(s.rank == 3 and s.shape[0] == len(self.formulas) + 1, "another number of states")
+        _, batch, units = s.shape
+        require(g.shape[:1] == (batch,) and g.shape[1] % units == 0, "g does not fit s")
+        extras = more[:-1] if self.masked else more
+        require(
+            all(e.shape in ((units,), (batch, units)) for e in extras), "an operand does not fit s"
+        )
+        if self.masked:
+            require(bool(more) and more[-1].shape[1:] == (batch,), "the mask does not fit s")
+        return s
+
+    def reference(self, g: Any, s: Any, *more: Any) -> Any:
+        units = s.shape[2]
+        env = {f"g{k}": g[:, k * units :][:, :units] for k in range(g.shape[1] // units)}
+        env |= {f"s{k}": row for k, row in enumerate(s[:-1])}
+        env |= {f"e{k}": e for k, e in enumerate(more[:-1] if self.masked else more)}
+        rows = [np.broadcast_to(evaluate(f, env), s.shape[1:]) for f in self.formulas]
+        if self.masked:
+            t = s[-1, :, 0].astype(int)
+            keep = more[-1][t, np.arange(t.size)][:, np.newaxis] != 0
+            rows = [np.where(keep, new, old) for new, old in zip(rows, s[:-1], strict=True)]
+        return np.stack([*rows, s[-1] + self.stride]).astype(s.dtype)
+
+    def nest(self, g: TensorType, s: TensorType, *more: TensorType) -> Nest:
+        row, b, j = coordinates(3)
+        units = s.shape[2]
+        outer: list[Binding] = [_position(s, b, 1)]
+        names: dict[str, Expr] = {}
+
+        def bind(name: str, load: Load) -> None:
+            names[name] = Var(f"u{len(outer)}")
+            outer.append(load)
+
+        for k in range(g.shape[1] // units):
+            bind(f"g{k}", Load((Source(0, (b, add(j, k * units))),)))
+        for k in range(s.shape[0] - 1):
+            bind(f"s{k}", _row(s, k, b, j, 1))
+        for k, e in enumerate(more[:-1] if self.masked else more):
+            bind(f"e{k}", Load((Source(2 + k, (b, j)[2 - e.rank :]),)))
+        result = parse(f"u0 + {self.stride}")
+        for k in reversed(range(len(self.formulas))):
+            new = substitute(self.formulas[k], names)
+            values = {"new": new, "rest": result, "old": names[f"s{k}"], "row": row}
+            text = f"where(row < {k + 0.5}, new, rest)"
+            if self.masked:
+                values["keep"] = Var(f"u{len(outer)}")
+                text = f"where(row < {k + 0.5}, where(keep, new, old), rest)"
+            result = substitute(parse(text), values)
+        if self.masked:
+            outer.append(Load((Source(1 + len(more), (Var("u0"), b)),)))
+        return Nest(tuple(outer), finish=result)
+
+
+def _row(s: TensorType, row: int, b: Expr, j: Expr, operand: int) -> Load:
+    return Load((Source(operand, (Num(float(row)), b, j)),))
+
+
+def _position(s: TensorType, b: Expr, operand: int) -> Load:
+    return _row(s, s.shape[0] - 1, b, Num(0.0), operand)
+
+
+@dataclass(frozen=True)
+class StackStates(Movement):
+    """Stack the first row of every operand: y[i, b, j] = x_i[0, b, j].
+
+    x0, x1, ...: states (S + 1, B, H) -> y: (how many, B, H).
+    """
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(bool(inputs), "nothing to stack")
+        require({t.shape for t in inputs} == {inputs[0].shape}, "the states differ in shape")
+        require(inputs[0].rank == 3, "states take rank 3")
+        return inputs[0].of((len(inputs), *inputs[0].shape[1:]))
+
+    def reference(self, *inputs: Any) -> Any:
+        return np.stack([x[0] for x in inputs])
+
+    def load(self, *inputs: TensorType) -> Load:
+        i, b, j = coordinates(3)
+        last = len(inputs) - 1
+        return Load(
+            tuple(
+                Source(k, (Num(0.0), b, j), () if k == last else (equal(i, k),))
+                for k in range(len(inputs))
+            )
+        )

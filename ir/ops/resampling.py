@@ -1,0 +1,149 @@
+"""Resampling a regular grid by weights that are known when compiling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..indexing import Load, Source, add, clamp, coordinates
+from ..nest import Binding, Nest
+from ..types import EXACT_INTEGERS, TensorType
+from .base import Op, require
+
+MOST_LINEAR_AXES = 3  # a load for each corner: beyond, resample one axis after the other
+Step = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Resample(Op):
+    """Make every position of an axis from neighbours there.
+
+    y[.., i, ..] = sum over t of w[i, t] * x[.., clamp(s[i] + t, 0, size - 1), ..]
+
+    x: any shape, s: (out,) of int32, w: (out, taps), optional: without it, the one element at s
+    -> y: x's shape with ``axis`` of size out.
+    Source: ONNX Resize-19, whose modes and kernels are tables of ``ir.resampling``.
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, s: TensorType, *w: TensorType) -> TensorType:
+        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        require(s.rank == 1 and len(w) <= 1, "starts must be a vector, and weights at most one")
+        require(
+            all(t.rank == 2 and t.shape[0] == s.shape[0] for t in w),
+            f"weights must be a matrix of {s.shape[0]} rows",
+        )
+        require(not w or x.dtype == "float32", f"{x.dtype} cannot be weighted", supported="float32")
+        return x.of((*x.shape[: self.axis], s.shape[0], *x.shape[self.axis + 1 :]))
+
+    def reference(self, x: Any, s: Any, *w: Any) -> Any:
+        weights = w[0] if w else np.ones((s.size, 1), x.dtype)
+        rows = np.moveaxis(x, self.axis, -1)
+        at = np.clip(s[:, np.newaxis] + np.arange(weights.shape[1]), 0, rows.shape[-1] - 1)
+        y = (rows[..., at.astype(int)] * weights).sum(-1, dtype=x.dtype)
+        return np.moveaxis(y, -1, self.axis)
+
+    def nest(self, x: TensorType, s: TensorType, *w: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        i = own[self.axis]
+        start = Load((Source(1, (i,)),))
+        if not w:
+            return Nest((start, self._element(x, Var("u0"))), finish=Var("u1"))
+        inner = (
+            Load((Source(2, (i, Var("k0"))),)),
+            self._element(x, add(Var("u0"), Var("k0"))),
+        )
+        return Nest((start,), (w[0].shape[1],), inner, step=parse("a + v0 * v1"))
+
+    def _element(self, x: TensorType, at: Expr) -> Load:
+        index: list[Expr] = list(coordinates(x.rank))
+        index[self.axis] = clamp(at, 0, x.shape[self.axis] - 1)
+        return Load((Source(0, tuple(index)),))
+
+
+@dataclass(frozen=True)
+class ResizeLinear(Op):
+    """Interpolate linearly along up to three axes at positions that are evenly spaced.
+
+    Position i of an axis lies at (p*i + q) / r between the operand's elements, which continue as
+    the nearest one beyond the border; ``steps`` holds (p, q, r) for each axis, (1, 0, 1) for those
+    that stay. The general form is ``Resample``; here positions are computed, not read.
+
+    x: any shape -> y: ``sizes``.
+    Source: ONNX Resize-19, mode linear.
+    """
+
+    sizes: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+    @staticmethod
+    def takes(size: int, out: int, step: Step) -> bool:
+        """Whether float32 holds every numerator exactly."""
+        p, q, r = step
+        return min(p, r) > 0 and p * out + abs(q) + r * (size + 2) < EXACT_INTEGERS
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
+        require(min(self.sizes, default=1) >= 1, "an empty result")
+        require(len(self._moving()) <= MOST_LINEAR_AXES, "a linear resize of too many axes")
+        for axis in self._moving():
+            step = self.steps[axis]
+            require(
+                self.takes(x.shape[axis], self.sizes[axis], step),
+                f"the step {step} is too fine for float32",
+            )
+        return x.of(self.sizes)
+
+    def _moving(self) -> tuple[int, ...]:
+        return tuple(axis for axis, step in enumerate(self.steps) if step != (1, 0, 1))
+
+    def reference(self, x: Any) -> Any:
+        for axis in self._moving():
+            p, q, r = self.steps[axis]
+            low, rest = np.divmod(p * np.arange(self.sizes[axis]) + q, r)
+            last = x.shape[axis] - 1
+            shape = [1] * x.ndim
+            shape[axis] = self.sizes[axis]
+            share = (rest / r).astype(x.dtype).reshape(shape)
+            below = np.take(x, np.clip(low, 0, last), axis)
+            x = below + share * (np.take(x, np.clip(low + 1, 0, last), axis) - below)
+        return x
+
+    def nest(self, x: TensorType) -> Nest:
+        """Bind for each axis the element below and the share of the next, then every corner.
+
+        A quotient that is rounded before it is rounded down may be off by one; the remainder,
+        which is exact, tells.
+        """
+        outer: list[Binding] = []
+        for axis in self._moving():
+            p, q, r = self.steps[axis]
+            n: dict[str, Expr] = {"n": _line(p, Var(f"o{axis}"), q), "r": Num(float(r))}
+            n["low"] = Var(f"u{len(outer)}")
+            outer += [
+                substitute(parse("floor(n / r) + floor((n - r * floor(n / r)) / r)"), n),
+                substitute(parse("(n - r * low) / r"), n),
+            ]
+        result: list[Expr] = []
+        for corner in product((0, 1), repeat=len(self._moving())):
+            index: list[Expr] = list(coordinates(x.rank))
+            for k, (axis, upper) in enumerate(zip(self._moving(), corner, strict=True)):
+                index[axis] = clamp(add(Var(f"u{2 * k}"), upper), 0, x.shape[axis] - 1)
+            result.append(Var(f"u{len(outer)}"))
+            outer.append(Load((Source(0, tuple(index)),)))
+        for k in reversed(range(len(self._moving()))):  # the last axis varies fastest
+            names = [
+                {"x": a, "y": b, "t": Var(f"u{2 * k + 1}")}
+                for a, b in zip(result[::2], result[1::2], strict=True)
+            ]
+            result = [substitute(parse("x + t * (y - x)"), n) for n in names]
+        return Nest(tuple(outer), finish=result[0])
+
+
+def _line(slope: int, variable: Expr, offset: int) -> Expr:
+    return Call("add", (Call("mul", (Num(float(slope)), variable)), Num(float(offset))))

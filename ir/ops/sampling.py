@@ -1,0 +1,223 @@
+"""Sampling a map at positions that are computed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..expr import Expr, Num, Var, parse, substitute
+from ..indexing import Load, Source, add, border, clamp, coordinates, inside
+from ..nest import Binding, Nest
+from ..types import TensorType
+from .base import Op, require
+
+SampleMode = Literal["nearest", "linear", "cubic"]
+SamplePadding = Literal["zeros", "border", "reflection"]
+TAPS: dict[SampleMode, int] = {"nearest": 1, "linear": 2, "cubic": 4}
+FIRST_TAP: dict[SampleMode, int] = {"nearest": 0, "linear": 0, "cubic": -1}  # from the one below
+LARGEST_GRID_RANK = 3
+
+# The weight of tap k where the position lies f beyond the element below; Keys's kernel, a = -0.75.
+WEIGHTS: dict[SampleMode, Expr] = {
+    "nearest": Num(1.0),
+    "linear": parse("abs(1 - k - f)"),
+    "cubic": substitute(
+        parse("where(d < 1, (1.25 * d - 2.25) * d * d + 1, ((3.75 - 0.75 * d) * d - 6) * d + 3)"),
+        {"d": parse("abs(f + 1 - k)")},
+    ),
+}
+
+
+@dataclass(frozen=True)
+class GridSample(Op):
+    """Read a map at the positions that a grid holds.
+
+    The last axis of ``grid`` holds a position, the last axis of the map first, in units in which
+    the map reaches from -1 to 1: from the middle of the first element to that of the last with
+    ``align_corners``, else from border to border. Around it lie 1, 2 or 4 elements along each axis;
+    one outside the map is 0 ("zeros"), the nearest in it ("border"), or the one it mirrors
+    ("reflection", at the outermost elements' middles with ``align_corners``, else at the borders).
+
+    x: (N, C, S1, ..., Sr), grid: (N, O1, ..., Or, r) -> y: (N, C, O1, ..., Or), r from 1 to 3.
+    Source: ONNX GridSample-22; PyTorch and ONNX Runtime for cubic positions outside the map.
+    """
+
+    mode: SampleMode = "linear"
+    padding: SamplePadding = "zeros"
+    align_corners: bool = False
+
+    def infer(self, x: TensorType, grid: TensorType) -> TensorType:
+        rank = x.rank - 2
+        require(1 <= rank <= LARGEST_GRID_RANK, f"a grid over a tensor of rank {x.rank}")
+        require(
+            grid.rank == x.rank and grid.shape[0] == x.shape[0] and grid.shape[-1] == rank,
+            f"a map of rank {x.rank} takes a grid of shape {x.shape[0]} x ... x {rank}",
+        )
+        require(self.mode in TAPS, f"unknown mode '{self.mode}'")
+        require(self.padding in get_args(SamplePadding), f"unknown padding '{self.padding}'")
+        return x.of((*x.shape[:2], *grid.shape[1:-1]))
+
+    def _limits(self, size: int) -> tuple[float, float]:
+        return (0.0, size - 1.0) if self.align_corners else (-0.5, size - 0.5)
+
+    def reference(self, x: Any, grid: Any) -> Any:
+        rank = x.ndim - 2
+        n = np.arange(x.shape[0]).reshape(-1, *(1,) * rank)
+        taps: list[list[tuple[Any, Any]]] = []  # for each axis, of each tap: element and weight
+        for axis in range(rank):
+            size = x.shape[2 + axis]
+            p = self._positions(grid[..., rank - 1 - axis], size)
+            below = np.floor(p)
+            f = p - below
+            taps.append([])
+            for k in range(TAPS[self.mode]):
+                i = below.astype(int) + FIRST_TAP[self.mode] + k
+                if self.mode == "cubic":
+                    d = np.abs(f + 1 - k)
+                    near, far = 1.25 * d**3 - 2.25 * d**2 + 1, -0.75 * (d**3 - 5 * d**2 + 8 * d - 4)
+                    weight = np.where(d <= 1, near, far)
+                else:
+                    weight = np.ones_like(f) if self.mode == "nearest" else np.abs(1 - k - f)
+                if self.padding == "zeros":
+                    weight = weight * ((i >= 0) & (i < size))
+                elif self.padding == "reflection":
+                    i = np.floor(_mirrored(i, *self._limits(size))).astype(int)
+                taps[-1].append((np.clip(i, 0, size - 1), weight))
+        channels = np.moveaxis(x, 1, -1)
+        y = 0
+        for corner in product(*taps):
+            weight = np.prod([w for _, w in corner], 0)
+            y = y + channels[(n, *(i for i, _ in corner))] * weight[..., np.newaxis]
+        return np.moveaxis(y, -1, 1).astype(x.dtype)
+
+    def _positions(self, g: Any, size: int) -> Any:
+        p = (g + 1) / 2 * (size - 1) if self.align_corners else ((g + 1) * size - 1) / 2
+        if self.mode == "nearest":
+            p = np.rint(p)
+        if self.padding == "reflection":
+            return _mirrored(p, *self._limits(size))
+        return np.clip(p, -4, size + 4)
+
+    def nest(self, x: TensorType, grid: TensorType) -> Nest:
+        """Bind for each axis the element below a position and the rest; loop over the taps."""
+        rank = x.rank - 2
+        own = coordinates(x.rank)
+        outer: list[Binding] = []
+        index: list[Expr] = list(own[:2])
+        valid: list[Expr] = []
+        weights: list[Expr] = []
+        taps = TAPS[self.mode]
+        for axis in range(rank):
+            size = x.shape[2 + axis]
+            at = (own[0], *own[2:], Num(float(rank - 1 - axis)))
+            position, below = Var(f"u{len(outer) + 1}"), Var(f"u{len(outer) + 2}")
+            outer += [
+                Load((Source(1, at),)),
+                self._position(Var(f"u{len(outer)}"), size),
+                substitute(parse("floor(p)"), {"p": position}),
+            ]
+            i: Expr = add(below, FIRST_TAP[self.mode])
+            if taps > 1:
+                i = add(i, Var(f"k{axis}"))
+                weights.append(
+                    substitute(
+                        WEIGHTS[self.mode],
+                        {"k": Var(f"k{axis}"), "f": parse(f"{position} - {below}")},
+                    )
+                )
+            if self.padding == "zeros":
+                valid += inside(i, size, 1, 1)
+                index.append(i)
+            elif self.padding == "border":
+                index.append(clamp(i, 0, size - 1))
+            else:
+                mode: Any = "reflect" if self.align_corners else "symmetric"
+                index.append(border(mode, i, size, 2, 2))
+        load = Load((Source(0, tuple(index), tuple(valid)),))
+        if taps == 1:
+            return Nest((*outer, load), finish=Var(f"u{len(outer)}"))
+        step = "a + v0" + "".join(f" * w{k}" for k in range(rank))
+        names = {f"w{k}": w for k, w in enumerate(weights)}
+        return Nest(tuple(outer), (taps,) * rank, (load,), step=substitute(parse(step), names))
+
+    def _position(self, g: Expr, size: int) -> Expr:
+        """Return the position, in elements, that a number of the grid stands for.
+
+        One that is so far outside that nothing changes any more is brought near, where integers
+        hold it; and all that mirror are.
+        """
+        scale, shift = size / 2, (size - 1) / 2
+        if self.align_corners:
+            scale = shift
+        p = f"g * {scale!r} + {shift!r}"
+        if self.mode == "nearest":
+            p = f"round_even({p})"
+        low, high = self._limits(size)
+        values = {"g": g, "low": Num(low), "high": Num(high), "span": Num(high - low)}
+        if self.padding != "reflection":
+            text = f"clamp({p}, -4, {size + 4})"
+        elif high > low:
+            text = "clamp(low + span - abs(mod(p - low, 2 * span) - span), low, high)"
+        else:
+            text = "low"
+        return substitute(substitute(parse(text), {"p": parse(p)}), values)
+
+
+def _mirrored(p: Any, low: float, high: float) -> Any:
+    """Reflect positions at ``low`` and ``high`` until they lie between."""
+    if high == low:
+        return p * 0 + low
+    away = np.mod(p - low, 2 * (high - low))
+    return low + np.minimum(away, 2 * (high - low) - away)
+
+
+@dataclass(frozen=True)
+class AffineGrid(Op):
+    """Make the grid of an affine map, for ``GridSample``.
+
+    y[n, i1, ..., ir, j] = sum over k < r of theta[n, j, k] * p_k + theta[n, j, r], where p_0 is the
+    position along the last axis, p_1 that along the one before it, and so on, from -1 to 1: at the
+    first and the last element with ``align_corners``, else at the borders.
+
+    theta: (N, r, r + 1) -> y: (N, *sizes, r).
+    Source: ONNX AffineGrid-20; an axis of one element lies at 0, as in PyTorch.
+    """
+
+    sizes: tuple[int, ...]
+    align_corners: bool = False
+
+    def infer(self, theta: TensorType) -> TensorType:
+        r = len(self.sizes)
+        require(r in (2, 3), f"an affine grid of {r} axes")
+        require(
+            theta.rank == 3 and theta.shape[1:] == (r, r + 1),
+            f"{r} axes take matrices of {r}x{r + 1}",
+        )
+        require(min(self.sizes) >= 1, "an empty grid")
+        return theta.of((theta.shape[0], *self.sizes, r))
+
+    def _line(self, size: int) -> tuple[float, float]:
+        """Return slope and offset of the positions along an axis."""
+        if self.align_corners:
+            return (2 / (size - 1), -1.0) if size > 1 else (0.0, 0.0)
+        return 2 / size, 1 / size - 1
+
+    def reference(self, theta: Any) -> Any:
+        lines = [np.arange(s) * a + b for s in self.sizes for a, b in [self._line(s)]]
+        axes = np.meshgrid(*lines, indexing="ij")
+        base = np.stack([*reversed(axes), np.ones(self.sizes)], -1)
+        return np.einsum("...k,njk->n...j", base, theta).astype(theta.dtype)
+
+    def nest(self, theta: TensorType) -> Nest:
+        r = len(self.sizes)
+        loads = tuple(
+            Load((Source(0, (Var("o0"), Var(f"o{r + 1}"), Num(float(k)))),)) for k in range(r + 1)
+        )
+        terms = []
+        for k in range(r):
+            slope, offset = self._line(self.sizes[r - 1 - k])
+            terms.append(f"u{k} * (o{r - k} * {slope!r} + {offset!r})")
+        return Nest(loads, finish=parse(" + ".join([*terms, f"u{r}"])))

@@ -1,0 +1,112 @@
+"""Running sums and products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import isqrt
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..graph import apply
+from ..indexing import Load, Source, coordinates
+from ..integers import NARROW
+from ..nest import Nest
+from .base import Op, require
+from .movement import Pad, Reshape, Slice
+from .pointwise import Pointwise
+from .reduction import Kind, Reduce
+
+if TYPE_CHECKING:
+    from ..graph import Value
+    from ..types import TensorType
+
+LONGEST = 128  # an element takes as many steps as the axis is long
+
+
+@dataclass(frozen=True)
+class CumSum(Op):
+    """y[i] = sum of x[k] over k <= i along ``axis``.
+
+    ``exclusive`` leaves out x[i] itself, ``reverse`` sums over k >= i instead.
+
+    x: any shape -> y: the same shape.
+    Source: ONNX CumSum-14.
+    """
+
+    axis: int
+    exclusive: bool = False
+    reverse: bool = False
+
+    kind: ClassVar[Kind] = "sum"
+    start: ClassVar[float] = 0.0
+    join: ClassVar[Expr] = parse("x0 + x1")
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        name = type(self).__name__
+        require(x.dtype not in ("bool", *NARROW), f"{name} of {x.dtype} does not fit {x.dtype}")
+        return x.of(x.shape)
+
+    def reference(self, x: Any) -> Any:
+        x = np.flip(x, self.axis) if self.reverse else np.asarray(x)
+        if self.exclusive:
+            head = np.full_like(np.take(x, [0], self.axis), self.start)
+            rest = np.take(x, np.arange(x.shape[self.axis] - 1), self.axis)
+            x = np.concatenate([head, rest], self.axis)
+        y = self._accumulate(x)
+        return np.flip(y, self.axis) if self.reverse else y
+
+    def _accumulate(self, x: Any) -> Any:
+        return np.cumsum(x, self.axis, x.dtype)
+
+    def nest(self, x: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        at: list[Expr] = list(own)
+        at[self.axis] = Var("k0")
+        pair = (own[self.axis], Var("k0")) if self.reverse else (Var("k0"), own[self.axis])
+        joined = substitute(self.join, {"x0": Var("a"), "x1": Var("v0")})
+        return Nest(
+            (),
+            (x.shape[self.axis],),
+            (Load((Source(0, tuple(at)),)),),
+            Num(self.start),
+            Call("where", (Call("lt" if self.exclusive else "le", pair), joined, Var("a"))),
+        )
+
+    def decompose(self, x: Value) -> Value | None:
+        """Cut a long axis into rows: accumulate in each, and over the rows before it."""
+        axis, size = self.axis, x.shape[self.axis]
+        if size <= LONGEST:
+            return None
+        length = isqrt(size - 1) + 1
+        rows = -(-size // length)
+        before, after = x.shape[:axis], x.shape[axis + 1 :]
+        rank = x.type.rank
+        y = x
+        if rows * length > size:
+            more = tuple(rows * length - size if a == axis else 0 for a in range(rank))
+            y = apply(Pad((0,) * rank, more, "constant", self.start), y)
+        y = apply(Reshape((*before, rows, length, *after)), y)
+        inside = apply(replace(self, axis=axis + 1), y)
+        totals = apply(Reduce(self.kind, (axis + 1,)), y)
+        earlier = apply(replace(self, exclusive=True), totals)
+        y = apply(Pointwise(self.join, x.type.dtype), inside, earlier)
+        y = apply(Reshape((*before, rows * length, *after)), y)
+        return apply(Slice((0,) * rank, (1,) * rank, x.shape), y)
+
+
+@dataclass(frozen=True)
+class CumProd(CumSum):
+    """y[i] = product of x[k] over k <= i along ``axis``; else as :class:`CumSum`.
+
+    Source: ONNX CumProd-26.
+    """
+
+    kind: ClassVar[Kind] = "prod"
+    start: ClassVar[float] = 1.0
+    join: ClassVar[Expr] = parse("x0 * x1")
+
+    def _accumulate(self, x: Any) -> Any:
+        return np.cumprod(x, self.axis, x.dtype)

@@ -1,0 +1,232 @@
+"""Scattering: a copy of a tensor in which some elements are replaced or added to.
+
+A GPU pass computes every element of its result where it is, so each element looks for the updates
+that name it. That takes as many steps as there are updates which may; with constant indices a
+table says at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..graph import Constant, apply, constant
+from ..indexing import Load, Source, add, coordinates, imod, less, sub, unflatten
+from ..integers import product, wrapped
+from ..nest import Nest
+from ..types import DType, TensorType
+from .base import Op, require
+from .movement import Reshape, moved
+from .pointwise import Pointwise
+from .selection import Gather, numbers
+
+if TYPE_CHECKING:
+    from ..graph import Value
+
+Reduction = Literal["none", "add", "mul", "max", "min"]
+REDUCTIONS: tuple[str, ...] = get_args(Reduction)
+
+
+def combined(a: Expr, b: Expr, reduction: Reduction, dtype: DType) -> Expr:
+    """Return what an element a becomes by the update b."""
+    if reduction == "none":
+        return b
+    if reduction == "mul":
+        return product(a, b, dtype) if dtype != "float32" else Call("mul", (a, b))
+    return wrapped(Call(reduction, (a, b)), dtype)
+
+
+UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def scatter(y: Any, at: tuple[Any, ...], updates: Any, reduction: Reduction) -> Any:
+    """Carry updates out in place, with numpy; return y."""
+    if reduction == "none":
+        y[at] = updates
+    else:
+        UFUNCS[reduction].at(y, at, updates)
+    return y
+
+
+@dataclass(frozen=True)
+class ScatterElements(Op):
+    """Update elements along an axis: y[a, indices[a, i, b], b] takes updates[a, i, b].
+
+    Of several updates of one element, the last one counts ("none"), or all are added up,
+    multiplied, or the largest or smallest is taken, the element itself included.
+
+    x: (A..., size, B...), indices and updates: the same rank, no larger but for the axis -> y: x's.
+    Source: ONNX ScatterElements-18.
+    """
+
+    axis: int
+    reduction: Reduction = "none"
+
+    def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        require(self.reduction in REDUCTIONS, f"unknown reduction '{self.reduction}'")
+        require(0 <= self.axis < x.rank == indices.rank, f"axis {self.axis} of {x} by {indices}")
+        require(indices.shape == updates.shape, f"{indices} for updates {updates}")
+        require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
+        require(
+            all(
+                i <= s or axis == self.axis
+                for axis, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
+            ),
+            f"indices of {indices.shape} for {x.shape}",
+        )
+        return x
+
+    def reference(self, x: Any, indices: Any, updates: Any) -> Any:
+        at = list(np.meshgrid(*map(np.arange, indices.shape), indexing="ij"))
+        at[self.axis] = indices.astype(int)
+        return scatter(x.copy(), tuple(at), updates, self.reduction)
+
+    def nest(self, x: TensorType, indices: TensorType, updates: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        size = x.shape[self.axis]
+        index = (*own[: self.axis], Var("k0"), *own[self.axis + 1 :])
+        valid = tuple(
+            less(own[a], i)
+            for a, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
+            if a != self.axis and i < s
+        )
+        change = combined(Var("a"), Var("v1"), self.reduction, x.dtype)
+        return Nest(
+            (Load((Source(0, own),)),),
+            (indices.shape[self.axis],),
+            (
+                Load((Source(1, index, valid),), float(size)),  # an index that is no element's
+                Load((Source(2, index, valid),)),
+            ),
+            Var("u0"),
+            Call("where", (_hit(Var("v0"), own[self.axis], size), change, Var("a"))),
+        )
+
+
+@dataclass(frozen=True)
+class ScatterND(Op):
+    """Update slices at whole positions: y[indices[i, :], r] takes updates[i, r].
+
+    Several updates of one element count as for :class:`ScatterElements`.
+
+    x: (S1, ..., Sk, R...), indices: (I..., k), updates: (I..., R...) -> y: as x.
+    Source: ONNX ScatterND-18.
+    """
+
+    reduction: Reduction = "none"
+
+    def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
+        require(self.reduction in REDUCTIONS, f"unknown reduction '{self.reduction}'")
+        require(indices.rank >= 1 and x.rank >= 1, f"{indices} for {x}")
+        k = indices.shape[-1]
+        require(k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
+        require(
+            updates.shape == (*indices.shape[:-1], *x.shape[k:]),
+            f"updates of {updates.shape} for {x.shape} at {indices.shape}",
+        )
+        require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
+        return x
+
+    def reference(self, x: Any, indices: Any, updates: Any) -> Any:
+        at = tuple(indices[..., i].astype(int) for i in range(indices.shape[-1]))
+        return scatter(x.copy(), at, updates, self.reduction)
+
+    def decompose(self, x: Value, indices: Value, updates: Value) -> Value | None:
+        """With constant indices, a table says which update an element takes, if any."""
+        if not isinstance(indices, Constant):
+            return None
+        k = indices.shape[-1]
+        sizes = x.shape[:k]
+        at = indices.data.reshape(-1, k).astype(int)
+        inside = (at >= np.negative(sizes)) & (at < sizes)
+        require(bool(inside.all()), f"an index of {x.shape} is out of range")
+        at = np.where(at < 0, at + sizes, at)
+        table = np.full(sizes, -1, np.int32)
+        table[tuple(at.T)] = np.arange(len(at))
+        if self.reduction != "none" and (table >= 0).sum() < len(at):
+            return None  # several updates of one element
+        rows = moved(Reshape((len(at), *x.shape[k:])), updates)
+        found = apply(Gather(0), rows, constant(np.maximum(table, 0)))
+        mask = constant((table >= 0).reshape(*sizes, *(1,) * (x.type.rank - k)))
+        change = combined(Var("x1"), Var("x2"), self.reduction, x.type.dtype)
+        expr = Call("where", (Var("x0"), change, Var("x1")))
+        return apply(Pointwise(expr, x.type.dtype), mask, x, found)
+
+    def nest(self, x: TensorType, indices: TensorType, updates: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        k, lead = indices.shape[-1], indices.shape[:-1]
+        at = unflatten(Var("k0"), lead)
+        positions = [Load((Source(1, (*at, number)),)) for number in numbers(k)]
+        hit: Expr = Num(1.0)
+        for axis in range(k):
+            here = _hit(Var(f"v{axis}"), own[axis], x.shape[axis])
+            hit = here if axis == 0 else Call("mul", (hit, here))
+        change = combined(Var("a"), Var(f"v{k}"), self.reduction, x.dtype)
+        return Nest(
+            (Load((Source(0, own),)),),
+            (prod(lead),),
+            (*positions, Load((Source(2, (*at, *own[k:])),))),
+            Var("u0"),
+            Call("where", (hit, change, Var("a"))),
+        )
+
+
+@dataclass(frozen=True)
+class TensorScatter(Op):
+    """Write a block into a cache, at a place of its own for each batch entry.
+
+    y[b, ..., t, ...] = update[b, ..., t - starts[b], ...] where that exists, else x; with
+    ``circular`` the block goes on at the beginning of the axis.
+
+    x: (B, ..., size, ...), update: the same but for the axis, starts: (B,) -> y: as x.
+    Source: ONNX TensorScatter-24.
+    """
+
+    axis: int
+    circular: bool = False
+
+    def infer(self, x: TensorType, update: TensorType, starts: TensorType) -> TensorType:
+        require(0 < self.axis < x.rank == update.rank, f"axis {self.axis} of {x}, {update}")
+        wide, size = list(update.shape), x.shape[self.axis]
+        wide[self.axis] = size
+        require(tuple(wide) == x.shape and update.shape[self.axis] <= size, f"{update} into {x}")
+        require(x.dtype == update.dtype, f"{update} into {x}")
+        require(starts.shape == x.shape[:1], f"starts of shape {starts.shape}")
+        return x
+
+    def reference(self, x: Any, update: Any, starts: Any) -> Any:
+        y = np.moveaxis(x, self.axis, 1).copy()
+        size, new = y.shape[1], np.moveaxis(update, self.axis, 1)
+        for entry, start in enumerate(starts.astype(int)):
+            at = start + np.arange(new.shape[1])
+            if self.circular:
+                at = at % size
+            inside = (at >= 0) & (at < size)
+            y[entry, at[inside]] = new[entry, inside]
+        return np.moveaxis(y, 1, self.axis)
+
+    def nest(self, x: TensorType, update: TensorType, starts: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        size, length = x.shape[self.axis], update.shape[self.axis]
+        at = sub(own[self.axis], Var("u0"))
+        if self.circular:
+            at = imod(add(at, size), size)
+        index = (*own[: self.axis], at, *own[self.axis + 1 :])
+        there = (less(-1, at), less(at, length))
+        return Nest(
+            (
+                Load((Source(2, own[:1]),)),
+                Load((Source(1, index, there), Source(0, own))),
+            ),
+            finish=Var("u1"),
+        )
+
+
+def _hit(index: Var, own: Expr, size: int) -> Expr:
+    """Return whether an index that is data, perhaps negative, is a coordinate."""
+    names: dict[str, Expr] = {"i": index, "o": own, "size": Num(float(size))}
+    return substitute(parse("where(i < 0, i + size, i) == o"), names)

@@ -1,0 +1,331 @@
+"""Selection: which element is read depends on an operand of indices, or on the position alone.
+
+Negative indices count from the end. Indices beyond the end are errors of the model; those known
+when compiling are refused, others read the nearest element there is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expr import Expr, Var, parse, substitute
+from ..graph import Constant, apply, constant
+from ..indexing import (
+    Load,
+    Source,
+    add,
+    broadcast_load,
+    clamp,
+    coordinates,
+    imod,
+    less,
+    select,
+    sub,
+)
+from ..nest import Nest
+from ..types import TensorType, broadcast
+from .base import Op, require
+from .movement import Movement, Reshape, Slice, moved
+
+if TYPE_CHECKING:
+    from ..graph import Value
+
+
+@dataclass(frozen=True)
+class Expand(Movement):
+    """Repeat along the axes that numpy's broadcasting rule stretches.
+
+    x: any shape that broadcasts to ``shape`` -> y: the broadcast of both.
+    Source: ONNX Expand-13.
+    """
+
+    shape: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        shape = broadcast(x.shape, self.shape)
+        require(shape is not None, f"{x} does not broadcast to {self.shape}")
+        assert shape is not None
+        return x.of(shape)
+
+    def reference(self, x: Any) -> Any:
+        return np.broadcast_to(x, np.broadcast_shapes(x.shape, self.shape))
+
+    def load(self, x: TensorType) -> Load:
+        return broadcast_load(0, x.shape, self.infer(x).rank)
+
+
+@dataclass(frozen=True)
+class Tile(Movement):
+    """Repeat a whole tensor: y[i] = x[i mod size].
+
+    x: any shape, ``repeats`` per axis -> y: shape * repeats.
+    Source: ONNX Tile-13; numpy.tile.
+    """
+
+    repeats: tuple[int, ...]
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(len(self.repeats) == x.rank, "repeats of another rank")
+        require(min((1, *self.repeats)) >= 1, f"repeats of {self.repeats}")
+        return x.of(tuple(s * r for s, r in zip(x.shape, self.repeats, strict=True)))
+
+    def reference(self, x: Any) -> Any:
+        return np.tile(x, self.repeats)
+
+    def load(self, x: TensorType) -> Load:
+        own = coordinates(x.rank)
+        index = [
+            i if repeat == 1 else imod(i, size)
+            for i, size, repeat in zip(own, x.shape, self.repeats, strict=True)
+        ]
+        return Load((Source(0, tuple(index)),))
+
+
+@dataclass(frozen=True)
+class Trilu(Movement):
+    """Keep a triangle of matrices: y[..., i, j] = x where j - i >= k (upper) or <= k; else 0.
+
+    x: (..., M, N) -> y: the same.
+    Source: ONNX Trilu-14; numpy.triu, numpy.tril.
+    """
+
+    k: int = 0
+    upper: bool = True
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank >= 2, f"a triangle of a tensor of rank {x.rank}")
+        return x
+
+    def reference(self, x: Any) -> Any:
+        return np.triu(x, self.k) if self.upper else np.tril(x, self.k)
+
+    def load(self, x: TensorType) -> Load:
+        own = coordinates(x.rank)
+        i, j = own[-2:]
+        edge = add(i, self.k)
+        kept = less(sub(edge, 1), j) if self.upper else less(j, add(edge, 1))
+        return Load((Source(0, own, (kept,)),))
+
+
+@dataclass(frozen=True)
+class Gather(Op):
+    """Pick slices of an axis: y[a, i, b] = x[a, indices[i], b].
+
+    x: (A..., size, B...), indices: (I...) -> y: (A..., I..., B...).
+    Source: ONNX Gather-13; numpy.take.
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        return x.of(self._shape(x.shape, indices.shape))
+
+    def _shape(self, shape: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[: self.axis], *indices, *shape[self.axis + 1 :])
+
+    def reference(self, x: Any, indices: Any) -> Any:
+        return np.take(x, indices.astype(int), self.axis)
+
+    def decompose(self, x: Value, indices: Value) -> Value | None:
+        """Equal steps are a slice; other constants are made not negative."""
+        if not isinstance(indices, Constant):
+            return None
+        size = x.shape[self.axis]
+        at = indices.data.reshape(-1).astype(int)
+        require(
+            bool(((at >= -size) & (at < size)).all()),
+            f"indices {at.min()} to {at.max()} of an axis of size {size}",
+        )
+        found = np.where(at < 0, at + size, at)
+        steps = np.unique(np.diff(found))
+        if len(steps) > 1 or 0 in steps:
+            if at.min() >= 0:
+                return None
+            positive = constant(found.reshape(indices.shape).astype(indices.data.dtype))
+            return apply(self, x, positive)
+        starts, sizes = [0] * x.type.rank, list(x.shape)
+        stride = [1] * x.type.rank
+        starts[self.axis], sizes[self.axis] = int(found[0]), len(found)
+        stride[self.axis] = int(steps[0]) if len(steps) else 1
+        part = moved(Slice(tuple(starts), tuple(stride), tuple(sizes)), x)
+        return moved(Reshape(self._shape(x.shape, indices.shape)), part)
+
+    def nest(self, x: TensorType, indices: TensorType) -> Nest:
+        own = coordinates(self.infer(x, indices).rank)
+        end = self.axis + indices.rank
+        at = within(Var("u0"), x.shape[self.axis])
+        return Nest(
+            (
+                Load((Source(1, own[self.axis : end]),)),
+                Load((Source(0, (*own[: self.axis], at, *own[end:])),)),
+            ),
+            finish=Var("u1"),
+        )
+
+
+@dataclass(frozen=True)
+class GatherElements(Op):
+    """Pick elements along an axis: y[a, i, b] = x[a, indices[a, i, b], b].
+
+    x: (A..., size, B...), indices: the same rank, no larger but for the axis -> y: as indices.
+    Source: ONNX GatherElements-13; numpy.take_along_axis.
+    """
+
+    axis: int
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        require(0 <= self.axis < x.rank == indices.rank, f"axis {self.axis} of {x} by {indices}")
+        require(
+            all(
+                i <= s or axis == self.axis
+                for axis, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
+            ),
+            f"indices of {indices.shape} for {x.shape}",
+        )
+        return x.of(indices.shape)
+
+    def reference(self, x: Any, indices: Any) -> Any:
+        part = x[
+            tuple(slice(None) if a == self.axis else slice(s) for a, s in enumerate(indices.shape))
+        ]
+        return np.take_along_axis(part, indices.astype(int), self.axis)
+
+    def nest(self, x: TensorType, indices: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        at = within(Var("u0"), x.shape[self.axis])
+        index = (*own[: self.axis], at, *own[self.axis + 1 :])
+        return Nest((Load((Source(1, own),)), Load((Source(0, index),))), finish=Var("u1"))
+
+
+@dataclass(frozen=True)
+class GatherND(Op):
+    """Pick slices by whole positions: y[b, i, r] = x[b, indices[b, i, :], r].
+
+    x: (B..., S1, ..., Sk, R...), indices: (B..., I..., k) -> y: (B..., I..., R...), with
+    ``batch_dims`` axes B.
+    Source: ONNX GatherND-13.
+    """
+
+    batch_dims: int = 0
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        b = self.batch_dims
+        require(indices.rank >= 1 and 0 <= b < min(x.rank, indices.rank), f"{b} batch axes")
+        require(x.shape[:b] == indices.shape[:b], f"batches of {x.shape[:b]}, {indices.shape[:b]}")
+        k = indices.shape[-1]
+        require(b + k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
+        return x.of((*indices.shape[:-1], *x.shape[b + k :]))
+
+    def reference(self, x: Any, indices: Any) -> Any:
+        b, k = self.batch_dims, indices.shape[-1]
+        rest = indices.ndim - 1 - b
+        batch = [
+            np.arange(s).reshape(*(1,) * a, s, *(1,) * (b - a - 1 + rest))
+            for a, s in enumerate(x.shape[:b])
+        ]
+        at = [indices[..., i].astype(int) for i in range(k)]
+        return x[tuple(batch + at)]
+
+    def nest(self, x: TensorType, indices: TensorType) -> Nest:
+        b, k = self.batch_dims, indices.shape[-1]
+        own = coordinates(self.infer(x, indices).rank)
+        lead = own[: indices.rank - 1]
+        loads = [Load((Source(1, (*lead, number)),)) for number in numbers(k)]
+        at = [within(Var(f"u{i}"), x.shape[b + i]) for i in range(k)]
+        index = (*own[:b], *at, *own[indices.rank - 1 :])
+        return Nest((*loads, Load((Source(0, index),))), finish=Var(f"u{k}"))
+
+
+@dataclass(frozen=True)
+class OneHot(Op):
+    """Mark positions: y[a, d, b] = values[1] where d = indices[a, b], else values[0].
+
+    Indices outside -depth .. depth - 1 mark nothing.
+
+    indices: (A..., B...), values: (2,) -> y: (A..., depth, B...), of the values' type.
+    Source: ONNX OneHot-11.
+    """
+
+    depth: int
+    axis: int
+
+    def infer(self, indices: TensorType, values: TensorType) -> TensorType:
+        require(
+            0 <= self.axis <= indices.rank, f"axis {self.axis} of a tensor of rank {indices.rank}"
+        )
+        require(values.shape == (2,), f"values of shape {values.shape}")
+        require(self.depth >= 1, f"a depth of {self.depth}")
+        shape = indices.shape
+        return values.of((*shape[: self.axis], self.depth, *shape[self.axis :]))
+
+    def reference(self, indices: Any, values: Any) -> Any:
+        wanted = np.expand_dims(indices, self.axis)
+        wanted = np.where(wanted < 0, wanted + self.depth, wanted)
+        own = np.arange(self.depth).reshape(-1, *(1,) * (indices.ndim - self.axis))
+        return np.where(own == wanted, values[1], values[0])
+
+    def nest(self, indices: TensorType, values: TensorType) -> Nest:
+        own = coordinates(indices.rank + 1)
+        off, on = numbers(2)
+        marked = substitute(
+            parse("where(where(u0 < 0, u0 + depth, u0) == d, u2, u1)"),
+            {"depth": parse(str(self.depth)), "d": own[self.axis]},
+        )
+        loads = (
+            Load((Source(0, (*own[: self.axis], *own[self.axis + 1 :])),)),
+            Load((Source(1, (off,)),)),
+            Load((Source(1, (on,)),)),
+        )
+        return Nest(loads, finish=marked)
+
+
+@dataclass(frozen=True)
+class ReverseSequence(Op):
+    """Reverse the first ``lengths[b]`` elements of the axis ``time`` in entry b of ``batch``.
+
+    x: any shape, lengths: (size of the batch axis,) -> y: as x.
+    Source: ONNX ReverseSequence-10.
+    """
+
+    time: int
+    batch: int
+
+    def infer(self, x: TensorType, lengths: TensorType) -> TensorType:
+        require(
+            self.time != self.batch and min(self.time, self.batch) >= 0,
+            f"axes {self.time} and {self.batch}",
+        )
+        require(max(self.time, self.batch) < x.rank, f"axes of a tensor of rank {x.rank}")
+        require(lengths.shape == (x.shape[self.batch],), f"lengths of shape {lengths.shape}")
+        return x
+
+    def reference(self, x: Any, lengths: Any) -> Any:
+        y = np.moveaxis(x, (self.batch, self.time), (0, 1)).copy()
+        for entry, length in enumerate(lengths.astype(int)):
+            y[entry, :length] = y[entry, :length][::-1].copy()
+        return np.moveaxis(y, (0, 1), (self.batch, self.time))
+
+    def nest(self, x: TensorType, lengths: TensorType) -> Nest:
+        own = coordinates(x.rank)
+        index: list[Expr] = list(own)
+        t, length = own[self.time], Var("u0")
+        mirrored = clamp(sub(sub(length, t), 1), 0, x.shape[self.time] - 1)
+        index[self.time] = select(less(t, length), mirrored, t)
+        return Nest(
+            (Load((Source(1, (own[self.batch],)),)), Load((Source(0, tuple(index)),))),
+            finish=Var("u1"),
+        )
+
+
+def within(index: Var, size: int) -> Expr:
+    """Return an index that is data, counted from the end where negative, within an axis."""
+    return clamp(select(less(index, 0), add(index, size), index), 0, size - 1)
+
+
+def numbers(count: int) -> tuple[Expr, ...]:
+    """Return the literals 0, 1, ..."""
+    return tuple(parse(str(k)) for k in range(count))

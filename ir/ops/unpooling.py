@@ -1,0 +1,192 @@
+"""Maximum pooling's way back: where each maximum was, and putting it there again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, parse
+from ..indexing import Load, Source, add, coordinates, flatten, idiv, less, mul, sub
+from ..nest import Nest
+from ..types import EXACT_INTEGERS, TensorType
+from .base import Op, require
+from .pooling import Pool, lowest
+from .window import Sizes, Window, each, quotient, tap_source, windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class MaxPoolIndices(Op):
+    """Where in x the maxima are that ``Pool("max", kernel, ...)`` finds: the first, if several.
+
+    i[..., o] = the row-major position of the maximum in the whole of x; with ``column_major`` the
+    pooled axes count in reverse order.
+
+    x: (..., spatial), y: its pooled maxima -> i: as y, int64.
+    Source: ONNX MaxPool-22, the second result; ``column_major`` is its storage_order.
+    """
+
+    kernel: Sizes
+    strides: Sizes = ()
+    dilations: Sizes = ()
+    pads: Sizes = ()
+    ceil_mode: bool = False
+    column_major: bool = False
+
+    def windows(self, x: TensorType) -> tuple[Window, ...]:
+        """Return the windows along each pooled axis."""
+        return windows(x, self.kernel, self.strides, self.dilations, self.pads, self.ceil_mode)
+
+    @property
+    def pool(self) -> Pool:
+        """The pooling that finds the maxima."""
+        return Pool("max", self.kernel, self.strides, self.dilations, self.pads, self.ceil_mode)
+
+    def infer(self, x: TensorType, y: TensorType) -> TensorType:
+        require(
+            self.pool.infer(x).shape == y.shape, "these are not the maxima of the first operand"
+        )
+        require(
+            x.size <= EXACT_INTEGERS,
+            f"positions in {x.size} elements are no exact numbers",
+            supported=f"up to {EXACT_INTEGERS} elements",
+        )
+        return TensorType(y.shape, "int64")
+
+    def reference(self, x: Any, y: Any) -> Any:
+        along = self.windows(TensorType(x.shape))
+        lead = x.shape[: -len(along)]
+        strides = _strides(x.shape, len(along), self.column_major)
+        result = np.zeros(y.shape, np.int64)
+        for at in np.ndindex(*y.shape):
+            best = None
+            for tap in product(*(range(w.taps) for w in along)):
+                place = tuple(
+                    o * w.stride + k * w.dilation - w.before
+                    for o, k, w in zip(at[len(lead) :], tap, along, strict=True)
+                )
+                if all(0 <= i < w.size for i, w in zip(place, along, strict=True)):
+                    full = (*at[: len(lead)], *place)
+                    if best is None or x[full] > x[best]:
+                        best = full
+            result[at] = np.dot(best, strides)
+        return result
+
+    def nest(self, x: TensorType, y: TensorType) -> Nest:
+        along = self.windows(x)
+        source, loops = tap_source(x, along)
+        own = coordinates(x.rank)
+        first = len(own) - len(along)
+        # The number of the first tap that holds the maximum, then the position that it stands for.
+        tap = flatten([Var(f"k{i}") for i in range(len(loops))], loops)
+        step = Call("where", (parse("v0 == u0"), Call("min", (Var("a"), tap)), Var("a")))
+        strides = _strides(x.shape, len(along), self.column_major)
+        result: Expr = Num(0.0)
+        for o, stride in zip(own[:first], strides[:first], strict=True):
+            result = add(result, mul(o, stride))
+        left: Expr = Var("a")
+        below = prod(loops)
+        for o, w, stride in zip(own[first:], along, strides[first:], strict=True):
+            k: Expr = Num(0.0)
+            if w.taps > 1:
+                below //= w.taps
+                k = quotient(left, below)
+                left = sub(left, mul(k, below))
+            result = add(result, mul(w.at(o, k), stride))
+        return Nest(
+            (Load((Source(1, own),)),),
+            loops,
+            (Load((source,), lowest(x.dtype)),),
+            Num(float(prod(loops) - 1)),
+            step,
+            result,
+        )
+
+
+@dataclass(frozen=True)
+class MaxUnpool(Op):
+    """Put each element of x back to where a maximum was, and zeros elsewhere.
+
+    y[n, c, indices[n, c, o] - (n*C + c)*spatial(y)] = x[n, c, o], where the index is a row-major
+    position in y, within its own n and c; the last of several elements wins.
+
+    With ``kernel``, indices are known to be those of maxima in windows of that size, ``strides``
+    apart, which are looked for in the windows around alone.
+
+    x: (N, C, spatial), indices: as x -> y: (N, C, ``sizes``).
+    Source: ONNX MaxUnpool-11.
+    """
+
+    sizes: Sizes
+    kernel: Sizes = ()
+    strides: Sizes = ()
+    pads: Sizes = ()
+
+    def infer(self, x: TensorType, indices: TensorType) -> TensorType:
+        rank = len(self.sizes)
+        require(x.shape == indices.shape, "there must be an index for each element")
+        require(x.rank == rank + 2, f"{rank} sizes for a tensor of rank {x.rank}")
+        require(min(self.sizes) >= 1, "an empty result")
+        require(len(self.kernel) in (0, rank), f"kernel={list(self.kernel)} for {rank} axes")
+        size = prod(x.shape[:2]) * prod(self.sizes)
+        require(
+            size <= EXACT_INTEGERS,
+            f"positions in {size} elements are no exact numbers",
+            supported=f"up to {EXACT_INTEGERS} elements",
+        )
+        return x.of((*x.shape[:2], *self.sizes))
+
+    def reference(self, x: Any, indices: Any) -> Any:
+        y = np.zeros((*x.shape[:2], *self.sizes), x.dtype)
+        y.reshape(-1)[np.reshape(indices, -1).astype(int)] = np.reshape(x, -1)
+        return y
+
+    def nest(self, x: TensorType, indices: TensorType) -> Nest:
+        y = self.infer(x, indices)
+        own = coordinates(y.rank)
+        place = flatten(own, y.shape)
+        at, valid, loops = self._around(x) if self.kernel else self._everywhere(x)
+        index = (*own[:2], *at)
+        here = Call("eq", (Var("v1"), place))
+        return Nest(
+            (),
+            loops,
+            (Load((Source(0, index, valid),)), Load((Source(1, index, valid),), -1.0)),
+            step=Call("where", (here, Var("v0"), Var("a"))),
+        )
+
+    def _everywhere(self, x: TensorType) -> tuple[Sequence[Expr], tuple[Expr, ...], Sizes]:
+        return [Var(f"k{i}") for i in range(len(self.sizes))], (), x.shape[2:]
+
+    def _around(self, x: TensorType) -> tuple[Sequence[Expr], tuple[Expr, ...], Sizes]:
+        """Return the windows that hold a position: the last that starts before it, and earlier."""
+        rank = len(self.sizes)
+        strides = each(self.strides, rank, 1, "strides")
+        before = each(self.pads, 2 * rank, 0, "pads")[:rank]
+        loops = tuple(-(-k // s) for k, s in zip(self.kernel, strides, strict=True))
+        at, valid = [], []
+        for i, o in enumerate(coordinates(rank + 2)[2:]):
+            # From the earliest to the last, so that the last wins.
+            back = sub(loops[i] - 1, Var(f"k{i}"))
+            window = sub(idiv(add(o, before[i]), strides[i]), back)
+            at.append(window)
+            valid += [less(-1, window), less(window, x.shape[i + 2])]
+        return at, tuple(valid), loops
+
+
+def _strides(shape: Sizes, pooled: int, column_major: bool) -> list[int]:
+    """Return how far apart neighbours along each axis are in the numbering of all elements."""
+    order = list(range(len(shape)))
+    if column_major:
+        order = order[:-pooled] + order[: -pooled - 1 : -1]
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return strides

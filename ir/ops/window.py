@@ -1,0 +1,180 @@
+"""Windows that slide over axes: their number, which of their taps exist, and where these lie.
+
+Window o of an axis reaches the elements o*stride + k*dilation - before for k = 0, ..., taps - 1,
+of which those in [0, size) exist.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, fold
+from ..indexing import Source, add, coordinates, inside, mul, sub
+from .base import require
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..types import TensorType
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Window:
+    """The windows along one axis of ``size`` elements."""
+
+    size: int
+    taps: int
+    stride: int
+    dilation: int
+    before: int
+    after: int
+    ceil: bool = False
+
+    @property
+    def reach(self) -> int:
+        """Over how many elements a window reaches, its holes included."""
+        return (self.taps - 1) * self.dilation + 1
+
+    @property
+    def count(self) -> int:
+        """How many windows there are.
+
+        With ``ceil`` the last may reach beyond the padding, but it starts before its end.
+        """
+        room = self.size + self.before + self.after - self.reach
+        if not self.ceil:
+            return room // self.stride + 1
+        count = -(-room // self.stride) + 1
+        started = (count - 1) * self.stride < self.size + self.before
+        return count if started else count - 1
+
+    @property
+    def beyond(self) -> int:
+        """How far the last window reaches past the last element; negative where it ends sooner."""
+        return (self.count - 1) * self.stride + self.reach - self.before - self.size
+
+    def check(self) -> None:
+        """Refuse what is no sequence of windows (SG0205)."""
+        require(
+            min(self.taps, self.stride, self.dilation) >= 1,
+            "kernels, strides and dilations start at 1",
+        )
+        require(min(self.before, self.after) >= 0, "negative padding")
+        require(
+            self.count >= 1,
+            f"the kernel reaches over {self.reach} elements, "
+            f"the padded input has {self.size + self.before + self.after}",
+        )
+
+    def at(self, o: Expr, k: Expr) -> Expr:
+        """Return the position of tap ``k`` of window ``o``."""
+        return sub(add(mul(o, self.stride), mul(k, self.dilation)), self.before)
+
+    def exists(self, position: Expr) -> tuple[Expr, ...]:
+        """Return the conditions under which a tap exists."""
+        return inside(position, self.size, self.before, max(self.beyond, 0))
+
+    def taps_in(self, low: int, high: int) -> NDArray[np.intp]:
+        """Return for every window how many of its taps lie in [low, high)."""
+        first = np.arange(self.count)[:, None] * self.stride - self.before
+        at = first + np.arange(self.taps) * self.dilation
+        count: NDArray[np.intp] = ((low <= at) & (at < high)).sum(1)
+        return count
+
+    def taps_formula(self, o: Expr, low: int, high: int) -> Expr:
+        """Return the same number as a floating-point formula of the window's position ``o``."""
+        counts = self.taps_in(low, high)
+        if (counts == counts[0]).all():
+            return Num(float(counts[0]))
+        first = sub(mul(o, self.stride), self.before)
+        end = Call("min", (self._taps_until(sub(high, first)), Num(float(self.taps))))
+        if low <= -self.before:
+            return end
+        return fold(Call("sub", (end, Call("max", (self._taps_until(sub(low, first)), Num(0.0))))))
+
+    def _taps_until(self, distance: Expr) -> Expr:
+        """Return distance / dilation rounded up, which no error of the division can change."""
+        if self.dilation == 1:
+            return distance
+        shifted = add(distance, Num(self.dilation - 0.5))
+        return Call("floor", (Call("div", (shifted, Num(float(self.dilation)))),))
+
+
+def windows(
+    x: TensorType, kernel: Sizes, strides: Sizes, dilations: Sizes, pads: Sizes, ceil: bool = False
+) -> tuple[Window, ...]:
+    """Return the windows along the last axes of x, as many as ``kernel`` has entries.
+
+    Of the other lists, none at all stands for the default, one entry for all.
+    """
+    rank = len(kernel)
+    require(1 <= rank <= x.rank, f"a window of {rank} axes on a tensor of rank {x.rank}")
+    pads = each(pads, 2 * rank, 0, "pads")
+    return tuple(
+        Window(*sizes, ceil)
+        for sizes in zip(
+            x.shape[-rank:],
+            kernel,
+            each(strides, rank, 1, "strides"),
+            each(dilations, rank, 1, "dilations"),
+            pads[:rank],
+            pads[rank:],
+            strict=True,
+        )
+    )
+
+
+def each(values: Sizes, count: int, default: int, what: str) -> Sizes:
+    """Return one value for each of ``count`` axes; none stands for the default, one for all."""
+    if len(values) <= 1:
+        return (values or (default,)) * count
+    require(len(values) == count, f"{what}={list(values)} for {count} numbers")
+    return values
+
+
+def quotient(a: Expr, b: int) -> Expr:
+    """Return a / b rounded down, in floating point: the half lies beyond any error of it."""
+    return a if b == 1 else Call("floor", (Call("div", (add(a, Num(0.5)), Num(float(b)))),))
+
+
+def tap_source(x: TensorType, along: tuple[Window, ...], operand: int = 0) -> tuple[Source, Sizes]:
+    """Return where tap (k0, k1, ...) of a window lies, and the loops over k; of 1 there is none."""
+    own = coordinates(x.rank)
+    index: list[Expr] = list(own[: -len(along)])
+    valid: list[Expr] = []
+    loops: list[int] = []
+    for o, w in zip(own[-len(along) :], along, strict=True):
+        k: Expr = Num(0.0)
+        if w.taps > 1:
+            k = Var(f"k{len(loops)}")
+            loops.append(w.taps)
+        at = w.at(o, k)
+        index.append(at)
+        valid += w.exists(at)
+    return Source(operand, tuple(index), tuple(valid)), tuple(loops) or (1,)
+
+
+def taps(x: Any, along: tuple[Window, ...], fill: float) -> list[Any]:
+    """Return for each tap what all windows find there with numpy, ``fill`` where nothing is."""
+    lead = ((0, 0),) * (np.ndim(x) - len(along))
+    padded = np.pad(
+        x, (*lead, *((w.before, max(w.beyond, 0)) for w in along)), constant_values=fill
+    )
+    return [
+        padded[
+            (
+                ...,
+                *(
+                    slice(k * w.dilation, k * w.dilation + (w.count - 1) * w.stride + 1, w.stride)
+                    for k, w in zip(at, along, strict=True)
+                ),
+            )
+        ]
+        for at in product(*(range(w.taps) for w in along))
+    ]

@@ -1,0 +1,155 @@
+"""Resampling along an axis: which elements a new position is made of, and with what weights.
+
+A position c between the elements x[j] of an axis has the value
+
+    sum over j of kernel((j - c) / stretch) * x[j]
+
+where the kernel is 0 beyond its reach. Stretching it by 1 / scale when an axis shrinks is what is
+called antialiasing. All of it is computed here, in float64, into tables for ``ops.Resample``.
+
+Sources: R. Keys, "Cubic convolution interpolation for digital image processing" (1981), for the
+cubic kernel; D. Mitchell and A. Netravali, "Reconstruction filters in computer graphics" (1988);
+C. Duchon, "Lanczos filtering in one and two dimensions" (1979); TensorFlow's ScaleAndTranslate for
+the Gaussian's width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Value, apply, constant
+from .ops.resampling import Resample
+
+Floats = NDArray[np.float64]
+Outside = Literal["edge", "drop"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """An interpolation kernel: an even function that is 0 from ``reach`` on."""
+
+    reach: float
+    weight: Callable[[Floats], Any]
+
+
+def _cubic(d: Floats, a: float) -> Any:
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    return np.where(d < 1, near, np.where(d < 2, (((d - 5) * d + 8) * d - 4) * a, 0))
+
+
+def _lanczos(d: Floats, reach: int) -> Any:
+    return np.where(d < reach, np.sinc(d) * np.sinc(d / reach), 0)
+
+
+def _mitchell(d: Floats) -> Any:
+    near = (7 * d - 12) * d * d + 16 / 3
+    return np.where(d < 1, near, np.where(d < 2, ((12 - 7 / 3 * d) * d - 20) * d + 32 / 3, 0)) / 6
+
+
+def _gaussian(d: Floats) -> Any:
+    return np.where(d < 1.5, np.exp(-2 * d * d), 0)  # a standard deviation of one half
+
+
+LINEAR = Kernel(1, lambda d: np.maximum(1 - d, 0))
+MITCHELL = Kernel(2, _mitchell)
+GAUSSIAN = Kernel(1.5, _gaussian)
+
+
+def cubic(a: float) -> Kernel:
+    """Return Keys's cubic kernel: -0.5 is Catmull-Rom, -0.75 what PyTorch uses."""
+    return Kernel(2, lambda d: _cubic(d, a))
+
+
+def lanczos(reach: int) -> Kernel:
+    """Return the sinc function under a window of its own, ``reach`` elements to either side."""
+    return Kernel(reach, lambda d: _lanczos(d, reach))
+
+
+@dataclass(frozen=True)
+class Taps:
+    """Position i is made of the elements ``starts[i]``, ``starts[i] + 1``, ...
+
+    Elements beyond the axis are the nearest ones in it.
+
+    Attributes:
+        starts: int32 (out,).
+        weights: float64 (out, taps).
+    """
+
+    starts: NDArray[np.int32]
+    weights: Floats
+
+
+def kernel_taps(
+    positions: Floats,
+    size: int,
+    kernel: Kernel,
+    stretch: float = 1.0,
+    outside: Outside = "edge",
+) -> Taps:
+    """Return the taps of a kernel at ``positions``, which count elements of an axis.
+
+    Args:
+        positions: (out,).
+        size: of the axis.
+        kernel: what to interpolate with.
+        stretch: by how much it is widened, 1 or more; then its weights are scaled to a sum of 1.
+        outside: what stands beyond the axis: its last element ("edge"), or nothing ("drop"), the
+            other weights being scaled to a sum of 1.
+    """
+    reach = kernel.reach * stretch
+    starts = np.floor(positions - reach).astype(np.int64) + 1
+    j = starts[:, np.newaxis] + np.arange(int(np.ceil(2 * reach)))
+    weights = np.asarray(kernel.weight(np.abs(j - positions[:, np.newaxis]) / stretch))
+    if stretch > 1:
+        weights = weights / weights.sum(1, keepdims=True)
+    if outside == "drop":
+        weights = np.where((j >= 0) & (j < size), weights, 0)
+        total = weights.sum(1, keepdims=True)
+        weights = weights / np.where(total == 0, 1, total)
+    return _trimmed(starts, weights, size)
+
+
+def area_taps(size: int, out: int) -> Taps:
+    """Return the taps that make each of ``out`` equal parts of an axis its mean."""
+    edges = np.arange(out + 1) * (size / out)
+    starts = np.floor(edges[:-1] + 1e-9).astype(np.int64)
+    count = int((np.ceil(edges[1:] - 1e-9).astype(np.int64) - starts).max())
+    j = starts[:, np.newaxis] + np.arange(count)
+    shared = np.minimum(j + 1, edges[1:, np.newaxis]) - np.maximum(j, edges[:-1, np.newaxis])
+    weights = np.maximum(shared, 0)
+    return _trimmed(starts, weights / weights.sum(1, keepdims=True), size)
+
+
+def single_taps(index: NDArray[Any]) -> Taps:
+    """Return the taps that pick one element for each position."""
+    return Taps(index.astype(np.int32), np.ones((index.size, 1)))
+
+
+def _trimmed(starts: NDArray[np.int64], weights: Floats, size: int) -> Taps:
+    """Leave out columns of zeros at either end; keep starts where floats hold them."""
+    used = np.flatnonzero((weights != 0).any(0))
+    first, last = (int(used[0]), int(used[-1])) if used.size else (0, 0)
+    taps = last - first + 1
+    starts = np.clip(starts + first, -taps, size)  # beyond, all taps are the same element
+    return Taps(starts.astype(np.int32), weights[:, first : last + 1])
+
+
+def resample(x: Value, tables: Mapping[int, Taps], layer: str | tuple[str, ...] = ()) -> Value:
+    """Resample the axes of ``tables``, those first that shrink most: what follows is cheaper."""
+
+    def growth(axis: int) -> float:
+        return tables[axis].starts.size / x.shape[axis]
+
+    for axis in sorted(tables, key=growth):
+        taps = tables[axis]
+        operands = [constant(taps.starts, "starts")]
+        if taps.weights.shape[1] > 1 or not (taps.weights == 1).all():
+            operands.append(constant(taps.weights, "weights"))
+        x = apply(Resample(axis), x, *operands, layer=layer)
+    return x
