@@ -114,7 +114,15 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(CHOICES["precision"]),
             default="highp",
             show_default=True,
-            help="Arithmetic and storage: highp is fp32, mediump is fp16.",
+            help="Arithmetic and storage: highp is fp32, mediump is fp16, auto takes fp16 where no "
+            "number can exceed it.",
+        ),
+        click.option(
+            "--input-range",
+            default="-256:256",
+            show_default=True,
+            metavar="LOW:HIGH",
+            help="What float inputs hold; --precision auto relies on it.",
         ),
         click.option(
             "--textures",
@@ -187,11 +195,12 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _options(flags: dict[str, Any]) -> Options:
-    from .options import Options, parse_cut, parse_sizes, parse_values
+    from .options import Options, parse_cut, parse_range, parse_sizes, parse_values
 
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     return Options(
         input_size={**parse_sizes(flags.pop("input_size")), **sizes},
+        input_range=parse_range(flags.pop("input_range")),
         inputs=inputs,
         outputs=outputs,
         input_value=parse_values(flags.pop("input_value")),

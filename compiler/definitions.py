@@ -245,7 +245,7 @@ def _attribute(value: Any, name: str) -> Any:
 def _make(op: type[Op], attributes: dict[str, Any], env: Mapping[str, Any]) -> Op:
     """Construct an operator from keyword attributes, which may name parameters."""
     hints = get_type_hints(op)
-    known = {f.name for f in fields(op)}  # type: ignore[arg-type]
+    known = {f.name: f.default for f in fields(op)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for key, value in attributes.items():
         if key not in known:
@@ -254,21 +254,23 @@ def _make(op: type[Op], attributes: dict[str, Any], env: Mapping[str, Any]) -> O
                 f"{_snake(op.__name__)}() has no attribute '{key}'",
                 supported=", ".join(sorted(known)),
             )
-        values[key] = _coerce(_parameter(value, env), hints[key], key)
+        default = known[key]
+        count = len(default) if isinstance(default, tuple) else 0
+        values[key] = _coerce(_parameter(value, env), hints[key], key, count)
     try:
         return op(**values)
     except TypeError as error:
         raise ShadergenError("SG0303", f"{_snake(op.__name__)}(): {error}") from None
 
 
-def _coerce(value: Any, hint: Any, key: str) -> Any:
-    """Fit a literal to an attribute's type; one number stands for a pair of equal ones."""
+def _coerce(value: Any, hint: Any, key: str, count: int = 0) -> Any:
+    """Fit a literal to an attribute's type; one number stands for ``count`` equal ones."""
     if isinstance(value, Num):
         value = value.value
     parts = get_args(hint)
     if getattr(hint, "__origin__", None) is tuple:
         if not isinstance(value, (tuple, list)):
-            value = (value,) * (1 if Ellipsis in parts else len(parts))
+            value = (value,) * ((count or 1) if Ellipsis in parts else len(parts))
         return tuple(_coerce(v, parts[0], key) for v in value)
     if parts and isinstance(parts[0], str) and value not in parts:
         raise ShadergenError("SG0303", f"{key}={value!r}", supported=", ".join(map(repr, parts)))

@@ -21,11 +21,13 @@ from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.pipeline import optimise, to_nchw
 from ..passes.rule import Context, Decision
 from . import definitions
-from .frontends import Request, load
+from .frontends import Request, load, load_proto
 from .options import Options, parse_preprocessing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from onnx.onnx_ml_pb2 import ModelProto
 
     from ..ir.graph import Graph
 
@@ -55,8 +57,8 @@ class Compilation:
     notes: tuple[str, ...] = ()
 
 
-def import_model(model: Path, options: Options) -> Graph:
-    """Read a model and put the preprocessing before it.
+def import_model(model: Path | ModelProto, options: Options) -> Graph:
+    """Read a model file, or take an ONNX model from memory; put the preprocessing before it.
 
     Raises:
         ShadergenError: SG01xx, SG02xx, SG03xx.
@@ -64,16 +66,49 @@ def import_model(model: Path, options: Options) -> Graph:
     return _import(model, options)[0]
 
 
-def _import(model: Path, options: Options) -> tuple[Graph, list[str]]:
+def _import(model: Path | ModelProto, options: Options) -> tuple[Graph, list[str]]:
     """Return the graph and notes on the definitions that were used."""
     known = definitions.Definitions()
     for path in options.define:
         known.update(definitions.read(path))
-    graph = load(model, Request(options.input_size, known))
+    request = Request(
+        options.input_size, known, options.input_value, options.inputs, options.outputs
+    )
+    graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
     if options.preprocess:
         graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
     return graph, known.notes()
+
+
+def compile_graph(
+    graph: Graph,
+    options: Options,
+    progress: Callable[[str], None] = lambda step: None,
+    observe: Callable[[str, Graph], None] = lambda step, graph: None,
+) -> tuple[Graph, BuildFiles, tuple[Decision, ...]]:
+    """Compile an imported model in memory.
+
+    Args:
+        graph: from :func:`import_model`.
+        options: see :class:`~.options.Options`.
+        progress: called with the name of each step as it begins.
+        observe: shown the graph after each pass.
+
+    Returns:
+        The graph as compiled, the build's contents, and what each pass decided.
+
+    Raises:
+        ShadergenError: SG04xx when it does not fit the target.
+        InternalError: for a bug.
+    """
+    target = options.target()
+    context = Context(target)
+    progress("optimising")
+    graph = optimise(graph, context, observe)
+    progress("writing shaders")
+    files = schedule(graph, lower(graph, target), target, GENERATOR)
+    return graph, files, tuple(context.decisions)
 
 
 def compile_model(
@@ -91,17 +126,13 @@ def compile_model(
         ShadergenError: for anything the user can mend.
         InternalError: for a bug, with the place where the graph was left.
     """
-    target = options.target()
+    options.target()  # refuses wrong options before any work is done
     check_replaceable(output)
-    context = Context(target)
     dump = _Dump(options.dump_ir)
     try:
         progress("reading the model")
         imported, notes = _import(model, options)
-        progress("optimising")
-        graph = optimise(imported, context, dump)
-        progress("writing shaders")
-        files = schedule(graph, lower(graph, target), target, GENERATOR)
+        graph, files, decisions = compile_graph(imported, options, progress, dump)
         validated = False
 
         def check(folder: Path) -> None:
@@ -118,9 +149,7 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
-    return Compilation(
-        output, imported, graph, files, tuple(context.decisions), validated, tuple(notes)
-    )
+    return Compilation(output, imported, graph, files, decisions, validated, tuple(notes))
 
 
 class _Dump:

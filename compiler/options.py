@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
@@ -15,6 +18,9 @@ from .choices import CHOICES, GLSL_VERSIONS, PRECISIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from numpy.typing import NDArray
+
+DEFAULT_RANGE = (-256.0, 256.0)  # of pictures in 0..1 or 0..255, and of what is normalised
 FLOAT32_MAX = 3.4028234663852886e38
 
 
@@ -25,9 +31,14 @@ class Options:
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
             numbers are height and width, otherwise the whole shape in the model's own order.
+        input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
+            numbers takes the declared shape where that leaves no doubt.
+        inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
+        outputs: values or layers that become its outputs; none keeps the model's own.
         device: name of a device profile (``backends.devices``).
         glsl: GLSL ES version: 300, 310 or 320.
-        precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage.
+        precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
+        input_range: what inputs other than 8-bit images hold, for "auto" (:func:`parse_range`).
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         parameters: biases and other per-channel values as "constants" or in a "ubo".
@@ -41,9 +52,13 @@ class Options:
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    input_value: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
     device: str = DEFAULT_DEVICE
     glsl: Literal[300, 310, 320] = 300
     precision: str = "highp"
+    input_range: tuple[float, float] = DEFAULT_RANGE
     textures: str = "auto"
     weights: str = "auto"
     parameters: str = "constants"
@@ -81,6 +96,7 @@ class Options:
             planes_per_pass=self.mrt,
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
             zero_guard=self.zero_guard,
+            input_range=self.input_range,
         )
 
 
@@ -89,6 +105,21 @@ def _invalid(name: str, value: object, supported: str, help: str = "") -> Shader
     return ShadergenError(
         "SG0301", f"{flag} {value} is not possible", supported=supported, help=help
     )
+
+
+def parse_range(text: str) -> tuple[float, float]:
+    """Parse ``LOW:HIGH``.
+
+    Raises:
+        ShadergenError: SG0301 for anything but two finite numbers in order.
+    """
+    try:
+        low, high = map(float, text.split(":"))
+    except ValueError:
+        low, high = 1.0, 0.0
+    if not -FLOAT32_MAX <= low <= high <= FLOAT32_MAX:
+        raise _invalid("input_range", text, "LOW:HIGH, for example 0:1")
+    return low, high
 
 
 def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
@@ -100,8 +131,8 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
     sizes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")
-        parts = numbers.lower().replace("×", "x").split("x")
-        if not all(p.strip().isdigit() for p in parts) or any(len(p.strip()) > 9 for p in parts):
+        size = _size(numbers)
+        if size is None:
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
@@ -110,8 +141,87 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
             )
         if name in sizes:
             raise ShadergenError("SG0301", f"--input-size gives '{name or 'the input'}' twice")
-        sizes[name] = tuple(int(p) for p in parts)
+        sizes[name] = size
     return sizes
+
+
+def _size(text: str) -> tuple[int, ...] | None:
+    parts = [p.strip() for p in text.lower().replace("×", "x").split("x")]
+    fits = all(p.isascii() and p.isdigit() and len(p) <= 9 for p in parts)
+    return tuple(map(int, parts)) if fits else None
+
+
+def parse_cut(
+    inputs: Iterable[str], outputs: Iterable[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, tuple[int, ...]]]:
+    """Parse ``a,b`` for outputs and ``a,b=1x64x90x160`` for inputs; a name with a comma is quoted.
+
+    Returns:
+        The inputs, the outputs, and the sizes given with the inputs.
+
+    Raises:
+        ShadergenError: SG0301 for an empty name or one given twice.
+    """
+    names, sizes = [], {}
+    for part in _listed(inputs, "inputs"):
+        name, _, numbers = part.rpartition("=")
+        size = _size(numbers)
+        if name and size is not None:
+            sizes[name] = size
+        names.append(name if name and size is not None else part)
+    return _unlike(names, "inputs"), _unlike(_listed(outputs, "outputs"), "outputs"), sizes
+
+
+def _listed(texts: Iterable[str], option: str) -> list[str]:
+    names = [name.strip() for row in csv.reader(texts, skipinitialspace=True) for name in row]
+    if not all(names):
+        raise ShadergenError(
+            "SG0301",
+            f"--{option} has an empty name",
+            supported="names with commas between them",
+        )
+    return names
+
+
+def _unlike(names: list[str], option: str) -> tuple[str, ...]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ShadergenError("SG0301", f"--{option} gives '{name}' twice")
+    return tuple(names)
+
+
+def parse_values(texts: Iterable[str]) -> dict[str, NDArray[np.generic]]:
+    """Parse ``name=1,2,3``: integers, numbers, or true and false.
+
+    Raises:
+        ShadergenError: SG0301 for anything else, and for a value given twice.
+    """
+    words = {"true": "1", "false": "0"}
+    values: dict[str, NDArray[np.generic]] = {}
+    for text in texts:
+        name, _, numbers = text.rpartition("=")
+        parts = [p.strip().lower() for p in numbers.split(",")] if numbers.strip() else []
+        array = _numbers([words.get(p, p) for p in parts])
+        if array is None or not name:
+            raise ShadergenError(
+                "SG0301",
+                f"--input-value {text} is not a value",
+                supported="NAME=numbers with commas between them; true and false",
+                help="for example --input-value shape=1,3,224,224",
+            )
+        if name in values:
+            raise ShadergenError("SG0301", f"--input-value gives '{name}' twice")
+        values[name] = array
+    return values
+
+
+def _numbers(texts: list[str]) -> NDArray[np.generic] | None:
+    for dtype in (np.int64, np.float64):
+        try:
+            return np.array(texts, str).astype(dtype)
+        except (ValueError, OverflowError):
+            continue
+    return None
 
 
 def parse_preprocessing(text: str) -> Preprocessing:

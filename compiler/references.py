@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..ir.graph import Graph
+    from .frontends import Request
+
+EXTERNAL_DATA = "session.model_external_initializers_file_folder_path"
 
 
 class Reference(Protocol):
@@ -51,25 +54,38 @@ class OnnxReference:
 
     name = "onnxruntime"
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, request: Request) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.graph_optimization_level = level
+        source: str | bytes = str(model)
+        if request.inputs or request.outputs:
+            from .frontends.onnx.cut import cut
+            from .frontends.onnx.model import parse_model
+
+            source = cut(parse_model(model), request).model.SerializeToString()
+            options.add_session_config_entry(EXTERNAL_DATA, str(model.resolve().parent))
         self.session = onnxruntime.InferenceSession(
-            str(model), options, providers=["CPUExecutionProvider"]
+            source, options, providers=["CPUExecutionProvider"]
         )
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        types = {"tensor(float16)": np.float16, "tensor(double)": np.float64}
-        feed = {
-            i.name: np.asarray(inputs[i.name], types.get(i.type, np.float32))
-            for i in self.session.get_inputs()
-        }
+        feed = {i.name: _fed(inputs[i.name], i) for i in self.session.get_inputs()}
         names = [o.name for o in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, feed), strict=True))
+
+
+def _fed(array: NDArray[Any], declared: Any) -> NDArray[Any]:
+    """Return an array as ONNX Runtime declares its input; a list of one number may be a scalar."""
+    kind = declared.type.removeprefix("tensor(").removesuffix(")")
+    dtype = {"float": "float32", "double": "float64"}.get(kind, kind)
+    typed = np.asarray(array, dtype)
+    if len(declared.shape) == typed.ndim:
+        return typed
+    return typed.reshape(declared.shape)
 
 
 class KerasReference:
@@ -77,13 +93,15 @@ class KerasReference:
 
     name = "keras"
 
-    def __init__(self, model: Path, graph: Graph) -> None:
+    def __init__(self, model: Path, graph: Graph, request: Request) -> None:
         os.environ.setdefault("KERAS_BACKEND", _keras_backend())
         import keras
 
         self.model = keras.models.load_model(
             model, compile=False, custom_objects=_keras_operations()
         )
+        if request.inputs or request.outputs:
+            self.model = _keras_part(self.model, graph, request)
         self.inputs = [i.name for i in graph.inputs]
         self.outputs = [o.name for o in graph.outputs]
 
@@ -100,6 +118,67 @@ class KerasReference:
             flat = keras.tree.flatten(result)  # dictionaries in the order of their keys
         arrays = [np.asarray(keras.ops.convert_to_numpy(r)) for r in flat]
         return dict(zip(self.outputs, arrays, strict=True))
+
+
+def _keras_part(model: Any, graph: Graph, request: Request) -> Any:
+    """Return the part of a Keras model that the graph was made of.
+
+    Raises:
+        ValueError: when Keras does not name it, as in models nested within inputs' layers.
+    """
+    import keras
+
+    names = {layer.name for layer in model.layers}
+    inputs = [
+        _keras_result(model, i.name, False)
+        if i.name in names or i.name in request.inputs
+        else model.inputs[0]  # a Sequential model does not list its input among its layers
+        for i in graph.inputs
+    ]
+    outputs = [_keras_result(model, name, True) for name in request.outputs] or model.outputs
+    return _Replay(model, inputs, outputs) if request.inputs else keras.Model(inputs, outputs)
+
+
+class _Replay:
+    """The calls of a Keras model between some tensors, which need not all be inputs."""
+
+    def __init__(self, model: Any, inputs: list[Any], outputs: list[Any]) -> None:
+        levels = getattr(model, "_functional", model)._nodes_by_depth
+        self.nodes = [node for depth in sorted(levels, reverse=True) for node in levels[depth]]
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def __call__(self, given: Any, training: bool) -> list[Any]:
+        import keras
+
+        values = dict(zip(map(id, self.inputs), keras.tree.flatten(given), strict=True))
+        for node in self.nodes:
+            ready = all(id(x) in values for x in node.input_tensors)
+            if node.is_input or not ready or any(id(y) in values for y in node.outputs):
+                continue
+            args, kwargs = node.arguments.fill_in(values)
+            results = keras.tree.flatten(node.operation(*args, **kwargs))
+            values.update(zip(map(id, node.outputs), results, strict=True))
+        return [values[id(y)] for y in self.outputs]
+
+
+def _keras_result(model: Any, name: str, nested: bool) -> Any:
+    """Return what a layer computed when the model was made: name, name:call or name:result."""
+    import keras
+
+    layers = {layer.name: layer for layer in model.layers}
+    name, *numbers = name.split(":")
+    if name in layers:
+        calls = layers[name]._inbound_nodes
+        call = int(numbers.pop(0)) if len(calls) > 1 and numbers else 0
+        results = keras.tree.flatten(calls[call].outputs if calls else layers[name].output)
+        return results[int(numbers[0]) if numbers else 0]
+    outer, _, inner = name.partition("/")
+    if not nested or outer not in layers or not isinstance(layers[outer], keras.Model):
+        raise ValueError(f"'{name}' lies within a model that it contains")
+    inside = _keras_result(layers[outer], ":".join([inner, *numbers]), True)
+    part = keras.Model(layers[outer].inputs, inside)
+    return part(keras.tree.flatten(layers[outer].input))
 
 
 def _keras_operations() -> dict[str, Any]:
@@ -126,12 +205,15 @@ def _keras_backend() -> str:
     return next((b for b in ("jax", "torch", "tensorflow") if find_spec(b)), "tensorflow")
 
 
-def choose_reference(model: Path, graph: Graph, wanted: str) -> tuple[Reference, str]:
+def choose_reference(
+    model: Path, graph: Graph, wanted: str, request: Request
+) -> tuple[Reference, str]:
     """Return a reference and, where it is not the one a user would expect, why.
 
     Args:
         model: the model file.
         graph: the model as imported, without preprocessing.
+        request: what it was imported with; where it cuts the model, the reference is cut as well.
         wanted: one of ``REFERENCES``; "auto" takes onnxruntime for ONNX, Keras for Keras, numpy
             where those fail.
 
@@ -148,8 +230,8 @@ def choose_reference(model: Path, graph: Graph, wanted: str) -> tuple[Reference,
     name = ("keras" if is_keras else "onnxruntime") if wanted == "auto" else wanted
     try:
         if name == "keras":
-            return KerasReference(model, graph), ""
-        return OnnxReference(model), ""
+            return KerasReference(model, graph, request), ""
+        return OnnxReference(model, request), ""
     except Exception as error:  # any failure of somebody else's loader
         said = (str(error).splitlines() or [type(error).__name__])[0][:200]
         why = f"{name} cannot run this model: {said}"

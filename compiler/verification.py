@@ -13,6 +13,7 @@ from ..errors import ShadergenError
 from . import extras
 from .choices import PRECISIONS
 from .driver import compile_model, import_model
+from .frontends import Request
 from .options import Options, parse_preprocessing
 from .references import choose_reference
 from .running import named
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph
     from ..passes.attach_preprocessing import Preprocessing
 
-TOLERANCES = {"highp": 1e-4, "mediump": 1e-2}
+TOLERANCES = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
 UNORM8_STEP = 0.5 / 255
 HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
 
@@ -63,14 +64,19 @@ class Report:
 
 
 def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
-    """Return inputs in the model's own shapes: uniform in 0..1, images in steps of 1/255."""
+    """Return inputs in the model's own shapes.
+
+    They are uniform in 0..1, images in steps of 1/255, integers and truth values 0 or 1.
+    """
     rng = np.random.default_rng(seed)
     arrays: dict[str, NDArray[Any]] = {}
     for i in graph.inputs:
         values = rng.random(i.shape, np.float32).transpose(i.port.axes)
         if i.port.encoding == "unorm8":
             values = np.round(values * 255) / np.float32(255)
-        arrays[i.name] = np.ascontiguousarray(values, np.float32)
+        if i.type.dtype != "float32":
+            values = np.round(values)
+        arrays[i.name] = np.ascontiguousarray(values, i.type.dtype)
     return arrays
 
 
@@ -129,11 +135,12 @@ def verify_model(
         name, array = next(iter(inputs.items()))
         axes = compiled.model.inputs[0].port.axes
         inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
-    oracle, note = choose_reference(model, plain, reference)
+    request = Request(options.input_size, inputs=options.inputs, outputs=options.outputs)
+    oracle, note = choose_reference(model, plain, reference, request)
     if options.define and oracle.name == "numpy":
         said = "the numpy reference takes the same definitions, so it does not check them"
         note = "\n".join(filter(None, [note, *compiled.notes, said]))
-    expected = oracle.run(inputs)
+    expected = oracle.run({**inputs, **options.input_value})
     precision = PRECISIONS[options.precision]
     errors = []
     for o in compiled.graph.outputs:

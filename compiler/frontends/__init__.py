@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .base import Request, load
+from .base import Request, ValueNeededError, load, load_proto
 
-__all__ = ["Request", "load"]
+__all__ = ["Request", "ValueNeededError", "load", "load_proto"]

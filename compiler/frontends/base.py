@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from ...errors import ShadergenError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+    from onnx.onnx_ml_pb2 import ModelProto
+
     from ...ir.expr import Definition
-    from ...ir.graph import Graph
+    from ...ir.graph import Graph, Input
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -26,10 +30,44 @@ class Request:
         sizes: shapes for inputs, by name; under the key "" for whichever input needs one. Two
             numbers are height and width, otherwise the whole shape in the model's own order.
         definitions: formulas for custom operators and layers (``compiler.definitions``).
+        values: inputs whose value is fixed when compiling, by name. They are then constants of the
+            model, and no inputs of the build.
+        inputs: values of the model that become its inputs, and so cut off what computes them.
+        outputs: values of the model that become its outputs, all of them; none keeps its own.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     definitions: Mapping[str, Definition] = field(default_factory=dict)
+    values: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+class ValueNeededError(ShadergenError):
+    """An operand must be known at compile time and depends on inputs.
+
+    ``inputs`` are their names: their values in :attr:`Request.values` would make it known.
+
+    Args:
+        what: which operand of which operator.
+        inputs: what it is computed from.
+        code: of the error.
+        why: by default, from which inputs it is computed.
+    """
+
+    def __init__(
+        self, what: str, inputs: Sequence[Input], code: str = "SG0202", why: str = ""
+    ) -> None:
+        self.inputs = tuple(sorted(i.name for i in inputs))
+        names = ", ".join(f"'{name}'" for name in self.inputs)
+        examples = " ".join(f"--input-value {name}=1,2,3" for name in self.inputs)
+        few = inputs and all(i.type.rank <= 1 for i in inputs)  # numbers that one can write down
+        super().__init__(
+            code,
+            what,
+            why=why or (f"computed from input{'s' * (len(inputs) > 1)} {names}" if inputs else ""),
+            help=f"if it is always the same, fix it when compiling: {examples}" if few else "",
+        )
 
 
 def load(path: Path, request: Request) -> Graph:
@@ -56,9 +94,13 @@ def load(path: Path, request: Request) -> Graph:
         if head.startswith(HDF5_MAGIC) or head.startswith(ZIP_MAGIC):
             from .keras import load_keras
 
-            graph = load_keras(path, request)
-            check_sizes(graph, request)
-            return graph
+            if request.values:
+                raise ShadergenError(
+                    "SG0301",
+                    "--input-value is for ONNX models",
+                    why="no layer of Keras takes its shape or its axes from an input",
+                )
+            return load_keras(path, request)
         if path.suffix.lower() in (".h5", ".hdf5", ".keras") or not head:
             raise ShadergenError(
                 "SG0102",
@@ -68,20 +110,37 @@ def load(path: Path, request: Request) -> Graph:
             )
         from .onnx import load_onnx
 
-        graph = load_onnx(path, request)
-        check_sizes(graph, request)
-        return graph
+        return load_onnx(path, request)
     except ShadergenError as error:
         raise error.at(str(path)) from None
 
 
-def check_sizes(graph: Graph, request: Request) -> None:
+def load_proto(model: ModelProto, request: Request) -> Graph:
+    """Take an ONNX model that lies in memory.
+
+    Raises:
+        ShadergenError: as :func:`load`.
+    """
+    from .onnx import load_onnx_proto
+
+    return load_onnx_proto(model, request)
+
+
+def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of inputs by name, in the model's own order."""
+    return {i.name: tuple(i.shape[a] for a in i.port.axes) for i in inputs}
+
+
+def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None:
     """Refuse sizes that were asked for and that no input has.
+
+    Args:
+        shapes: of the inputs, those included that were cut off, by name.
+        request: what was asked for.
 
     Raises:
         ShadergenError: SG0301 naming the size.
     """
-    shapes = {i.name: tuple(i.shape[a] for a in i.port.axes) for i in graph.inputs}
     for name, size in request.sizes.items():
         text = "x".join(map(str, size))
         if name and name not in shapes:

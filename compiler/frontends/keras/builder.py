@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from ....errors import ShadergenError, did_you_mean
 from ....ir.graph import Graph, Input, Output, Port
 from ....ir.types import MAX_RANK, TensorType
-from ..base import resolve_shape
+from ..base import check_sizes, model_shapes, resolve_shape
 from .arguments import Arguments
 from .calls import CallSpec, Ref
 from .catalogue import BUILT_IN
 from .config import Config, is_integer, shown
+from .cut import MAX_CALLS, cut
 from .layer import Layer, Surroundings
 from .layers import LAYERS
 from .operations import OPERATIONS, operate
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from .topology import LayerSpec, ModelSpec
     from .weights import WeightStore
 
-MAX_CALLS = 20_000
 FLOATS = ("float32", "float16", "bfloat16", "float64")
 _LAMBDA_OPERATIONS = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod")
 
@@ -45,10 +45,18 @@ def build_graph(
     """
     data_format = _data_format(model) or "channels_last"
     around = Surroundings(version, data_format, request.definitions, weights, LAYERS, {})
+    dropped: list[Input] = []
+    if request.inputs or request.outputs:
+
+        def type_of(part: ModelSpec, name: str) -> tuple[tuple[int, ...], str]:
+            return _type_at(part, name, around, request, dropped)
+
+        model = cut(model, request.inputs, request.outputs, type_of)
     inputs = [_input(model.layers[ref.layer], data_format, request) for ref in model.inputs]
     names = [i.name for i in inputs]
     if len(set(names)) < len(names):
         raise ShadergenError("SG0105", "two inputs are the same layer", where=", ".join(names))
+    check_sizes(model_shapes([*dropped, *inputs]), request)
     tensors = [Tensor(i, i.port.axes) for i in inputs]
     results = _Builder(around).run(model, (), tensors)
     outputs: list[Output] = []
@@ -61,6 +69,34 @@ def build_graph(
         taken.add(unique)
         outputs.append(Output(unique, tensor.value, Port(tensor.axes)))
     return Graph(model.name, tuple(inputs), tuple(outputs))
+
+
+def _type_at(
+    part: ModelSpec, name: str, around: Surroundings, request: Request, dropped: list[Input]
+) -> tuple[tuple[int, ...], str]:
+    """Return shape and element type of a result that becomes an input.
+
+    They are those that come out if the layers before it are implemented; otherwise the request
+    must say the shape, and the type is float.
+
+    Raises:
+        ShadergenError: SG0204 when neither tells.
+    """
+    try:
+        inputs = [_input(part.layers[r.layer], around.data_format, request) for r in part.inputs]
+        tensors = [Tensor(i, i.port.axes) for i in inputs]
+        (result,) = _Builder(around).run(part, (), tensors)
+    except ShadergenError as error:
+        if name in request.sizes:
+            return request.sizes[name], "float32"
+        raise ShadergenError(
+            "SG0204",
+            f"the size of '{name}' is not known",
+            why=f"it follows from layers that cannot be computed: {error.what}",
+            help=f"say it, batch included, for example --inputs {name}=1x45x80x64",
+        ) from None
+    dropped += inputs
+    return result.shape, result.value.type.dtype
 
 
 def _data_format(model: ModelSpec) -> str | None:
@@ -150,7 +186,7 @@ class _Builder:
             needed = [(r.layer, r.call) for r in call.references]
             missing = list(dict.fromkeys(k for k in needed if k not in values))
             if not missing:
-                values[key] = self.call((*chain, spec), call, values)
+                values[key] = self.call((*chain, *spec.parents, spec), call, values)
                 continue
             if any(k in waiting for k in missing):
                 raise ShadergenError(

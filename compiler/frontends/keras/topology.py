@@ -24,7 +24,8 @@ class LayerSpec:
     """One layer of a model.
 
     ``is_operation`` tells nodes of keras.ops from layers: their class names overlap. ``rank``
-    counts the layers of the same class before it, ``siblings`` all of them.
+    counts the layers of the same class before it, ``siblings`` all of them. ``parents`` are the
+    nested models that contained it before they were flattened.
     """
 
     name: str
@@ -38,6 +39,7 @@ class LayerSpec:
     is_operation: bool = False
     rank: int = 0
     siblings: int = 1
+    parents: tuple[LayerSpec, ...] = ()
 
     @property
     def described(self) -> str:

@@ -1,7 +1,9 @@
 """The ONNX frontend: a ``.onnx`` file in, a graph in the IR's own terms out.
 
-``model`` reads the file and checks that it holds together, ``tensors`` its weights, ``importer``
-walks the nodes, ``operators`` is the table of what is implemented.
+In the order in which a model passes through: ``model`` reads the file, ``cut`` drops what is not
+asked for, ``body`` checks that the rest holds together, ``tensors`` reads its weights. ``importer``
+walks the nodes; what each does is said by ``operators`` and ``computed``, ``control`` for those
+that hold graphs, ``functions`` for those that stand for other nodes, ``versions`` for old ones.
 
 Everything is computed in float32: float16, bfloat16 and float64 weights are converted, inputs of
 those types are declared float32. Integer tensors exist at compile time only.
@@ -9,18 +11,24 @@ those types are declared float32. Integer tensors exist at compile time only.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..base import check_sizes, model_shapes
+from .cut import cut
 from .importer import Importer
-from .model import read_model
+from .model import check_model, parse_model
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from onnx.onnx_ml_pb2 import ModelProto
 
     from ....ir.graph import Graph
     from ..base import Request
 
-__all__ = ["load_onnx"]
+__all__ = ["load_onnx", "load_onnx_proto"]
 
 
 def load_onnx(path: Path, request: Request) -> Graph:
@@ -28,11 +36,34 @@ def load_onnx(path: Path, request: Request) -> Graph:
 
     Args:
         path: the model; external data lies in its folder.
-        request: sizes of dynamic inputs, definitions of custom operators.
+        request: sizes of dynamic inputs, where to cut, definitions of custom operators.
 
     Raises:
         ShadergenError: SG0101 to SG0107 when the file is unreadable, no model, damaged or
-            malformed; SG0201 to SG0206 when it holds what is not implemented; SG0301 when a
-            requested size contradicts the model.
+            malformed; SG0201 to SG0206 when it holds what is not implemented; SG0301 when what is
+            requested contradicts the model.
     """
-    return Importer(read_model(path), request).run()
+    return _imported(parse_model(path), path.parent, path.stem, request)
+
+
+def load_onnx_proto(proto: ModelProto, request: Request) -> Graph:
+    """Take an ONNX model that lies in memory, without external data.
+
+    Raises:
+        ShadergenError: as :func:`load_onnx`.
+    """
+    return _imported(proto, None, "model", request)
+
+
+def _imported(proto: ModelProto, folder: Path | None, name: str, request: Request) -> Graph:
+    model = check_model(proto, folder, name)
+    dropped: Mapping[str, tuple[int, ...]] = {}
+    if request.inputs or request.outputs:
+        part = cut(proto, request)
+        sizes = {part.values.get(key, key): size for key, size in request.sizes.items()}
+        request = replace(request, sizes=sizes)
+        model = check_model(part.model, folder, name)
+        dropped = part.dropped
+    graph = Importer(model, request).run()
+    check_sizes({**dropped, **model_shapes(graph.inputs)}, request)
+    return graph

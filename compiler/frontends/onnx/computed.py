@@ -13,7 +13,6 @@ import numpy as np
 
 from ....errors import ShadergenError
 from .node import LONGEST_LIST, Known
-from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
     from .node import OnnxNode
 
     Compute = Callable[..., NDArray[Any]]
+
+FILLED_PER_COMPUTED = 16  # elements of one repeated number that count as one
 
 
 def compute(node: OnnxNode) -> Known:
@@ -82,16 +83,6 @@ def _mod(node: OnnxNode, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     return elementwise(function)(node, a, b)
 
 
-def _cast(node: OnnxNode, x: NDArray[Any]) -> NDArray[Any]:
-    node.ignore("saturate", "round_mode")
-    to = node.integer("to")
-    dtype = numpy_type(to)
-    if dtype is None:
-        raise node.refusal("to", type_name(to), ("float", "int64", "int32", "bool"))
-    node.budget.take(x.size)
-    return x.astype(dtype)
-
-
 def _gather(node: OnnxNode, x: NDArray[Any], indices: NDArray[Any]) -> NDArray[Any]:
     axis = node.axis(node.integer("axis", 0), x.ndim)
     node.budget.take(x.size // max(x.shape[axis], 1) * indices.size)
@@ -118,9 +109,15 @@ def _tile(node: OnnxNode, x: NDArray[Any], repeats: NDArray[Any]) -> NDArray[Any
 
 
 def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
+    """Return one number many times; it takes no room until something is computed with it."""
     value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
-    node.budget.take(prod(_sizes(shape)))
-    return np.full(_sizes(shape), value.reshape(()))
+    node.budget.take(prod(_sizes(shape)) // FILLED_PER_COMPUTED)
+    return np.broadcast_to(value.reshape(()), _sizes(shape))
+
+
+def _non_zero(node: OnnxNode, x: NDArray[Any]) -> NDArray[Any]:
+    node.budget.take(x.size)
+    return np.asarray(np.nonzero(x), np.int64)
 
 
 def _sizes(array: NDArray[Any]) -> tuple[int, ...]:
@@ -145,6 +142,22 @@ def reduction(function: Callable[..., Any]) -> Compute:
     return handler
 
 
+def _largest(x: NDArray[Any], **how: Any) -> Any:
+    """Return the maximum: of nothing, the smallest number of the type."""
+    return np.max(x, **how) if x.size else np.max(x, initial=_limits(x.dtype)[0], **how)
+
+
+def _smallest(x: NDArray[Any], **how: Any) -> Any:
+    """Return the minimum: of nothing, the largest number of the type."""
+    return np.min(x, **how) if x.size else np.min(x, initial=_limits(x.dtype)[1], **how)
+
+
+def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    if dtype.kind == "f":
+        return -np.inf, np.inf
+    return (False, True) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+
+
 def _integers(array: NDArray[Any]) -> tuple[int, ...]:
     if array.size > LONGEST_LIST:
         raise ValueError(f"a list of {array.size} integers")
@@ -155,7 +168,6 @@ COMPUTED: dict[str, Compute] = {
     "Abs": elementwise(np.abs),
     "Add": elementwise(np.add),
     "And": elementwise(np.logical_and),
-    "Cast": _cast,
     "Ceil": elementwise(np.ceil),
     "ConstantOfShape": _constant_of_shape,
     "Div": elementwise(_divide),
@@ -172,11 +184,12 @@ COMPUTED: dict[str, Compute] = {
     "Mod": _mod,
     "Mul": elementwise(np.multiply),
     "Neg": elementwise(np.negative),
+    "NonZero": _non_zero,
     "Not": elementwise(np.logical_not),
     "Or": elementwise(np.logical_or),
     "Range": _range,
-    "ReduceMax": reduction(np.max),
-    "ReduceMin": reduction(np.min),
+    "ReduceMax": reduction(_largest),
+    "ReduceMin": reduction(_smallest),
     "ReduceProd": reduction(np.prod),
     "ReduceSum": reduction(np.sum),
     "Round": elementwise(np.round),

@@ -1,168 +1,133 @@
-"""Convolution, transposed convolution and batch normalisation.
-
-One-dimensional convolutions are computed as two-dimensional ones of height 1.
-"""
+"""Convolutions: plain, transposed, deformable, causal, and the way back from columns."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from ....ir.ops import BatchNormalization, Conv, ConvTranspose, Reshape
+from ....ir.expr import parse
+from ....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
+from .window import numbers, read_windows, share
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
     from .node import OnnxNode
+    from .window import Sizes, Windows
 
-Sizes = tuple[int, ...]
-AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-
-
-class _Window:
-    """The attributes that both convolutions share, checked, for ``rank`` spatial axes."""
-
-    def __init__(self, node: OnnxNode) -> None:
-        self.x, self.w = node.shape(0), node.shape(1)
-        self.rank = rank = len(self.x) - 2
-        if rank not in (1, 2):
-            raise ShadergenError(
-                "SG0206",
-                f"{node.op} of a tensor of rank {len(self.x)}",
-                supported="rank 3 (1D) and rank 4 (2D)",
-            )
-        if len(self.w) != len(self.x):
-            raise ShadergenError(
-                "SG0105", f"the weights have rank {len(self.w)}, the input has rank {len(self.x)}"
-            )
-        self.kernel = self.w[2:]
-        if node.integers("kernel_shape", self.kernel) != self.kernel:
-            raise ShadergenError("SG0105", "kernel_shape contradicts the shape of the weights")
-        self.strides = _sizes(node, "strides", 1, rank, 1)
-        self.dilations = _sizes(node, "dilations", 1, rank, 1)
-        self.pads = _sizes(node, "pads", 0, 2 * rank, 0)
-        self.auto_pad: str = node.choice("auto_pad", AUTO_PADS)
-        self.groups = node.integer("group", 1)
-        if self.groups < 1:
-            raise ShadergenError("SG0105", f"group={self.groups}")
-        if self.auto_pad != "NOTSET":
-            self.pads = (0,) * (2 * rank)
-
-    @property
-    def reach(self) -> Sizes:
-        """Over how many elements the kernel reaches, its holes included."""
-        return tuple((k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
-
-    def share(self, totals: Sizes, larger_first: bool) -> Sizes:
-        """Split each axis's padding between its ends."""
-        small = tuple(t // 2 for t in totals)
-        large = tuple(t - s for t, s in zip(totals, small, strict=True))
-        return large + small if larger_first else small + large
-
-    def operands(self, node: OnnxNode) -> list[Value]:
-        """Return input, weights and bias as a two-dimensional convolution takes them."""
-        x, w = node.operand(0), node.weight(1, "the weights")
-        operands: list[Value] = [x, w]
-        if self.rank == 1:
-            operands = [
-                node.apply(Reshape((*self.x[:2], 1, *self.x[2:])), x),
-                node.apply(Reshape((*self.w[:2], 1, *self.w[2:])), w),
-            ]
-        if node.given(2):
-            operands.append(node.weight(2, "the bias"))
-        return operands
-
-    def pair(self, sizes: Sizes, missing: int) -> tuple[int, int]:
-        y, x = (missing,) * (2 - self.rank) + sizes
-        return y, x
-
-    def four(self) -> tuple[int, int, int, int]:
-        """Return the padding as top, left, bottom, right."""
-        return (
-            *self.pair(self.pads[: self.rank], 0),
-            *self.pair(self.pads[self.rank :], 0),
-        )
-
-    def result(self, node: OnnxNode, y: Value) -> Value:
-        if self.rank == 1:
-            n, c, _, size = y.shape
-            y = node.apply(Reshape((n, c, size)), y)
-        return y
+ANY_PAD = -(1 << 30)
 
 
-def _sizes(node: OnnxNode, name: str, default: int, count: int, least: int) -> Sizes:
-    values = node.integers(name, (default,) * count)
-    if len(values) != count:
-        raise ShadergenError("SG0105", f"attribute {name}={list(values)} has not {count} entries")
-    if min(values) < least:
+def _windows(node: OnnxNode, least_pad: int = 0) -> Windows:
+    x, w = node.shape(0), node.shape(1)
+    if len(w) != len(x):
         raise ShadergenError(
-            "SG0202",
-            f"attribute {name}={list(values)} of {node.op} is not implemented",
-            supported=f"entries of {least} or more",
+            "SG0105", f"the weights have rank {len(w)}, the input has rank {len(x)}"
         )
-    return values
+    return read_windows(node, w[2:], least_pad)
+
+
+def _groups(node: OnnxNode, name: str = "group") -> int:
+    groups = node.integer(name, 1)
+    if groups < 1:
+        raise ShadergenError("SG0105", f"{name}={groups}")
+    return groups
+
+
+def _operands(node: OnnxNode) -> list[Value]:
+    """Return input, weights and, where given, bias."""
+    return [node.real(i) for i in range(3) if i < 2 or node.given(2)]
 
 
 def conv(node: OnnxNode) -> Value:
-    """Conv; "same" padding makes the result ceil(size / stride) large."""
-    window = _Window(node)
-    if window.auto_pad.startswith("SAME"):
-        totals = tuple(
-            max((-(-size // s) - 1) * s + reach - size, 0)
-            for size, s, reach in zip(window.x[2:], window.strides, window.reach, strict=True)
-        )
-        window.pads = window.share(totals, window.auto_pad == "SAME_LOWER")
-    op = Conv(
-        strides=window.pair(window.strides, 1),
-        dilations=window.pair(window.dilations, 1),
-        pads=window.four(),
-        groups=window.groups,
-    )
-    return window.result(node, node.apply(op, *window.operands(node)))
+    """Conv, over any number of spatial axes."""
+    windows = _windows(node)
+    op = Conv(windows.strides, windows.dilations, windows.padded(), _groups(node))
+    return node.apply(op, *_operands(node))
 
 
 def conv_transpose(node: OnnxNode) -> Value:
     """ConvTranspose; padding that makes the result larger becomes output padding."""
-    window = _Window(node)
-    rank = window.rank
-    extra = _sizes(node, "output_padding", 0, rank, 0)
+    windows = _windows(node, ANY_PAD)
+    shape, strides, rank = windows.shape, windows.strides, windows.rank
+    pads = windows.pads
+    extra = numbers(node, "output_padding", 0, rank, 0)
     natural = tuple(
         (size - 1) * s + reach + e
-        for size, s, reach, e in zip(window.x[2:], window.strides, window.reach, extra, strict=True)
+        for size, s, reach, e in zip(shape[2:], strides, windows.reach, extra, strict=True)
     )
     wanted: Sizes | None = None
     if node.has("output_shape"):
         wanted = node.integers("output_shape")[-rank:]
         if len(wanted) != rank or min(wanted) < 1:
             raise ShadergenError("SG0105", f"attribute output_shape={list(wanted)}")
-    elif window.auto_pad.startswith("SAME"):
-        wanted = tuple(a * s for a, s in zip(window.x[2:], window.strides, strict=True))
+    elif windows.auto_pad.startswith("SAME"):
+        wanted = tuple(a * s for a, s in zip(shape[2:], strides, strict=True))
     if wanted is not None:
         totals = tuple(max(a - b, 0) for a, b in zip(natural, wanted, strict=True))
-        window.pads = window.share(totals, window.auto_pad != "SAME_UPPER")
+        pads = share(totals, windows.auto_pad != "SAME_UPPER")
         extra = tuple(e + max(b - a, 0) for e, a, b in zip(extra, natural, wanted, strict=True))
-    op = ConvTranspose(
-        strides=window.pair(window.strides, 1),
-        dilations=window.pair(window.dilations, 1),
-        pads=window.four(),
-        output_padding=window.pair(extra, 0),
-        groups=window.groups,
-    )
-    return window.result(node, node.apply(op, *window.operands(node)))
+    op = ConvTranspose(strides, windows.dilations, pads, extra, _groups(node))
+    return node.apply(op, *_operands(node))
 
 
-def batch_normalization(node: OnnxNode) -> Value:
-    """BatchNormalization at inference, with the statistics of training."""
-    node.ignore("momentum")
-    epsilon = node.number("epsilon", 1e-5)
-    node.choice("training_mode", (0,))
-    node.choice("spatial", (1,))
-    if any(node.used[1:]):
+def deform_conv(node: OnnxNode) -> Value:
+    """DeformConv, over two spatial axes."""
+    windows = _windows(node)
+    if windows.rank != 2:
         raise ShadergenError(
-            "SG0202",
-            "BatchNormalization with more than one result is not implemented",
-            why="it would compute statistics, as in training",
-            help="export the model for inference",
+            "SG0206", f"DeformConv over {windows.rank} spatial axes", supported="two"
         )
-    roles = ("the scale", "the bias", "the mean", "the variance")
-    parameters = [node.weight(i, role) for i, role in enumerate(roles, 1)]
-    return node.apply(BatchNormalization(epsilon), node.operand(0), *parameters)
+    op = DeformConv(
+        windows.strides,
+        windows.dilations,
+        windows.pads,
+        _groups(node),
+        _groups(node, "offset_group"),
+    )
+    order = (0, 1, 2, 4, 3)  # ONNX has the bias before the mask
+    return node.apply(op, *(node.real(i) for i in order if i < 3 or node.given(i)))
+
+
+def causal_conv_with_state(node: OnnxNode) -> list[Value]:
+    """CausalConvWithState: each channel's own convolution of what was and is, never what will be.
+
+    The second result is what has to be kept for the next call: the last elements read.
+    """
+    x, w = node.real(0), node.real(1)
+    if x.type.rank != 3 or w.shape[:2] != (x.shape[1], 1) or len(w.shape) != 3:
+        raise ShadergenError("SG0205", f"weights of shape {list(w.shape)} for {x.type}")
+    activation = node.choice("activation", ("none", "silu", "swish"))
+    kept = w.shape[2] - 1
+    if node.given(3):
+        past = node.real(3)
+        if past.shape != (*x.shape[:2], kept):
+            raise ShadergenError("SG0205", f"a state of shape {list(past.shape)} for {x.type}")
+        x = node.apply(Concat(2), past, x)
+    else:
+        x = node.apply(Pad((0, 0, kept), (0, 0, 0)), x)
+    bias = [node.real(2)] if node.given(2) else []
+    y = node.apply(Conv((1,), (1,), (0, 0), x.shape[1]), x, w, *bias)
+    if activation != "none":
+        y = node.apply(Pointwise(parse("silu(x0)")), y)
+    if not any(node.used[1:]):
+        return [y]
+    if not kept:
+        raise ShadergenError("SG0205", "the state of a kernel of one element is empty")
+    state = Slice((0, 0, x.shape[2] - kept), (1, 1, 1), (*x.shape[:2], kept))
+    return [y, node.apply(state, x)]
+
+
+def col2im(node: OnnxNode) -> Value:
+    """Col2Im, over any number of spatial axes."""
+    sizes = node.known_integers(1, "the image's shape")
+    kernel = node.known_integers(2, "the block's shape")
+    rank = len(sizes)
+    if not rank or len(kernel) != rank or min(*sizes, *kernel) < 1:
+        raise ShadergenError("SG0105", f"blocks of {list(kernel)} in an image of {list(sizes)}")
+    strides, dilations = (numbers(node, name, 1, rank, 1) for name in ("strides", "dilations"))
+    pads = numbers(node, "pads", 0, 2 * rank, 0)
+    x = node.real(0)
+    if x.type.rank != 3 or x.shape[1] % prod(kernel):
+        raise ShadergenError("SG0205", f"blocks of {list(kernel)} in {x.type}")
+    return node.apply(Col2Im(sizes, kernel, strides, dilations, pads), x)

@@ -1,4 +1,7 @@
-"""Element-wise operators: most are a formula with ONNX's defaults, a few choose their formula."""
+"""Element-wise operators: most are a formula with ONNX's defaults, a few choose their formula.
+
+Floats of every width are computed as float32, integers as ``ir.integers`` says.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +10,76 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
+from ....ir import integers
 from ....ir.expr import Call, Expr, Num, Var, parse, substitute, variables
+from ....ir.graph import Constant
+from ....ir.integers import is_integer, wrapped
 from ....ir.ops import Pointwise
-from .node import Known, Mask
-from .tensors import BOOL, FLOATS, numpy_type, type_name
+from .node import Known
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ....ir.graph import Value
-    from .node import OnnxNode, Tensor
+    from ....ir.types import DType
+    from .node import Item, OnnxNode
 
-    Handler = Callable[[OnnxNode], Tensor | list[Tensor]]
+    Handler = Callable[[OnnxNode], Item | Sequence[Item | None]]
+    Binary = Callable[[Expr, Expr, DType], Expr]
 
 FLOAT_MAX = float(np.finfo(np.float32).max)
+TERMS = 8  # operands of one formula: textures that a shader can read are few
+NEAR_WHOLE = parse(
+    "where(abs(x - round_even(x)) < 0.00001 * max(abs(x), 1), round_even(x), trunc(x))"
+)
+A, B = Var("x0"), Var("x1")
 
 
 def formula(text: str, **defaults: float) -> Handler:
-    """An operator that is a formula of its inputs x0, x1, ... and its attributes."""
+    """A formula of floats: of the inputs x0, x1, ... and of the node's attributes."""
 
     def handler(node: OnnxNode) -> Value:
         expr = parse(text)
         values = {name: Num(node.number(name, value)) for name, value in defaults.items()}
-        operands = [node.operand(i) for i in range(_count(node, expr, values))]
+        operands = [node.real(i) for i in range(_count(node, expr, values))]
         return node.apply(Pointwise(substitute(expr, values)), *operands)
 
     return handler
 
 
-def comparison(text: str) -> Handler:
-    """A formula of numbers whose result is a truth value."""
+def arithmetic(text: str) -> Handler:
+    """A formula of numbers of one type, the result's; integers of 8 and 16 bits wrap around."""
 
-    def handler(node: OnnxNode) -> Tensor:
+    def handler(node: OnnxNode) -> Value:
         expr = parse(text)
-        operands = [node.operand(i) for i in range(_count(node, expr, {}))]
-        return Mask(node.apply(Pointwise(expr), *operands))
+        operands = alike(node, *range(_count(node, expr, {})))
+        dtype = operands[0].type.dtype
+        return node.apply(Pointwise(wrapped(expr, dtype), dtype), *operands)
+
+    return handler
+
+
+def binary(of_floats: str, of_integers: Binary) -> Handler:
+    """An operator of two numbers of one type, with another formula for integers."""
+
+    def handler(node: OnnxNode) -> Value:
+        _count(node, parse("x0 + x1"), {})
+        operands = alike(node, 0, 1)
+        dtype = operands[0].type.dtype
+        expr = of_integers(A, B, dtype) if is_integer(dtype) else parse(of_floats)
+        return node.apply(Pointwise(expr, dtype), *operands)
+
+    return handler
+
+
+def comparison(text: str) -> Handler:
+    """A formula of two tensors of one type whose result is a truth value."""
+
+    def handler(node: OnnxNode) -> Value:
+        expr = parse(text)
+        indices = range(_count(node, expr, {}))
+        same_type(node, *indices)
+        return node.apply(Pointwise(expr, "bool"), *map(node.operand, indices))
 
     return handler
 
@@ -49,12 +87,66 @@ def comparison(text: str) -> Handler:
 def logical(text: str) -> Handler:
     """A formula of truth values, given as 0 and 1."""
 
-    def handler(node: OnnxNode) -> Tensor:
+    def handler(node: OnnxNode) -> Value:
         expr = parse(text)
-        operands = [node.mask(i) for i in range(_count(node, expr, {}))]
-        return Mask(node.apply(Pointwise(expr), *operands))
+        operands = [node.truth(i) for i in range(_count(node, expr, {}))]
+        return node.apply(Pointwise(expr, "bool"), *operands)
 
     return handler
+
+
+def bitwise(function: str) -> Handler:
+    """An operator on the bits of two integers of one type."""
+
+    def handler(node: OnnxNode) -> Value:
+        _count(node, parse("x0 + x1"), {})
+        operands = alike(node, 0, 1, integer=True)
+        return node.apply(Pointwise(Call(function, (A, B)), operands[0].type.dtype), *operands)
+
+    return handler
+
+
+def bitwise_not(node: OnnxNode) -> Value:
+    """BitwiseNot; of 32 and 64 bits without sign it would be a number beyond 2^24."""
+    (x,) = alike(node, 0, integer=True)
+    expr = integers.complement(A, x.type.dtype)
+    if expr is None:
+        raise ShadergenError(
+            "SG0206",
+            f"BitwiseNot of {x.type.dtype} is not implemented",
+            why="integers are computed as float32, which holds every one up to 2^24 in size",
+        )
+    return node.apply(Pointwise(expr, x.type.dtype), x)
+
+
+def bit_shift(node: OnnxNode) -> Value:
+    """BitShift."""
+    x, count = alike(node, 0, 1, integer=True)
+    directions = {"LEFT": True, "RIGHT": False}
+    direction = node.text("direction")
+    if direction not in directions:
+        raise node.refusal("direction", direction, tuple(directions))
+    dtype = x.type.dtype
+    return node.apply(
+        Pointwise(integers.shift(A, B, directions[direction], dtype), dtype), x, count
+    )
+
+
+def alike(node: OnnxNode, *indices: int, integer: bool = False) -> list[Value]:
+    """Return inputs that must be numbers of one element type."""
+    same_type(node, *indices)
+    operands = [node.numeric(i) for i in indices]
+    dtype = operands[0].type.dtype
+    if integer and not is_integer(dtype):
+        raise ShadergenError("SG0105", f"{node.op} of {dtype}", supported="integers")
+    return operands
+
+
+def same_type(node: OnnxNode, *indices: int) -> None:
+    """Refuse inputs of different element types (SG0105)."""
+    names = [node.item(i).type.dtype for i in indices]
+    if len(set(names)) > 1:
+        raise ShadergenError("SG0105", f"{node.op} of different types: {', '.join(names)}")
 
 
 def _count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
@@ -66,35 +158,46 @@ def _count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
 
 
 def variadic(function: str, mean: bool = False) -> Handler:
-    """An operator of any number of inputs, joined pairwise so that the formula stays shallow."""
+    """An operator of any number of inputs, joined pairwise so that formulas stay shallow."""
 
     def handler(node: OnnxNode) -> Value:
-        operands = [node.operand(i) for i in range(len(node.inputs))]
-        if not operands:
+        if not node.inputs:
             raise ShadergenError("SG0105", f"{node.op} without inputs")
-        terms: list[Expr] = [Var(f"x{i}") for i in range(len(operands))]
-        while len(terms) > 1:
-            joined = [Call(function, (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
-            terms = [*joined, *terms[len(terms) - len(terms) % 2 :]]
-        if mean:
-            terms = [Call("div", (terms[0], Num(float(len(operands)))))]
-        if isinstance(terms[0], Var):
+        operands = alike(node, *range(len(node.inputs)))
+        count = len(operands)
+        while len(operands) > 1:
+            operands = [
+                _joined(node, function, operands[i : i + TERMS])
+                for i in range(0, len(operands), TERMS)
+            ]
+        if not mean or count == 1:
             return operands[0]
-        return node.apply(Pointwise(terms[0]), *operands)
+        return node.apply(Pointwise(Call("div", (A, Num(float(count))))), operands[0])
 
     return handler
 
 
+def _joined(node: OnnxNode, function: str, operands: list[Value]) -> Value:
+    if len(operands) == 1:
+        return operands[0]
+    terms: list[Expr] = [Var(f"x{i}") for i in range(len(operands))]
+    while len(terms) > 1:
+        joined = [Call(function, (a, b)) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = [*joined, *terms[len(terms) - len(terms) % 2 :]]
+    return node.apply(Pointwise(terms[0], operands[0].type.dtype), *operands)
+
+
 def clip(node: OnnxNode) -> Value:
     """Clip: bounds are attributes before operator set 11, then inputs; either may be missing."""
-    operands = [node.operand(0)]
-    expr: Expr = Var("x0")
+    operands = [node.numeric(0)]
+    expr: Expr = A
     bounds: list[Expr | None] = []
     for index, name in enumerate(("min", "max"), 1):
         bound: Expr | None = None
         if node.version < 11:
             bound = Num(node.number(name)) if node.has(name) else None
         elif node.given(index):
+            same_type(node, 0, index)
             bound = _bound(node, index, operands)
         if isinstance(bound, Num) and not -FLOAT_MAX < bound.value < FLOAT_MAX:
             outward = (bound.value < 0) == (name == "min")
@@ -109,7 +212,7 @@ def clip(node: OnnxNode) -> Value:
         expr = Call("min", (expr, high))
     else:
         return operands[0]
-    return node.apply(Pointwise(expr), *operands)
+    return node.apply(Pointwise(expr, operands[0].type.dtype), *operands)
 
 
 def _bound(node: OnnxNode, index: int, operands: list[Value]) -> Expr:
@@ -117,7 +220,7 @@ def _bound(node: OnnxNode, index: int, operands: list[Value]) -> Expr:
     if not isinstance(item, Known):
         operands.append(node.operand(index))
         return Var(f"x{len(operands) - 1}")
-    if item.array.size != 1 or item.array.dtype.kind != "f":
+    if item.array.size != 1:
         raise ShadergenError("SG0105", f"a bound of Clip must be one number, not {item.array}")
     value = float(item.array.reshape(()))
     if np.isnan(value):
@@ -131,16 +234,17 @@ def _short(value: float) -> float:
 
 
 def power(node: OnnxNode) -> Value:
-    """Pow; a known exponent becomes part of the formula, small whole ones products."""
-    exponent = node.item(1)
-    x = node.operand(0)
+    """Pow, of the base's type; a known exponent becomes part of the formula."""
+    x, exponent = node.numeric(0), node.item(1)
+    if is_integer(x.type.dtype):
+        return _integer_power(node, x)
     if (
         not isinstance(exponent, Known)
         or exponent.array.size != 1
         or exponent.array.dtype.kind not in "fiu"
         or exponent.array.ndim > x.type.rank
     ):
-        return node.apply(Pointwise(parse("pow(x0, x1)")), x, node.operand(1))
+        return node.apply(Pointwise(parse("pow(x0, x1)")), x, node.numeric(1))
     value = float(exponent.array.reshape(()))
     if not np.isfinite(value):
         raise ShadergenError("SG0106", f"the exponent '{exponent.name}' is {value}")
@@ -148,18 +252,33 @@ def power(node: OnnxNode) -> Value:
         return x
     special = {2.0: "x0 * x0", 3.0: "x0 * x0 * x0", -1.0: "1 / x0", 0.5: "sqrt(x0)"}
     expr = parse(special[value]) if value in special else None
-    return node.apply(Pointwise(expr or Call("pow", (Var("x0"), Num(_short(value))))), x)
+    return node.apply(Pointwise(expr or Call("pow", (A, Num(_short(value))))), x)
+
+
+def _integer_power(node: OnnxNode, x: Value) -> Value:
+    """Whole exponents exactly; others by pow(), whose result near a whole number is that number."""
+    y = node.numeric(1)
+    whole = is_integer(y.type.dtype)
+    if isinstance(y, Constant):
+        whole = bool((y.data == np.trunc(y.data)).all())
+    expr = integers.power(A, B) if whole else substitute(NEAR_WHOLE, {"x": Call("pow", (A, B))})
+    return node.apply(Pointwise(expr, x.type.dtype), x, y)
 
 
 def mod(node: OnnxNode) -> Value:
-    """Mod of numbers: the result has the divisor's sign, or the dividend's if fmod is 1."""
-    text = "x0 - x1 * trunc(x0 / x1)" if node.choice("fmod", (0, 1)) else "mod(x0, x1)"
-    return node.apply(Pointwise(parse(text)), node.operand(0), node.operand(1))
+    """Mod: the result has the divisor's sign, or the dividend's if fmod is 1."""
+    of_divisor = not node.choice("fmod", (0, 1))
+    operands = alike(node, 0, 1)
+    dtype = operands[0].type.dtype
+    expr = integers.remainder(A, B, of_divisor, dtype)
+    return node.apply(Pointwise(expr, dtype), *operands)
 
 
 def prelu(node: OnnxNode) -> Value:
     """PRelu; the slope broadcasts to the input, never the other way round."""
-    y = node.apply(Pointwise(parse("prelu(x0, x1)")), node.operand(0), node.operand(1))
+    operands = alike(node, 0, 1)
+    expr = wrapped(parse("prelu(x0, x1)"), operands[0].type.dtype)
+    y = node.apply(Pointwise(expr, operands[0].type.dtype), *operands)
     if y.shape != node.shape(0):
         raise ShadergenError(
             "SG0205",
@@ -172,23 +291,29 @@ def prelu(node: OnnxNode) -> Value:
 def gelu(node: OnnxNode) -> Value:
     """Gelu, by the error function or approximated by tanh."""
     name = {"none": "gelu", "tanh": "gelu_tanh"}[node.choice("approximate", ("none", "tanh"))]
-    return node.apply(Pointwise(Call(name, (Var("x0"),))), node.operand(0))
+    return node.apply(Pointwise(Call(name, (A,))), node.real(0))
 
 
 def where(node: OnnxNode) -> Value:
-    """Where; the condition is a truth value."""
-    operands = node.mask(0), node.operand(1), node.operand(2)
-    return node.apply(Pointwise(parse("where(x0, x1, x2)")), *operands)
+    """Where; the condition is a truth value, the others are of any one type."""
+    same_type(node, 1, 2)
+    operands = node.truth(0), node.operand(1), node.operand(2)
+    return node.apply(Pointwise(parse("where(x0, x1, x2)"), operands[1].type.dtype), *operands)
 
 
-def cast(node: OnnxNode) -> Tensor:
-    """Cast among floating-point types and truth values; all floats are computed as float32."""
-    node.ignore("saturate", "round_mode")
-    to = node.integer("to")
-    item = node.item(0)
-    if to == BOOL:
-        return item if isinstance(item, Mask) else comparison("ne(x0, 0)")(node)  # type: ignore[return-value]
-    if to not in FLOATS:
-        supported = (*map(type_name, FLOATS), "bool")
-        raise node.refusal("to", type_name(to) if numpy_type(to) else to, supported)
-    return item.value if isinstance(item, Mask) else node.operand(0)
+def is_inf(node: OnnxNode) -> Value:
+    """IsInf, of either sign or of one."""
+    positive = node.choice("detect_positive", (1, 0))
+    negative = node.choice("detect_negative", (1, 0))
+    text = {
+        (1, 1): "is_inf(x0)",
+        (1, 0): "is_inf(x0) * (0 < x0)",
+        (0, 1): "is_inf(x0) * (x0 < 0)",
+        (0, 0): "0",
+    }[positive, negative]
+    return node.apply(Pointwise(parse(text), "bool"), node.real(0))
+
+
+def is_nan(node: OnnxNode) -> Value:
+    """IsNaN."""
+    return node.apply(Pointwise(parse("is_nan(x0)"), "bool"), node.real(0))

@@ -1,9 +1,14 @@
-"""Walk the nodes in order and build the graph; compute what needs no input at once."""
+"""Walk the nodes in order and build the graph; compute what needs no input at once.
+
+What a node does is looked up in this order: the user's definitions, the model's own functions, the
+tables of operators, and last the functions by which ONNX itself defines operators.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from onnx.onnx_ml_pb2 import AttributeProto
 
 from ....errors import ShadergenError, did_you_mean
@@ -11,30 +16,47 @@ from ....ir.graph import Constant, Graph, Input, Output, Port, Value
 from ....ir.types import TensorType
 from ...definitions import instantiate
 from ..base import resolve_shape
+from .body import function_body, plain_domain, read_by
 from .computed import COMPUTED, compute
-from .model import layer_name, plain_domain
-from .node import Budget, Known, Mask, OnnxNode, Tensor, check_shape
-from .operators import BEFORE_7, OPERATORS
-from .tensors import FLOATS, read_tensor, type_name
+from .evaluation import EVALUATED, evaluate
+from .functions import arguments, schema_function
+from .model import read_opsets
+from .narrow import NARROW
+from .node import (
+    Budget,
+    DataDependentError,
+    Known,
+    Narrow,
+    OnnxNode,
+    TensorList,
+    check_shape,
+    typed_item,
+)
+from .operators import DATA_DEPENDENT, DOMAINS
+from .scope import Scope, Subgraph
+from .tensors import ENCODINGS, dimensions, ir_type, read_tensor, type_name
+from .values import check_names, fixed_input
+from .versions import modernise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx.onnx_ml_pb2 import NodeProto, ValueInfoProto
+    from onnx.onnx_ml_pb2 import FunctionProto, NodeProto, ValueInfoProto
 
     from ....ir.expr import Definition
     from ..base import Request
     from .model import Model
+    from .node import Item, Tensor
 
 
 class Importer:
-    """Builds one graph. ``tensors`` holds what each name of the model stands for, so far."""
+    """Builds one graph. ``scope`` holds what each name of the model stands for, so far."""
 
     def __init__(self, model: Model, request: Request) -> None:
         self.model = model
         self.request = request
         self.budget = Budget()
-        self.tensors: dict[str, Tensor] = {}
+        self.scope = Scope(model.body, {})
 
     def run(self) -> Graph:
         """Return the graph.
@@ -42,44 +64,52 @@ class Importer:
         Raises:
             ShadergenError: as ``load_onnx``.
         """
-        inputs = tuple(map(self._input, self.model.inputs))
-        self.tensors.update((i.name, i) for i in inputs)
-        for proto in self.model.nodes:
-            self._node(proto)
-        outputs = tuple(map(self._output, self.model.outputs))
-        return Graph(self.model.name, inputs, outputs)
+        fixed = self.request.values
+        check_names(fixed, [info.name for info in self.model.inputs])
+        inputs = []
+        for info in self.model.inputs:
+            tensor: Known | Input
+            if info.name in fixed:
+                tensor = fixed_input(info, fixed[info.name])
+            else:
+                tensor = self._input(info)
+                if isinstance(tensor, Input):
+                    inputs.append(tensor)
+            self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
+        results = self._carry_out(self.scope)
+        outputs = tuple(map(_output, self.model.body.outputs, results))
+        return Graph(self.model.name, tuple(inputs), outputs)
 
-    def _input(self, info: ValueInfoProto) -> Input:
+    def _input(self, info: ValueInfoProto) -> Known | Input:
+        """Return an input of the graph; an empty one, of which only the type counts, is known."""
         where = f"input '{info.name}'"
         if not info.type.HasField("tensor_type"):
             kind = info.type.WhichOneof("value") or "nothing"
-            raise ShadergenError(
-                "SG0206", f"{where} is of type {kind}", supported="tensors of float"
-            )
+            raise ShadergenError("SG0206", f"{where} is of type {kind}", supported="tensors")
         tensor = info.type.tensor_type
-        if tensor.elem_type not in FLOATS:
+        dtype = ir_type(tensor.elem_type)
+        if dtype is None:
             raise ShadergenError(
                 "SG0206",
                 f"{where} has element type {type_name(tensor.elem_type)}",
-                supported=", ".join(map(type_name, FLOATS)) + " (all computed as float)",
+                supported=", ".join(map(type_name, (*ENCODINGS, *NARROW))),
             )
+        declared = dimensions(tensor.shape)
+        if 0 in declared and None not in declared:
+            return Known(info.name, np.zeros([s or 0 for s in declared], dtype))
         if not tensor.HasField("shape"):
             shape = self._whole_shape(info.name)
         else:
-            shape = resolve_shape(
-                info.name,
-                declared := _dimensions(tensor.shape),
-                (2, 3) if len(declared) == 4 else None,
-                self.request,
-            )
+            spatial = (2, 3) if len(declared) == 4 else None
+            shape = resolve_shape(info.name, declared, spatial, self.request)
         check_shape(info.name, shape)
-        return Input(TensorType(shape), info.name, Port.plain(len(shape)))
+        return Input(TensorType(shape, dtype), info.name, Port.plain(len(shape)))
 
     def _whole_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an input for which the model declares none."""
         sizes = self.request.sizes
-        wanted = sizes.get(name) or sizes.get("", ())
-        if not wanted or (len(wanted) == 2 and name not in sizes):
+        wanted = sizes.get(name, sizes.get(""))
+        if wanted is None or (len(wanted) == 2 and name not in sizes):
             raise ShadergenError(
                 "SG0204",
                 f"input '{name}' has no shape",
@@ -88,80 +118,117 @@ class Importer:
             )
         return resolve_shape(name, (None,) * len(wanted), None, self.request)
 
-    def _output(self, name: str) -> Output:
-        item = self._tensor(name)
-        if isinstance(item, Mask) or (isinstance(item, Known) and item.array.dtype.kind != "f"):
-            kind = "bool" if isinstance(item, Mask) else item.array.dtype.name
-            raise ShadergenError(
-                "SG0206",
-                f"output '{name}' has element type {kind}",
-                supported="float",
-                help="cast it to float at the end of the model",
-            )
-        value: Value = item.operand if isinstance(item, Known) else item
-        return Output(name, value, Port.plain(value.type.rank))
+    def _carry_out(self, scope: Scope) -> list[Item | None]:
+        """Apply the nodes of a body and return what its outputs stand for."""
+        for proto in scope.body.nodes:
+            if scope.depth:
+                self.budget.step()
+            self._node(proto, scope)
+        return [self._item(name, scope) for name in scope.body.outputs]
 
-    def _tensor(self, name: str) -> Tensor:
+    def _item(self, name: str, scope: Scope) -> Item | None:
         """Return what a name stands for; a weight is decoded when it is first asked for."""
-        if name not in self.tensors:
-            if name in self.model.sparse:
-                raise ShadergenError("SG0206", f"initialiser '{name}' is sparse")
-            array = read_tensor(self.model.initializers[name], self.model.folder)
+        body = scope.body
+        if name in scope.items:
+            return scope.items[name]
+        if name in body.sparse:
+            raise ShadergenError("SG0206", f"initialiser '{name}' is sparse")
+        if name not in body.initializers and scope.around is not None:
+            return self._item(name, scope.around)
+        if name not in body.decoded:
+            array = read_tensor(body.initializers[name], self.model.folder)
             self.budget.add_weight(array.size)
-            self.tensors[name] = Known(name, array)
-        return self.tensors[name]
+            known = Known(name, array)
+            body.decoded[name] = typed_item(known, body.initializers[name].data_type)
+        return body.decoded[name]
 
-    def _node(self, proto: NodeProto) -> None:
-        layer = layer_name(proto)
+    def _node(self, proto: NodeProto, scope: Scope) -> None:
+        layer = scope.layer(proto)
         shapes: list[str] = []
         try:
-            inputs = tuple(self._tensor(name) if name else None for name in proto.input)
-            shapes += ("x".join(map(str, t.shape)) or "scalar" for t in inputs if t is not None)
-            self._apply(proto, layer, inputs)
+            inputs = tuple(self._item(name, scope) if name else None for name in proto.input)
+            shapes += map(_described, filter(None, inputs))
+            self._apply(scope.resolved(proto), layer, scope, inputs)
         except ShadergenError as error:
             if not any(place.startswith(f"{layer} (") for place in error.where):
                 place = f"node {layer} ({proto.op_type})"
                 error.at(f"{place}, inputs {', '.join(shapes)}" if shapes else place)
+            if isinstance(error, DataDependentError) and not scope.depth:
+                error.help = f"{error.help}\n{self._how_to_cut(proto)}".strip()
             raise error from None
 
-    def _apply(self, proto: NodeProto, layer: str, inputs: tuple[Tensor | None, ...]) -> None:
+    def _how_to_cut(self, proto: NodeProto) -> str:
+        """Say which values to end the model with, so that a node is left out."""
+        names = list(dict.fromkeys(read_by(proto)))
+        computed = [n for n in names if not isinstance(self._item(n, self.scope), (Known, Input))]
+        if not computed:
+            return ""
+        return f"leave it to the application, by ending the model: --outputs {','.join(computed)}"
+
+    def _apply(
+        self, proto: NodeProto, layer: str, scope: Scope, inputs: tuple[Item | None, ...]
+    ) -> None:
         domain = plain_domain(proto.domain)
         node = OnnxNode(
             proto,
             layer,
-            self.model.opsets.get(domain, 0),
+            scope.body.opsets.get(domain, 0),
             inputs,
-            tuple(bool(name) and self.model.reads[name] > 0 for name in proto.output),
+            tuple(bool(name) and scope.body.reads[name] > 0 for name in proto.output),
             self.model.folder,
             self.budget,
+            lambda graph: Subgraph(graph, scope, layer, self._carry_out),
         )
         definition = self._definition(proto, domain, layer)
-        results: Sequence[Tensor]
+        function = self.model.functions.get((domain, node.op, getattr(proto, "overload", "")))
+        results: Sequence[Item | None]
         if definition is not None:
             results = [self._define(node, definition)]
+        elif function is not None:
+            results = self._call(function, node, scope, f"{layer}/" if scope.named else layer)
         else:
             self._require_known(node, domain)
-            results = self._implemented(node)
-            node.finish()
+            results = self._implemented(node, domain, scope)
         for index, (name, used) in enumerate(zip(proto.output, node.used, strict=True)):
             if used and index >= len(results):
                 raise ShadergenError(
                     "SG0202", f"result {index} of {node.op}, '{name}', is not implemented"
                 )
             if used:
-                self.tensors[name] = _as_known(results[index], name)
+                scope.items[name] = _as_known(results[index], name)
 
-    def _implemented(self, node: OnnxNode) -> Sequence[Tensor]:
-        if node.op in COMPUTED and all(isinstance(i, Known) or i is None for i in node.inputs):
-            return [compute(node)]
-        if node.op not in OPERATORS:
-            raise ShadergenError(
-                "SG0201",
-                f"operator {node.op} is implemented for tensors known at compile time only",
-                why="here an operand is computed from the model's inputs",
+    def _implemented(self, node: OnnxNode, domain: str, scope: Scope) -> Sequence[Item | None]:
+        """Carry out an operator of the tables, or by the function that defines it."""
+        if not domain:
+            modernise(node)
+        known = all(isinstance(i, Known) or i is None for i in node.inputs)
+        results: Item | Sequence[Item]
+        if not domain and known and node.op in COMPUTED:
+            results = compute(node)
+        elif not domain and known and node.op in EVALUATED:
+            results = evaluate(node)
+        elif node.op in DOMAINS[domain]:
+            results = DOMAINS[domain][node.op](node)
+        elif not domain and (function := schema_function(node)):
+            return self._call(function, node, scope, node.layer, named=False)
+        elif not domain and node.op in {*COMPUTED, *EVALUATED}.difference(DATA_DEPENDENT):
+            raise node.unknown(
+                f"operator {node.op} is implemented for tensors known at compile time only"
             )
-        results = OPERATORS[node.op](node)
+        else:
+            raise self._unknown(node, domain)
+        node.finish()
         return results if isinstance(results, (list, tuple)) else [results]
+
+    def _call(
+        self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True
+    ) -> list[Item | None]:
+        """Carry out a function and return all its results, None for those that nothing reads."""
+        body = function_body(function, read_opsets(function.opset_import), node.used)
+        items, attributes = arguments(function, node)
+        inner = Scope(body, items, None, attributes, path, named and scope.named, scope.depth + 1)
+        results = iter(self._carry_out(inner))
+        return [next(results) if used else None for used in node.used]
 
     def _definition(self, proto: NodeProto, domain: str, layer: str) -> Definition | None:
         """Return the user's definition: for this layer, for domain::Op, or for Op."""
@@ -182,56 +249,62 @@ class Importer:
         return result
 
     def _require_known(self, node: OnnxNode, domain: str) -> None:
-        """Refuse operators, domains and versions that are not implemented."""
-        full = f"{domain or 'ai.onnx'}::{node.op}"
+        """Refuse domains that are not implemented, and operators whose version is not known."""
+        if domain not in DOMAINS:
+            raise self._unknown(node, domain)
+        if not node.version:
+            raise ShadergenError(
+                "SG0105",
+                f"the model does not say which version of {domain or 'ai.onnx'} it uses",
+                help="export it again; the field opset_import is incomplete",
+            )
+
+    def _unknown(self, node: OnnxNode, domain: str) -> ShadergenError:
+        """Return the error for an operator that is in no table."""
+        full = f"{domain}::{node.op}" if domain else node.op
         example = f"{node.op}(x) = ..." if not domain else f'"{full}"(x) = ...'
         define = f"define it with --define FILE, which holds a line like: {example}"
-        if f"{domain}::{node.op}" in self.model.functions:
-            raise ShadergenError(
-                "SG0201",
-                f"operator {full} is a function of the model's own",
-                help="inline it: onnx.save(onnx.inliner.inline_local_functions(onnx.load(path)), "
-                f"path)\nor {define}",
+        if not domain and node.op in DATA_DEPENDENT:
+            return DataDependentError(
+                f"operator {node.op} is not implemented for tensors computed from the inputs",
+                f"{DATA_DEPENDENT[node.op]}, and textures have fixed sizes",
             )
-        if domain:
-            raise ShadergenError(
+        if domain not in DOMAINS:
+            return ShadergenError(
                 "SG0201",
                 f"operator {full} is not implemented",
                 why=f"domain {domain} is not ONNX's own",
-                supported="operators of ai.onnx",
+                supported=f"operators of {', '.join(d or 'ai.onnx' for d in DOMAINS)}",
                 help=define,
             )
-        if not node.version:
-            raise ShadergenError(
-                "SG0105", "the model does not say which version of ai.onnx it uses"
-            )
-        if node.op not in OPERATORS and node.op not in COMPUTED:
-            near = did_you_mean(node.op, [*OPERATORS, *COMPUTED])
-            raise ShadergenError(
-                "SG0201",
-                f"operator {node.op} is not implemented",
-                why=f"domain ai.onnx, operator set {node.version}",
-                help=f"{near}\n{define}".strip(),
-            )
-        if node.version < 7 and node.version < BEFORE_7.get(node.op, 7):
-            raise ShadergenError(
-                "SG0202",
-                f"{node.op} of operator set {node.version} is not implemented",
-                supported="operator set 7 and later",
-                help="onnx.version_converter.convert_version(model, 13) brings it up to date",
-            )
+        near = did_you_mean(node.op, DOMAINS[domain] if domain else [*DOMAINS[""], *COMPUTED])
+        return ShadergenError(
+            "SG0201",
+            f"operator {full} is not implemented",
+            why=f"domain {domain or 'ai.onnx'}, operator set {node.version}",
+            help=f"{near}\n{define}".strip(),
+        )
 
 
-def _dimensions(shape: Any) -> list[int | None]:
-    """Return the declared sizes; names, nothing at all and negative numbers mean: not fixed."""
-    sizes: list[int | None] = []
-    for d in shape.dim:
-        fixed = d.HasField("dim_value") and d.dim_value >= 0
-        sizes.append(d.dim_value if fixed else None)
-    return sizes
+def _output(name: str, item: Item | None) -> Output:
+    if item is None or isinstance(item, TensorList):
+        raise ShadergenError("SG0206", f"output '{name}' is a sequence", supported="tensors")
+    tensor = item.tensor if isinstance(item, Narrow) else item
+    value: Value = tensor.operand if isinstance(tensor, Known) else tensor
+    if not value.type.size:
+        raise ShadergenError("SG0206", f"output '{name}' is empty", why=f"it is {value.type}")
+    return Output(name, value, Port.plain(value.type.rank))
 
 
-def _as_known(item: Tensor, name: str) -> Tensor:
+def _described(item: Item) -> str:
+    """Return an operand's shape as messages have it."""
+    if isinstance(item, TensorList):
+        return f"sequence of {len(item.items)}"
+    return "x".join(map(str, item.shape)) or "scalar"
+
+
+def _as_known(item: Item | None, name: str) -> Item | None:
+    """Make constants known; they are what operators of the IR computed at once."""
     return Known(name, item.data) if isinstance(item, Constant) else item
 
 

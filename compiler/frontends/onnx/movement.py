@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.ops import Concat, DepthToSpace, Pad, Reshape, Slice, Transpose
-from .node import Known
+from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
+from .node import Known, typed_item
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
-    from .node import OnnxNode, Tensor
+    from .node import Item, OnnxNode, Tensor
 
 Sizes = tuple[int, ...]
 
@@ -35,36 +35,17 @@ def depth_to_space(node: OnnxNode) -> Value:
 
 
 def space_to_depth(node: OnnxNode) -> Value:
-    """SpaceToDepth: one strided slice for each element of a block, joined as channels.
-
-    In order "DCR" the channel is (i*b + j)*C + c; "CRD" is a transposition of that.
-    """
+    """SpaceToDepth: channel (i*b + j)*C + c holds row i, column j of each block."""
     x, b = node.operand(0), _block(node)
-    order = node.choice("mode", ("DCR", "CRD"))
     if x.type.rank != 4 or x.shape[2] % b or x.shape[3] % b:
         raise ShadergenError("SG0205", f"the input does not divide into blocks of {b}x{b}")
     n, c, height, width = x.shape
     h, w = height // b, width // b
-    if n == 1:  # the axes (c h) i w j in another order; four are enough
-        if order == "CRD":
-            y = node.apply(Reshape((c, h, b, width)), x)
-            y = node.apply(Transpose((0, 2, 1, 3)), y)  # c i h (w j)
-            y = node.apply(Transpose((0, 2, 1)), node.apply(Reshape((c * b, h * w, b)), y))
-        else:
-            y = node.apply(Transpose((1, 3, 0, 2)), node.apply(Reshape((c * h, b, w, b)), x))
-        return node.apply(Reshape((1, c * b * b, h, w)), y)
-    if b * b * (c if order == "CRD" else 1) > 64:
-        raise ShadergenError(
-            "SG0202", f"SpaceToDepth of a batch of {n} with blocks of {b}x{b} is not implemented"
-        )
-    offsets = [(0, i, j) for i in range(b) for j in range(b)]
-    channels = c
-    if order == "CRD":
-        offsets, channels = [(k, i, j) for k in range(c) for _, i, j in offsets], 1
-    parts = [
-        node.apply(Slice((0, k, i, j), (1, 1, b, b), (n, channels, h, w)), x) for k, i, j in offsets
-    ]
-    return node.apply(Concat(1), *parts)
+    axes, order = {
+        "DCR": ((0, 3, 5, 1, 2, 4), (n, c * b * b, h, w)),
+        "CRD": ((0, 1, 3, 5, 2, 4), (n, c * b * b, h, w)),
+    }[node.choice("mode", ("DCR", "CRD"))]
+    return node.apply(Rearrange((n, c, h, b, w, b), axes, order), x)
 
 
 def _block(node: OnnxNode) -> int:
@@ -207,60 +188,6 @@ def split(node: OnnxNode) -> list[Tensor]:
     return results
 
 
-def pad(node: OnnxNode) -> Tensor:
-    """Pad: amounts are an attribute before operator set 11, then an input. Negative ones crop."""
-    x = node.operand(0)
-    rank = x.type.rank
-    value = 0.0
-    if node.version < 11:
-        amounts = node.integers("pads")
-        value = node.number("value", 0.0)
-    else:
-        amounts = node.known_integers(1, "the padding")
-        if node.given(2):
-            value = _fill(node)
-    axes = tuple(range(rank))
-    if node.version >= 18 and node.given(3):
-        axes = node.axes(node.known_integers(3, "the axes"), rank)
-    if len(amounts) != 2 * len(axes):
-        raise ShadergenError("SG0105", f"{len(amounts)} amounts of padding for {len(axes)} axes")
-    modes = ("constant", "reflect", "edge", "wrap")[: 4 if node.version >= 19 else 3]
-    mode = node.choice("mode", modes)
-    before, after = [0] * rank, [0] * rank
-    for k, axis in enumerate(axes):
-        before[axis], after[axis] = amounts[k], amounts[k + len(axes)]
-    y = _crop(node, x, before, after)
-    grown = tuple(max(b, 0) for b in before), tuple(max(a, 0) for a in after)
-    if not any(map(any, grown)):
-        return y
-    return node.apply(Pad(*grown, mode, value if mode == "constant" else 0.0), y)
-
-
-def _crop(node: OnnxNode, x: Value, before: list[int], after: list[int]) -> Value:
-    """Cut off what negative padding asks for."""
-    starts = tuple(max(-b, 0) for b in before)
-    sizes = tuple(
-        size - start - max(-a, 0) for size, start, a in zip(x.shape, starts, after, strict=True)
-    )
-    if sizes == x.shape:
-        return x
-    if min(sizes) < 1:
-        raise ShadergenError("SG0206", "the padding is so negative that nothing is left")
-    return node.apply(Slice(starts, (1,) * len(sizes), sizes), x)
-
-
-def _fill(node: OnnxNode) -> float:
-    array = node.known(2, "the constant value")
-    if array.size == 0:
-        return 0.0
-    if array.size != 1 or array.dtype.kind != "f":
-        raise ShadergenError("SG0105", "the constant value of Pad must be one number")
-    value = float(np.float32(array.reshape(())))
-    if not np.isfinite(value):
-        raise ShadergenError("SG0202", f"padding with {value} is not implemented")
-    return float(str(np.float32(value)))
-
-
 def shape(node: OnnxNode) -> Known:
     """Shape, or the part of it from start to end."""
     sizes = node.shape(0)
@@ -274,28 +201,35 @@ def size(node: OnnxNode) -> Known:
     return Known(node.layer, np.array(prod(node.shape(0)), np.int64))
 
 
-def identity(node: OnnxNode) -> Tensor:
-    """Identity, for tensors of any type."""
-    return node.item(0)
+def identity(node: OnnxNode) -> Item:
+    """Identity, for anything."""
+    return node.entry(0)
 
 
-def dropout(node: OnnxNode) -> Tensor:
-    """Dropout at inference: nothing."""
+def dropout(node: OnnxNode) -> list[Item]:
+    """Dropout at inference: nothing; the mask, if it is asked for, says that all is kept."""
     node.ignore("ratio", "seed")
-    if node.given(2) and node.known(2, "training_mode").any():
+    training = node.given(2) and node.known(2, "training_mode").any()
+    if training and (not node.given(1) or node.known(1, "the ratio").any()):
         raise ShadergenError(
             "SG0202",
             "Dropout with training_mode=1 is not implemented",
             help="export the model for inference",
         )
-    return node.item(0)
+    x = node.item(0)
+    results: list[Item] = [x]
+    if node.used[1:] == (True,):
+        dtype = np.bool_ if node.version >= 10 else np.float32
+        results.append(Known(node.layer, np.broadcast_to(dtype(1), x.shape)))
+    return results
 
 
-def constant(node: OnnxNode) -> Known:
+def constant(node: OnnxNode) -> Item:
     """Constant; numbers and lists of them as well as tensors."""
     if node.has("value"):
-        array = node.tensor("value")
-    elif node.has("value_float"):
+        known = Known(node.layer, node.tensor("value"))
+        return typed_item(known, node.attributes["value"].t.data_type)
+    if node.has("value_float"):
         array = np.array(node.number("value_float"), np.float32)
     elif node.has("value_floats"):
         array = np.array(node.numbers("value_floats"), np.float32)

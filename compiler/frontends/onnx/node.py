@@ -14,20 +14,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.graph import Constant, Value, apply, constant
-from .tensors import read_tensor
+from ....ir.graph import Constant, Input, Result, Value, apply, constant
+from ....ir.types import EXACT_INTEGERS, TensorType
+from ..base import ValueNeededError
+from .narrow import NARROW
+from .tensors import number_of_type, read_tensor, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
-    from onnx.onnx_ml_pb2 import AttributeProto, NodeProto
+    from onnx.onnx_ml_pb2 import AttributeProto, GraphProto, NodeProto
 
     from ....ir.ops import Op
+    from .scope import Subgraph
 
 COMPUTED_LIMIT = 1 << 24
 COMPUTED_PER_WEIGHT = 4
+UNROLLED_LIMIT = 1 << 15
 LARGEST_TENSOR = 1 << 31
 LONGEST_LIST = 1 << 10
 HIGHEST_RANK = 8  # in passing: a pixel shuffle is spelled with 6; textures hold 4
@@ -44,43 +49,97 @@ class Known:
     def shape(self) -> tuple[int, ...]:
         return self.array.shape
 
+    @property
+    def type(self) -> TensorType:
+        """Of :attr:`operand`."""
+        kind = self.array.dtype.kind
+        dtype = "float32" if kind == "f" else self.array.dtype.name
+        return TensorType(self.shape, dtype)  # type: ignore[arg-type]
+
     @cached_property
     def operand(self) -> Constant:
-        """The tensor as the IR's operators take it.
+        """The tensor as the IR's operators take it: floats as float32, all else as it is.
 
         Raises:
-            ShadergenError: SG0106 when an element is not finite, SG0206 for one that is no float.
+            ShadergenError: SG0106 for what float32 cannot hold: NaN, and float64 beyond its range.
+                SG0206 for integers that it does not hold exactly.
         """
-        if self.array.dtype.kind != "f":
-            raise ShadergenError(
-                "SG0206",
-                f"'{self.name}' has element type {self.array.dtype}",
-                why="tensors are computed in floating point; integers are for shapes and the like",
-            )
         check_shape(self.name, self.shape)
+        if self.array.dtype.kind in "iu":
+            self._check_exact()
         with np.errstate(over="ignore"):
             result = constant(self.array, self.name)
-        if not np.isfinite(result.data).all():
+        if self.array.dtype.kind != "f" or not self.array.size:
+            return result
+        if np.isnan(result.data.min()):
             raise ShadergenError(
                 "SG0106",
-                f"'{self.name}' holds NaN or infinity",
-                help="the training has diverged, or the values exceed float32; export again",
+                f"'{self.name}' holds NaN",
+                help="the training has diverged; export again",
+            )
+        if self.array.dtype == np.float64 and (np.isinf(result.data) > np.isinf(self.array)).any():
+            raise ShadergenError(
+                "SG0106",
+                f"'{self.name}' holds numbers beyond the range of float32",
+                why="everything is computed in float32",
             )
         return result
 
+    def _check_exact(self) -> None:
+        low, high = (int(self.array.min()), int(self.array.max())) if self.array.size else (0, 0)
+        if max(-low, high) > EXACT_INTEGERS:
+            raise ShadergenError(
+                "SG0206",
+                f"'{self.name}' holds the integer {high if high > EXACT_INTEGERS else low}",
+                why="integers are computed as float32, which holds every one up to 2^24 in size",
+                supported=f"integers from {-EXACT_INTEGERS} to {EXACT_INTEGERS}",
+            )
+
+
+Tensor = Known | Value
+
 
 @dataclass(frozen=True, eq=False)
-class Mask:
-    """A tensor of truth values, computed as 0 and 1."""
+class Narrow:
+    """A tensor of one of ``narrow``'s element types, which few operators take."""
 
-    value: Value
+    tensor: Tensor
+    data_type: int
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.value.shape
+        return self.tensor.shape
 
 
-Tensor = Known | Mask | Value
+@dataclass(frozen=True, eq=False)
+class TensorList:
+    """A sequence, whose length is known at compile time; or an optional that holds nothing."""
+
+    items: tuple[Tensor | Narrow, ...] = ()
+    nothing: bool = False
+
+
+Item = Tensor | Narrow | TensorList
+
+
+def typed_item(tensor: Tensor, data_type: int) -> Tensor | Narrow:
+    """Return a tensor as operators take it; ``data_type`` is ONNX's number of its type."""
+    return Narrow(tensor, data_type) if data_type in NARROW else tensor
+
+
+def element_type(item: Tensor | Narrow) -> int:
+    """Return ONNX's number of a tensor's element type."""
+    if isinstance(item, Narrow):
+        return item.data_type
+    dtype = item.array.dtype if isinstance(item, Known) else np.dtype(item.type.dtype)
+    return number_of_type(dtype)
+
+
+class DataDependentError(ValueNeededError):
+    """How much there is to compute depends on data: the model must be cut here."""
+
+    def __init__(self, what: str, why: str, inputs: Sequence[Input] = ()) -> None:
+        super().__init__(what, inputs, "SG0201", why)
 
 
 @dataclass
@@ -91,6 +150,7 @@ class Budget:
     """
 
     left: int = COMPUTED_LIMIT
+    steps: int = UNROLLED_LIMIT
 
     def add_weight(self, elements: int) -> None:
         self.left += COMPUTED_PER_WEIGHT * elements
@@ -105,6 +165,31 @@ class Budget:
                 why=f"together they exceed {COMPUTED_LIMIT} elements and "
                 f"{COMPUTED_PER_WEIGHT} times the weights",
             )
+
+
+    def step(self) -> None:
+        """Allow for a node of a loop or a function; raise SG0401 when there are too many."""
+        self.steps -= 1
+        if self.steps < 0:
+            raise ShadergenError(
+                "SG0401",
+                "the loops and functions of the model are too long",
+                why="they are unrolled when compiling",
+                supported=f"{UNROLLED_LIMIT} nodes and iterations in all",
+            )
+
+
+def inputs_behind(item: Item) -> tuple[Input, ...]:
+    """Return the model's inputs that a tensor is computed from."""
+    seen: dict[Value, None] = {}
+    tensor = item.tensor if isinstance(item, Narrow) else item
+    todo = [tensor] if isinstance(tensor, Value) else []
+    while todo:
+        value = todo.pop()
+        if value not in seen:
+            seen[value] = None
+            todo.extend(value.node.inputs if isinstance(value, Result) else ())
+    return tuple(value for value in seen if isinstance(value, Input))
 
 
 def check_shape(name: str, shape: tuple[int, ...]) -> None:
@@ -136,17 +221,19 @@ class OnnxNode:
         version: of its operator set.
         inputs: None where the model leaves an optional one out.
         used: which of its results are read.
-        folder: the model's.
+        folder: the model's, if it has one.
         budget: shared by all nodes.
+        enter: makes a graph in an attribute one that can be carried out.
     """
 
     proto: NodeProto
     layer: str
     version: int
-    inputs: tuple[Tensor | None, ...]
+    inputs: tuple[Item | None, ...]
     used: tuple[bool, ...]
-    folder: Path
+    folder: Path | None
     budget: Budget
+    enter: Callable[[GraphProto], Subgraph]
     attributes: dict[str, AttributeProto] = field(init=False)
     unread: set[str] = field(init=False)
 
@@ -157,7 +244,7 @@ class OnnxNode:
             raise ShadergenError("SG0105", "an attribute is given twice")
         for name, a in self.attributes.items():
             if a.ref_attr_name:
-                raise ShadergenError("SG0105", f"attribute '{name}' refers to a function's")
+                raise ShadergenError("SG0105", f"attribute '{name}' is that of no function")
 
     @property
     def op(self) -> str:
@@ -227,6 +314,14 @@ class OnnxNode:
         proto = self._read(name, "a tensor", 4, lambda a: a.t)
         return read_tensor(proto, self.folder, f"{name} of {self.layer}")
 
+    def texts(self, name: str) -> tuple[str, ...]:
+        data = self._read(name, "a list of texts", 8, lambda a: a.strings)
+        return tuple(text.decode("utf-8", "replace") for text in data)
+
+    def graph(self, name: str) -> Subgraph:
+        """Return a graph that can be carried out."""
+        return self.enter(self._read(name, "a graph", 5, lambda a: a.g))
+
     def choice(self, name: str, supported: tuple[Any, ...], default: Any = None) -> Any:
         """Return a text or an integer out of ``supported``, the first of which is the default.
 
@@ -255,55 +350,75 @@ class OnnxNode:
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def item(self, index: int) -> Tensor:
+        item = self.entry(index)
+        if isinstance(item, TensorList):
+            raise ShadergenError("SG0105", f"input {index} of {self.op} is no tensor")
+        if isinstance(item, Narrow):
+            raise ShadergenError(
+                "SG0206",
+                f"{self.op} of {type_name(item.data_type)} is not implemented",
+                help="cast or dequantise it first",
+            )
+        return item
+
+    def entry(self, index: int) -> Item:
+        """Return an input that may be a sequence or an optional."""
         item = self.inputs[index] if index < len(self.inputs) else None
         if item is None:
             raise ShadergenError("SG0105", f"input {index} of {self.op} is missing")
         return item
 
     def shape(self, index: int) -> tuple[int, ...]:
-        return self.item(index).shape
+        item = self.entry(index)
+        return item.shape if isinstance(item, Narrow) else self.item(index).shape
 
     def operand(self, index: int) -> Value:
-        """Return an input as a floating-point tensor of the IR."""
+        """Return an input as a tensor of the IR, of whichever element type it has."""
         item = self.item(index)
-        if isinstance(item, Known):
-            return item.operand
-        if isinstance(item, Mask):
-            raise ShadergenError(
-                "SG0206",
-                f"input {index} of {self.op} is a tensor of truth values",
-                help="cast it to float first",
-            )
-        return item
+        return item.operand if isinstance(item, Known) else item
 
-    def mask(self, index: int) -> Value:
-        """Return an input of truth values as zeros and ones."""
-        item = self.item(index)
-        if isinstance(item, Known) and item.array.dtype.kind == "b":
-            return Known(item.name, item.array.astype(np.float32)).operand
-        if isinstance(item, Mask):
-            return item.value
-        raise ShadergenError("SG0105", f"input {index} of {self.op} is not of type bool")
+    def real(self, index: int) -> Value:
+        """Return an input that must be of a floating-point type."""
+        return self._typed(index, self.item(index).type.dtype == "float32", "of floats")
+
+    def numeric(self, index: int) -> Value:
+        """Return an input that must be of a floating-point or an integer type."""
+        return self._typed(index, self.item(index).type.dtype != "bool", "of numbers")
+
+    def truth(self, index: int) -> Value:
+        """Return an input that must be of type bool: zeros and ones."""
+        return self._typed(index, self.item(index).type.dtype == "bool", "of type bool")
+
+    def _typed(self, index: int, fits: bool, kind: str) -> Value:
+        if not fits:
+            raise ShadergenError(
+                "SG0105",
+                f"input {index} of {self.op} is a tensor of {self.item(index).type.dtype}",
+                supported=f"a tensor {kind}",
+            )
+        return self.operand(index)
 
     def known(self, index: int, role: str) -> NDArray[Any]:
         """Return an input that must be known at compile time.
 
         Raises:
-            ShadergenError: SG0202 naming its role when it is not.
+            ValueNeededError: SG0202 naming its role, and the inputs behind it, when it is not.
         """
         item = self.item(index)
         if not isinstance(item, Known):
-            raise ShadergenError(
-                "SG0202",
-                f"{role} of {self.op} must be known at compile time",
-                why="it is computed from the model's inputs",
-            )
+            what = f"{role} of {self.op} must be known at compile time"
+            raise ValueNeededError(what, inputs_behind(item))
         return item.array
+
+    def unknown(self, what: str) -> ValueNeededError:
+        """Return an error that says so of all operands that are not known at compile time."""
+        behind = {i: None for item in self.inputs if item for i in inputs_behind(item)}
+        return ValueNeededError(what, tuple(behind), "SG0201")
 
     def weight(self, index: int, role: str) -> Constant:
         """Return a floating-point input that must be known at compile time."""
         self.known(index, role)
-        value = self.operand(index)
+        value = self.real(index)
         assert isinstance(value, Constant)
         return value
 
@@ -344,11 +459,20 @@ class OnnxNode:
 
     def move(self, op: Op, *indices: int) -> Tensor:
         """Apply an operator that moves elements and makes no new ones; they may be of any type."""
-        items = [self.item(i) for i in indices]
+        return self.moved(op, *map(self.item, indices))
+
+    def moved(self, op: Op, *items: Tensor) -> Tensor:
+        """Apply an operator that moves elements to tensors that need not be the node's inputs."""
         arrays = [item.array for item in items if isinstance(item, Known)]
         if len(arrays) < len(items):
-            return self.apply(op, *map(self.operand, indices))
-        result = np.asarray(op.reference(*arrays))
+            values = (item.operand if isinstance(item, Known) else item for item in items)
+            return self.apply(op, *values)
+        try:
+            result = np.asarray(op.reference(*arrays))
+        except (IndexError, ValueError) as error:
+            raise ShadergenError(
+                "SG0205", f"the operands do not fit {self.op}", why=str(error).splitlines()[0]
+            ) from None
         if result.base is None:  # not a view of what is there anyway
             self.budget.take(result.size)
         return Known(self.layer, result)

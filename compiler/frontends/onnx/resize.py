@@ -1,166 +1,249 @@
-"""Resize and Upsample to the nearest element.
+"""Resize and Upsample.
 
-Which element is nearest is settled here, for every position, with the float32 arithmetic that
-ONNX Runtime uses; then the exact integer step function that gives the same table is found. As
-there, an axis whose scale is 1 stays as it is, and so do all when no size changes.
-Sources: ONNX Resize-10, -11, -19 and Upsample-7, -9; ONNX Runtime for what these leave open:
-scales given as sizes, and rounding before operator set 11.
+Positions are exact fractions: in every mode, position i of the result lies at slope * i + offset
+between the operand's elements. As in ONNX Runtime, an axis whose scale is 1 stays as it is, and so
+do all when no size changes.
+Sources: ONNX Resize-10, -11, -13, -18, -19 and Upsample-1, -7, -9, and the reference
+implementation in the onnx package for antialiasing and exclude_outside.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from math import lcm
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.indexing import step_function
-from ....ir.ops import ResizeNearest
+from ....ir.expr import Num, parse, substitute
+from ....ir.graph import Value, constant
+from ....ir.ops import Pointwise, ResizeLinear, ResizeNearest
+from ....ir.ops.resampling import MOST_LINEAR_AXES
+from ....ir.resampling import LINEAR, Kernel, Taps, cubic, kernel_taps, resample, single_taps
+from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from ....ir.graph import Value
     from .node import OnnxNode
 
-Step = tuple[int, int, int]
-
 LARGEST_SIDE = 1 << 16
-LONGEST_SEARCH = 1 << 12
-TIE = 1e-6  # how far from half-way counts as half-way
-HALF = np.float32(0.5)
-ONE = np.float32(1)
-
-
-@dataclass(frozen=True)
-class _Axis:
-    """One axis: its sizes before and after, and the scale between them as stated."""
-
-    size: int
-    resized: int
-    scale: np.float32
-
-
-def _half_pixel(i: NDArray[np.float32], a: _Axis) -> Any:
-    return (i + HALF) / a.scale - HALF
-
-
-def _pytorch_half_pixel(i: NDArray[np.float32], a: _Axis) -> Any:
-    return _half_pixel(i, a) if a.resized > 1 else i * 0
-
-
-def _half_pixel_symmetric(i: NDArray[np.float32], a: _Axis) -> Any:
-    adjustment = np.float32(a.resized) / (a.scale * np.float32(a.size))
-    offset = np.float32(a.size) / np.float32(2) * (ONE - adjustment)
-    centred = np.float64(offset) + (i.astype(np.float64) + 0.5) / np.float64(a.scale) - 0.5
-    return centred.astype(np.float32)
-
-
-def _asymmetric(i: NDArray[np.float32], a: _Axis) -> Any:
-    return i / a.scale
-
-
-def _align_corners(i: NDArray[np.float32], a: _Axis) -> Any:
-    if a.resized == 1:
-        return i * 0
-    return i * np.float32(a.size - 1) / np.float32(a.resized - 1)
-
-
-def _tf_half_pixel_for_nn(i: NDArray[np.float32], a: _Axis) -> Any:
-    return (i + HALF) / a.scale
-
-
-def _round_prefer_floor(x: NDArray[np.float32]) -> Any:
-    return np.ceil(x.astype(np.float64) - (0.5 + TIE))
-
-
-def _round_prefer_ceil(x: NDArray[np.float32]) -> Any:
-    return np.floor(x.astype(np.float64) + (0.5 + TIE))
-
-
-COORDINATES: dict[str, Callable[[NDArray[np.float32], _Axis], Any]] = {
-    "half_pixel": _half_pixel,
-    "half_pixel_symmetric": _half_pixel_symmetric,
-    "pytorch_half_pixel": _pytorch_half_pixel,
-    "asymmetric": _asymmetric,
-    "align_corners": _align_corners,
-    "tf_half_pixel_for_nn": _tf_half_pixel_for_nn,
-}
-ROUNDINGS: dict[str, Callable[[NDArray[np.float32]], Any]] = {
-    "round_prefer_floor": _round_prefer_floor,
-    "round_prefer_ceil": _round_prefer_ceil,
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
+SIMPLE = 1 << 12  # the largest denominator of a scale that an exporter may have meant
+EDGE = 1e-6  # how far beyond the border still counts as on it
+MODES = ("nearest", "linear", "cubic")
+CROP = "tf_crop_and_resize"
+BY_LENGTH = ("align_corners", CROP)  # what divides by the length of the result
 
 
 def resize(node: OnnxNode) -> Value:
-    """Resize and Upsample, mode nearest."""
-    x = node.operand(0)
-    node.choice("mode", ("nearest",))
-    node.choice("antialias", (0,))
-    node.ignore("cubic_coeff_a", "exclude_outside", "extrapolation_value")
-    coordinates, rounding = "asymmetric", ""
+    """Resize and Upsample; before operator set 11 positions are asymmetric."""
+    mode = node.choice("mode", MODES if node.version >= 7 else ("nearest", "bilinear"))
+    if node.op == "Upsample" or node.version < 11:
+        mode = {"bilinear": "linear"}.get(mode, mode)
+        if mode == "cubic":
+            raise node.refusal("mode", mode, MODES[:2])
+    coordinates = "asymmetric"
     if node.version >= 11:
-        coordinates = node.choice("coordinate_transformation_mode", tuple(COORDINATES))
-        rounding = node.choice("nearest_mode", tuple(ROUNDINGS))
+        coordinates = node.choice("coordinate_transformation_mode", (*COORDINATES, CROP))
+    x = node.operand(0) if mode == "nearest" else node.real(0)
     axes = _axes(node, x.shape)
-    if all(axis.resized == axis.size for axis in axes):  # then ONNX Runtime ignores the mode
+    if coordinates == CROP:
+        _read_regions(node, axes)
+    value = node.number("extrapolation_value", 0.0)
+    if coordinates != CROP and all(a.resized == a.size for a in axes):
+        node.ignore(*_OF_MODES)
         return x
-    steps = tuple(_step(axis, coordinates, rounding) for axis in axes)
-    sizes = tuple(axis.resized for axis in axes)
-    return node.apply(ResizeNearest(sizes, steps), x)
+    moving = {k: a for k, a in enumerate(axes) if not a.stays}
+    if mode == "nearest":
+        y = _nearest(node, x, moving, coordinates)
+    else:
+        y = _interpolated(node, x, moving, mode, coordinates)
+    node.ignore(*_OF_MODES)
+    return y if coordinates != CROP else _extrapolated(node, y, moving, value)
 
 
-def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[_Axis]:
+_OF_MODES = ("nearest_mode", "cubic_coeff_a", "exclude_outside", "antialias")
+
+
+def _nearest(node: OnnxNode, x: Value, moving: dict[int, Axis], coordinates: str) -> Value:
+    """Pick elements: by steps where the positions are regular, else by a table."""
+    node.choice("antialias", (0,))
+    rounding = node.choice("nearest_mode", tuple(ROUNDINGS)) if node.version >= 11 else ""
+    sizes, steps = list(x.shape), [(1, 0, 1)] * x.type.rank
+    tables: dict[int, Taps] = {}
+    for k, axis in moving.items():
+        if coordinates == CROP:
+            slope, offset = _line(axis, coordinates)
+            position = np.array([float(slope * i + offset) for i in range(axis.resized)])
+            table = np.clip(ROUNDINGS[rounding](position), 0, axis.size - 1).astype(int).tolist()
+        else:
+            table = nearest_table(axis, coordinates, rounding)
+        step = nearest_step(axis, table)
+        if step is None:
+            tables[k] = single_taps(np.array(table))
+        else:
+            sizes[k], steps[k] = axis.resized, step
+    if tuple(sizes) != x.shape or any(s != (1, 0, 1) for s in steps):
+        x = node.apply(ResizeNearest(tuple(sizes), tuple(steps)), x)
+    return resample(x, tables, node.layer)
+
+
+def _interpolated(
+    node: OnnxNode, x: Value, moving: dict[int, Axis], mode: str, coordinates: str
+) -> Value:
+    kernel: Kernel = LINEAR
+    if mode == "cubic":
+        kernel = cubic(node.number("cubic_coeff_a", -0.75))
+    drop = node.choice("exclude_outside", (0, 1)) == 1
+    antialias = node.choice("antialias", (0, 1)) == 1
+    steps: dict[int, tuple[int, int, int]] = {}
+    tables: dict[int, Taps] = {}
+    for k, axis in moving.items():
+        slope, offset = _line(axis, coordinates)
+        r = lcm(slope.denominator, offset.denominator)
+        step = int(slope * r), int(offset * r), r
+        stretch = max(1.0, float(1 / axis.exact)) if antialias else 1.0
+        plain = mode == "linear" and not drop and stretch == 1
+        if plain and ResizeLinear.takes(axis.size, axis.resized, step):
+            steps[k] = step
+        else:
+            positions = np.array([float(slope * i + offset) for i in range(axis.resized)])
+            outside = "drop" if drop else "edge"
+            tables[k] = kernel_taps(positions, axis.size, kernel, stretch, outside)  # type: ignore[arg-type]
+    x = resample(x, tables, node.layer)
+    chosen = sorted(steps, key=lambda k: moving[k].exact)
+    for first in range(0, len(chosen), MOST_LINEAR_AXES):
+        now = chosen[first : first + MOST_LINEAR_AXES]
+        sizes = tuple(moving[k].resized if k in now else s for k, s in enumerate(x.shape))
+        lines = tuple(steps[k] if k in now else (1, 0, 1) for k in range(x.type.rank))
+        x = node.apply(ResizeLinear(sizes, lines), x)
+    return x
+
+
+def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
+    """Return the slope and the offset of the positions along an axis.
+
+    Raises:
+        ShadergenError: SG0202 where the length that they depend on is not agreed on.
+    """
+    half, inverse, last = Fraction(1, 2), 1 / axis.exact, Fraction(axis.size - 1)
+    if coordinates in BY_LENGTH and axis.exact * axis.size != axis.resized:
+        raise ShadergenError(
+            "SG0202",
+            f"resizing {axis.size} elements by {axis.scale!s} in mode {coordinates} is not "
+            "implemented",
+            why=f"the ONNX standard divides by a length of {float(axis.exact * axis.size):g}, "
+            f"ONNX Runtime by one of {axis.resized}",
+            help="export the model with sizes instead of scales",
+        )
+    if coordinates == "asymmetric":
+        return inverse, Fraction(0)
+    if coordinates == "align_corners":
+        return (last / (axis.resized - 1) if axis.resized > 1 else Fraction(0)), Fraction(0)
+    if coordinates == CROP:
+        start, end = Fraction(axis.start), Fraction(axis.end)
+        if axis.resized == 1:
+            return Fraction(0), (start + end) * last / 2
+        return (end - start) * last / (axis.resized - 1), start * last
+    if coordinates == "pytorch_half_pixel" and axis.resized == 1:
+        return Fraction(0), Fraction(0)
+    offset = half * inverse
+    if coordinates != "tf_half_pixel_for_nn":
+        offset -= half
+    if coordinates == "half_pixel_symmetric":
+        adjustment = axis.resized / (axis.exact * axis.size)
+        offset += Fraction(axis.size, 2) * (1 - adjustment)
+    return inverse, offset
+
+
+def _extrapolated(node: OnnxNode, y: Value, moving: dict[int, Axis], value: float) -> Value:
+    """Put ``value`` where any position lies outside the operand."""
+    masks = []
+    for k, axis in moving.items():
+        slope, offset = _line(axis, CROP)
+        reach = axis.size - 1 + EDGE
+        inside = [-EDGE <= float(slope * i + offset) <= reach for i in range(axis.resized)]
+        if not all(inside):
+            shape = [1] * y.type.rank
+            shape[k] = axis.resized
+            masks.append(constant(np.array(inside, np.float32).reshape(shape), "inside"))
+    if not masks:
+        return y
+    test = " * ".join(f"x{k + 1}" for k in range(len(masks)))
+    formula = substitute(parse(f"where({test}, x0, value)"), {"value": Num(value)})
+    return node.apply(Pointwise(formula, y.type.dtype), y, *masks)
+
+
+def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[Axis]:
     """Return the sizes and scales of every axis, however the node states them."""
     rank = len(shape)
     chosen = tuple(range(rank))
     if node.has("axes"):
         chosen = node.axes(node.integers("axes"), rank)
-    scales_at, sizes_at = (2, 3) if node.version >= 11 else (1, 9)
-    if node.version < 9:
-        scales = np.array(node.numbers("scales"), np.float32)
-    elif node.given(scales_at):
-        scales = node.known(scales_at, "scales").astype(np.float32).reshape(-1)
-    else:
-        scales = np.zeros(0, np.float32)
     policy = node.choice("keep_aspect_ratio_policy", ("stretch", "not_larger", "not_smaller"))
-    result = [_Axis(size, size, ONE) for size in shape]
+    scales = _scales(node, rank)
+    sizes_at = 3 if node.version >= 11 else 9
+    exact: list[Fraction]
     if node.given(sizes_at) and not scales.size:
         sizes = node.known_integers(sizes_at, "sizes")
         _check_count(node, len(sizes), chosen)
-        scales = np.array(
-            [np.float32(s) / np.float32(shape[a]) for a, s in zip(chosen, sizes, strict=True)],
-            np.float32,
-        )
-        if policy != "stretch" and scales.size:
-            scales[:] = scales.min() if policy == "not_larger" else scales.max()
-            sizes = tuple(
-                _nearest(s * np.float32(shape[a])) for a, s in zip(chosen, scales, strict=True)
-            )
+        exact = [Fraction(s, shape[a]) for a, s in zip(chosen, sizes, strict=True)]
+        if policy != "stretch" and exact:
+            common = min(exact) if policy == "not_larger" else max(exact)
+            exact = [common] * len(exact)
+            sizes = tuple(int(common * shape[a] + Fraction(1, 2)) for a in chosen)
+        rounded = [np.float32(e.numerator) / np.float32(e.denominator) for e in exact]
     else:
         _check_count(node, scales.size, chosen)
         if not ((scales > 0) & (scales < LARGEST_SIDE)).all():
             raise ShadergenError("SG0105", f"scales of {scales.tolist()}")
+        rounded = list(scales)
+        exact = [_simple(s) for s in scales]
         sizes = tuple(int(s * np.float32(shape[a])) for a, s in zip(chosen, scales, strict=True))
-    for axis, size, scale in zip(chosen, sizes, scales, strict=True):
+    result = [Axis(size, size, np.float32(1), Fraction(1)) for size in shape]
+    for axis, size, scale, fraction in zip(chosen, sizes, rounded, exact, strict=True):
         if not 1 <= size <= LARGEST_SIDE:
             raise ShadergenError(
                 "SG0401",
                 f"{node.op} to a size of {size}",
                 supported=f"1 to {LARGEST_SIDE}",
             )
-        result[axis] = _Axis(shape[axis], size, scale)
+        result[axis] = Axis(shape[axis], size, scale, fraction)
     return result
 
 
-def _nearest(x: np.float32) -> int:
-    return int(np.floor(np.float64(x) + 0.5))
+def _scales(node: OnnxNode, rank: int) -> np.ndarray:
+    if node.version < 7:  # Upsample of images alone
+        if rank != 4:
+            raise ShadergenError("SG0105", f"{node.op} of a tensor of rank {rank}")
+        pair = [node.number("height_scale"), node.number("width_scale")]
+        return np.array([1, 1, *pair], np.float32)
+    if node.version < 9:
+        return np.array(node.numbers("scales"), np.float32)
+    index = 2 if node.version >= 11 else 1
+    if not node.given(index):
+        return np.zeros(0, np.float32)
+    return node.known(index, "scales").astype(np.float32).reshape(-1)
+
+
+def _simple(scale: np.float32) -> Fraction:
+    """Return the simple fraction that a scale is the nearest float32 to, or the scale itself."""
+    exact = Fraction(float(scale))
+    simple = exact.limit_denominator(SIMPLE)
+    return simple if np.float32(simple.numerator / simple.denominator) == scale else exact
+
+
+def _read_regions(node: OnnxNode, axes: list[Axis]) -> None:
+    """Put the region of interest, in parts of each axis, into the axes."""
+    chosen = tuple(range(len(axes)))
+    if node.has("axes"):
+        chosen = node.axes(node.integers("axes"), len(axes))
+    roi = node.known(1, "the region of interest").astype(np.float64).reshape(-1)
+    if roi.size != 2 * len(chosen) or not np.isfinite(roi).all():
+        raise ShadergenError(
+            "SG0105", f"a region of interest of {roi.size} numbers for {len(chosen)} axes"
+        )
+    for k, start, end in zip(chosen, roi[: len(chosen)], roi[len(chosen) :], strict=True):
+        axes[k] = axes[k].cropped(*(float(str(np.float32(v))) for v in (start, end)))
 
 
 def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
@@ -168,74 +251,3 @@ def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
         raise ShadergenError(
             "SG0105", f"{node.op} with {count} sizes or scales for {len(axes)} axes"
         )
-
-
-def _table(axis: _Axis, coordinates: str, rounding: str) -> list[int]:
-    """Return which element each position reads."""
-    i = np.arange(axis.resized, dtype=np.float32)
-    position = np.asarray(COORDINATES[coordinates](i, axis), np.float32)
-    if rounding:
-        index = ROUNDINGS[rounding](position)
-    else:  # before operator set 11: truncation, but up where the axis shrinks
-        index = np.ceil(position) if axis.scale < 1 else np.trunc(position)
-    return [int(k) for k in np.clip(index, 0, axis.size - 1)]
-
-
-def _step(axis: _Axis, coordinates: str, rounding: str) -> Step:
-    """Return (p, q, r) of the step function that is the axis's table.
-
-    Raises:
-        ShadergenError: SG0202 when there is none, because rounding errors show in the table.
-    """
-    table = _table(axis, coordinates, rounding)
-    if axis.scale == ONE or table == list(range(axis.size)):
-        return 1, 0, 1
-    inverse = 1 / Fraction(float(axis.scale))
-    slopes = [Fraction(0), Fraction(axis.size, axis.resized)]
-    slopes += [inverse.limit_denominator(d) for d in (16, 256, 4096)]
-    if axis.resized > 1:
-        slopes.append(Fraction(axis.size - 1, axis.resized - 1))
-    for slope in (*slopes, _slope(table, axis.size)):
-        if slope is None:
-            continue
-        found = step_function(table, axis.size, slope.numerator, slope.denominator)
-        if found and slope.numerator * axis.resized + abs(found[1]) < 1 << 30:
-            return found
-    raise ShadergenError(
-        "SG0202",
-        f"resizing an axis from {axis.size} to {axis.resized} elements by {axis.scale!s} in mode "
-        f"{coordinates} is not implemented",
-        why="in float32 the elements it picks follow no regular step",
-        help="state the sizes instead of the scales, or a scale that is a simple fraction",
-    )
-
-
-def _slope(table: list[int], size: int) -> Fraction | None:
-    """Return the simplest slope of a line that passes through every step of the table.
-
-    The line a*i + b lies in [t, t + 1) at every position, except that at the ends of the axis
-    it may lie lower or higher. So any two positions bound a, and if the bounds leave room, some b
-    fits as well.
-    """
-    t = np.array(table)
-    first = int(np.argmax(t > 0))  # from here on the line is at least t
-    last = len(t) - 1 - int(np.argmax(t[::-1] < size - 1))  # up to here it is less than t + 1
-    low, high = Fraction(0), Fraction(size)
-    for d in range(1, min(len(t), LONGEST_SEARCH)):
-        falling = t[first + d : last + 1] - t[first : max(last + 1 - d, first)]
-        if falling.size:
-            high = min(high, Fraction(int(falling.min()) + 1, d))
-        start = max(first, d)
-        rising = t[start : last + d + 1] - t[start - d : last + 1][: len(t) - start]
-        if rising.size:
-            low = max(low, Fraction(int(rising.max()) - 1, d))
-    return _simplest(low, high) if low < high else None
-
-
-def _simplest(low: Fraction, high: Fraction | None) -> Fraction:
-    """Return the fraction of smallest denominator between two numbers; None is infinity."""
-    whole = low.numerator // low.denominator
-    if high is None or whole + 1 < high:
-        return Fraction(whole + 1)
-    rest = None if low == whole else 1 / (low - whole)
-    return whole + 1 / _simplest(1 / (high - whole), rest)

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from onnx.onnx_ml_pb2 import TensorProto
 
 from ....errors import ShadergenError
+from .narrow import NARROW, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from ....ir.types import DType
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,36 @@ def numpy_type(data_type: int) -> np.dtype[np.generic] | None:
     return np.dtype(encoding.dtype).newbyteorder("=") if encoding else None
 
 
-def read_tensor(proto: TensorProto, folder: Path, name: str = "") -> NDArray[np.generic]:
+def number_of_type(dtype: np.dtype[Any]) -> int:
+    """Return ONNX's number of a numpy type."""
+    return next(n for n in (1, *ENCODINGS) if numpy_type(n) == dtype)
+
+
+def ir_type(data_type: int) -> DType | None:
+    """Return the IR's type of an ONNX element type, or None where there is none."""
+    if data_type in NARROW:
+        return NARROW[data_type].dtype
+    dtype = numpy_type(data_type)
+    if dtype is None:
+        return None
+    return "float32" if dtype.kind == "f" else dtype.name  # type: ignore[return-value]
+
+
+def dimensions(shape: Any) -> list[int | None]:
+    """Return the declared sizes; names, nothing at all and negative numbers mean: not fixed."""
+    sizes: list[int | None] = []
+    for d in shape.dim:
+        fixed = d.HasField("dim_value") and d.dim_value >= 0
+        sizes.append(d.dim_value if fixed else None)
+    return sizes
+
+
+def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDArray[np.generic]:
     """Decode a tensor; the array must not be written to.
 
     Args:
         proto: as stored in the model.
-        folder: the model's, for external data.
+        folder: the model's, for external data; None for a model that has none.
         name: what to call the tensor in a message, if it has no name of its own.
 
     Raises:
@@ -81,12 +108,13 @@ def read_tensor(proto: TensorProto, folder: Path, name: str = "") -> NDArray[np.
             be used, SG0206 for an element type that is not implemented.
     """
     name = proto.name or name
-    encoding = ENCODINGS.get(proto.data_type)
+    narrow = NARROW.get(proto.data_type)
+    encoding = _Encoding("u1", "int32_data") if narrow else ENCODINGS.get(proto.data_type)
     if encoding is None:
         raise ShadergenError(
             "SG0206",
             f"tensor '{name}' has element type {type_name(proto.data_type)}",
-            supported=", ".join(map(type_name, ENCODINGS)),
+            supported=", ".join(map(type_name, (*ENCODINGS, *NARROW))),
         )
     if proto.HasField("segment"):
         raise ShadergenError("SG0206", f"tensor '{name}' is stored in segments")
@@ -94,17 +122,20 @@ def read_tensor(proto: TensorProto, folder: Path, name: str = "") -> NDArray[np.
     if min(shape, default=0) < 0 or len(shape) > 32:
         raise ShadergenError("SG0106", f"tensor '{name}' declares the shape {list(shape)}")
     dtype = np.dtype(encoding.dtype)
+    count = -(-prod(shape) * narrow.bits // 8) if narrow else prod(shape)
     if proto.data_location == TensorProto.EXTERNAL:
-        data = _external(proto, folder, name, dtype, prod(shape))
+        data = _external(proto, folder, name, dtype, count)
     elif proto.HasField("raw_data"):
         raw = proto.raw_data
-        _check_length(name, shape, prod(shape) * dtype.itemsize, len(raw), "bytes")
+        _check_length(name, shape, count * dtype.itemsize, len(raw), "bytes")
         data = np.frombuffer(raw, dtype)
     else:
         stored: Sequence[float] = getattr(proto, encoding.field)
-        _check_length(name, shape, prod(shape), len(stored), "elements")
+        _check_length(name, shape, count, len(stored), "elements")
         data = _from_field(stored, encoding)
-    if proto.data_type == BOOL:
+    if narrow:
+        data = narrow.decode(unpack(data.astype(np.uint8), narrow.bits, prod(shape)))
+    elif proto.data_type == BOOL:
         data = data != 0
     elif proto.data_type == BFLOAT16:
         data = (data.astype(np.uint32) << 16).view(np.float32)
@@ -132,9 +163,15 @@ def _check_length(name: str, shape: tuple[int, ...], wanted: int, found: int, un
 
 
 def _external(
-    proto: TensorProto, folder: Path, name: str, dtype: np.dtype[np.generic], count: int
+    proto: TensorProto, folder: Path | None, name: str, dtype: np.dtype[np.generic], count: int
 ) -> NDArray[np.generic]:
     """Map a tensor stored in a file of its own."""
+    if folder is None:
+        raise ShadergenError(
+            "SG0107",
+            f"tensor '{name}' is external data of a model that lies in no file",
+            help="onnx.load(path) reads external data in",
+        )
     entries = {e.key: e.value for e in proto.external_data}
     location = entries.get("location", "")
     nbytes = count * dtype.itemsize

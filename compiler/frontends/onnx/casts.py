@@ -1,0 +1,111 @@
+"""Cast, CastLike and operators that take tensors of narrow element types as they are.
+
+All floats of 16 bits and more are computed as float32, so a cast among them changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import ShadergenError
+from ....ir.expr import Call, Expr, Var, evaluate, parse
+from ....ir.integers import wrapped
+from ....ir.ops import Pointwise
+from .narrow import NARROW
+from .node import Known, Narrow, TensorList, element_type
+from .tensors import ENCODINGS, ir_type, numpy_type, type_name
+
+if TYPE_CHECKING:
+    from ....ir.graph import Value
+    from ....ir.types import DType
+    from .elementwise import Handler
+    from .node import Item, OnnxNode
+
+X = Var("x0")
+SAME_BITS: tuple[set[DType], ...] = ({"int8", "uint8"}, {"int16", "uint16"}, {"bool", "uint8"})
+ROUND_MODES = ("up", "down", "nearest")
+
+
+def cast(node: OnnxNode) -> Item:
+    """Cast to the type that an attribute names."""
+    return _cast(node, node.integer("to"))
+
+
+def cast_like(node: OnnxNode) -> Item:
+    """Cast to the type of another tensor, of which nothing else counts."""
+    like = node.entry(1)
+    if isinstance(like, TensorList):
+        raise ShadergenError("SG0105", "input 1 of CastLike is no tensor")
+    return _cast(node, element_type(like))
+
+
+def _cast(node: OnnxNode, to: int) -> Item:
+    saturate = bool(node.choice("saturate", (1, 0)))
+    mode = node.choice("round_mode", ROUND_MODES)
+    if to not in ENCODINGS and to not in NARROW:
+        supported = tuple(map(type_name, (*ENCODINGS, *NARROW)))
+        raise node.refusal("to", type_name(to), supported)
+    entry = node.entry(0)
+    x = entry.tensor if isinstance(entry, Narrow) else node.item(0)
+    if to not in NARROW:
+        return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
+    target = NARROW[to]
+    expr = target.cast(saturate, mode)
+    if isinstance(x, Known):
+        node.budget.take(x.array.size)
+        result = evaluate(expr, {"x0": x.array.astype(np.float64)})
+        return Narrow(Known(node.layer, np.asarray(result).astype(target.dtype)), to)
+    return Narrow(node.apply(Pointwise(expr, target.dtype), x), to)
+
+
+def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
+    dtype = numpy_type(to)
+    if dtype is None or dtype == x.array.dtype:
+        return x
+    node.budget.take(x.array.size)
+    with np.errstate(all="ignore"):
+        return Known(node.layer, x.array.astype(dtype))
+
+
+def _as_value(node: OnnxNode, x: Value, to: int) -> Value:
+    source, target = x.type.dtype, ir_type(to)
+    assert target is not None
+    if source == target:
+        return x
+    expr: Expr = X
+    if target == "bool":
+        expr = parse("ne(x0, 0)")
+    elif target != "float32" and source != "bool":
+        expr = Call("trunc", (X,)) if source == "float32" else X
+        expr = wrapped(expr, target)
+    return node.apply(Pointwise(expr, target), x)
+
+
+def bit_cast(node: OnnxNode) -> Item:
+    """BitCast among integers of 8 or of 16 bits, which are sure to hold each other's numbers."""
+    to, x = node.integer("to"), node.item(0)
+    source, target = x.type.dtype, ir_type(to)
+    if target is None or (source != target and {source, target} not in SAME_BITS):
+        raise ShadergenError(
+            "SG0202",
+            f"BitCast from {source} to {type_name(to)} is not implemented",
+            why="tensors are computed as float32, whose bits are not those of the model's types",
+            supported=", ".join(" and ".join(sorted(pair)) for pair in SAME_BITS),
+        )
+    return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
+
+
+def of_any_type(handler: Handler) -> Handler:
+    """Let an operator that moves elements, or nothing, take narrow types as well."""
+
+    def kept(node: OnnxNode) -> Any:
+        entry = node.entry(0)
+        if not isinstance(entry, Narrow):
+            return handler(node)
+        node.inputs = (entry.tensor, *node.inputs[1:])
+        result: Any = handler(node)
+        return Narrow(result, entry.data_type)
+
+    return kept

@@ -1,0 +1,344 @@
+"""An ``onnx.backend.base.Backend``: ONNX models run by the GLSL that they compile to.
+
+>>> import numpy, onnx
+>>> from shadergen.compiler import onnx_backend
+>>> model = onnx.parser.parse_model(
+...     '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { y = Relu(x) }'
+... )
+>>> rep = onnx_backend.prepare(model)
+>>> rep.run([numpy.array([-1, 2], numpy.float32)]).y
+array([0., 2.], dtype=float32)
+
+Every input is uploaded to a texture and every result read from one, on an OpenGL ES context that
+all models of the process share. A model is compiled when it first runs, since it is then that
+dynamic sizes are known, and again when they change.
+
+Operands such as Reshape's shape must be known when compiling. Inputs that serve as such and as
+nothing else are compiled in, once an operator asks for them, and anew when they change; inputs that
+a result is computed from never are, unless they hold no element. :attr:`ShadergenRep.fixed` tells
+which.
+"""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import weakref
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx.backend.base import Backend, BackendRep, namedtupledict
+
+from ..backends.writer import write_build
+from ..errors import ShadergenError, did_you_mean
+from . import extras
+from .driver import compile_graph, import_model
+from .frontends import ValueNeededError
+from .frontends.onnx.parameters import data_inputs
+from .options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+    from onnx import ModelProto, NodeProto
+
+Arrays = dict[str, "NDArray[Any]"]
+
+
+@cache
+def _context() -> Any:
+    """Return the process's GL context."""
+    context = extras.runtime().HeadlessContext()
+    atexit.register(context.close)
+    return context
+
+
+@dataclass(frozen=True)
+class _Program:
+    """A compiled model on GL, good for inputs of these shapes and these values.
+
+    Attributes:
+        player: plays it.
+        inputs: what to upload.
+        read: those of the inputs that the shaders read.
+        shapes: of all inputs of the model.
+        fixed: the inputs that were compiled in.
+    """
+
+    player: Any
+    inputs: tuple[str, ...]
+    read: tuple[str, ...]
+    shapes: Mapping[str, tuple[int, ...]]
+    fixed: Mapping[str, NDArray[Any]]
+
+    def fits(self, arrays: Arrays) -> bool:
+        return self.shapes == {name: a.shape for name, a in arrays.items()} and all(
+            np.array_equal(value, arrays[name], equal_nan=value.dtype.kind == "f")
+            for name, value in self.fixed.items()
+        )
+
+    def run(self, arrays: Arrays) -> list[NDArray[Any]]:
+        for name in self.inputs:
+            array = arrays[name]
+            numpy_has_it = array.dtype.kind in "biuf"  # not bfloat16 and the like
+            self.player.upload(name, array if numpy_has_it else array.astype(np.float32))
+        self.player.run()
+        self.player.check()
+        return [self.player.read(port.name) for port in self.player.build.outputs]
+
+
+class ShadergenRep(BackendRep):  # type: ignore[misc]
+    """A model, ready to run. Made by :meth:`ShadergenBackend.prepare`.
+
+    Args:
+        model: the model; its external data must have been read in.
+        options: how to compile it.
+    """
+
+    def __init__(self, model: ModelProto, options: Options) -> None:
+        self._model = model
+        self._options = options
+        weights = {t.name for t in model.graph.initializer}
+        weights.update(t.values.name for t in model.graph.sparse_initializer)
+        self._inputs = {i.name: i for i in model.graph.input if i.name not in weights}
+        self._data = data_inputs(model.graph)
+        self._program: _Program | None = None
+        self._release: Any = None
+
+    @property
+    def fixed(self) -> tuple[str, ...]:
+        """The inputs that the last run compiled in."""
+        return tuple(self._program.fixed) if self._program else ()
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The inputs that the last run's shaders read: none where all is known when compiling."""
+        return self._program.read if self._program else ()
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The other inputs, of those that hold numbers the model computes with."""
+        shapes = self._program.shapes if self._program else {}
+        return tuple(n for n in shapes if n in self._data - {*self.read} and 0 not in shapes[n])
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Run the model once.
+
+        Args:
+            inputs: arrays in the order of the model's inputs that are no initialisers, or by name.
+            kwargs: ignored.
+
+        Returns:
+            A named tuple, which takes names for indices too, of arrays of the declared types.
+
+        Raises:
+            ShadergenError: when the model cannot be compiled, or the arrays do not fit it.
+        """
+        arrays = self._arrays(inputs)
+        if self._program is None or not self._program.fits(arrays):
+            self.close()
+            self._program = self._compiled(arrays)
+            self._release = weakref.finalize(self, self._program.player.close)
+        results = self._program.run(arrays)
+        outputs = self._model.graph.output
+        typed = (_declared(r, o) for r, o in zip(results, outputs, strict=True))
+        result: tuple[Any, ...] = namedtupledict("Outputs", [o.name for o in outputs])(*typed)
+        return result
+
+    def close(self) -> None:
+        """Free what the model occupies on GL; the next run compiles it again."""
+        if self._release is not None:
+            self._release()
+        self._program = self._release = None
+
+    def _arrays(self, inputs: Any) -> Arrays:
+        """Return the arrays by name."""
+        if isinstance(inputs, dict):
+            named = dict(inputs)
+        else:
+            listed = inputs if isinstance(inputs, (list, tuple)) else [inputs]
+            if len(listed) > len(self._inputs):
+                raise ShadergenError(
+                    "SG0605",
+                    f"the model takes {len(self._inputs)} arrays, not {len(listed)}",
+                    supported=", ".join(self._inputs),
+                )
+            named = dict(zip(self._inputs, listed, strict=False))
+        for name in (*self._inputs, *named):
+            if name not in named or name not in self._inputs:
+                raise ShadergenError(
+                    "SG0605",
+                    f"input '{name}' " + ("has no array" if name in self._inputs else "is unknown"),
+                    supported=", ".join(self._inputs),
+                    help=did_you_mean(name, self._inputs),
+                )
+        return {name: _given(named[name], info) for name, info in self._inputs.items()}
+
+    def _compiled(self, arrays: Arrays) -> _Program:
+        """Compile the model for these arrays."""
+        fixed = {name: a for name, a in arrays.items() if not a.size}  # textures hold something
+        while True:
+            try:
+                return self._try(arrays, fixed)
+            except ValueNeededError as error:
+                needed = {name for name in error.inputs if name not in fixed}
+                if not needed or needed & self._data:
+                    raise
+                fixed |= {name: arrays[name].copy() for name in sorted(needed)}
+
+    def _try(self, arrays: Arrays, fixed: Arrays) -> _Program:
+        shapes = {name: a.shape for name, a in arrays.items()}
+        dynamic = {n: shapes[n] for n, i in self._inputs.items() if n not in fixed and _open(i)}
+        options = replace(self._options, input_size=dynamic, input_value=fixed)
+        graph, files, _ = compile_graph(import_model(self._model, options), options)
+        runtime = extras.runtime()
+        with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+            write_build(files, Path(folder) / "build", lambda written: None)
+            build = runtime.load(Path(folder) / "build")
+        player = runtime.Player(build, _context())
+        try:
+            player.init()
+        except BaseException:
+            player.close()
+            raise
+        read = tuple(i.name for i in graph.inputs if graph.uses[i])
+        return _Program(player, tuple(i.name for i in graph.inputs), read, shapes, fixed)
+
+
+class ShadergenBackend(Backend):  # type: ignore[misc]
+    """Runs ONNX models on OpenGL ES."""
+
+    @classmethod
+    def prepare(
+        cls,
+        model: ModelProto,
+        device: str = "CPU",
+        options: Options | None = None,
+        **kwargs: Any,
+    ) -> ShadergenRep:
+        """Return a model that can be run; it is compiled when it first is.
+
+        Args:
+            model: from ``onnx.load``, or made in memory.
+            device: "CPU", for that is where the arrays lie; EGL says where GL runs.
+            options: how to compile; sizes and values of inputs are those of the arrays.
+            kwargs: ignored.
+
+        Raises:
+            ShadergenError: SG0301 for another device.
+        """
+        if not cls.supports_device(device):
+            raise ShadergenError("SG0301", f"there is no device '{device}'", supported="CPU")
+        return ShadergenRep(model, options or Options(validate=False))
+
+    @classmethod
+    def run_node(
+        cls,
+        node: NodeProto,
+        inputs: Any,
+        device: str = "CPU",
+        outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None = None,
+        **kwargs: Any,
+    ) -> tuple[Any, ...]:
+        """Run one node.
+
+        Args:
+            node: the node.
+            inputs: arrays for those of its inputs that have a name, in order.
+            device: as for :meth:`prepare`.
+            outputs_info: element type and shape of each output; inferred if not given.
+            kwargs: ``opset_version``, by default the latest; the rest as for :meth:`prepare`.
+
+        Raises:
+            ShadergenError: as :meth:`ShadergenRep.run`.
+        """
+        model = _model_of(node, inputs, outputs_info, kwargs.pop("opset_version", None))
+        rep = cls.prepare(model, device, **kwargs)
+        try:
+            return rep.run(inputs)
+        finally:
+            rep.close()
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether arrays may lie there: in the host's memory only."""
+        return device.partition(":")[0] == "CPU"
+
+
+def _model_of(
+    node: NodeProto,
+    inputs: Any,
+    outputs_info: Sequence[tuple[Any, tuple[int, ...]]] | None,
+    version: int | None,
+) -> ModelProto:
+    """Return a model of one node."""
+    names = dict.fromkeys(filter(None, node.input))
+    given = inputs if isinstance(inputs, dict) else dict(zip(names, inputs, strict=True))
+    declared = [
+        _info(name, a.dtype, a.shape) for name, a in ((n, np.asarray(given[n])) for n in names)
+    ]
+    results = [name for name in node.output if name]
+    if outputs_info is None:
+        outputs = [onnx.ValueInfoProto(name=name) for name in results]
+    else:
+        outputs = [_info(name, *i) for name, i in zip(results, outputs_info, strict=True)]
+    graph = onnx.helper.make_graph([node], node.op_type, declared, outputs)
+    version = version or onnx.defs.onnx_opset_version()
+    model = onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid(node.domain, version)]
+    )
+    return model if outputs_info else onnx.shape_inference.infer_shapes(model)
+
+
+def _info(name: str, dtype: Any, shape: Sequence[int]) -> onnx.ValueInfoProto:
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return onnx.helper.make_tensor_value_info(name, kind, shape)
+
+
+def _open(info: onnx.ValueInfoProto) -> bool:
+    """Whether the model leaves an input's shape open."""
+    tensor = info.type.tensor_type
+    return not tensor.HasField("shape") or not all(
+        d.HasField("dim_value") and d.dim_value >= 0 for d in tensor.shape.dim
+    )
+
+
+def _dtype(info: onnx.ValueInfoProto) -> np.dtype[Any] | None:
+    """Return the declared element type, or None where none is."""
+    kind = info.type.tensor_type.elem_type if info.type.HasField("tensor_type") else 0
+    return onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else None
+
+
+def _given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
+    """Return an input as an array of the declared type."""
+    kind = info.type.WhichOneof("value") or "tensor_type"
+    if kind != "tensor_type":
+        raise ShadergenError(
+            "SG0206", f"input '{info.name}' is of type {kind}", supported="tensors"
+        )
+    array, dtype = np.asarray(value), _dtype(info)
+    if dtype is None or array.dtype == dtype:
+        return array
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ShadergenError(
+            "SG0605", f"input '{info.name}' has element type {array.dtype}", supported=str(dtype)
+        )
+    return array.astype(dtype)
+
+
+def _declared(result: NDArray[Any], info: onnx.ValueInfoProto) -> NDArray[Any]:
+    """Return an output as an array of the declared type."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return result.astype(_dtype(info) or result.dtype, copy=False)
+
+
+is_compatible = ShadergenBackend.is_compatible
+prepare = ShadergenBackend.prepare
+run_model = ShadergenBackend.run_model
+run_node = ShadergenBackend.run_node
+supports_device = ShadergenBackend.supports_device
