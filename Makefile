@@ -1,6 +1,8 @@
 # make demo    set everything up, compile the shipped ESPCN, upscale a photograph with it on GL
 # make test    set everything up, run every test
 # make lint    set everything up, check style and types
+# make conformance
+#              set everything up, run the ONNX backend test suite, write docs/conformance.md
 # make bench   set everything up, time cold starts and ESPCN frames on the GL at hand
 # make clean   remove what the above left behind, the virtual environment included
 #
@@ -13,7 +15,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint bench clean setup
+.PHONY: demo test lint conformance bench clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -24,6 +26,9 @@ test: setup
 
 lint: setup
 	@tools/lint.sh
+
+conformance: setup
+	@EGL_PLATFORM=surfaceless PYTHONPATH=tests .venv/bin/python -m conformance $(ARGS)
 
 bench: setup
 	@EGL_PLATFORM=surfaceless .venv/bin/python bench/startup.py $(ARGS)

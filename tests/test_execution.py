@@ -200,6 +200,14 @@ FORMULAS = (
     "where(x0 < 0, x0, 2)",
     "-x0 / 3 - (1 - x0)",
     "pow(3, x0)",
+    "is_nan(where(x0 < 0.3, inf - inf, x0))",
+    "is_inf(where(x0 < 0.3, -inf, x0))",
+    "binade(9 * x0)",
+    "bit_and(trunc(99 * x0), 60)",
+    "bit_or(trunc(99 * x0), 60)",
+    "bit_xor(trunc(99 * x0), -60)",
+    "shift_left(trunc(99 * x0), 3)",
+    "shift_right(trunc(99 * x0), trunc(3 * abs(x0)))",
 )
 
 
@@ -211,7 +219,7 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
         precision = "highp"  # comparing for equality is not robust to storage in 16 bits
     if precision == "mediump" and formula.startswith("log(sigmoid"):
         pytest.skip("16 bits cannot hold sigmoid(-18)")
-    steps = any(f in formula for f in ("floor", "ceil", "trunc", "round", "<", ">", "mod"))
+    steps = any(f in formula for f in ("floor", "ceil", "trunc", "round", "<", ">", "mod", "binade"))
     if precision == "mediump" and steps:
         pytest.skip("a step function of an input rounded to 16 bits may land on the next step")
     assert_runs_like_reference(graph_of(pointwise(formula, x), inputs=(x,)), precision=precision)

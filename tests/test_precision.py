@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shadergen.errors import ShadergenError
 from shadergen.ir import ranges
 from shadergen.ir.expr import evaluate, library, parse

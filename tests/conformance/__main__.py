@@ -1,0 +1,76 @@
+"""Run the suite, say how far it is, write the scoreboard."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable
+
+import onnx
+
+from shadergen.runtime_glue.python import HeadlessContext
+
+from .scoreboard import DOCUMENT, STATUSES, Scoreboard
+from .suite import Case, Outcome, Suite
+from .workers import run_all
+
+EVERY = 200  # cases between lines of progress, where the output is no terminal
+
+
+def main() -> int:
+    """Return the exit status: 1 when a case is wrong or broken."""
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    parser.add_argument("--only", metavar="PATTERN", help="cases whose names match; stores nothing")
+    parser.add_argument("--workers", type=int, default=2, metavar="N")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="conformance-") as folder:
+        os.environ["ONNX_MODELS"] = folder  # where the suite writes the data of networks
+        suite = Suite()
+        only = re.compile(arguments.only or "")
+        cases = [case for case in suite.cases if only.search(case.name)]
+        results = shown(run_all(suite, cases, arguments.workers), len(cases))
+    counts = Counter(o.status for o in results.values())
+    print(", ".join(f"{counts[s]} {s}" for s in STATUSES), f"in {time.monotonic() - started:.0f} s")
+    for case, outcome in results.items():
+        if outcome.failed or (arguments.only and not outcome.ok):
+            print(f"{outcome.status} {outcome.code} {case.name}: {outcome.reason}")
+    if not arguments.only:
+        board = Scoreboard(onnx.__version__, renderer(), results)
+        board.save()
+        for name, totals in board.totals().items():
+            print(f"{name}: {totals['pass']} of {totals.total()} pass")
+        print(f"written: {DOCUMENT}")
+    return 1 if counts["wrong"] or counts["broken"] else 0
+
+
+def shown(running: Iterable[tuple[Case, Outcome]], total: int) -> dict[Case, Outcome]:
+    """Gather the results, showing progress."""
+    results: dict[Case, Outcome] = {}
+    counts: Counter[str] = Counter()
+    for case, outcome in running:
+        results[case] = outcome
+        counts[outcome.status] += 1
+        text = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
+        if sys.stderr.isatty():
+            print(f"\r{len(results)}/{total}: {text}\033[K", end="", file=sys.stderr, flush=True)
+        elif len(results) % EVERY == 0:
+            print(f"{len(results)}/{total}: {text}", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return results
+
+
+def renderer() -> str:
+    """Return what GL runs on."""
+    with HeadlessContext() as context:
+        return str(context.info().renderer)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

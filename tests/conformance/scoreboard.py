@@ -1,0 +1,153 @@
+"""The results as a file that diffs well, and as a document."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .suite import KINDS, Case, Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "conformance" / "results.json"
+DOCUMENT = ROOT / "docs" / "conformance.md"
+STATUSES = ("pass", "compile-time", "refused", "wrong", "broken")
+HEAD = """\
+# Conformance
+
+<!-- written by `make conformance` from tests/conformance/results.json -->
+
+The backend test suite of the `onnx` package, version {version}, run by
+`shadergen.compiler.onnx_backend`: each model is compiled, its inputs are uploaded to textures, the
+shaders run on an OpenGL ES context ({renderer}), and the results are compared within the tolerances
+of the suite.
+
+- **pass**: shaders computed the right result from uploaded inputs.
+- **compile-time**: the result needs the value of no input, as that of `Constant`, of `Shape`, and
+  of `Range` with fixed operands; shaders only write it out.
+- **refused**: by name, with an error code. The code `folded` is for a model whose inputs vanished
+  in compiling though it computes with them.
+- **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
+
+Inputs that serve as shapes, axes, sizes and the like, and as nothing else, are compiled in when an
+operator needs to know them; inputs that a result is computed from never are. The operands that may
+be compiled in are listed in
+[compiler/frontends/onnx/parameters.py](../compiler/frontends/onnx/parameters.py).
+"""
+
+
+@dataclass(frozen=True)
+class Scoreboard:
+    """What became of every case.
+
+    Attributes:
+        version: of the onnx package.
+        renderer: what GL ran on.
+        results: by case.
+    """
+
+    version: str
+    renderer: str
+    results: Mapping[Case, Outcome]
+
+    def save(self) -> None:
+        """Write both files."""
+        RESULTS.write_text(self.to_json(), "utf-8")
+        DOCUMENT.write_text(self.to_markdown(), "utf-8")
+
+    def to_json(self) -> str:
+        """Return the results with a line for each case."""
+        lines = [
+            json.dumps([c.name, c.kind, c.op, c.floats, o.status, o.code, o.reason, list(o.fixed)])
+            for c, o in sorted(self.results.items(), key=lambda item: _place(item[0]))
+        ]
+        head = json.dumps({"onnx": self.version, "renderer": self.renderer})
+        return f'{head[:-1]}, "cases": [\n' + ",\n".join(lines) + "\n]}\n"
+
+    @staticmethod
+    def load() -> Scoreboard:
+        data = json.loads(RESULTS.read_text("utf-8"))
+        results = {
+            Case(name, kind, op, floats): Outcome(status, code, reason, tuple(fixed))
+            for name, kind, op, floats, status, code, reason, fixed in data["cases"]
+        }
+        return Scoreboard(data["onnx"], data["renderer"], results)
+
+    def count(self, chosen: Callable[[Case], bool]) -> Counter[str]:
+        """Return how many of the chosen cases have each status."""
+        return Counter(o.status for c, o in self.results.items() if chosen(c))
+
+    def totals(self) -> dict[str, Counter[str]]:
+        """Return the statuses of each kind."""
+        groups: dict[str, Callable[[Case], bool]] = {
+            "node": lambda c: c.kind == "node",
+            "node, float32 only": lambda c: c.floats,
+        }
+        for kind in list(KINDS)[1:]:
+            groups[kind] = lambda c, kind=kind: c.kind == kind  # type: ignore[misc]
+        return {name: self.count(chosen) for name, chosen in groups.items()}
+
+    def to_markdown(self) -> str:
+        """Return the document."""
+        head = HEAD.format(version=self.version, renderer=self.renderer)
+        columns = ("cases", *STATUSES)
+        totals = [(name, *_numbers(counts)) for name, counts in self.totals().items()]
+        return "\n".join(
+            (
+                head,
+                f"## Totals\n\n{table(('', *columns), totals)}\n",
+                '"float32 only" are the node cases that declare nothing but tensors of float32 and '
+                "have\nno operators outside `ai.onnx`.\n",
+                f"## Operators\n\nNode cases.\n\n{self._operators()}\n",
+                "## Fixed inputs\n\nNode cases that pass with inputs compiled in, by operator.\n\n"
+                f"{self._fixed()}\n",
+                f"## Refused\n\n{self._listed('refused')}\n",
+                f"## Wrong or broken\n\n{self._listed('wrong', 'broken')}\n",
+            )
+        )
+
+    def _operators(self) -> str:
+        rows = []
+        for op in sorted({c.op for c in self.results if c.op}):
+            counts = self.count(lambda c, op=op: c.op == op)  # type: ignore[misc]
+            rows.append((f"`{op}`", *_numbers(counts)))
+        return table(("operator", "cases", *STATUSES), rows)
+
+    def _fixed(self) -> str:
+        found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        for case, outcome in self.results.items():
+            if case.op and outcome.status == "pass":
+                found[case.op].update(outcome.fixed)
+        rows = [
+            (f"`{op}`", ", ".join(f"`{name}` {n}" for name, n in sorted(counts.items())))
+            for op, counts in sorted(found.items())
+            if counts
+        ]
+        return table(("operator", "inputs, and in how many cases"), rows)
+
+    def _listed(self, *statuses: str) -> str:
+        rows = [
+            (f"`{c.name}`", c.kind, o.code or o.status, o.reason.replace("](", "] ("))
+            for c, o in sorted(self.results.items(), key=lambda item: _place(item[0]))
+            if o.status in statuses
+        ]
+        return table(("case", "kind", "code", "reason"), rows) if rows else "None."
+
+
+def _place(case: Case) -> tuple[int, str]:
+    return list(KINDS).index(case.kind), case.name
+
+
+def _numbers(counts: Counter[str]) -> tuple[str, ...]:
+    return (str(counts.total()), *(str(counts[s]) if counts[s] else "" for s in STATUSES))
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown."""
+    head = tuple(head)
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(c.replace("|", "\\|") for c in line) + " |" for line in lines
+    )

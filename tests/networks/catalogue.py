@@ -1,0 +1,170 @@
+"""The networks, as data: how each is made, in which sizes and forms it is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+Size = tuple[int, int]
+LOGITS = 3.0  # deviation of a classifier's logits: the softmax then has a few answers in front
+SCRIPT, DYNAMO = ("torchscript-13",), ("dynamo-20",)
+BOTH = (*SCRIPT, *DYNAMO)
+KERAS = ("keras",)
+
+
+@dataclass(frozen=True)
+class Network:
+    """One network.
+
+    Attributes:
+        name: as in the literature.
+        make: a function of a size that returns a torch module, a Keras model or, for TensorFlow,
+            the name of a model of tf.keras.applications.
+        size: height and width in the full set.
+        small: the same in the everyday tests, where it should take seconds.
+        forms: what it is exported to: ``torchscript-OPSET`` and ``dynamo-OPSET`` (torch's two
+            exporters), ``keras``, ``h5``, and ``tf-h5``, ``tf-keras``, ``tf2onnx`` (Keras 2.15).
+        everyday: those of the forms that the everyday tests try.
+        channels: of the input.
+        classifier: whether the one output ranks classes; its five best must stay.
+    """
+
+    name: str
+    make: Callable[[Size], Any]
+    size: Size
+    small: Size
+    forms: tuple[str, ...]
+    everyday: tuple[str, ...] = ()
+    channels: int = 3
+    classifier: bool = False
+
+
+def _made(module: str, name: str, *arguments: Any, sized: bool = False, **keywords: Any) -> Any:
+    """Return a maker that imports its module when it is called."""
+
+    def make(size: Size) -> Any:
+        function = getattr(import_module(f"{__package__}.{module}"), name)
+        sizes = (size,) if sized else ()
+        return function(*arguments, *sizes, **keywords)
+
+    return make
+
+
+def _vision(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
+    """Return one of torchvision's classifiers."""
+    arguments = more.pop("arguments", {})
+    make = _made("torch_classifiers", "from_torchvision", model, **arguments)
+    forms = more.pop("forms", BOTH)
+    return Network(name, make, (size,) * 2, (small,) * 2, forms, classifier=True, **more)
+
+
+def _torch(
+    name: str, module: str, function: str, size: Size, small: Size, **more: Any
+) -> Network:
+    """Return one of the torch modules written here."""
+    make = _made(f"torch_{module}", function, sized=more.pop("sized", False))
+    return Network(name, make, size, small, BOTH, **more)
+
+
+def _application(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
+    """Return one of keras.applications."""
+    make = _made("keras_models", "application", model, sized=True)
+    forms = more.pop("forms", KERAS)
+    return Network(name, make, (size,) * 2, (small,) * 2, forms, classifier=True, **more)
+
+
+def _keras(name: str, function: str, size: Size, small: Size, **more: Any) -> Network:
+    make = _made("keras_models", function, sized=True)
+    return Network(name, make, size, small, ("keras", "h5"), **more)
+
+
+def _tensorflow(name: str, model: str, small: int = 64, size: int = 160) -> Network:
+    forms = ("tf-h5", "tf-keras", "tf2onnx")
+    sizes = ((size,) * 2, (small,) * 2)
+    return Network(f"{name} (Keras 2)", lambda size: model, *sizes, forms, classifier=True)
+
+
+NETWORKS = (
+    _torch("LeNet-5", "classifiers", "LeNet5", (32, 32), (32, 32), channels=1, classifier=True,
+           everyday=BOTH),
+    _vision("AlexNet", "alexnet"),
+    _vision("VGG16", "vgg16"),
+    _vision("ResNet-18", "resnet18", everyday=BOTH),
+    _vision("ResNet-50", "resnet50"),
+    _vision("GoogLeNet", "googlenet"),
+    _vision("Inception v3", "inception_v3", 299, 96),
+    _vision("DenseNet-121", "densenet121"),
+    _vision("SqueezeNet 1.1", "squeezenet1_1", everyday=DYNAMO),
+    _torch("ShuffleNet v1", "classifiers", "ShuffleNetV1", (224, 224), (64, 64), classifier=True,
+           everyday=SCRIPT),
+    _vision("ShuffleNet v2", "shufflenet_v2_x1_0"),
+    _vision("MobileNet v2", "mobilenet_v2"),
+    _vision("MobileNet v3 large", "mobilenet_v3_large", everyday=SCRIPT),
+    _vision("EfficientNet-B0", "efficientnet_b0"),
+    _vision("ConvNeXt-T", "convnext_tiny"),
+    _torch("ViT-Ti/16", "classifiers", "vit_tiny", (224, 224), (64, 64), classifier=True,
+           everyday=DYNAMO, sized=True),
+    _torch("Swin, two stages", "classifiers", "swin_small", (64, 64), (32, 32), classifier=True,
+           everyday=SCRIPT),
+    _torch("U-Net", "pixels", "UNet", (256, 256), (48, 64), everyday=SCRIPT),
+    _torch("DeepLabV3+", "pixels", "DeepLabV3Plus", (256, 256), (64, 64)),
+    _torch("FPN on ResNet-18", "pixels", "PyramidNetwork", (256, 320), (64, 96), everyday=DYNAMO),
+    _torch("Matting net", "pixels", "Matting", (256, 256), (64, 64), everyday=DYNAMO),
+    _torch("Fast style transfer", "restoration", "FastStyle", (256, 256), (48, 48),
+           everyday=BOTH),
+    _torch("EDSR", "restoration", "edsr", (96, 96), (24, 20)),
+    _torch("FSRCNN", "restoration", "fsrcnn", (180, 320), (36, 31), channels=1, everyday=SCRIPT),
+    _torch("ESPCN", "restoration", "espcn", (180, 320), (36, 31), channels=1, everyday=DYNAMO),
+    _torch("RCAN", "restoration", "rcan", (96, 96), (24, 20), everyday=SCRIPT),
+    _torch("YOLOv3-tiny", "detectors", "YoloV3Tiny", (416, 416), (64, 64), everyday=DYNAMO),
+    _torch("YOLOX", "detectors", "Yolox", (416, 416), (128, 128), everyday=SCRIPT),
+    _application("VGG16", "VGG16", forms=("h5",)),
+    _application("ResNet-50", "ResNet50"),
+    _application("Inception v3", "InceptionV3", 299, 96),
+    _application("DenseNet-121", "DenseNet121"),
+    _application("MobileNet v1", "MobileNet", everyday=KERAS),
+    _application("MobileNet v2", "MobileNetV2", everyday=("h5",), forms=("keras", "h5")),
+    _application("MobileNet v3 small", "MobileNetV3Small"),
+    _application("MobileNet v3 large", "MobileNetV3Large"),
+    _application("EfficientNet-B0", "EfficientNetB0"),
+    _application("NASNet-A mobile", "NASNetMobile"),
+    _application("Xception", "Xception", 299, 96),
+    _application("ConvNeXt-T", "ConvNeXtTiny"),
+    _keras("LeNet-5", "lenet5", (28, 28), (28, 28), channels=1, classifier=True,
+           everyday=("keras",)),
+    _keras("U-Net", "unet", (256, 256), (32, 48), everyday=("keras",)),
+    _keras("FSRCNN", "fsrcnn", (180, 320), (30, 33), channels=1, everyday=("h5",)),
+    _keras("Fast style transfer", "style_transfer", (256, 256), (32, 40), everyday=("keras",)),
+    _tensorflow("MobileNet v1", "MobileNet"),
+    _tensorflow("MobileNet v2", "MobileNetV2"),
+    _tensorflow("ResNet-50", "ResNet50"),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A network in one form and size."""
+
+    network: Network
+    form: str
+    size: Size
+
+    def __str__(self) -> str:
+        plain = "".join(c if c.isalnum() else " " for c in self.network.name.lower())
+        return f"{'_'.join(plain.split())}-{self.form}-{self.size[0]}x{self.size[1]}"
+
+    @property
+    def framework(self) -> str:
+        """The module that must be there to build it."""
+        if self.form in ("keras", "h5"):
+            return "keras"
+        return "tensorflow" if self.form.startswith("tf") else "torch"
+
+
+def cases(everyday: bool) -> list[Case]:
+    """Return the everyday cases, small, or the whole set in full size."""
+    if everyday:
+        return [Case(n, form, n.small) for n in NETWORKS for form in n.everyday]
+    return [Case(n, form, n.size) for n in NETWORKS for form in n.forms]

@@ -1,0 +1,94 @@
+"""Networks into files, with a reference beside them: torch's two ONNX exporters, Keras' formats."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+import numpy as np
+
+from .catalogue import LOGITS, Case
+from .images import scenes
+from .reference import run_keras, run_onnx, write_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PICTURES = 8  # to calibrate with, and as many others to try
+
+
+def file_name(form: str) -> str:
+    """Return what a form's file is called."""
+    ending = {"keras": "keras", "h5": "h5", "tf-keras": "keras", "tf-h5": "h5"}.get(form, "onnx")
+    return f"model.{ending}"
+
+
+def export(case: Case, folder: Path) -> None:
+    """Make a network, give it weights, and write it and its reference."""
+    shape = (case.network.channels, *case.size)
+    pictures, others = (scenes(PICTURES, shape, seed) for seed in (1, 2))
+    logits = LOGITS if case.network.classifier else 0.0
+    path = folder / file_name(case.form)
+    with _quiet():
+        if case.framework == "torch":
+            _export_torch(case, pictures, logits, path)
+            outputs = run_onnx(path, others)
+        else:
+            others = others.transpose(0, 2, 3, 1)
+            model = _save_keras(case, pictures.transpose(0, 2, 3, 1), logits, path)
+            outputs = run_keras(model, others)
+    write_reference(case, others, outputs, folder / "reference.npz")
+
+
+def _export_torch(case: Case, pictures: Any, logits: float, path: Path) -> None:
+    import torch
+
+    from .torch_weights import calibrate
+
+    torch.manual_seed(0)
+    batch = torch.from_numpy(pictures)
+    module = calibrate(case.network.make(case.size), batch, logits=logits)
+    exporter, _, opset = case.form.partition("-")
+    torch.onnx.export(
+        module,
+        (batch[:1],),
+        path,
+        input_names=["image"],
+        opset_version=int(opset),
+        dynamo=exporter == "dynamo",
+    )
+
+
+def _save_keras(case: Case, pictures: Any, logits: float, path: Path) -> Any:
+    import keras
+
+    from .keras_weights import calibrate
+
+    keras.backend.clear_session()  # names of layers start from 0 again
+    # Every kernel is replaced; JAX would compile a generator of random numbers for every shape.
+    with patch.object(keras.initializers.VarianceScaling, "__call__", _zeros):
+        model = case.network.make(case.size)
+    calibrate(model, pictures, logits=logits).save(path)
+    return model
+
+
+def _zeros(initialiser: Any, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+    return np.zeros(shape, dtype or "float32")
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the exporters, which remark on much and print progress."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)

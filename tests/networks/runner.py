@@ -1,0 +1,90 @@
+"""Compile a network, play it on OpenGL ES and compare it with its own framework."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.verification import TOLERANCES, run_build
+
+from .cache import model_file
+from .catalogue import Case
+from .reference import best, read_reference
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of one case.
+
+    Attributes:
+        error: the largest absolute difference of any output, over its bound: above 1 is wrong.
+        peak: the largest magnitude of any output of the reference.
+        top5: whether the five best classes are the same, in order; None if it ranks nothing.
+        parameters: elements of the constants that the graph holds before it is optimised.
+        passes: GPU passes.
+        macs: multiply-adds of a frame.
+        compile_seconds: from file to build, validation by glslang included.
+        play_seconds: making the GL programs, one frame, and reading back.
+    """
+
+    error: float
+    peak: float
+    top5: bool | None
+    parameters: int
+    passes: int
+    macs: int
+    compile_seconds: float
+    play_seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return self.error <= 1 and self.top5 is not False
+
+
+def run_case(case: Case, options: Options | None = None) -> Result:
+    """Build, compile, play and compare.
+
+    Raises:
+        ShadergenError: when it does not compile or play.
+        AssertionError: when the network is degenerate, so that comparing would prove nothing.
+    """
+    options = options or Options()
+    path = model_file(case)
+    x, expected = read_reference(path.with_name("reference.npz"))
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+        start = time.perf_counter()
+        compiled = compile_model(path, Path(folder) / "build", options)
+        compile_seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        (entry,) = compiled.graph.inputs
+        got, _ = run_build(Path(folder) / "build", {entry.name: x})
+        play_seconds = time.perf_counter() - start
+    error = peak = 0.0
+    top5 = None
+    for output, want in zip(compiled.graph.outputs, expected, strict=True):
+        have = got[output.name]
+        assert have.shape == want.shape, f"{case}: {output.name} is {have.shape}, not {want.shape}"
+        largest = float(np.abs(want).max())
+        difference = float(np.abs(have.astype(np.float64) - want).max())
+        bound = TOLERANCES[options.target().precision] * max(1.0, largest)
+        error = max(error, difference / bound) if np.isfinite(difference) else float("inf")
+        peak = max(peak, largest)
+        if case.network.classifier:
+            top5 = bool((best(have) == best(want)).all())
+    passes = compiled.files.schedule["passes"]
+    return Result(
+        error,
+        peak,
+        top5,
+        sum(c.data.size for c in compiled.model.constants),
+        len(passes),
+        sum(p["macs"] for p in passes),
+        compile_seconds,
+        play_seconds,
+    )
