@@ -51,6 +51,14 @@ class Block:
     blob: Blob
 
 
+@dataclass(frozen=True)
+class Uniform:
+    """An int that differs between the GPU passes of one program."""
+
+    name: str
+    value: int
+
+
 @dataclass(frozen=True, eq=False)
 class RenderPass:
     """A full-screen triangle drawn into some layers of one result.
@@ -66,3 +74,4 @@ class RenderPass:
     layers: tuple[int, ...]
     weights: str
     macs: int
+    uniforms: tuple[Uniform, ...] = ()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 PIECE = 1 << 20  # elements that are rearranged at a time
 FORMAT_VERSION = "2.0"
+COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
 
@@ -109,7 +110,8 @@ class _Assembly:
         self.buffers: list[dict[str, Any]] = []
         self.shaders: dict[str, str] = {}
         self.layers: dict[str, str] = {}
-        self.paths: dict[str, str] = {}  # source -> path
+        self.paths: dict[str, str] = {}  # source without comments -> path
+        self.sharing: dict[str, int] = {}  # path -> how many passes use it
         self.touching: dict[Value | Blob, list[int]] = {}
         for k, p in enumerate(passes):
             for source in (p.node.result, *(r.source for r in p.reads)):
@@ -119,6 +121,11 @@ class _Assembly:
         for i in self.graph.inputs:
             self._texture(i)
         entries = [self._pass(k, p) for k, p in enumerate(self.passes)]
+        for path, count in self.sharing.items():
+            if count > 1:
+                note = f"// one program for {count} GPU passes; what follows is of the first\n"
+                version, rest = self.shaders[path].split("\n", 1)
+                self.shaders[path] = f"{version}\n{note}{rest}"
         for o in self.graph.outputs:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
@@ -185,7 +192,7 @@ class _Assembly:
             "layers": list(map(label, p.node.layers)),
             "reads": reads,
             "blocks": blocks,
-            "uniforms": [],
+            "uniforms": [{"name": u.name, "type": "int", "value": [u.value]} for u in p.uniforms],
             "writes": [{"texture": self.names[result], "layer": n} for n in p.layers],
             "viewport": [width, height],
             "weights": p.weights,
@@ -202,12 +209,15 @@ class _Assembly:
         return f"{self.names[p.node.result]}[{p.layers[0]}:{p.layers[-1] + 1}]"
 
     def _shader(self, position: int, p: RenderPass) -> str:
-        if p.source in self.paths:
-            return self.paths[p.source]
+        key = COMMENT.sub("", p.source)  # other layers' names make no other program
+        if key in self.paths:
+            self.sharing[self.paths[key]] += 1
+            return self.paths[key]
         stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
         path = f"shaders/{position:02d}_{stem}.frag"
         self.shaders[path] = p.source
-        self.paths[p.source] = path
+        self.paths[key] = path
+        self.sharing[path] = 1
         self.layers[path] = ", ".join(p.node.layers)
         return path
 

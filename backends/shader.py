@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -86,6 +86,8 @@ class Shader:
         self.loads: dict[tuple[str, Value], LoadFunction] = {}
         self._textures: dict[tuple[Value, int | None], Texture] = {}
         self._parameters: list[np.ndarray] = []
+        self._weights: tuple[Blob, WeightStorage] | None = None
+        self._tail: list[np.ndarray] = []
         self._arrays: dict[tuple[Value, bool], str] = {}  # by value and whether it fills lanes
 
     def texture(self, value: Value, role: str, batch: int | None = None) -> Texture:
@@ -128,8 +130,13 @@ class Shader:
         self.reads.append(read)
 
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
-        """Declare looped-over weights, so that ``weight(i)`` is row i."""
-        count = blob.count
+        """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them."""
+        self._weights = (blob, storage)
+
+    def _declare_weights(self, weights: Blob, storage: WeightStorage) -> None:
+        tail = self._tail
+        count = weights.count + len(tail)
+        blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
         if storage == "texture":
             self._declare("sampler2D", "u_weights", Read("u_weights", blob))
             width = weight_texture_width(count)
@@ -149,19 +156,29 @@ class Shader:
             raise InternalError(f"weights in {storage} are not looped over")
         self.fetchers.append(f"vec4 weight(int i) {{ return {body}; }}")
 
-    def parameter(self, value: Value, plane: int | str) -> str:
-        """Return the vec4 of a per-channel constant for a plane (a number, or an int name)."""
-        assert isinstance(value, Constant)
-        rows = plane_rows(value.data)
-        if value.type.size == 1:  # one number for all channels
-            rows = np.repeat(rows[:, :1], LANES, axis=1)
-            return self._parameter((value, True), rows, 0)
-        return self._parameter((value, False), rows, plane)
+    def parameter(self, value: Value, plane: int | str, number: int | None = None) -> str:
+        """Return the vec4 of a number or a per-channel constant for a plane.
 
-    def channel_vector(self, value: Value, plane: int) -> str:
+        Args:
+            value: the constant.
+            plane: its plane, or an int expression where one program draws several.
+            number: the plane that this pass draws; beside looped-over weights it is kept there.
+        """
+        if value.type.size == 1:  # one number for all channels
+            assert isinstance(value, Constant)
+            rows = np.repeat(plane_rows(value.data)[:, :1], LANES, axis=1)
+            return self._parameter((value, True), rows, 0)
+        return self.channel_vector(value, plane, number)
+
+    def channel_vector(self, value: Value, plane: int | str, number: int | None = None) -> str:
         """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
         assert isinstance(value, Constant)
-        return self._parameter((value, False), plane_rows(value.data), plane)
+        rows = plane_rows(value.data)
+        constants = self.target.parameters == "constants"
+        if constants and number is not None and self._weights is not None:
+            self._tail.append(rows[number : number + 1])
+            return f"weight({self._weights[0].count + len(self._tail) - 1})"
+        return self._parameter((value, False), rows, plane)
 
     def _parameter(self, key: tuple[Value, bool], rows: np.ndarray, plane: int | str) -> str:
         if len(rows) == 1:
@@ -196,6 +213,8 @@ class Shader:
         Raises:
             ShadergenError: SG0402 when it reads more textures or parameters than a device allows.
         """
+        if self._weights is not None:
+            self._declare_weights(*self._weights)
         if self._parameters:
             rows = np.concatenate(self._parameters)
             blob = Blob(f"{name}.parameters", len(rows), lambda: rows)

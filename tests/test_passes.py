@@ -39,7 +39,12 @@ from shadergen.passes.apply_options import apply_options
 from shadergen.passes.attach_preprocessing import Preprocessing, attach_preprocessing
 from shadergen.passes.canonicalise import canonicalise
 from shadergen.passes.choose_precision import choose_precision
-from shadergen.passes.choose_weight_storage import choose_weight_storage, weight_floats
+from shadergen.passes.choose_weight_storage import (
+    NETWORK_BUDGET,
+    choose_weight_storage,
+    parameter_floats,
+    weight_floats,
+)
 from shadergen.passes.drop_identities import drop_identities
 from shadergen.passes.fold_affine import fold_affine
 from shadergen.passes.fold_constants import fold_constants
@@ -625,6 +630,20 @@ def test_weights_move_from_constants_to_a_block_to_a_texture_as_they_grow():
     assert chosen(conv(RNG, wide, 16, (3, 3)), device="gles32-desktop") == "ubo"
 
 
+def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_spent_them():
+    x = image(1, 16, 9, 9)
+    values = [conv(RNG, x, 16, (3, 3), layer="large")]
+    for i in range(NETWORK_BUDGET // (16 * 16 * 9)):
+        pads = (1, 1, 1, 1) if i else (0, 0, 0, 0)
+        values.append(conv(RNG, values[-1], 16, (3, 3), layer=f"small{i}", pads=pads))
+    last = conv(RNG, x, 16, (3, 3), pads=(1, 1, 1, 1), layer="largest")
+    found = context(device="gles30")
+    graph = choose_weight_storage(graph_of(values[-1], last, inputs=(x,)), found)
+    stored = {n.name: n.choice.weights for n in graph.nodes}
+    assert stored["largest"] == stored["large"] == "constants"
+    assert stored[f"small{len(values) - 2}"] != "constants"
+
+
 @pytest.mark.parametrize(
     ("channels", "out", "groups", "kernel"),
     [(8, 16, 1, (3, 3)), (5, 3, 1, (1, 2)), (2, 6, 1, (3, 3)), (8, 8, 8, (3, 3)),
@@ -641,14 +660,15 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
     )
     most = max(b.blob.make().size for p in lower(graph, found.target) for b in p.blocks)
     (node,) = graph.nodes
-    assert most == weight_floats(node, node.choice.planes_per_pass)
+    planes = node.choice.planes_per_pass
+    assert most == weight_floats(node, planes) + parameter_floats(node, planes, found)
 
 
 def test_weight_storage_that_is_too_small_or_absent_is_refused():
     big = conv(RNG, image(1, 64, 6, 6), 64, (3, 3), layer="big")
     refused = error(lambda: chosen(big, weights="ubo"))
     assert (refused.code, refused.where) == ("SG0402", ("layer big",))
-    assert refused.why == "a GPU pass reads 36864 bytes, the limit is 16384"
+    assert refused.why == "a GPU pass reads 36928 bytes, the limit is 16384"
     refused = error(lambda: chosen(big, weights="ssbo"))
     assert refused.code == "SG0403"
     assert refused.why == "GLSL ES 300 on a device with 0 storage blocks"

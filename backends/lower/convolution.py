@@ -142,7 +142,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
                 for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
             ),
             "blocks_in": tiles.shape[1],
-            "body": _looped(tiles),
+            "body": _looped(tiles, group),
         }
     else:
         raise InternalError(f"{node.name}: no weight storage was chosen")
@@ -173,7 +173,10 @@ def _starts(bias: list[Value], group: Group, shader: Shader) -> list[str]:
     """Return the accumulators' first values: the bias."""
     if not bias:
         return ["vec4(0.0)"] * len(group.planes)
-    return [shader.channel_vector(bias[0], plane) for plane in group.planes]
+    return [
+        shader.channel_vector(bias[0], group.plane(k), number)
+        for k, number in enumerate(group.planes)
+    ]
 
 
 def _corner(conv: Conv) -> str:
@@ -269,14 +272,14 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
     return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
-def _looped(tiles: Tiles) -> list[str]:
+def _looped(tiles: Tiles, group: Group) -> list[str]:
     """Return the statements of the innermost loop, which advance ``k`` over the rows."""
     _, _, planes, width, _ = tiles.shape
     shared = len(set(tiles.first)) == 1
     lines = []
     for k in range(planes):
         if not shared or k == 0:
-            start = tiles.first[k]
+            start = group.plane(k) if tiles.diagonal else tiles.first[k]
             declare = "vec4 v" if k == 0 else "v"
             lines.append(f"{declare} = load_x(p, {f'i + {start}' if start else 'i'});")
         at = k * width

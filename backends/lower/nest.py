@@ -78,8 +78,8 @@ class _Nest:
         function = "compute"
         accumulators = [f"a{k}" for k in range(len(group.planes))]
         calls = []
-        for plane in group.planes:
-            at = group.at(plane)
+        for k in range(len(group.planes)):
+            at = group.at(k)
             calls.append(f"{function}({', '.join(at[name] for name in parameters)})")
         operands = set(p.operands)
         loops = "x".join(map(str, nest.loops))

@@ -22,8 +22,8 @@ def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
     for group in groups(node):
         shader = Shader(target, precision(node))
         texts = [
-            masked(epilogue(shader, node.op.expr, {}, node.inputs, group, plane), node, plane)
-            for plane in group.planes
+            masked(epilogue(shader, node.op.expr, {}, node.inputs, group, k), node, plane)
+            for k, plane in enumerate(group.planes)
         ]
         what = f"element-wise {node.op.expr}"
         yield finish(shader, node, group, "pointwise", "pointwise.frag.j2", what, texts)

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from ...ir.expr import Expr, Num, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
-from ...ir.ops import parts
-from ...ir.placement import is_direct, is_parameter, tensor_operands
+from ...ir.ops import Conv, parts
+from ...ir.placement import is_depthwise, is_direct, is_parameter, tensor_operands
 from ...ir.types import LANES
 from ..glsl import function_text
-from ..gpu import RenderPass
+from ..gpu import RenderPass, Uniform
 from ..shader import Shader
 from .loads import Reader
 
@@ -31,15 +31,19 @@ SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 class Group:
     """What one GPU pass writes: consecutive planes of one batch entry, or one layer of rows.
 
-    ``at`` holds the int text of each coordinate of the element that the first lane writes, but
-    for the channel of planes, which is the plane's. ``prelude`` computes what they need.
+    Attributes:
+        batch: the batch entry.
+        planes: the planes, or the layer.
+        node: whose result they are.
+        shared: the passes of a node differ in the planes alone, so that one program draws them
+            all and the uniform ``u_plane`` says which plane is the first.
+        prelude: statements that compute the coordinates of :meth:`at`.
     """
 
     batch: int
     planes: range
-    index: int
-    count: int
     node: Node
+    shared: bool = False
     prelude: list[str] = field(default_factory=list)
     _coordinates: dict[str, str] = field(default_factory=dict)
 
@@ -60,10 +64,17 @@ class Group:
         names = COORDINATES if t.in_planes else {}
         return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
 
-    def at(self, plane: int) -> dict[str, str]:
-        """Return the text of each coordinate at a plane."""
+    def plane(self, k: int) -> int | str:
+        """Return plane k of the pass: its number, or an int expression where that varies."""
+        if not self.shared:
+            return self.planes[k]
+        return f"u_plane + {k}" if k else "u_plane"
+
+    def at(self, k: int) -> dict[str, str]:
+        """Return the int text of each coordinate of the first lane in plane k of the pass."""
         if self.node.result.type.in_planes:
-            channel = str(plane * LANES)
+            plane = self.plane(k)
+            channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
             return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
         if not self._coordinates:
             self._locate()
@@ -108,12 +119,25 @@ def groups(node: Node) -> Iterator[Group]:
     t = node.result.type
     if not t.in_planes:
         for layer in range(t.layers):
-            yield Group(0, range(layer, layer + 1), layer, t.layers, node)
+            yield Group(0, range(layer, layer + 1), node)
         return
     size = node.choice.planes_per_pass or 1
-    starts = [(n, p) for n in range(t.shape[0]) for p in range(0, t.planes, size)]
-    for index, (n, p) in enumerate(starts):
-        yield Group(n, range(p, min(p + size, t.planes)), index, len(starts), node)
+    shared = size < t.planes and _differs_in_planes_alone(node)
+    for n in range(t.shape[0]):
+        for p in range(0, t.planes, size):
+            yield Group(n, range(p, min(p + size, t.planes)), node, shared)
+
+
+def _differs_in_planes_alone(node: Node) -> bool:
+    """Whether the passes of a node can be one program."""
+    kernel = parts(node).kernel
+    if isinstance(kernel, Conv) and is_direct(node):
+        shape = parts(node).operands[1].shape
+        even = kernel.groups == 1 or is_depthwise(shape, kernel.groups)
+        if not even or node.choice.weights == "constants":
+            return False
+    layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
+    return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)
 
 
 def precision(node: Node) -> Precision:
@@ -133,25 +157,25 @@ def precision(node: Node) -> Precision:
     return "highp" if any(wide) else "mediump"
 
 
-def operand(shader: Shader, value: Value, role: str, group: Group, plane: int) -> str:
+def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
     """Return the vec4 of an operand at the position being written, broadcast as numpy does."""
     result = group.node.result.type
     if is_parameter(value, result):
-        return shader.parameter(value, plane)
+        return shader.parameter(value, group.plane(k), group.planes[k])
     if value.type.in_planes and result.in_planes:
-        return _of_map(shader, value, role, group, plane)
+        return _of_map(shader, value, role, group, k)
     rows = not value.type.in_planes and not result.in_planes
     if rows and value.shape == result.shape and value.type.extent == result.extent:
-        return shader.texture(value, role).fetch("o", plane)
+        return shader.texture(value, role).fetch("o", group.plane(k))
     key = (role, value)
     if key not in shader.loads:
         reader = group.reader(shader)
         load = broadcast_load(0, value.shape, result.rank)
         shader.loads[key] = reader.declare(role, load, (value,), (role,))
-    return shader.loads[key].call(group.at(plane))
+    return shader.loads[key].call(group.at(k))
 
 
-def _of_map(shader: Shader, value: Value, role: str, group: Group, plane: int) -> str:
+def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
     n, c, h, w = value.shape
     result = group.node.result.type
     batch = group.batch if n > 1 else 0
@@ -159,7 +183,9 @@ def _of_map(shader: Shader, value: Value, role: str, group: Group, plane: int) -
     x = "o.x" if w > 1 or result.shape[3] == 1 else "0"
     y = "o.y" if h > 1 or result.shape[2] == 1 else "0"
     position = "o" if (x, y) == ("o.x", "o.y") else f"ivec2({x}, {y})"
-    layer = batch * value.type.planes + (plane if c > 1 else 0)
+    base = batch * value.type.planes
+    plane = group.plane(k) if c > 1 and value.type.planes > 1 else 0
+    layer: int | str = f"{plane} + {base}" if isinstance(plane, str) else plane + base
     text = texture.fetch(position, layer)
     return f"{text}.xxxx" if c == 1 and result.shape[1] > 1 else text
 
@@ -170,18 +196,16 @@ def epilogue(
     own: Mapping[str, str],
     extras: tuple[Value, ...],
     group: Group,
-    plane: int,
+    k: int,
 ) -> str:
-    """Return ``expr`` at a plane: a call of ``epilogue()``, or the bare operand.
+    """Return ``expr`` at plane k of the pass: a call of ``epilogue()``, or the bare operand.
 
     ``own`` gives the text of variables the kernel computed; the others are operands of the node,
     named by a letter and their position in ``extras``.
     """
     names = variables(expr)
     values = {
-        name: own[name]
-        if name in own
-        else operand(shader, extras[int(name[1:])], name, group, plane)
+        name: own[name] if name in own else operand(shader, extras[int(name[1:])], name, group, k)
         for name in names
     }
     if isinstance(expr, Var):
@@ -199,13 +223,13 @@ def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) ->
     t = node.result.type
     kernel_channels = infer(p.kernel, p.operands, node.name)[0].channels
     texts = []
-    for plane, accumulator in zip(group.planes, accumulators, strict=True):
+    for k, accumulator in enumerate(accumulators):
         y = accumulator
         if t.in_planes and kernel_channels == 1 and t.channels > 1:
             y = f"{accumulator}.xxxx"
         if p.epilogue is not None:
-            y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, plane)
-        texts.append(masked(y, node, plane))
+            y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, k)
+        texts.append(masked(y, node, group.planes[k]))
     return texts
 
 
@@ -266,6 +290,7 @@ def finish(
         header(node, group, what, macs),
         stores=stores,
         prelude=group.prelude,
+        shared=group.shared,
         **context,
     )
     return RenderPass(
@@ -277,4 +302,5 @@ def finish(
         layers=group.layers,
         weights=weights,
         macs=macs,
+        uniforms=(Uniform("u_plane", group.planes[0]),) if "u_plane" in source else (),
     )

@@ -10,9 +10,9 @@ precision highp int;
 precision mediump sampler2D;
 precision mediump sampler2DArray;
 
-uniform sampler2D u_weights;
 uniform sampler2D u_e1_0;
 uniform sampler2D u_e1_1;
+uniform sampler2D u_weights;
 
 layout(location = 0) out vec4 o_0;
 layout(location = 1) out vec4 o_1;
@@ -28,12 +28,12 @@ vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }
 
 vec4 prologue(vec4 x, vec4 e0) { return f_relu(x * e0); }
 
-vec4 weight(int i) { return texelFetch(u_weights, ivec2(i % 8, i / 8), 0); }
-
 vec4 fetch_e1(ivec2 p, int layer) {
     if (layer == 0) return texelFetch(u_e1_0, p, 0);
     return texelFetch(u_e1_1, p, 0);
 }
+
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i % 16, i / 16), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
     p = ivec2(min(p.x % 6, 6 - p.x % 6), min((p.y + 10) % 10, 10 - (p.y + 10) % 10));
@@ -45,8 +45,8 @@ vec4 load_x(ivec2 p, int plane) {
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
     ivec2 corner = o - ivec2(0, 1);
-    highp vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    highp vec4 a1 = vec4(2.0, 0.0, 0.0, 0.0);
+    highp vec4 a0 = weight(64);
+    highp vec4 a1 = weight(65);
     int k = 0;
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
