@@ -1,11 +1,12 @@
 """Move transposes to the border of the graph and let the ports carry them.
 
 transpose(input) = an input whose port permutes differently; likewise before an output. On the way
-there, transpose(f(x)) = f(transpose(x)) for element-wise f: towards the input where x comes from
-one that way, else towards the output, so the two directions never meet. A reshape that only moves
-axes of size 1 is a transpose. Models exported from an NHWC framework are full of these.
+there, transpose(f(x)) = f(transpose(x)) for element-wise f of one tensor, where x comes from an input
+that way; and f'(transpose(x), transpose(y)) = transpose(f(x, y)) for every f that says what f' is
+(``Op.permuted``), so that the two directions never meet. A reshape that only moves axes of size 1 is
+a transpose. Models exported from an NHWC framework are full of these.
 
-Refused when the transposed value is read elsewhere too, or f combines several tensors.
+Refused when a transposed value is read elsewhere too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .drop_identities import IDENTITY, PAIR
 from .rule import MIN_ROUNDS, Rule, always, apply_rules
 
 if TYPE_CHECKING:
+    from ..ir.ops import Op
     from .rule import Context, Site
 
 
@@ -86,35 +88,44 @@ def _hoist(site: Site) -> Value | None:
         return None
     axes = node.op.axes
     moved = apply(Transpose(axes), x, layer=node.layers)
-    return _on_transposed(inner, x, moved, axes)
+    return _on_transposed(inner, inner.op, {x: moved}, axes)
 
 
 def _sink(site: Site) -> Value | None:
     node = site.node
-    x = _varying(node)
-    if not isinstance(x, Result) or not isinstance(x.node.op, Transpose):
+    moved: dict[Value, Value] = {}
+    axes: tuple[int, ...] = ()
+    layers: tuple[str, ...] = ()
+    for v, uses in zip(node.inputs, site.uses, strict=True):
+        if isinstance(v, Constant):
+            continue
+        if not isinstance(v, Result) or not isinstance(v.node.op, Transpose):
+            return None
+        if axes not in ((), v.node.op.axes) or uses > sum(i is v for i in node.inputs):
+            return None
+        axes, layers = v.node.op.axes, v.node.layers
+        moved[v] = v.node.inputs[0]
+    if not moved or len(axes) != node.result.type.rank or all(map(_from_input, moved)):
         return None
-    uses = next(u for v, u in zip(node.inputs, site.uses, strict=True) if v is x)
-    if uses != 1 or _from_input(x):
+    op = node.op.permuted(axes)
+    whole = isinstance(op, Pointwise) or not any(isinstance(v, Constant) for v in node.inputs)
+    if op is None or not whole:
         return None
-    axes = x.node.op.axes
     back = tuple(int(a) for a in np.argsort(axes))
-    return apply(
-        Transpose(axes), _on_transposed(node, x, x.node.inputs[0], back), layer=x.node.layers
-    )
+    y = _on_transposed(node, op, moved, back)
+    return apply(Transpose(axes), y, layer=layers)
 
 
-def _on_transposed(node: Node, x: Value, instead: Value, axes: tuple[int, ...]) -> Value:
-    """Apply a pointwise node to ``instead`` of x, its constants transposed to match."""
+def _on_transposed(node: Node, op: Op, moved: dict[Value, Value], axes: tuple[int, ...]) -> Value:
+    """Apply an operator to what a node's operands were moved to, its constants transposed."""
     operands = []
     for v in node.inputs:
-        if v is x:
-            operands.append(instead)
-        else:
-            assert isinstance(v, Constant)
+        if isinstance(v, Constant):
             wide = v.data.reshape((1,) * (len(axes) - v.data.ndim) + v.data.shape)
             operands.append(constant(wide.transpose(axes), v.name))
-    return apply(node.op, *operands, layer=node.layers)
+        else:
+            operands.append(moved[v])
+    return apply(op, *operands, layer=node.layers)
 
 
 AS_TRANSPOSE = Rule("reshape as transpose", _as_transpose, always, lambda value: value)

@@ -24,10 +24,13 @@ from shadergen.ir.ops import (
     Fused,
     Pad,
     Pointwise,
+    Reduce,
     Reshape,
+    ResizeNearest,
     Slice,
     Softmax,
     Transpose,
+    parts,
 )
 from shadergen.ir.placement import tensor_operands
 from shadergen.ir.reference import evaluate
@@ -792,3 +795,39 @@ def test_the_smallest_device_compiles_with_every_option_at_its_default():
     graph = pipeline.optimise(graph_of(_deep(2), inputs=(X,)), Context(target))
     assert all(n.result.type.layout is not None for n in graph.nodes)
     assert TensorType((1, 8, 6, 6)) == graph.nodes[0].result.type.placed(None)
+
+
+# --- operators before a transpose ----------------------------------------------------------------
+
+PERMUTED = [
+    (Pad((0, 1, 2, 0), (1, 0, 0, 3), "reflect"), 1),
+    (Concat(2), 2),
+    (Slice((1, 4, 0, 0), (1, -2, 1, 1), (1, 2, 3, 2)), 1),
+    (ResizeNearest((4, 5, 3, 4), ((1, 0, 2), (1, 0, 1), (1, 0, 1), (1, 0, 1))), 1),
+    (Reduce("max", (1, 3)), 1),
+    (Pointwise(parse("x0 * x1 - x0")), 2),
+]
+
+
+@pytest.mark.parametrize(("op", "operands"), PERMUTED)
+@pytest.mark.parametrize("axes", [(0, 3, 1, 2), (0, 2, 3, 1), (3, 2, 1, 0), (1, 3, 0, 2)])
+def test_an_operator_moves_before_a_transpose(op, operands, axes):
+    rng = np.random.default_rng(1)
+    seen = [rng.normal(size=(2, 5, 3, 4)) for _ in range(operands)]
+    stored = [x.transpose(np.argsort(axes)) for x in seen]
+    assert all(np.array_equal(s.transpose(axes), x) for s, x in zip(stored, seen, strict=True))
+    moved = op.permuted(axes).reference(*stored)
+    np.testing.assert_array_equal(np.transpose(moved, axes), op.reference(*seen))
+
+
+def test_residual_blocks_of_an_nhwc_exporter_keep_no_transpose():
+    x = image(1, 6, 5, 4)
+
+    def convolved(value: Value) -> Value:
+        nchw = apply(Transpose((0, 3, 1, 2)), value)
+        return apply(Transpose((0, 2, 3, 1)), conv(RNG, nchw, 4, (3, 3), pads=(1, 1, 1, 1)))
+
+    a = pointwise("relu(x0)", convolved(x))
+    y = pointwise("relu(x0 + x1)", a, convolved(a))
+    graph = pipeline.optimise(graph_of(convolved(y), inputs=(x,)), context())
+    assert [type(parts(n).kernel) for n in graph.nodes] == [Conv, Conv, Conv]

@@ -33,6 +33,14 @@ class Op:
         """Return the same results from simpler operators, or None where a kernel exists."""
         return None
 
+    def permuted(self, axes: tuple[int, ...]) -> Op | None:
+        """Return what does the same before a transpose, or None where nothing does.
+
+        With t = Transpose(axes): ``self(t(x), t(y), ...) = t(self.permuted(axes)(x, y, ...))``,
+        operands that are constants or of lower rank aside.
+        """
+        return None
+
     def nest(self, *inputs: Any) -> Nest | None:
         """Return the loop nest that computes an element, or None where another kernel exists."""
         return None

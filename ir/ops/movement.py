@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,6 +47,11 @@ class Movement(Op):
         return Nest((self.load(*inputs),))
 
 
+def _unpermuted(values: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """Return what an operator has for each axis, in the order from before a transpose."""
+    return tuple(values[axes.index(a)] for a in range(len(axes)))
+
+
 def moved(op: Movement, value: Value) -> Value:
     """Apply a movement, to a constant at once."""
     if isinstance(value, Constant):
@@ -84,6 +89,10 @@ class Pad(Movement):
         if self.mode == "constant":
             return np.pad(x, widths, constant_values=self.value)
         return np.pad(x, widths, mode=self.mode)
+
+    def permuted(self, axes: tuple[int, ...]) -> Pad:
+        before, after = _unpermuted(self.before, axes), _unpermuted(self.after, axes)
+        return replace(self, before=before, after=after)
 
     def load(self, x: TensorType) -> Load:
         index: list[Expr] = []
@@ -136,6 +145,9 @@ class Concat(Movement):
         groups = [inputs[k : k + MOST_OPERANDS] for k in range(0, len(inputs), MOST_OPERANDS)]
         return apply(self, *(g[0] if len(g) == 1 else apply(self, *g) for g in groups))
 
+    def permuted(self, axes: tuple[int, ...]) -> Concat:
+        return Concat(axes[self.axis])
+
     def load(self, *inputs: TensorType) -> Load:
         sources, start = [], 0
         for k, t in enumerate(inputs):
@@ -181,6 +193,10 @@ class Slice(Movement):
         ):
             x = np.take(x, start + step * np.arange(size), axis)
         return x
+
+    def permuted(self, axes: tuple[int, ...]) -> Slice:
+        parts = (self.starts, self.steps, self.sizes)
+        return Slice(*(_unpermuted(values, axes) for values in parts))
 
     def load(self, x: TensorType) -> Load:
         own = coordinates(x.rank)
@@ -338,6 +354,10 @@ class ResizeNearest(Movement):
             x = np.take(x, at, axis)
         return x
 
+    def permuted(self, axes: tuple[int, ...]) -> ResizeNearest:
+        order = [axes.index(a) for a in range(len(axes))]
+        return ResizeNearest(_unpermuted(self.sizes, axes), tuple(self.steps[k] for k in order))
+
     def load(self, x: TensorType) -> Load:
         index: list[Expr] = []
         for i, size, out, (p, q, r) in zip(
@@ -350,4 +370,3 @@ class ResizeNearest(Movement):
             last = (p * (out - 1) + q) // r
             index.append(clamp(at, 0, size - 1) if last > size - 1 else at)
         return Load((Source(0, tuple(index)),))
-

@@ -73,6 +73,9 @@ class Pointwise(Op):
         whole = substitute(rest, {**renamed, "part": Var(f"x{len(kept)}")})
         return apply(Pointwise(whole, self.dtype), *(inputs[i] for i in kept), first)
 
+    def permuted(self, axes: tuple[int, ...]) -> Pointwise:
+        return self
+
     def nest(self, *inputs: TensorType) -> Nest:
         rank = self.infer(*inputs).rank
         loads = tuple(broadcast_load(k, t.shape, rank) for k, t in enumerate(inputs))

@@ -127,6 +127,10 @@ class Reduce(Op):
         )
         return TensorType(_reduced(shape, self.axes, self.keepdims), dtype)
 
+    def permuted(self, axes: tuple[int, ...]) -> Reduce | None:
+        moved = tuple(sorted(axes[a] for a in self.axes))
+        return replace(self, axes=moved) if self.keepdims else None
+
     def reference(self, *inputs: Any) -> Any:
         e = _elements(self.element, inputs)
         result = _NUMPY[self.kind](e, axis=self.axes, keepdims=self.keepdims)
