@@ -1,10 +1,10 @@
 """Move transposes to the border of the graph and let the ports carry them.
 
 transpose(input) = an input whose port permutes differently; likewise before an output. On the way
-there, transpose(f(x)) = f(transpose(x)) for element-wise f of one tensor, where x comes from an input
-that way; and f'(transpose(x), transpose(y)) = transpose(f(x, y)) for every f that says what f' is
-(``Op.permuted``), so that the two directions never meet. A reshape that only moves axes of size 1 is
-a transpose. Models exported from an NHWC framework are full of these.
+there, transpose(f(x)) = f(transpose(x)) for element-wise f of one tensor, where x comes from an
+input that way; elsewhere f(transpose(x), transpose(y)) = transpose(f'(x, y)) for every f that says
+what f' is (``Op.permuted``), so that the two directions never meet. A reshape that only moves axes
+of size 1 is a transpose. Models exported from an NHWC framework are full of these.
 
 Refused when a transposed value is read elsewhere too.
 """

@@ -3,10 +3,10 @@
 Constants in the code are fastest while the unrolled code stays small. Beyond ``CONSTANT_BUDGET`` in
 one shader, and beyond ``NETWORK_BUDGET`` in all of them, kernels loop: over a uniform block if the
 weights of one GPU pass fit one, else over a texture. Passes that loop share programs, those with
-constants are each a program of their own, and a driver takes about 0.2 ms to compile each float:
-a network of many layers would start after minutes. Layers with the most pixels have the first claim
-to constants, because there each of them is used most often. Storage buffers are only taken on request: they
-measured slowest in fragment shaders.
+constants are each a program of their own, and a driver takes about 0.2 ms to compile each float: a
+network of many layers would start after minutes. Layers with the most pixels have the first claim
+to constants, because there each of them is used most often. Storage buffers are only taken on
+request: they measured slowest in fragment shaders.
 """
 
 from __future__ import annotations
