@@ -277,6 +277,9 @@ def _integer(e: Expr, names: Mapping[str, str]) -> tuple[str, int]:
         return names[e.name], ATOM
     if e.function == "add" and isinstance(e.args[1], Num) and e.args[1].value < 0:
         e = Call("sub", (e.args[0], Num(-e.args[1].value)))
+    if e.function == "lt" and e.args[0] == Num(-1.0):  # i >= 0 reads better
+        text, level = _integer(e.args[1], names)
+        return f"{text if level > 2 else f'({text})'} >= 0", 2
     if e.function in INTEGER_INFIX:
         level, sign = INTEGER_INFIX[e.function]
         left, left_level = _integer(e.args[0], names)

@@ -453,6 +453,16 @@ def transform(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     return visit(expr)
 
 
+def replace_parts(expr: Expr, bindings: Mapping[Expr, Expr]) -> Expr:
+    """Replace whole subexpressions, the outermost first."""
+    if expr in bindings:
+        return bindings[expr]
+    if not isinstance(expr, Call):
+        return expr
+    args = tuple(replace_parts(a, bindings) for a in expr.args)
+    return Call(expr.function, args, expr.attributes)
+
+
 def substitute(expr: Expr, bindings: Mapping[str, Expr]) -> Expr:
     """Replace variables by expressions, all at once."""
     return transform(expr, lambda e: bindings.get(e.name, e) if isinstance(e, Var) else e)
@@ -545,7 +555,8 @@ def evaluate(expr: Expr, env: Mapping[str, ArrayLike]) -> Any:
 def fold(expr: Expr) -> Expr:
     """Compute calls whose arguments are all literals, and drop ``x + 0``, ``x * 1`` and the like.
 
-    ``x * 0`` stays: it is not 0 when x is infinite or NaN.
+    ``x * 0`` stays: it is not 0 when x is infinite or NaN. ``tanh(softplus(x))``, as exporters
+    spell Mish, becomes the quotient that it is: GPUs' tanh of small numbers has few digits.
     """
     memo: dict[Expr, Expr] = {}
     for e in walk(expr):
@@ -562,6 +573,10 @@ def _fold_call(call: Call) -> Expr:
         value = float(evaluate(call, {}))
         if math.isfinite(value):
             return Num(value)
+    inner = call.args[0] if call.args else None
+    if call.function == "tanh" and isinstance(inner, Call) and inner.function == "softplus":
+        size = Call("abs", inner.args)
+        return Call("mish_gate", (*inner.args, Call("exp", (Call("neg", (size,)),))))
     if len(call.args) == 2:
         left, right = call.args
         if call.function in ("add", "sub") and right == Num(0.0):

@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ...ir.expr import Call, Expr, Num, Var, affine, evaluate, fold, substitute, variables
+from ...ir.expr import (
+    Call,
+    Expr,
+    Num,
+    Var,
+    affine,
+    evaluate,
+    fold,
+    replace_parts,
+    substitute,
+    variables,
+    walk,
+)
 from ...ir.indexing import add, flatten, idiv, imod, mul
 from ...ir.types import LANES
 from ..glsl import integer, number
@@ -133,8 +145,10 @@ class Reader:
         head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
         lines = [f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in used)}) {{"]
         total = False
-        for source in sources:
+        for position, source in enumerate(sources):
             value = operands[source.operand]
+            named, source = self._named(source, value, str(position) if position else "")
+            lines += [f"    {s}" for s in named]
             statements = self._fetch(value, roles[source.operand], source.index, kind)
             if not source.valid:
                 lines += [f"    {s}" for s in statements]
@@ -153,6 +167,20 @@ class Reader:
         index = tuple(fold(substitute(e, self.fixed)) for e in source.index)
         valid = tuple(fold(substitute(e, self.fixed)) for e in source.valid)
         return type(source)(source.operand, index, valid)
+
+    def _named(self, source: Source, value: Value, suffix: str) -> tuple[list[str], Source]:
+        """Give indices that conditions test names of their own; return those and the source."""
+        lines: list[str] = []
+        names: dict[Expr, Expr] = {}
+        tested = {e for v in source.valid for e in walk(v)}
+        for axis, e in enumerate(source.index):
+            if isinstance(e, Call) and e in tested and e not in names:
+                name = f"in_{'ncyx'[axis] if value.type.in_planes else axis}{suffix}"
+                lines.append(f"int {name} = {self._int(e)};")
+                names[e] = Var(name)
+        index = tuple(names.get(e, e) for e in source.index)
+        valid = tuple(replace_parts(v, names) for v in source.valid)
+        return lines, type(source)(source.operand, index, valid)
 
     def _kind(self, sources: Sequence[Source], operands: Sequence[Value]) -> Kind:
         if not any(self.depends((*s.index, *s.valid)) for s in sources):

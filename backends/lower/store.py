@@ -144,9 +144,10 @@ def precision(node: Node) -> Precision:
     """Return the precision that a node's shaders compute in.
 
     16 bits are enough where every texture has them, but not for loops, whose sums and extremes
-    lose too much, and not for formulas that count.
+    lose too much, not for formulas that count, and not for integers, whose products are exact.
     """
-    if node.choice.precision != "mediump":
+    types = {v.type.dtype for v in (node.result, *node.inputs)}
+    if node.choice.precision != "mediump" or types != {"float32"}:
         return "highp"
     p = parts(node)
     nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
