@@ -44,7 +44,7 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     celu(x, alpha=1) = max(x, 0) + alpha * expm1_negative(x / alpha)
 
     # Of small x, 1 + x keeps few digits: there, the Taylor polynomial is good to 3e-9.
-    log1p(x) = where(abs(x) < 0.05, log1p_small(x), log(1 + x))
+    log1p(x) = where(abs(x) < 0.05, log1p_small(clamp(x, -0.05, 0.05)), log(1 + x))
     log1p_small(x) = x - x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x / 6))))
     softplus(x) = max(x, 0) + log1p(exp(-abs(x)))
     softsign(x) = x / (1 + abs(x))

@@ -33,7 +33,8 @@ def evaluate(
         if i.name not in inputs or inputs[i.name].shape != i.shape:
             got = inputs[i.name].shape if i.name in inputs else "nothing"
             raise ShadergenError("SG0605", f"input '{i.name}' needs shape {i.shape}, got {got}")
-        values[i] = np.asarray(inputs[i.name], dtype)
+        floating = i.type.dtype == "float32"
+        values[i] = np.asarray(inputs[i.name], dtype if floating else i.type.dtype)
 
     def value(v: Value) -> NDArray[Any]:
         if v not in values:

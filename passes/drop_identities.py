@@ -25,7 +25,8 @@ def _identity(site: Site) -> Value | None:
         return None
     (x,) = node.inputs
     if isinstance(node.op, Pointwise):
-        return x if node.op.expr == Var("x0") else None
+        same = node.result.type.dtype == x.type.dtype  # a cast is no identity
+        return x if node.op.expr == Var("x0") and same else None
     if isinstance(node.op, Reshape):
         return x
     if not isinstance(node.op, Movement):

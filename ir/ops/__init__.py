@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from .attention import Attention
 from .base import Op
 from .binary import BinaryConv, BinaryDense
-from .columns import Col2Im
+from .columns import Col2Im, WindowsToChannels
+from .conv_lstm import ConvLSTM
 from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
+from .fourier import DFT, Frames, Spectrum
 from .fused import Fused, Parts, assemble, parts
 from .linear_algebra import Det, Einsum, MatMul
 from .local_normalization import (
@@ -40,10 +43,11 @@ from .ordering import ArgMax, ArgMin, Sorted, SortOrder
 from .pointwise import Pointwise
 from .pooling import AdaptivePool, Pool
 from .recurrence import GRU, LSTM, RNN
-from .recurrent_cell import RecurrentCell, RecurrentGates, ResetProduct, StackStates
+from .recurrent_cell import GatedFormula, RecurrentCell, RecurrentGates, ResetProduct, StackStates
 from .reduction import PartialReduce, Reduce
 from .resampling import Resample, ResizeLinear
 from .roi_align import RoiAlign
+from .rotary_embedding import RotaryEmbedding
 from .sampling import AffineGrid, GridSample
 from .scan import CumProd, CumSum
 from .scattering import (
@@ -72,23 +76,28 @@ OPS: dict[str, type[Op]] = {
         AffineGrid,
         ArgMax,
         ArgMin,
+        Attention,
         BatchNormalization,
         BinaryConv,
         BinaryDense,
         Col2Im,
         Concat,
         Conv,
+        ConvLSTM,
         ConvTranspose,
         CumProd,
         CumSum,
+        DFT,
         DeformColumns,
         DeformConv,
         DepthToSpace,
         Det,
         Einsum,
         Expand,
+        Frames,
         Fused,
         GRU,
+        GatedFormula,
         Gather,
         GatherElements,
         GatherND,
@@ -126,6 +135,7 @@ OPS: dict[str, type[Op]] = {
         ResizeNearest,
         ReverseSequence,
         RoiAlign,
+        RotaryEmbedding,
         ScatterElements,
         ScatterND,
         Slice,
@@ -133,15 +143,18 @@ OPS: dict[str, type[Op]] = {
         SortOrder,
         Sorted,
         SpatialNormalization,
+        Spectrum,
         StackStates,
         TensorScatter,
         Tile,
         Transpose,
         Trilu,
+        WindowsToChannels,
     )
 }
 
 __all__ = [
+    "DFT",
     "GRU",
     "LRN",
     "LSTM",
@@ -151,12 +164,14 @@ __all__ = [
     "AffineGrid",
     "ArgMax",
     "ArgMin",
+    "Attention",
     "BatchNormalization",
     "BinaryConv",
     "BinaryDense",
     "Col2Im",
     "Concat",
     "Conv",
+    "ConvLSTM",
     "ConvTranspose",
     "CumProd",
     "CumSum",
@@ -166,7 +181,9 @@ __all__ = [
     "Det",
     "Einsum",
     "Expand",
+    "Frames",
     "Fused",
+    "GatedFormula",
     "Gather",
     "GatherElements",
     "GatherND",
@@ -204,6 +221,7 @@ __all__ = [
     "ResizeNearest",
     "ReverseSequence",
     "RoiAlign",
+    "RotaryEmbedding",
     "ScatterElements",
     "ScatterND",
     "Slice",
@@ -211,11 +229,13 @@ __all__ = [
     "SortOrder",
     "Sorted",
     "SpatialNormalization",
+    "Spectrum",
     "StackStates",
     "TensorScatter",
     "Tile",
     "Transpose",
     "Trilu",
+    "WindowsToChannels",
     "assemble",
     "parts",
 ]

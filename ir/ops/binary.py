@@ -41,11 +41,12 @@ def _scaled(y: Value, parameters: tuple[Value, ...]) -> Value:
 
 @dataclass(frozen=True)
 class BinaryConv(Op):
-    """Convolution of signs: y = conv(sign(x), sign(w)) * scale + bias, where sign(0) = 1.
+    """Convolution of signs, -1 or 1.
 
-    Attributes are those of :class:`Conv`. Padding comes after the signs are taken: with zeros it
-    takes no part, with 1 or -1 it is what networks of packed bits compute. Without
-    ``binary_input`` the weights alone are signs.
+    y = conv(sign(x), sign(w)) * scale + bias, where sign(0) = 1. Attributes are those of
+    :class:`Conv`. Padding comes after the signs are taken: with zeros it takes no part, with 1 or
+    -1 it is what networks of packed bits compute. Without ``binary_input`` the weights alone are
+    signs.
 
     x: (N, C, spatial), w: (O, C/groups, kernel), scale, bias: (O,), optional
     -> y: (N, O, windows).
@@ -87,9 +88,10 @@ class BinaryConv(Op):
 
 @dataclass(frozen=True)
 class BinaryDense(Op):
-    """Fully connected layer of signs: y = sign(x) @ sign(w)^T * scale + bias, where sign(0) = 1.
+    """Fully connected layer of signs, -1 or 1.
 
-    Without ``binary_input`` the weights alone are signs. Of x, all axes but the first are inputs.
+    y = sign(x) @ sign(w)^T * scale + bias, where sign(0) = 1. Without ``binary_input`` the weights
+    alone are signs. Of x, all axes but the first are inputs.
 
     x: (N, ...) of C elements each, w: (O, C), scale, bias: (O,), optional -> y: (N, O).
     Source: MPSCNNBinaryFullyConnected.

@@ -1,4 +1,4 @@
-"""Columns back to an image: the sum of overlapping blocks."""
+"""Windows as channels, by which many axes become few, and columns back to an image."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ from typing import Any
 import numpy as np
 
 from ..expr import Expr, Var, parse
-from ..indexing import Load, Source, add, coordinates, equal, flatten, idiv, imod, less, mul, sub
+from ..indexing import (
+    Load,
+    PadMode,
+    Source,
+    add,
+    border,
+    coordinates,
+    equal,
+    flatten,
+    idiv,
+    imod,
+    inside,
+    less,
+    mul,
+    sub,
+)
 from ..nest import Nest
 from ..types import TensorType
 from .base import Op, require
-from .window import Sizes, Window, windows
+from .movement import Movement, Pad
+from .window import Sizes, Window, places, windows
 
 
 @dataclass(frozen=True)
@@ -58,13 +74,11 @@ class Col2Im(Op):
         reach = [(w.count - 1) * w.stride + w.reach for w in along]
         sizes = [max(r, w.before + w.size) for r, w in zip(reach, along, strict=True)]
         y = np.zeros((n, channels // prod(self.kernel), *sizes), x.dtype)
-        for tap in product(*map(range, self.kernel)):
-            at = tuple(
-                slice(k * w.dilation, k * w.dilation + (w.count - 1) * w.stride + 1, w.stride)
-                for k, w in zip(tap, along, strict=True)
-            )
-            y[(..., *at)] += blocks[(slice(None), slice(None), *tap)]
-        return y[(..., *(slice(w.before, w.before + w.size) for w in along))]
+        for tap, at in zip(product(*map(range, self.kernel)), places(along), strict=True):
+            part: Any = (slice(None), slice(None), *tap)
+            y[at] += blocks[part]
+        image: Any = (..., *(slice(w.before, w.before + w.size) for w in along))
+        return y[image]
 
     def nest(self, x: TensorType) -> Nest:
         along = self.windows()
@@ -85,3 +99,54 @@ class Col2Im(Op):
         index = (n, column, flatten(blocks, [w.count for w in along]))
         load = Load((Source(0, index, tuple(valid)),))
         return Nest((), self.kernel, (load,), step=parse("a + v0"))
+
+
+@dataclass(frozen=True)
+class WindowsToChannels(Movement):
+    """Join the taps of windows along axis 2 to the channels, and the windows to the batch.
+
+    y[n*windows + o, c*taps + k, ...] = x'[n, c, o*stride + k*dilation - before, ...], where x'
+    continues x as :class:`Pad` does.
+
+    x: (N, C, L, ...) -> y: (N*windows, C*taps, ...).
+    """
+
+    taps: int
+    stride: int = 1
+    dilation: int = 1
+    before: int = 0
+    after: int = 0
+    pad_mode: PadMode = "constant"
+    pad_value: float = 0.0
+
+    def window(self, x: TensorType) -> Window:
+        """Return the windows along axis 2."""
+        return Window(x.shape[2], self.taps, self.stride, self.dilation, self.before, self.after)
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank >= 3, f"windows along axis 2 of a tensor of rank {x.rank}")
+        window = self.window(x)
+        window.check()
+        n, c = x.shape[:2]
+        return x.of((n * window.count, c * self.taps, *x.shape[3:]))
+
+    def reference(self, x: Any) -> Any:
+        window = self.window(TensorType(x.shape))
+        rest = (0,) * (x.ndim - 3)
+        before, after = (0, 0, self.before, *rest), (0, 0, self.after, *rest)
+        x = Pad(before, after, self.pad_mode, self.pad_value).reference(x)
+        found = np.stack([x[:, :, window.places(k)] for k in range(self.taps)], 2)  # n c k o ...
+        n, c, k, o, *sizes = found.shape
+        return np.moveaxis(found, 3, 1).reshape(n * o, c * k, *sizes)
+
+    def load(self, x: TensorType) -> Load:
+        window = self.window(x)
+        batch, channel, *rest = coordinates(x.rank - 1)
+        at = window.at(imod(batch, window.count), imod(channel, self.taps))
+        valid: tuple[Expr, ...] = ()
+        if self.pad_mode == "constant":
+            valid = inside(at, window.size, self.before, self.after)
+        else:
+            at = border(self.pad_mode, at, window.size, self.before, self.after)
+        index = (idiv(batch, window.count), idiv(channel, self.taps), at, *rest)
+        return Load((Source(0, index, valid),), self.pad_value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -23,15 +23,14 @@ from ..indexing import (
     mul,
 )
 from ..nest import Nest
-from ..types import MAP_RANK, TensorType
-from .base import Array, Op, require
-from .movement import Reshape, moved
-from .window import Sizes, Window
+from ..types import TensorType
+from .base import Op, require
+from .columns import WindowsToChannels
+from .movement import Rearrange, Reshape, moved
+from .window import Sizes, Window, places
 
 if TYPE_CHECKING:
     from ..graph import Value
-
-Pads = tuple[int, int, int, int]  # of two axes: top, left, bottom, right
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class Conv(Op):
             window.check()
         return TensorType((x.shape[0], o, *(window.count for window in along)))
 
-    def reference(self, x: Array, w: Array, *bias: Array) -> Array:
+    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         along = self.windows(TensorType(x.shape), TensorType(w.shape))
         widths = ((0, 0), (0, 0), *((window.before, window.after) for window in along))
         if self.pad_mode == "constant":
@@ -103,34 +102,53 @@ class Conv(Op):
         counts = [window.count for window in along]
         y = np.zeros((x.shape[0], w.shape[0], *counts), np.result_type(x, w))
         per_group, out = w.shape[1], w.shape[0] // self.groups
-        for g, *tap in product(range(self.groups), *map(range, w.shape[2:])):
-            at = (
-                slice(k * a.dilation, k * a.dilation + (a.count - 1) * a.stride + 1, a.stride)
-                for k, a in zip(tap, along, strict=True)
-            )
-            found = x[:, g * per_group : (g + 1) * per_group][(slice(None), slice(None), *at)]
-            weights = w[g * out : (g + 1) * out][(slice(None), slice(None), *tap)]
-            y[:, g * out : (g + 1) * out] += np.moveaxis(
-                np.tensordot(weights, found, axes=(1, 1)), 0, 1
-            )
+        taps = list(product(*map(range, w.shape[2:])))
+        for g in range(self.groups):
+            xs, ws = x[:, g * per_group : (g + 1) * per_group], w[g * out : (g + 1) * out]
+            for tap, at in zip(taps, places(along), strict=True):
+                part: Any = (slice(None), slice(None), *tap)
+                found = np.tensordot(ws[part], xs[at], axes=(1, 1))
+                y[:, g * out : (g + 1) * out] += np.moveaxis(found, 0, 1)
         return y + bias[0].reshape(-1, *(1,) * len(along)) if bias else y
 
     def decompose(self, x: Value, w: Value, *bias: Value) -> Value | None:
-        """Compute a one-dimensional convolution as a two-dimensional one of height 1."""
-        if x.type.rank != MAP_RANK - 1:
-            return None
-        flat = Conv(
-            (1, *self.strides),
-            (1, *self.dilations),
-            (0, self.pads[0], 0, self.pads[1]),
-            self.groups,
+        """Compute it with the kernel for maps: a row is a map of height 1, a volume many maps."""
+        axes = x.type.rank - 2
+        if axes == 1:
+            flat = replace(
+                self,
+                strides=(1, *self.strides),
+                dilations=(1, *self.dilations),
+                pads=(0, self.pads[0], 0, self.pads[1]),
+            )
+            tall, kernel = (moved(Reshape((*v.shape[:2], 1, v.shape[2])), v) for v in (x, w))
+            y = apply(flat, tall, kernel, *bias)
+            return apply(Reshape((*y.shape[:2], y.shape[3])), y)
+        return self._map_by_map(x, w, *bias) if axes == 3 else None
+
+    def _map_by_map(self, x: Value, w: Value, *bias: Value) -> Value:
+        """Join the taps of the first axis to the channels and its windows to the batch."""
+        depth = WindowsToChannels(
+            w.shape[2],
+            self.strides[0],
+            self.dilations[0],
+            self.pads[0],
+            self.pads[3],
             self.pad_mode,
             self.pad_value,
-            self.zero_guard,
         )
-        tall, kernel = (moved(Reshape((*v.shape[:2], 1, v.shape[2])), v) for v in (x, w))
-        y = apply(flat, tall, kernel, *bias)
-        return apply(Reshape((*y.shape[:2], y.shape[3])), y)
+        flat = replace(
+            self,
+            strides=self.strides[1:],
+            dilations=self.dilations[1:],
+            pads=(*self.pads[1:3], *self.pads[4:]),
+        )
+        o, per_group, taps, *kernel = w.shape
+        w = moved(Reshape((o, per_group * taps, *kernel)), w)
+        y = apply(flat, apply(depth, x), w, *bias)
+        split = (x.shape[0], y.shape[0] // x.shape[0], *y.shape[1:])
+        shape = (split[0], split[2], split[1], *split[3:])
+        return apply(Rearrange(split, (0, 2, 1, 3, 4), shape), y)
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest:
         own = coordinates(x.rank)

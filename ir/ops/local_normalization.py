@@ -148,7 +148,7 @@ class LocalContrastNormalization(Op):
 
 @dataclass(frozen=True)
 class LocalVariance(Op):
-    """The mean of squared differences from a given mean, in the window around each element.
+    """Mean of squared differences from a given mean, in the window around each element.
 
     v[o] = mean of (x[i] - m[o])^2 over the i in the window of ``kernel`` around o that exist or,
     with ``count_include_pad``, with zeros beyond the border.

@@ -30,13 +30,10 @@ Axes = tuple[int, ...]
 SQUARED_DIFFERENCE = parse("square(x0 - x1)")
 
 
-def mean_and_variance(x: Value, axes: Axes, keepdims: bool = True) -> tuple[Value, Value]:
-    """Return mean and variance of x over ``axes``; the variance divides by the number."""
+def mean_and_variance(x: Value, axes: Axes) -> tuple[Value, Value]:
+    """Return mean and variance of x over ``axes``; the variance divides by their number."""
     mean = apply(Reduce("mean", axes), x)
-    variance = apply(Reduce("mean", axes, keepdims, SQUARED_DIFFERENCE), x, mean)
-    if not keepdims:
-        mean = apply(Reshape(variance.shape), mean)
-    return mean, variance
+    return mean, apply(Reduce("mean", axes, element=SQUARED_DIFFERENCE), x, mean)
 
 
 def standardise(
@@ -127,7 +124,9 @@ class BatchNormalization(Op):
 
 @dataclass(frozen=True)
 class LayerNormalization(Op):
-    """y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over ``axes``.
+    """Give what lies along ``axes`` mean 0 and variance 1, then a scale and a shift.
+
+    y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over ``axes``.
 
     x: any shape, scale, bias: broadcast to x, optional -> y: as x.
     Source: ONNX LayerNormalization-17; keras.layers.LayerNormalization.
@@ -149,7 +148,9 @@ class LayerNormalization(Op):
 
 @dataclass(frozen=True)
 class RMSNormalization(Op):
-    """y = x / sqrt(mean x^2 + epsilon) * scale, the mean over ``axes``.
+    """Divide by the root mean square over ``axes``.
+
+    y = x / sqrt(mean x^2 + epsilon) * scale, the mean over ``axes``.
 
     x: any shape, scale: broadcasts to x, optional -> y: as x.
     Source: ONNX RMSNormalization-23; keras.layers.RMSNormalization.
@@ -236,7 +237,9 @@ class GroupNormalization(Op):
 
 @dataclass(frozen=True)
 class GroupMean(Op):
-    """y[n, c, ...] = the mean of x[n, k, ...] over the channels k of c's group.
+    """Give every channel the mean over the channels of its group.
+
+    y[n, c, ...] = the mean of x[n, k, ...] over the channels k of c's group.
 
     x: (N, C, ...) -> y: as x; meant for tensors with little but channels.
     """
@@ -264,7 +267,9 @@ class GroupMean(Op):
 
 @dataclass(frozen=True)
 class MeanVarianceNormalization(Op):
-    """y = (x - mean) / (sqrt(variance) + epsilon), mean and variance over ``axes``.
+    """Give what lies along ``axes`` mean 0 and deviation 1.
+
+    y = (x - mean) / (sqrt(variance) + epsilon), mean and variance over ``axes``.
 
     x: any shape -> y: as x.
     Source: ONNX MeanVarianceNormalization-13.
@@ -288,7 +293,9 @@ class MeanVarianceNormalization(Op):
 
 @dataclass(frozen=True)
 class LpNormalization(Op):
-    """y = x / max(norm, epsilon) with the ``p``-norm over ``axes``; 0 where the norm is 0.
+    """Give what lies along ``axes`` norm 1.
+
+    y = x / max(norm, epsilon) with the ``p``-norm over ``axes``; 0 where the norm is 0.
 
     x: any shape -> y: as x.
     Source: ONNX LpNormalization-22, where p is 1 or 2; torch.nn.functional.normalize.

@@ -31,6 +31,18 @@ STACKED = 8  # operands of one GPU pass, half of the texture units that there mu
 SIGMOID, TANH = parse("sigmoid(x)"), parse("tanh(x)")
 
 
+def check_steps(op: Op, steps: int) -> None:
+    """Refuse what would be unrolled to too many GPU passes."""
+    if steps > LONGEST_SEQUENCE:
+        raise ShadergenError(
+            "SG0202",
+            f"{type(op).__name__} over {steps} steps is not implemented",
+            why="it is unrolled, and every step takes two GPU passes or more",
+            supported=f"up to {LONGEST_SEQUENCE} steps",
+            help="give the model a shorter sequence",
+        )
+
+
 @dataclass(frozen=True)
 class Recurrence(Op):
     """What recurrent layers have in common.
@@ -79,14 +91,7 @@ class Recurrence(Op):
         )
         require(all(t.shape == (units,) for t in more[states:][:extras]), "peepholes do not fit")
         require(not self.masked or more[-1].shape == (steps, batch), "the mask does not fit x")
-        if steps > LONGEST_SEQUENCE:
-            raise ShadergenError(
-                "SG0202",
-                f"{type(self).__name__} over {steps} steps is not implemented",
-                why="it is unrolled, and every step takes two GPU passes or more",
-                supported=f"up to {LONGEST_SEQUENCE} steps",
-                help="give the model a shorter sequence",
-            )
+        check_steps(self, steps)
         return (x.of((steps, batch, units)), *(x.of((batch, units)),) * states)
 
     def reference(self, x: Any, w: Any, r: Any, b: Any, *more: Any) -> tuple[Any, ...]:
@@ -110,7 +115,7 @@ class Recurrence(Op):
     def _activate(self, which: int, x: Any) -> Any:
         return evaluate(self.activations[which], {"x": x})
 
-    def _formulas(self) -> tuple[Expr, ...]:
+    def formulas(self) -> tuple[Expr, ...]:
         """Return the new states, as formulas of a ``RecurrentCell``."""
         raise NotImplementedError
 
@@ -129,7 +134,7 @@ class Recurrence(Op):
         state = apply(Concat(0), *first, constant(start, "position"))
         w, r = self._weights(w, r)
         p = apply(Pointwise(parse("x0 + x1")), apply(MatMul(), x, w), b)
-        cell = RecurrentCell(self._formulas(), -1 if self.reverse else 1, self.masked)
+        cell = RecurrentCell(self.formulas(), -1 if self.reverse else 1, self.masked)
         history = []
         for _ in range(steps):
             gates = apply(RecurrentGates(), p, state, r)
@@ -153,7 +158,11 @@ class Recurrence(Op):
 def _joined(history: Sequence[Value]) -> Value:
     """Stack the first rows of states, few at a time."""
     groups = [history[k : k + STACKED] for k in range(0, len(history), STACKED)]
-    parts = [apply(StackStates(), *group) for group in groups]
+    return concatenated([apply(StackStates(), *group) for group in groups])
+
+
+def concatenated(parts: Sequence[Value]) -> Value:
+    """Concatenate along the first axis, few at a time."""
     while len(parts) > 1:
         groups = [parts[k : k + STACKED] for k in range(0, len(parts), STACKED)]
         parts = [apply(Concat(0), *group) if len(group) > 1 else group[0] for group in groups]
@@ -188,7 +197,7 @@ class RNN(Recurrence):
     ) -> tuple[Any, ...]:
         return (self._activate(0, x @ w + states[0] @ r + b),)
 
-    def _formulas(self) -> tuple[Expr, ...]:
+    def formulas(self) -> tuple[Expr, ...]:
         return (self._activated(0, self._gate("h")),)
 
 
@@ -242,7 +251,7 @@ class GRU(Recurrence):
         product = ResetProduct(self.gates.index("r"), self.activations[0])
         return (apply(product, gates, state, _columns(r, self.gates.index("h"))),)
 
-    def _formulas(self) -> tuple[Expr, ...]:
+    def formulas(self) -> tuple[Expr, ...]:
         z, u = (self._activated(0, self._gate(n)) for n in "zr")
         text = "g + u * g3" if self.linear_before_reset else "g + e0"
         n = self._activated(1, _formula(text, g=self._gate("h"), u=u))
@@ -290,7 +299,7 @@ class LSTM(Recurrence):
         c = u * c + i * self._activate(1, gate["c"])
         return self._activate(0, gate["o"] + peep_o * c) * self._activate(2, c), c
 
-    def _formulas(self) -> tuple[Expr, ...]:
+    def formulas(self) -> tuple[Expr, ...]:
         def gate(letter: str, peephole: str, c: Expr) -> Expr:
             seen = self._gate(letter)
             if self.peepholes:

@@ -157,6 +157,45 @@ class RecurrentCell(Op):
         return Nest(tuple(outer), finish=result)
 
 
+@dataclass(frozen=True)
+class GatedFormula(Op):
+    """A formula of the parts of a tensor.
+
+    y = formula(g0, g1, ..., s0, s1, ...), where g0, g1, ... are the parts of g, which ``axis`` is
+    divided into, as large as s0, s1, ...
+
+    g: a shape whose ``axis`` is G times that of s0, s1, ..., which are alike -> y: the shape of s0.
+    """
+
+    formula: Expr
+    axis: int
+
+    def infer(self, g: TensorType, *s: TensorType) -> TensorType:
+        require(bool(s) and {t.shape for t in s} == {s[0].shape}, "operands of several shapes")
+        require(0 <= self.axis < s[0].rank == g.rank, "parts along another axis")
+        size = s[0].shape[self.axis]
+        shape = (*g.shape[: self.axis], size, *g.shape[self.axis + 1 :])
+        require(shape == s[0].shape and g.shape[self.axis] % size == 0, "g has other parts")
+        return s[0]
+
+    def reference(self, g: Any, *s: Any) -> Any:
+        parts = np.split(g, g.shape[self.axis] // s[0].shape[self.axis], self.axis)
+        env = {f"g{k}": part for k, part in enumerate(parts)}
+        return evaluate(self.formula, env | {f"s{k}": x for k, x in enumerate(s)})
+
+    def nest(self, g: TensorType, *s: TensorType) -> Nest:
+        own = coordinates(g.rank)
+        size = s[0].shape[self.axis]
+        loads: dict[str, Load] = {}
+        for k in range(g.shape[self.axis] // size):
+            index: list[Expr] = list(own)
+            index[self.axis] = add(own[self.axis], k * size)
+            loads[f"g{k}"] = Load((Source(0, tuple(index)),))
+        loads |= {f"s{k}": Load((Source(1 + k, own),)) for k in range(len(s))}
+        names: dict[str, Expr] = {name: Var(f"u{k}") for k, name in enumerate(loads)}
+        return Nest(tuple(loads.values()), finish=substitute(self.formula, names))
+
+
 def _row(s: TensorType, row: int, b: Expr, j: Expr, operand: int) -> Load:
     return Load((Source(operand, (Num(float(row)), b, j)),))
 

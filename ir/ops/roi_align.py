@@ -127,16 +127,16 @@ class RoiAlign(Op):
         ]
         if self.mode == "avg":
             step = f"a + where(there, {' + '.join(corners)}, 0)"
-            start, finish = 0.0, "a / max(u5 * u10, 1)"
+            lowest, finish = 0.0, "a / max(u5 * u10, 1)"
         else:
             largest = f"max(max({corners[0]}, {corners[1]}), max({corners[2]}, {corners[3]}))"
             step = f"where(counted, max(a, where(there, {largest}, 0)), a)"
-            start, finish = -FLOAT_MAX, "where(some, a, 0)"
+            lowest, finish = -FLOAT_MAX, "where(some, a, 0)"
         return Nest(
             tuple(outer),
             self.samples,
             tuple(inner),
-            Num(start),
+            Num(lowest),
             substitute(parse(step), names),
             substitute(parse(finish), names),
         )

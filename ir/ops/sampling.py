@@ -87,10 +87,11 @@ class GridSample(Op):
                     i = np.floor(_mirrored(i, *self._limits(size))).astype(int)
                 taps[-1].append((np.clip(i, 0, size - 1), weight))
         channels = np.moveaxis(x, 1, -1)
-        y = 0
+        y: Any = 0
         for corner in product(*taps):
             weight = np.prod([w for _, w in corner], 0)
-            y = y + channels[(n, *(i for i, _ in corner))] * weight[..., np.newaxis]
+            at = (n, *(i for i, _ in corner))
+            y = y + channels[at] * weight[..., np.newaxis]
         return np.moveaxis(y, -1, 1).astype(x.dtype)
 
     def _positions(self, g: Any, size: int) -> Any:
@@ -112,7 +113,7 @@ class GridSample(Op):
         taps = TAPS[self.mode]
         for axis in range(rank):
             size = x.shape[2 + axis]
-            at = (own[0], *own[2:], Num(float(rank - 1 - axis)))
+            at: tuple[Expr, ...] = (own[0], *own[2:], Num(float(rank - 1 - axis)))
             position, below = Var(f"u{len(outer) + 1}"), Var(f"u{len(outer) + 2}")
             outer += [
                 Load((Source(1, at),)),

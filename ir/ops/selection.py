@@ -105,7 +105,7 @@ class Trilu(Movement):
     def load(self, x: TensorType) -> Load:
         own = coordinates(x.rank)
         i, j = own[-2:]
-        edge = add(i, self.k)
+        edge = add(i, min(max(self.k, -x.shape[-2]), x.shape[-1]))  # beyond, nothing changes
         kept = less(sub(edge, 1), j) if self.upper else less(j, add(edge, 1))
         return Load((Source(0, own, (kept,)),))
 

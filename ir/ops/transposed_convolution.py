@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..expr import parse
 from ..graph import Constant, apply, constant
 from ..types import MAP_RANK, TensorType
-from .base import Array, Op, require
+from .base import Op, require
 from .convolution import Conv, check_convolution
 from .movement import DepthToSpace, Pad, Rearrange, Reshape, Slice, moved
 from .pointwise import Pointwise
@@ -76,35 +76,33 @@ class ConvTranspose(Op):
         require(min(size) >= 1, f"the padding leaves a result of {'x'.join(map(str, size))}")
         return TensorType((x.shape[0], o, *size))
 
-    def reference(self, x: Array, w: Array, *bias: Array) -> Array:
+    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         n, c = x.shape[:2]
         o, *kernel = w.shape[1:]
         y = np.zeros((n, o * self.groups, *self._full(x.shape, w.shape)), np.result_type(x, w))
         per_group = c // self.groups
         for g, *tap in product(range(self.groups), *map(range, kernel)):
             channels = slice(g * per_group, (g + 1) * per_group)
-            at = tuple(
+            at = (
                 slice(k * d, k * d + (size - 1) * s + 1, s)
                 for k, size, s, d in zip(
                     tap, x.shape[2:], self.strides, self.dilations, strict=True
                 )
             )
-            weights = w[channels][(slice(None), slice(None), *tap)]
-            y[(slice(None), slice(g * o, (g + 1) * o), *at)] += np.moveaxis(
-                np.tensordot(weights, x[:, channels], axes=(0, 1)), 0, 1
-            )
-        for axis, (before, after, extra) in enumerate(
-            zip(
-                self.pads[: len(kernel)], self.pads[len(kernel) :], self.output_padding, strict=True
-            ),
-            2,
-        ):
-            after -= extra
-            widths = [(0, 0)] * y.ndim
-            widths[axis] = (max(-before, 0), max(-after, 0))
-            y = np.pad(y, widths)
-            y = np.take(y, range(max(before, 0), y.shape[axis] - max(after, 0)), axis)
-        return y + bias[0].reshape(-1, *(1,) * len(kernel)) if bias else y
+            part: Any = (channels, slice(None), *tap)
+            whole: Any = (slice(None), slice(g * o, (g + 1) * o), *at)
+            y[whole] += np.moveaxis(np.tensordot(w[part], x[:, channels], axes=(0, 1)), 0, 1)
+        axes = len(kernel)
+        after = [a - e for a, e in zip(self.pads[axes:], self.output_padding, strict=True)]
+        frame = list(zip(self.pads[:axes], after, strict=True))
+        y = np.pad(y, ((0, 0), (0, 0), *((max(-b, 0), max(-a, 0)) for b, a in frame)))
+        inside = tuple(
+            slice(max(b, 0), size - max(a, 0))
+            for (b, a), size in zip(frame, y.shape[2:], strict=True)
+        )
+        cut: Any = (slice(None), slice(None), *inside)
+        y = y[cut]
+        return y + bias[0].reshape(-1, *(1,) * axes) if bias else y
 
     def decompose(self, x: Value, w: Value, *bias: Value) -> Value:
         """Compute the phases of the result as channels of one convolution, then interleave them.

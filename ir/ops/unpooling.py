@@ -65,7 +65,7 @@ class MaxPoolIndices(Op):
         strides = _strides(x.shape, len(along), self.column_major)
         result = np.zeros(y.shape, np.int64)
         for at in np.ndindex(*y.shape):
-            best = None
+            best: tuple[int, ...] = ()
             for tap in product(*(range(w.taps) for w in along)):
                 place = tuple(
                     o * w.stride + k * w.dilation - w.before
@@ -73,7 +73,7 @@ class MaxPoolIndices(Op):
                 )
                 if all(0 <= i < w.size for i, w in zip(place, along, strict=True)):
                     full = (*at[: len(lead)], *place)
-                    if best is None or x[full] > x[best]:
+                    if not best or x[full] > x[best]:
                         best = full
             result[at] = np.dot(best, strides)
         return result

@@ -17,6 +17,8 @@ from ..indexing import Source, add, coordinates, inside, mul, sub
 from .base import require
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ..types import TensorType
@@ -80,6 +82,11 @@ class Window:
         """Return the conditions under which a tap exists."""
         return inside(position, self.size, self.before, max(self.beyond, 0))
 
+    def places(self, k: int) -> slice:
+        """Return where tap ``k`` of all windows lies in the padded axis."""
+        first = k * self.dilation
+        return slice(first, first + (self.count - 1) * self.stride + 1, self.stride)
+
     def taps_in(self, low: int, high: int) -> NDArray[np.intp]:
         """Return for every window how many of its taps lie in [low, high)."""
         first = np.arange(self.count)[:, None] * self.stride - self.before
@@ -117,8 +124,8 @@ def windows(
     require(1 <= rank <= x.rank, f"a window of {rank} axes on a tensor of rank {x.rank}")
     pads = each(pads, 2 * rank, 0, "pads")
     return tuple(
-        Window(*sizes, ceil)
-        for sizes in zip(
+        Window(size, k, s, d, before, after, ceil)
+        for size, k, s, d, before, after in zip(
             x.shape[-rank:],
             kernel,
             each(strides, rank, 1, "strides"),
@@ -163,18 +170,12 @@ def tap_source(x: TensorType, along: tuple[Window, ...], operand: int = 0) -> tu
 def taps(x: Any, along: tuple[Window, ...], fill: float) -> list[Any]:
     """Return for each tap what all windows find there with numpy, ``fill`` where nothing is."""
     lead = ((0, 0),) * (np.ndim(x) - len(along))
-    padded = np.pad(
-        x, (*lead, *((w.before, max(w.beyond, 0)) for w in along)), constant_values=fill
-    )
-    return [
-        padded[
-            (
-                ...,
-                *(
-                    slice(k * w.dilation, k * w.dilation + (w.count - 1) * w.stride + 1, w.stride)
-                    for k, w in zip(at, along, strict=True)
-                ),
-            )
-        ]
-        for at in product(*(range(w.taps) for w in along))
-    ]
+    widths = (*lead, *((w.before, max(w.beyond, 0)) for w in along))
+    padded = np.pad(x, widths, constant_values=fill)
+    return [padded[at] for at in places(along)]
+
+
+def places(along: tuple[Window, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield for each tap, in order, where all windows find it along the last axes, padded."""
+    for ks in product(*(range(w.taps) for w in along)):
+        yield (..., *(w.places(k) for k, w in zip(ks, along, strict=True)))

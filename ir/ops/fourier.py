@@ -1,0 +1,154 @@
+"""The discrete Fourier transform, and cutting a signal into frames."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..expr import Expr, Num, Var, parse
+from ..graph import apply, constant
+from ..indexing import Load, Source, add, coordinates, imod, mul
+from ..nest import Nest
+from ..types import TensorType
+from .base import Op, require
+from .movement import Movement
+
+if TYPE_CHECKING:
+    from ..graph import Value
+
+LONGEST_TRANSFORM = 1 << 13
+
+
+@dataclass(frozen=True)
+class DFT(Op):
+    """The discrete Fourier transform along an axis, of ``length`` points.
+
+    Y[k] = sum over n of X[n] * exp(-2 pi i n k / length); with ``inverse``, the sign is plus and
+    the sum divided by the length. The last axis of x holds X: real, or real and imaginary part.
+    X is cut, or continued by zeros, to the length.
+
+    ``onesided``: only Y[0] ... Y[length // 2], since those of real X mirror them. The inverse then
+    takes X[0] ... X[length // 2] and gives real Y.
+
+    x: any shape, the last size 1 or 2 -> y: the axis of the new size, the last axis of size 2, or
+    of 1 for the inverse of a one-sided transform.
+    Source: ONNX DFT-20.
+    """
+
+    axis: int
+    length: int
+    inverse: bool = False
+    onesided: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank >= 2 and x.shape[-1] <= 2, "a transform takes real and imaginary parts")
+        require(0 <= self.axis < x.rank - 1, f"a transform along axis {self.axis}")
+        require(
+            1 <= self.length <= LONGEST_TRANSFORM,
+            f"a transform of {self.length} points",
+            supported=f"up to {LONGEST_TRANSFORM}",
+        )
+        require(not self._real or x.shape[-1] == 2, "a one-sided spectrum has imaginary parts")
+        shape = list(x.shape)
+        half = self.onesided and not self.inverse
+        shape[self.axis] = self.length // 2 + 1 if half else self.length
+        shape[-1] = 1 if self._real else 2
+        return x.of(tuple(shape))
+
+    @property
+    def _real(self) -> bool:
+        """Whether the result has no imaginary part."""
+        return self.inverse and self.onesided
+
+    def reference(self, x: Any) -> Any:
+        signal = x[..., 0] + 1j * x[..., 1] if x.shape[-1] == 2 else x[..., 0]
+        if self._real:
+            return np.fft.irfft(signal, self.length, self.axis)[..., np.newaxis].astype(x.dtype)
+        transform = np.fft.ifft if self.inverse else np.fft.fft
+        y = transform(signal, self.length, self.axis)
+        if self.onesided:
+            y = np.take(y, np.arange(self.length // 2 + 1), self.axis)
+        return np.stack([y.real, y.imag], -1).astype(x.dtype)
+
+    def decompose(self, x: Value) -> Value:
+        return apply(Spectrum(self), x, constant(self.turns(), "turns"))
+
+    def turns(self) -> np.ndarray:
+        """Return cosines and sines of every part of a full turn, (length, 2)."""
+        angle = 2 * np.pi * np.arange(self.length) / self.length
+        return np.stack([np.cos(angle), np.sin(angle)], 1)
+
+
+@dataclass(frozen=True)
+class Spectrum(Op):
+    """A transform, given cosines and sines: drivers' own are too coarse, and slow.
+
+    x: as ``transform`` takes it, turns: (length, 2) -> y: as it gives it.
+    """
+
+    transform: DFT
+
+    def infer(self, x: TensorType, turns: TensorType) -> TensorType:
+        require(turns.shape == (self.transform.length, 2), "turns of another length")
+        return self.transform.infer(x)
+
+    def reference(self, x: Any, turns: Any) -> Any:
+        return self.transform.reference(x)
+
+    def nest(self, x: TensorType, turns: TensorType) -> Nest:
+        op = self.transform
+        own = coordinates(x.rank)
+        points = min(x.shape[op.axis], op.length)
+        if op.inverse and op.onesided:
+            points = min(x.shape[op.axis], op.length // 2 + 1)
+        n = Var("k0")
+        turn = imod(mul(own[op.axis], n), op.length)
+
+        def part(which: int) -> Load:
+            index: list[Expr] = list(own)
+            index[op.axis], index[-1] = n, Num(float(which))
+            return Load((Source(0, tuple(index)),))
+
+        inner = [Load((Source(1, (turn, Num(float(k)))),)) for k in range(2)]
+        inner += [part(k) for k in range(x.shape[-1])]
+        c, s = "v0", "v1" if op.inverse else "-v1"
+        real, imaginary = f"v2 * {c}", f"v2 * {s}"
+        if x.shape[-1] == 2:
+            real, imaginary = f"v2 * {c} - v3 * {s}", f"v2 * {s} + v3 * {c}"
+        if op.inverse and op.onesided:  # all but the first and the middle one count twice
+            term = f"({real}) * where((k0 == 0) + (2 * k0 == {op.length}), 1, 2)"
+        else:
+            term = f"where(o{x.rank - 1} < 0.5, {real}, {imaginary})"
+        finish = f"a / {op.length}" if op.inverse else "a"
+        return Nest((), (points,), tuple(inner), step=parse(f"a + {term}"), finish=parse(finish))
+
+
+@dataclass(frozen=True)
+class Frames(Movement):
+    """Cut a signal into frames that may overlap: y[b, f, n, c] = x[b, f*step + n, c].
+
+    x: (B, L, C) -> y: (B, 1 + (L - length) // step, length, C).
+    Source: ONNX STFT-17.
+    """
+
+    length: int
+    step: int
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank == 3, "a signal takes rank 3")
+        require(
+            1 <= self.length <= x.shape[1] and self.step >= 1,
+            f"frames of {self.length} every {self.step} from a signal of {x.shape[1]}",
+        )
+        count = 1 + (x.shape[1] - self.length) // self.step
+        return x.of((x.shape[0], count, self.length, x.shape[2]))
+
+    def reference(self, x: Any) -> Any:
+        starts = range(0, x.shape[1] - self.length + 1, self.step)
+        return np.stack([x[:, s : s + self.length] for s in starts], 1)
+
+    def load(self, x: TensorType) -> Load:
+        b, f, n, c = coordinates(4)
+        return Load((Source(0, (b, add(mul(f, self.step), n), c)),))

@@ -1,0 +1,89 @@
+"""Rotary position embedding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..expr import Expr, Var, parse
+from ..indexing import Load, Source, add, clamp, coordinates, idiv, imod, less, mul, select, sub
+from ..nest import Binding, Nest
+from ..types import TensorType
+from .base import Op, require
+
+
+@dataclass(frozen=True)
+class RotaryEmbedding(Op):
+    """Turn pairs of features by an angle that depends on their position.
+
+    (y[i], y[j]) = (c*x[i] - s*x[j], s*x[i] + c*x[j]), where i and j are the features k and
+    k + ``features``/2, or 2*k and 2*k + 1 if ``interleaved``, and c and s are cos[k] and sin[k] at
+    the token's position. Features from ``features`` on stay as they are.
+
+    x: (B, T, N, D), cos and sin: (B, T, features/2), or (P, features/2) with ids: (B, T) of
+    integers, which say the positions -> y: the shape of x.
+    Source: J. Su et al., "RoFormer" (2021); ONNX RotaryEmbedding-23.
+    """
+
+    features: int
+    interleaved: bool = False
+
+    def infer(
+        self, x: TensorType, cos: TensorType, sin: TensorType, *ids: TensorType
+    ) -> TensorType:
+        require(x.rank == 4, "a rotary embedding takes rank 4")
+        require(
+            0 < self.features <= x.shape[3] and self.features % 2 == 0,
+            f"{self.features} of {x.shape[3]} features in pairs",
+        )
+        require(cos.shape == sin.shape, "cosines and sines differ in shape")
+        half = self.features // 2
+        if ids:
+            require(len(ids) == 1 and ids[0].shape == x.shape[:2], "positions do not fit x")
+            require(cos.rank == 2 and cos.shape[1] == half, f"{half} cosines for every position")
+        else:
+            require(cos.shape == (*x.shape[:2], half), f"{half} cosines for every token")
+        return x
+
+    def reference(self, x: Any, cos: Any, sin: Any, *ids: Any) -> Any:
+        if ids:
+            cos, sin = (table[np.asarray(ids[0]).astype(int)] for table in (cos, sin))
+        cos, sin = cos[:, :, np.newaxis], sin[:, :, np.newaxis]
+        half = self.features // 2
+        first, second = slice(0, half), slice(half, self.features)
+        if self.interleaved:
+            first, second = slice(0, self.features, 2), slice(1, self.features, 2)
+        y = np.array(x)
+        y[..., first] = cos * x[..., first] - sin * x[..., second]
+        y[..., second] = sin * x[..., first] + cos * x[..., second]
+        return y
+
+    def nest(self, x: TensorType, cos: TensorType, sin: TensorType, *ids: TensorType) -> Nest:
+        b, t, n, i = coordinates(4)
+        half = self.features // 2
+        k: Expr
+        if self.interleaved:
+            k, second = idiv(i, 2), imod(i, 2)
+            other = add(i, sub(1, mul(second, 2)))
+        else:
+            k, second = imod(i, half), less(half - 1, i)
+            other = select(second, sub(i, half), add(i, half))
+        place: tuple[Expr, ...] = (b, t)
+        outer: list[Binding] = []
+        if ids:
+            outer.append(Load((Source(3, (b, t)),)))
+            place = (clamp(Var("u0"), 0, cos.shape[0] - 1),)
+        u = len(outer)
+        turned = () if self.features == x.shape[3] else (less(i, self.features),)
+        outer += [
+            Load((Source(0, (b, t, n, i)),)),
+            Load((Source(0, (b, t, n, other), turned),)),
+            Load((Source(1, (*place, k), turned),), 1.0),
+            Load((Source(2, (*place, k), turned),)),
+            parse(f"where(o3 < {half}, -1, 1)"),
+        ]
+        if self.interleaved:
+            outer[-1] = parse("4 * (0.5 * o3 - floor(0.5 * o3)) - 1")
+        return Nest(tuple(outer), finish=parse(f"u{u} * u{u + 2} + u{u + 4} * u{u + 1} * u{u + 3}"))
