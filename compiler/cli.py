@@ -437,6 +437,23 @@ def doctor(save: Path | None, as_json: bool) -> None:
         click.echo(f"{save}: use it with --device {save}", err=as_json)
 
 
+@cli.command(epilog="Example: [bold]shadergen ops pool[/bold]")
+@click.argument("pattern", default="", metavar="[NAME]")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def ops(pattern: str, as_json: bool) -> None:
+    """List the operators and layers that are implemented, or those with NAME in their name."""
+    from .vocabulary import matching
+
+    found = matching(pattern)
+    if as_json:
+        click.echo(json.dumps([asdict(e) for e in found], indent=1))
+        return
+    table = _table("source", "name", "what it does, within which limits")
+    for e in found:
+        table.add_row(e.source, e.name, e.summary)
+    _show(table)
+
+
 def _table(*columns: str) -> Any:
     from rich.box import SIMPLE
     from rich.table import Table

@@ -92,7 +92,7 @@ class _Program:
         return [self.player.read(port.name) for port in self.player.build.outputs]
 
 
-class ShadergenRep(BackendRep):  # type: ignore[misc]
+class ShadergenRep(BackendRep):
     """A model, ready to run. Made by :meth:`ShadergenBackend.prepare`.
 
     Args:
@@ -210,7 +210,7 @@ class ShadergenRep(BackendRep):  # type: ignore[misc]
         return _Program(player, tuple(i.name for i in graph.inputs), read, shapes, fixed)
 
 
-class ShadergenBackend(Backend):  # type: ignore[misc]
+class ShadergenBackend(Backend):
     """Runs ONNX models on OpenGL ES."""
 
     @classmethod

@@ -85,7 +85,8 @@ def _fed(array: NDArray[Any], declared: Any) -> NDArray[Any]:
     typed = np.asarray(array, dtype)
     if len(declared.shape) == typed.ndim:
         return typed
-    return typed.reshape(declared.shape)
+    shaped: NDArray[Any] = typed.reshape(declared.shape)
+    return shaped
 
 
 class KerasReference:

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
+from ....ir.expr import Expr, Var, parse, substitute
 from .config import shown
+from .softmax import glu, log_softmax, softmax, sparsemax
 from .tensors import pointwise
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from .layer import Layer
     from .tensors import Tensor
 
@@ -41,10 +45,14 @@ ACTIVATIONS: dict[str, str] = {
     "tanh": "tanh(x0)",
     "tanh_shrink": "x0 - tanh(x0)",
 }
+# What is no formula of one element; of a whole layer's result, over its last axis.
+OVER_AN_AXIS: dict[str, Callable[[Layer, Tensor, tuple[int, ...]], Tensor]] = {
+    "glu": glu,
+    "log_softmax": log_softmax,
+    "softmax": softmax,
+    "sparsemax": sparsemax,
+}
 IN_KERAS_2 = {"hard_sigmoid": "hard_sigmoid(x0, 0.2, 0.5)"}
-
-# Real activations that are not element-wise.
-UNSUPPORTED = ("softmax", "log_softmax", "glu", "sparsemax")
 
 
 def formula(name: str, version: tuple[int, int]) -> str | None:
@@ -63,19 +71,40 @@ def activate(layer: Layer, x: Tensor) -> Tensor:
     expr = formula(name, layer.version)
     if expr is not None:
         return pointwise(expr, [x], layer.name)
+    if name in OVER_AN_AXIS:
+        return OVER_AN_AXIS[name](layer, x, (x.rank - 1,))
     definition = layer.definitions.get(name)
     if definition is not None:
         return layer.defined(definition, [x], {})
-    supported = ", ".join(sorted(ACTIVATIONS))
-    if name in UNSUPPORTED:
-        layer.config.unsupported("activation", name, supported)
-    raise ShadergenError(
+    raise _unknown(layer, name, [*ACTIVATIONS, *OVER_AN_AXIS])
+
+
+def element_wise(layer: Layer, key: str, default: str) -> Expr:
+    """Return the activation that the configuration names under ``key``, as a formula of x.
+
+    Raises:
+        ShadergenError: SG0202 for a layer or one that is not element-wise, SG0203 for one that
+            nobody knows.
+    """
+    entry = layer.config.entries.get(key, default)
+    name = _name(entry) or "linear"
+    expr = formula(name, layer.version)
+    if expr is None or (isinstance(entry, dict) and layer.implements(name)):
+        if name in OVER_AN_AXIS or layer.implements(name):
+            layer.config.unsupported(key, name, ", ".join(sorted(ACTIVATIONS)))
+        raise _unknown(layer, name, ACTIVATIONS)
+    return substitute(parse(expr), {"x0": Var("x")})
+
+
+def _unknown(layer: Layer, name: str, known: Iterable[str]) -> ShadergenError:
+    known = sorted(known)
+    return ShadergenError(
         "SG0203",
         f"activation '{name}' has no definition",
         where=layer.described,
         why="it is neither one of Keras's nor defined by --define",
-        supported=supported,
-        help=did_you_mean(name, ACTIVATIONS)
+        supported=", ".join(known),
+        help=did_you_mean(name, known)
         or f"write a formula into a file and pass --define FILE; for example: "
         f"{layer.example(name, 1, 'x * sigmoid(x)')}",
     )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ....errors import ShadergenError, did_you_mean
+from ....errors import ShadergenError
 from ....ir.graph import Graph, Input, Output, Port
-from ....ir.types import MAX_RANK, TensorType
+from ....ir.types import DTYPES, MAX_RANK, DType, TensorType
 from ..base import check_sizes, model_shapes, resolve_shape
-from .arguments import Arguments
+from .calling import called, check_call, tensors_in
 from .calls import CallSpec, Ref
-from .catalogue import BUILT_IN
 from .config import Config, is_integer, shown
 from .cut import MAX_CALLS, cut
 from .layer import Layer, Surroundings
 from .layers import LAYERS
-from .operations import OPERATIONS, operate
-from .symbols import of_keras, of_tensorflow, tensorflow_symbols
 from .tensors import Tensor, standard
 
 if TYPE_CHECKING:
@@ -27,11 +24,11 @@ if TYPE_CHECKING:
     from .topology import LayerSpec, ModelSpec
     from .weights import WeightStore
 
-FLOATS = ("float32", "float16", "bfloat16", "float64")
-_LAMBDA_OPERATIONS = ("TFOpLambda", "SlicingOpLambda", "ClassMethod", "InstanceMethod")
-
-# Call arguments that say what an exported model does anyway.
-_INFERENCE = {"training": (None, False), "mask": (None,)}
+# What an input may hold, and how the IR calls it.
+INPUT_TYPES: dict[str, DType] = {
+    **dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32"),
+    **{name: name for name in DTYPES},
+}
 
 
 def build_graph(
@@ -44,7 +41,8 @@ def build_graph(
             implemented.
     """
     data_format = _data_format(model) or "channels_last"
-    around = Surroundings(version, data_format, request.definitions, weights, LAYERS, {})
+    fixed = any(_batch(model.layers[ref.layer]) is not None for ref in model.inputs)
+    around = Surroundings(version, data_format, request.definitions, weights, LAYERS, called, fixed)
     dropped: list[Input] = []
     if request.inputs or request.outputs:
 
@@ -110,6 +108,12 @@ def _data_format(model: ModelSpec) -> str | None:
     return None
 
 
+def _batch(spec: LayerSpec) -> Any:
+    """Return the number of samples that an input asks for, or None."""
+    shape = spec.config.get("batch_shape") or spec.config.get("batch_input_shape")
+    return shape[0] if isinstance(shape, list) and shape else None
+
+
 def _input(spec: LayerSpec, data_format: str, request: Request) -> Input:
     where = f"input '{spec.name}'"
     if spec.class_name != "InputLayer":
@@ -126,13 +130,17 @@ def _input(spec: LayerSpec, data_format: str, request: Request) -> Input:
             "first layer",
         )
     dtype = config.get("dtype", default="float32")
-    if dtype not in FLOATS:
+    if not isinstance(dtype, str) or dtype not in INPUT_TYPES:
+        supported = ", ".join(INPUT_TYPES)
         raise ShadergenError(
-            "SG0206", f"an input of type {shown(dtype)}", where=where, supported=", ".join(FLOATS)
+            "SG0206", f"an input of type {shown(dtype)}", where=where, supported=supported
         )
     if not 1 <= len(shape) <= MAX_RANK:
         raise ShadergenError(
-            "SG0206", f"an input of rank {len(shape)}", where=where, supported="ranks 1 to 4"
+            "SG0206",
+            f"an input of rank {len(shape)}",
+            where=where,
+            supported=f"ranks 1 to {MAX_RANK}",
         )
     axes = standard(len(shape), data_format)
     spatial = None
@@ -142,15 +150,15 @@ def _input(spec: LayerSpec, data_format: str, request: Request) -> Input:
     logical = [0] * len(sizes)
     for size, axis in zip(sizes, axes, strict=True):
         logical[axis] = size
-    return Input(TensorType(tuple(logical)), spec.name, Port(axes))
+    return Input(TensorType(tuple(logical), INPUT_TYPES[dtype]), spec.name, Port(axes))
 
 
-@dataclass
 class _Builder:
     """Runs a model's calls on tensors; a nested model each time it is called."""
 
-    around: Surroundings
-    calls: int = field(default=0)
+    def __init__(self, around: Surroundings) -> None:
+        self.around = replace(around, run=self.apply)
+        self.calls = 0
 
     def run(
         self, model: ModelSpec, chain: tuple[LayerSpec, ...], inputs: list[Tensor]
@@ -207,24 +215,22 @@ class _Builder:
             raise ShadergenError("SG0105", f"the model makes more than {MAX_CALLS} calls")
         args = [_filled(a, values) for a in call.args]
         kwargs = {k: _filled(v, values) for k, v in call.kwargs.items()}
-        layer = Layer(chain, self.around)
-        spec = layer.spec
-        if spec.model is not None:
-            _check_call(layer, kwargs)
-            inputs = _tensors(args)
-            if len(inputs) != len(spec.model.inputs):
-                raise ShadergenError(
-                    "SG0105",
-                    f"the model has {len(spec.model.inputs)} inputs and is called with "
-                    f"{len(inputs)}",
-                    where=layer.described,
-                )
-            return self.run(spec.model, chain, inputs)
-        if spec.class_name in _LAMBDA_OPERATIONS or spec.is_operation:
-            result = _operation(layer, args, kwargs)
-        else:
-            result = _layer(layer, args, kwargs)
-        return result if isinstance(result, list) else [result]
+        return self.apply(Layer(chain, self.around, args=args, kwargs=kwargs))
+
+    def apply(self, layer: Layer) -> list[Tensor]:
+        """Apply one layer, model or operation to the arguments of its call."""
+        model = layer.spec.model
+        if model is None:
+            return called(layer)
+        check_call(layer)
+        inputs = tensors_in(layer.args)
+        if len(inputs) != len(model.inputs):
+            raise ShadergenError(
+                "SG0105",
+                f"the model has {len(model.inputs)} inputs and is called with {len(inputs)}",
+                where=layer.described,
+            )
+        return self.run(model, layer.chain, inputs)
 
 
 def _pick(values: Mapping[tuple[str, int], list[Tensor]], ref: Ref) -> Tensor:
@@ -247,115 +253,3 @@ def _filled(value: Any, values: Mapping[tuple[str, int], list[Tensor]]) -> Any:
     if isinstance(value, dict):
         return {k: _filled(v, values) for k, v in value.items()}
     return value
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    """Return every tensor among nested arguments, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    if isinstance(value, dict):
-        value = list(value.values())
-    return [t for v in value for t in _tensors(v)] if isinstance(value, list) else []
-
-
-def _layer(layer: Layer, args: list[Any], kwargs: dict[str, Any]) -> Tensor:
-    spec = layer.spec
-    inputs = _tensors([args, kwargs])
-    definition = _definition(layer, spec.registered_name, spec.class_name)
-    if definition is not None:
-        arguments = layer.config.get("arguments", default={})
-        extra = arguments if isinstance(arguments, dict) else {}
-        return layer.defined(definition, inputs, {**spec.config, **extra, **kwargs})
-    if spec.class_name in LAYERS:
-        _check_call(layer, kwargs)
-        policy = layer.config.get("dtype")
-        if isinstance(policy, dict) and policy.get("class_name") not in ("DTypePolicy", "Policy"):
-            layer.config.unsupported("dtype", policy.get("class_name"), "DTypePolicy")
-        return layer.compute(*inputs)
-    if spec.class_name in BUILT_IN and spec.class_name != "Lambda":
-        raise ShadergenError(
-            "SG0201",
-            f"layer class {spec.class_name} is not implemented",
-            where=layer.described,
-            supported=", ".join(sorted(LAYERS)),
-            help="where formulas and IR operators can express it, define it: --define FILE, see "
-            "docs/expressions.md",
-        )
-    is_lambda = spec.class_name == "Lambda"
-    near = "" if is_lambda else did_you_mean(spec.class_name, LAYERS)
-    body = 'depth_to_space(x, block=2, order="dcr")'
-    raise ShadergenError(
-        "SG0203",
-        f"{'Lambda' if is_lambda else 'custom'} layer '{layer.name}' has no definition",
-        where=layer.described,
-        why="its Python code is never loaded from a model file"
-        if is_lambda
-        else f"'{spec.class_name}' is not a layer of Keras",
-        help="\n".join(
-            filter(
-                None,
-                [
-                    near,
-                    "write what it computes into a file and pass --define FILE; for example: "
-                    + layer.example(layer.name, len(inputs), body),
-                ],
-            )
-        ),
-    )
-
-
-def _operation(layer: Layer, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    spec = layer.spec
-    if spec.class_name in _LAMBDA_OPERATIONS:
-        symbol = layer.config.text("function", default=spec.class_name)
-        name, called = of_tensorflow(symbol), f"tf.{symbol.removeprefix('tf.')}"
-        config: dict[str, Any] = {}
-        known = tensorflow_symbols()
-    else:
-        name, called = of_keras(spec.class_name, OPERATIONS), f"keras.ops {spec.class_name}"
-        config = {k: _decoded(v) for k, v in spec.config.items()}
-        known = sorted(OPERATIONS)
-    definition = _definition(layer, spec.class_name, called)
-    if definition is not None:
-        return layer.defined(definition, _tensors([args, kwargs]), {**config, **kwargs})
-    if name is not None:
-        where = f"layer '{layer.name}' ({called})"
-        try:
-            return operate(layer, name, Arguments(where, args, {**config, **kwargs}))
-        except ShadergenError as error:
-            raise error if error.where else error.at(where) from None
-    short = called.split(".")[-1].split(" ")[-1]
-    raise ShadergenError(
-        "SG0201",
-        f"operation {called} is not implemented",
-        where=layer.described,
-        supported=", ".join(known),
-        help=did_you_mean(short, known)
-        or "where formulas and IR operators can express it, define it: --define FILE, see "
-        "docs/expressions.md",
-    )
-
-
-def _decoded(value: Any) -> Any:
-    """Unwrap what Keras 3 wraps in an operation's configuration."""
-    if isinstance(value, dict) and value.get("class_name") == "__tuple__":
-        return value.get("items")
-    return value
-
-
-def _definition(layer: Layer, *names: str) -> Any:
-    for name in (layer.name, layer.spec.name, *names, layer.spec.class_name.split(">")[-1]):
-        if name in layer.definitions:
-            return layer.definitions[name]
-    return None
-
-
-def _check_call(layer: Layer, kwargs: Mapping[str, Any]) -> None:
-    """Refuse call arguments that change what a layer computes."""
-    for key, value in kwargs.items():
-        if isinstance(value, Tensor) or (isinstance(value, list) and _tensors(value)):
-            continue
-        if key == "mask" and isinstance(value, list) and not any(value):
-            continue  # one None for each input of a nested model
-        if not any(value is v for v in _INFERENCE.get(key, (None,))):
-            layer.config.unsupported(key, value, "not given")

@@ -98,31 +98,38 @@ class Config:
             self.unsupported(key, value, ", ".join(supported))
         return value
 
-    def pair(self, key: str, default: Any = _REQUIRED, *, least: int = 1) -> tuple[int, int]:
-        """Return two integers for y and x; one number stands for both."""
+    def sizes(
+        self, key: str, count: int, default: Any = _REQUIRED, *, least: int = 1
+    ) -> tuple[int, ...]:
+        """Return an integer for each of ``count`` axes; one number stands for all."""
         value = self.get(key, default=default)
-        sizes = [value, value] if is_integer(value) else value
+        sizes = [value] * count if is_integer(value) else value
         if not (
             isinstance(sizes, (list, tuple))
-            and len(sizes) == 2
+            and len(sizes) == count
             and all(is_integer(s) and s >= least for s in sizes)
         ):
-            self.malformed(key, f"two integers of at least {least}")
-        return int(sizes[0]), int(sizes[1])
+            self.malformed(key, f"{count} integers of at least {least}")
+        return tuple(int(s) for s in sizes)
 
-    def borders(self, key: str) -> tuple[int, int, int, int]:
-        """Return top, left, bottom, right from n, [y, x] or [[top, bottom], [left, right]]."""
+    def borders(self, key: str, count: int) -> list[tuple[int, int]]:
+        """Return what is before and after each of ``count`` axes.
+
+        It is written as [[before, after], ...], as [both, ...] or as a number for all; of one
+        axis also as [before, after].
+        """
         value = self.get(key)
-        sides = [value, value] if is_integer(value) else value
-        if isinstance(sides, (list, tuple)) and len(sides) == 2:
+        sides = [value] * count if is_integer(value) else value
+        if count == 1 and isinstance(sides, (list, tuple)) and len(sides) == 2:
+            sides = [sides]
+        if isinstance(sides, (list, tuple)) and len(sides) == count:
             pairs = [[s, s] if is_integer(s) else s for s in sides]
             if all(
                 isinstance(p, (list, tuple)) and len(p) == 2 and all(map(_is_size, p))
                 for p in pairs
             ):
-                (top, bottom), (left, right) = pairs
-                return top, left, bottom, right
-        self.malformed(key, "a number, a pair, or a pair of pairs, none negative")
+                return [(int(before), int(after)) for before, after in pairs]
+        self.malformed(key, f"a number, or one or two for each of {count} axes, none negative")
 
     def integers(self, key: str, default: Any = _REQUIRED, *, least: int = 0) -> tuple[int, ...]:
         """Return a list of integers; one number stands for a list of one."""

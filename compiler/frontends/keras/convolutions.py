@@ -1,31 +1,26 @@
-"""Convolution layers. Keras kernels are HWIO, the IR's OIHW."""
+"""Convolution layers, over one, two or three axes.
+
+Keras kernels hold the taps first, then inputs and outputs; those of the IR hold O, I, taps.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....errors import ShadergenError
 from ....ir.ops import Conv, ConvTranspose
 from .activations import activate
+from .common import one
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ....ir.graph import Value
-    from ....ir.ops.convolution import Pads
     from .layer import Layer
     from .tensors import Tensor
 
 PADDINGS = ("valid", "same")
-_TO_OIHW = (3, 2, 0, 1)
-
-
-def _only(layer: Layer, inputs: list[Tensor]) -> Value:
-    if len(inputs) != 1:
-        raise ShadergenError(
-            "SG0105", f"the layer takes one input, not {len(inputs)}", where=layer.described
-        )
-    return layer.image(inputs[0])
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
@@ -38,16 +33,31 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int) -> tuple[in
     return total // 2, total - total // 2
 
 
-def _conv(layer: Layer, x: Value, kernel: tuple[int, int], groups: int) -> Conv:
+def padding(
+    layer: Layer,
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> tuple[int, ...]:
+    """Return what is before each axis, then what is after each, as the configuration asks."""
+    along = zip(sizes, kernel, strides, dilations, strict=True)
+    modes = (*PADDINGS, "causal") if len(sizes) == 1 else PADDINGS
+    mode = layer.config.choice("padding", modes, "valid")
+    pairs = [(0, 0)] * len(sizes)
+    if mode == "same":
+        pairs = [same_padding(*numbers) for numbers in along]
+    elif mode == "causal":
+        pairs = [((kernel[0] - 1) * dilations[0], 0)]
+    return (*(before for before, _ in pairs), *(after for _, after in pairs))
+
+
+def _conv(layer: Layer, x: Value, kernel: Sequence[int], groups: int) -> Conv:
     """Return the operator that the configuration describes, for an input of that size."""
-    config = layer.config
-    strides, dilations = config.pair("strides", (1, 1)), config.pair("dilation_rate", (1, 1))
-    pads: Pads = (0, 0, 0, 0)
-    if config.choice("padding", PADDINGS, "valid") == "same":
-        (top, bottom), (left, right) = (
-            same_padding(x.shape[2 + k], kernel[k], strides[k], dilations[k]) for k in (0, 1)
-        )
-        pads = (top, left, bottom, right)
+    config, axes = layer.config, len(kernel)
+    strides = config.sizes("strides", axes, 1)
+    dilations = config.sizes("dilation_rate", axes, 1)
+    pads = padding(layer, x.shape[2:], kernel, strides, dilations)
     return Conv(strides, dilations, pads, groups)
 
 
@@ -55,10 +65,16 @@ def _bias(layer: Layer, filters: int) -> dict[str, tuple[int, ...]]:
     return {"bias": (filters,)} if layer.config.flag("use_bias", True) else {}
 
 
-def conv2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Convolve; the kernel is HWIO, its inputs those of one group."""
-    x = _only(layer, inputs)
-    kernel, filters = layer.config.pair("kernel_size"), layer.config.integer("filters")
+def outputs_first(kernel: NDArray[Any]) -> NDArray[Any]:
+    """Taps, I, O -> O, I, taps; of a transposed convolution I, O, taps, as the IR has it."""
+    rank = kernel.ndim
+    return kernel.transpose(rank - 1, rank - 2, *range(rank - 2))
+
+
+def conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
+    """Convolve; the kernel's inputs are those of one group."""
+    x = layer.feature_map(one(layer, inputs), axes)
+    kernel, filters = layer.config.sizes("kernel_size", axes), layer.config.integer("filters")
     groups = layer.config.integer("groups", 1)
     channels = x.shape[1]
     if channels % groups or filters % groups:
@@ -67,16 +83,16 @@ def conv2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
         )
     w = layer.constants(
         {"kernel": (*kernel, channels // groups, filters), **_bias(layer, filters)},
-        lambda w: w | {"kernel": w["kernel"].transpose(_TO_OIHW)},
+        lambda w: w | {"kernel": outputs_first(w["kernel"])},
     )
     y = layer.apply(_conv(layer, x, kernel, groups), x, *w.values())
     return activate(layer, layer.result(y))
 
 
-def depthwise_conv2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
+def depthwise_conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Convolve every channel on its own, with ``depth_multiplier`` kernels each."""
-    x = _only(layer, inputs)
-    kernel, multiplier = layer.config.pair("kernel_size"), _multiplier(layer)
+    x = layer.feature_map(one(layer, inputs), axes)
+    kernel, multiplier = layer.config.sizes("kernel_size", axes), _multiplier(layer)
     channels = x.shape[1]
     w = layer.constants(
         {
@@ -89,28 +105,29 @@ def depthwise_conv2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
     return activate(layer, layer.result(y))
 
 
-def separable_conv2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Convolve every channel on its own, then mix the channels with a 1x1 kernel."""
-    x = _only(layer, inputs)
-    kernel, filters = layer.config.pair("kernel_size"), layer.config.integer("filters")
+def separable_conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
+    """Convolve every channel on its own, then mix the channels with a kernel of one tap."""
+    x = layer.feature_map(one(layer, inputs), axes)
+    kernel, filters = layer.config.sizes("kernel_size", axes), layer.config.integer("filters")
     multiplier, channels = _multiplier(layer), x.shape[1]
     w = layer.constants(
         {
             "depthwise_kernel": (*kernel, channels, multiplier),
-            "pointwise_kernel": (1, 1, channels * multiplier, filters),
+            "pointwise_kernel": (*(1,) * axes, channels * multiplier, filters),
             **_bias(layer, filters),
         },
         lambda w: (
             w
             | {
                 "depthwise_kernel": _depthwise(w["depthwise_kernel"]),
-                "pointwise_kernel": w["pointwise_kernel"].transpose(_TO_OIHW),
+                "pointwise_kernel": outputs_first(w["pointwise_kernel"]),
             }
         ),
     )
     depthwise, *pointwise = w.values()
     y = layer.apply(_conv(layer, x, kernel, channels), x, depthwise)
-    return activate(layer, layer.result(layer.apply(Conv(), y, *pointwise)))
+    mix = Conv((1,) * axes, (1,) * axes, (0,) * 2 * axes)
+    return activate(layer, layer.result(layer.apply(mix, y, *pointwise)))
 
 
 def _multiplier(layer: Layer) -> int:
@@ -118,29 +135,30 @@ def _multiplier(layer: Layer) -> int:
 
 
 def _depthwise(kernel: NDArray[Any]) -> NDArray[Any]:
-    """HWCM -> (C*M)1HW: every channel is a group of its own."""
-    h, w, c, m = kernel.shape
-    rows: NDArray[Any] = kernel.transpose(2, 3, 0, 1)
-    return rows.reshape(c * m, 1, h, w)
+    """Taps, C, M -> C*M, 1, taps: every channel is a group of its own."""
+    *taps, c, m = kernel.shape
+    rank = kernel.ndim
+    rows: NDArray[Any] = kernel.transpose(rank - 2, rank - 1, *range(rank - 2))
+    return rows.reshape(c * m, 1, *taps)
 
 
-def conv2d_transpose(layer: Layer, inputs: list[Tensor]) -> Tensor:
+def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Upsample by the gradient of a convolution.
 
     Source: keras Conv2DTranspose: the result's size comes first, then its padding is that of the
     convolution from the result to x; what no kernel reaches holds the bias alone.
     """
-    x = _only(layer, inputs)
+    x = layer.feature_map(one(layer, inputs), axes)
     config = layer.config
-    kernel, filters = config.pair("kernel_size"), config.integer("filters")
-    strides, dilations = config.pair("strides", (1, 1)), config.pair("dilation_rate", (1, 1))
-    extra: tuple[int, int] | None = None
+    kernel, filters = config.sizes("kernel_size", axes), config.integer("filters")
+    strides = config.sizes("strides", axes, 1)
+    dilations = config.sizes("dilation_rate", axes, 1)
+    extra = None
     if config.get("output_padding") is not None:
-        extra = config.pair("output_padding", least=0)
+        extra = config.sizes("output_padding", axes, least=0)
     same = config.choice("padding", PADDINGS, "valid") == "same"
-    before, after, beyond = [0, 0], [0, 0], [0, 0]
-    for k in (0, 1):
-        size, stride = x.shape[2 + k], strides[k]
+    before, after, beyond = [], [], []
+    for k, (size, stride) in enumerate(zip(x.shape[2:], strides, strict=True)):
         reach = (kernel[k] - 1) * dilations[k] + 1
         full = (size - 1) * stride + reach
         if extra is None:
@@ -148,15 +166,14 @@ def conv2d_transpose(layer: Layer, inputs: list[Tensor]) -> Tensor:
         else:
             out = full + extra[k] - (2 * (reach // 2) if same else 0)
         total = max(full - out, 0) if same else 0
-        before[k] = total // 2
-        after[k] = total - total // 2
-        beyond[k] = out - full + total
+        before.append(total // 2)
+        after.append(total - total // 2)
+        beyond.append(out - full + total)
     if min(beyond) < 0:
         config.malformed("output_padding", "such that the result covers the input")
     w = layer.constants(
         {"kernel": (*kernel, filters, x.shape[1]), **_bias(layer, filters)},
-        lambda w: w | {"kernel": w["kernel"].transpose(_TO_OIHW)},
+        lambda w: w | {"kernel": outputs_first(w["kernel"])},
     )
-    pads: Pads = (before[0], before[1], after[0], after[1])
-    op = ConvTranspose(strides, dilations, pads, (beyond[0], beyond[1]))
+    op = ConvTranspose(strides, dilations, (*before, *after), tuple(beyond))
     return activate(layer, layer.result(layer.apply(op, x, *w.values())))

@@ -148,6 +148,8 @@ class _Flattened:
         nested: for each model that was nested, and each of its calls, the results.
     """
 
+    model: ModelSpec
+
     def __init__(self, model: ModelSpec, parents: tuple[LayerSpec, ...] = ()) -> None:
         self.whole = model
         self.parts: dict[str, _Flattened] = {}
@@ -193,7 +195,8 @@ class _Flattened:
         """Follow the result of a nested model to the layer in it that computes it."""
         seen = set()
         while ref.layer in self.parts:
-            outputs = self.parts[ref.layer].model.outputs
+            part: ModelSpec = self.parts[ref.layer].model
+            outputs = part.outputs
             if ref in seen or ref.result >= len(outputs):
                 malformed(f"the model has no result {ref.result}", f"layer '{ref.layer}'")
             seen.add(ref)
@@ -202,7 +205,7 @@ class _Flattened:
 
     def outside(self, name: str, call: int, ref: Ref) -> Ref:
         """Return what a reference within one call of a nested model means around it."""
-        part = self.parts[name].model
+        part: ModelSpec = self.parts[name].model
         if ref in part.inputs:
             operands = _operands(self.whole.layers[name], call, len(part.inputs))
             return operands[part.inputs.index(ref)]

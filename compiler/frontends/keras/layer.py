@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from ....errors import ShadergenError
 from ....ir.graph import apply, constant
 from ...definitions import instantiate
 from .config import Config
-from .tensors import Tensor, arranged, plain, standard
-from .topology import LayerSpec
+from .tensors import Tensor, arranged, features, plain, standard
+from .topology import LayerSpec, Part, read_layer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .weights import WeightStore
 
 _MAX_INNER = 8
+_DEEPEST_CHAIN = 64
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,21 @@ class Surroundings:
     """What all layers of one model share.
 
     ``constants`` remembers the constants made for a layer, so that calls of a shared layer share
-    them: by the layer's place in the tree and the shapes that the call asks for.
+    them: by the layer's place in the tree and the shapes that the call asks for. ``parts``
+    remembers the layers that are read from the configuration of another. ``run`` applies any
+    layer, model or operation to the arguments of its call. ``fixed_batch``: the model itself says
+    how many samples it takes.
     """
 
     version: tuple[int, int]
     data_format: str
     definitions: Mapping[str, Definition]
     weights: WeightStore
-    handlers: Mapping[str, Callable[[Layer, list[Tensor]], Tensor]]
-    constants: dict[Any, dict[str, Constant]]
+    handlers: Mapping[str, Callable[[Layer, list[Tensor]], Tensor | list[Tensor]]]
+    run: Callable[[Layer], list[Tensor]]
+    fixed_batch: bool
+    constants: dict[Any, dict[str, Constant]] = field(default_factory=dict)
+    parts: dict[Any, LayerSpec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,11 +58,15 @@ class Layer:
         chain: its specification, preceded by the nested models that contain it.
         around: what the model's layers share.
         depth: how many layers it is an activation of.
+        args: positional arguments of the call, references already replaced by tensors.
+        kwargs: its keyword arguments.
     """
 
     chain: tuple[LayerSpec, ...]
     around: Surroundings
     depth: int = 0
+    args: Sequence[Any] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def spec(self) -> LayerSpec:
@@ -94,26 +105,29 @@ class Layer:
     def apply(self, op: Op, *inputs: Value) -> Value:
         return apply(op, *inputs, layer=self.name)
 
-    def image(self, x: Tensor) -> Value:
-        """Return a rank 4 operand as NCHW by the layer's data format.
+    def feature_map(self, x: Tensor, axes: int = 2) -> Value:
+        """Return an operand with so many spatial axes as N, C, spatial by the layer's data format.
 
         Raises:
             ShadergenError: SG0205 for another rank.
         """
-        if x.rank != 4:
+        if x.rank != axes + 2:
+            what = {1: "sequences", 2: "images", 3: "volumes"}.get(axes, "feature maps")
             raise ShadergenError(
                 "SG0205",
-                f"the layer takes images of rank 4, not a tensor of rank {x.rank}",
+                f"the layer takes {what} of rank {axes + 2}, not a tensor of rank {x.rank}",
                 where=self.described,
             )
-        return arranged(x, standard(4, self.data_format), self.name)
+        return arranged(x, features(x.rank, self.data_format), self.name)
 
     def result(self, value: Value) -> Tensor:
-        """Return an NCHW value as the layer's result."""
-        return Tensor(value, standard(len(value.shape), self.data_format))
+        """Return a value of N, C, spatial as the layer's result."""
+        return Tensor(value, features(value.type.rank, self.data_format))
 
-    def weights(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[np.float32]]:
-        """Read the layer's weights, all of the given shapes, in this order.
+    def weights(
+        self, shapes: Mapping[str, tuple[int, ...]], unread: Collection[str] = ()
+    ) -> dict[str, NDArray[np.float32]]:
+        """Read the layer's weights, all of the given shapes, in this order, but for ``unread``.
 
         Raises:
             ShadergenError: SG0106 when one is missing, has another shape, or is not finite.
@@ -140,13 +154,17 @@ class Layer:
                     why=f"the configuration asks for that shape of the {role}",
                 )
         return {
-            role: weight.read(self.described) for weight, role in zip(found, shapes, strict=True)
+            role: weight.read(self.described)
+            for weight, role in zip(found, shapes, strict=True)
+            if role not in unread
         }
 
     def constants(
         self,
         shapes: Mapping[str, tuple[int, ...]],
-        prepare: Callable[[dict[str, NDArray[np.float32]]], dict[str, NDArray[np.float32]]],
+        prepare: Callable[[dict[str, NDArray[np.float32]]], dict[str, NDArray[np.float32]]]
+        | None = None,
+        unread: Collection[str] = (),
     ) -> dict[str, Constant]:
         """Return the layer's weights as constants, the same ones for every call of the layer.
 
@@ -155,18 +173,40 @@ class Layer:
         memo = self.around.constants
         key = (self.chain, tuple(shapes.items()))
         if key not in memo:
+            arrays = self.weights(shapes, unread)
             memo[key] = {
                 role: constant(np.ascontiguousarray(array), f"{self.name}/{role}")
-                for role, array in prepare(self.weights(shapes)).items()
+                for role, array in (prepare(arrays) if prepare else arrays).items()
             }
         return memo[key]
 
     def implements(self, class_name: str) -> bool:
         return class_name in self.around.handlers
 
-    def compute(self, *inputs: Tensor) -> Tensor:
+    def compute(self, *inputs: Tensor) -> Tensor | list[Tensor]:
         """Apply the handler of the layer's class."""
         return self.around.handlers[self.spec.class_name](self, list(inputs))
+
+    def part(self, data: Any, names: tuple[str, ...], which: slice = slice(None)) -> Layer:
+        """Return a layer that this one contains; see :class:`.topology.Part`.
+
+        Args:
+            data: its configuration within this one's.
+            names: what this one calls it.
+            which: of this one's weights are its own.
+        """
+        memo, key = self.around.parts, (self.chain, names)
+        if key not in memo:
+            spec = read_layer(data, self.version, self.described)
+            spec.part = Part(names, which)
+            memo[key] = spec
+        if len(self.chain) > _DEEPEST_CHAIN:
+            self.config.malformed(names[0], "nested less deeply")
+        return Layer((*self.chain, memo[key]), self.around)
+
+    def applied(self, *inputs: Tensor) -> list[Tensor]:
+        """Apply a part, whatever it is, to tensors."""
+        return self.around.run(replace(self, args=inputs))
 
     def inner(self, class_name: str, config: Any) -> Layer:
         """Return an activation layer that is written inside this layer's configuration."""

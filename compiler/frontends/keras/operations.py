@@ -13,8 +13,10 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.graph import constant
 from ....ir.ops import DepthToSpace, Pad, ResizeNearest
+from .activation_layers import rectified
 from .arguments import Arguments
-from .layers import joined, rectified, resolved, transposed
+from .merging import joined
+from .movement import resolved, transposed
 from .selection import expand_dims, get_item, split, squeeze, stack, unstack
 from .tensors import Tensor, arranged, call, pointwise, reshaped, standard
 

@@ -10,7 +10,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.ops import Slice
 from .config import is_integer, shown
-from .layers import joined
+from .merging import joined
 from .tensors import Tensor, reshaped
 
 if TYPE_CHECKING:

@@ -3,11 +3,13 @@
 Keras puts channels last, the IR first. A :class:`Tensor` is a value and the permutation between
 the two, so that layers can speak of axes as the model does: ``keras = logical.transpose(axes)``.
 Permuting a tensor only changes ``axes``; a Transpose is made where an order is demanded.
+
+A tensor may carry a mask, as in Keras: which steps of a sequence count. See ``masks``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,18 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ....ir.graph import Value
+    from ....ir.types import DType
 
 Axes = tuple[int, ...]
-
-HIGHEST_RANK = 8  # in passing: a pixel shuffle is spelled with 6; textures hold 4
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A value and how the model sees it: ``keras = logical.transpose(axes)``."""
+    """A value and how the model sees it: ``keras = logical.transpose(axes)``.
+
+    ``mask`` has the first axes of the tensor, mostly batch and steps; false is what does not count.
+    """
 
     value: Value
     axes: Axes
+    mask: Tensor | None = field(default=None, compare=False)
+
+    @property
+    def dtype(self) -> DType:
+        return self.value.type.dtype
 
     @property
     def rank(self) -> int:
@@ -66,6 +75,11 @@ def standard(rank: int, data_format: str) -> Axes:
     return (0, 2, 3, 1) if rank == 4 and data_format == "channels_last" else plain(rank)
 
 
+def features(rank: int, data_format: str) -> Axes:
+    """Return the order that has batch and channels first, for any number of spatial axes."""
+    return plain(rank) if data_format == "channels_first" else channels_at(rank, rank - 1)
+
+
 def channels_at(rank: int, axis: int) -> Axes:
     """Return the order that has the model's ``axis`` as logical axis 1."""
     others = [0, *range(2, rank)]
@@ -92,19 +106,21 @@ def widened(tensor: Tensor, rank: int, layer: str) -> Tensor:
 
 def reshaped(tensor: Tensor, shape: tuple[int, ...], layer: str) -> Tensor:
     """Return the tensor with another shape in the model's own, row-major, order."""
-    if len(shape) > HIGHEST_RANK:
+    if len(shape) > MAX_RANK:
         raise too_deep(len(shape), layer)
     value = arranged(tensor, plain(tensor.rank), layer)
     return Tensor(apply(Reshape(shape), value, layer=layer), plain(len(shape)))
 
 
-def pointwise(formula: str | Expr, operands: Sequence[Operand], layer: str) -> Tensor:
+def pointwise(
+    formula: str | Expr, operands: Sequence[Operand], layer: str, dtype: DType = "float32"
+) -> Tensor:
     """Apply a formula of x0, x1, ... to tensors, arrays and numbers, broadcast as Keras does."""
     expr = parse(formula) if isinstance(formula, str) else formula
     tensors = [o for o in operands if isinstance(o, Tensor)]
     arrays = [o for o in operands if isinstance(o, np.ndarray)]
     rank = max([*(t.rank for t in tensors), *(a.ndim for a in arrays)], default=0)
-    if rank > HIGHEST_RANK:
+    if rank > MAX_RANK:
         raise too_deep(rank, layer)
     if not tensors:
         raise ShadergenError("SG0105", "no operand is a tensor", where=f"layer '{layer}'")
@@ -121,7 +137,18 @@ def pointwise(formula: str | Expr, operands: Sequence[Operand], layer: str) -> T
         else:
             wide = operand.reshape((1,) * (rank - operand.ndim) + operand.shape)
             values.append(constant(wide.transpose(np.argsort(axes)), f"{layer}/constant"))
-    return Tensor(apply(Pointwise(substitute(expr, bindings)), *values, layer=layer), axes)
+    op = Pointwise(substitute(expr, bindings), dtype)
+    return Tensor(apply(op, *values, layer=layer), axes)
+
+
+def own_order(tensor: Tensor, layer: str) -> Value:
+    """Return the value in the model's own axis order."""
+    return arranged(tensor, plain(tensor.rank), layer)
+
+
+def of_model(value: Value) -> Tensor:
+    """Return a value that is in the model's own axis order as a tensor."""
+    return Tensor(value, plain(value.type.rank))
 
 
 def call(function: str, *arguments: float) -> Expr:
@@ -135,5 +162,5 @@ def too_deep(rank: int, layer: str) -> ShadergenError:
         "SG0206",
         f"a tensor of rank {rank}",
         where=f"layer '{layer}'",
-        supported=f"ranks up to {MAX_RANK}, and {HIGHEST_RANK} between reshapes",
+        supported=f"ranks up to {MAX_RANK}",
     )

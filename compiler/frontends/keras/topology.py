@@ -19,13 +19,33 @@ from .catalogue import BUILT_IN
 from .config import shown
 
 
+def snake_case(class_name: str) -> str:
+    """Return a class name as archives spell it: Conv2DTranspose -> conv2d_transpose."""
+    name = re.sub(r"\W+", "", class_name.split(">")[-1])
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+
+
+@dataclass(frozen=True)
+class Part:
+    """How a layer is contained in another, which wraps it or is made of several.
+
+    Attributes:
+        names: what the other may call it; .keras archives keep its weights under one of them.
+        which: of the other's weights are its own; .h5 files keep them in one list.
+    """
+
+    names: tuple[str, ...]
+    which: slice
+
+
 @dataclass(eq=False)
 class LayerSpec:
     """One layer of a model.
 
     ``is_operation`` tells nodes of keras.ops from layers: their class names overlap. ``rank``
     counts the layers of the same class before it, ``siblings`` all of them. ``parents`` are the
-    nested models that contained it before they were flattened.
+    nested models that contained it before they were flattened. ``part`` is set where it is one.
     """
 
     name: str
@@ -40,6 +60,7 @@ class LayerSpec:
     rank: int = 0
     siblings: int = 1
     parents: tuple[LayerSpec, ...] = ()
+    part: Part | None = None
 
     @property
     def described(self) -> str:
@@ -47,10 +68,8 @@ class LayerSpec:
 
     @property
     def snake(self) -> str:
-        """The class name as archives spell it: Conv2DTranspose -> conv2d_transpose."""
-        name = re.sub(r"\W+", "", self.class_name.split(">")[-1])
-        name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
-        return re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+        """The class name as archives spell it."""
+        return snake_case(self.class_name)
 
 
 @dataclass(eq=False)
@@ -84,6 +103,15 @@ def read_model(config: dict[str, Any], version: tuple[int, int]) -> ModelSpec:
             help="rebuild it as a Functional model, copy the weights over, and save that",
         )
     return _Reader(version).model(config, 0)
+
+
+def read_layer(data: Any, version: tuple[int, int], where: str) -> LayerSpec:
+    """Read a layer that is written in the configuration of another.
+
+    Raises:
+        ShadergenError: SG0105 when it is none.
+    """
+    return _Reader(version).layer(data, where, 0)
 
 
 def is_model(class_name: str, config: Any) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from .topology import LayerSpec
 
 LARGEST_WEIGHT = 2 * 2**30  # bytes
+DEEPEST_PART = 4  # bidirectional/forward_rnn/stacked_rnn_cells/lstm_cell/kernel
 _DEFLATE_LIMIT = 1100  # no HDF5 filter in use compresses better
 
 
@@ -107,11 +109,15 @@ def _names(group: h5py.Group, attribute: str) -> list[str]:
 
 @dataclass(frozen=True)
 class LegacyWeights(WeightStore):
-    """The arrangement of .h5 files."""
+    """The arrangement of .h5 files, where a layer's weights include those of its parts."""
 
     root: h5py.Group
 
     def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
+        part = chain[-1].part
+        return self.find(chain[:-1])[part.which] if part else self.of_layer(chain)
+
+    def of_layer(self, chain: Sequence[LayerSpec]) -> list[Weight]:
         group = links_to(self.root, chain[0].name, h5py.Group)
         if group is None:
             return []
@@ -129,13 +135,15 @@ class LegacyWeights(WeightStore):
 def _belonging(weights: list[Weight], chain: list[str]) -> list[Weight]:
     """Select a nested layer's weights, whose names end in ``.../layer/kernel:0``.
 
-    Models between may be named or not. Old versions append a number to the layer's name.
+    Models between may be named or not, and parts of the layer may be named behind it. Old versions
+    append a number to the layer's name.
     """
-    best = 0
-    found: list[Weight] = []
-    for exact in (True, False):
+    for exact, parts in product((True, False), range(DEEPEST_PART + 1)):
+        best = 0
+        found: list[Weight] = []
         for weight in weights:
             places = weight.name.split("/")[:-1]
+            places = places[: len(places) - parts]
             if not exact:
                 places = [re.sub(r"_\d+$", "", p) for p in places]
             score = 0
@@ -148,8 +156,8 @@ def _belonging(weights: list[Weight], chain: list[str]) -> list[Weight]:
             if score and score == best:
                 found.append(weight)
         if found:
-            break
-    return found
+            return found
+    return []
 
 
 @dataclass(frozen=True)
@@ -161,7 +169,7 @@ class ArchiveWeights(WeightStore):
     def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
         group: Any = self.root
         for spec in chain:
-            group = _child(group, spec)
+            group = _part(group, spec.part.names) if spec.part else _child(group, spec)
             if group is None:
                 return []
         variables = links_to(group, "vars", h5py.Group)
@@ -172,6 +180,11 @@ class ArchiveWeights(WeightStore):
                 break
             weights.append(Weight(f"{spec.name}/{len(weights)}", data))
         return weights
+
+
+def _part(group: h5py.Group, names: Sequence[str]) -> h5py.Group | None:
+    found = (links_to(group, name, h5py.Group) for name in names)
+    return next((g for g in found if g is not None), None)
 
 
 def _child(group: h5py.Group, spec: LayerSpec) -> h5py.Group | None:

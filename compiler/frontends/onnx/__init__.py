@@ -6,7 +6,9 @@ walks the nodes; what each does is said by ``operators`` and ``computed``, ``con
 that hold graphs, ``functions`` for those that stand for other nodes, ``versions`` for old ones.
 
 Everything is computed in float32: float16, bfloat16 and float64 weights are converted, inputs of
-those types are declared float32. Integer tensors exist at compile time only.
+those types are declared float32. Integers and truth values keep their types and are exact up to
+2^24 (``ir.integers``); what is known at compile time is computed in its own type. Narrower types
+are ``narrow``'s.
 """
 
 from __future__ import annotations

@@ -16,7 +16,13 @@ from ....errors import ShadergenError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from onnx.onnx_ml_pb2 import FunctionProto, GraphProto, NodeProto, TensorProto
+    from onnx.onnx_ml_pb2 import (
+        FunctionProto,
+        GraphProto,
+        NodeProto,
+        SparseTensorProto,
+        TensorProto,
+    )
 
     from .node import Narrow, Tensor
 
@@ -31,7 +37,7 @@ class Body:
         inputs: names that the surroundings supply.
         outputs: names that they receive.
         initializers: the weights, by name, still encoded.
-        sparse: names of sparse weights.
+        sparse: those of which only some elements are stored.
         nodes: those that an output needs, operands before users.
         reads: how often each name is read: by these nodes, by graphs in them, and as an output.
         opsets: the version of each operator domain; "" is ONNX's own.
@@ -41,7 +47,7 @@ class Body:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     initializers: Mapping[str, TensorProto]
-    sparse: frozenset[str]
+    sparse: Mapping[str, SparseTensorProto]
     nodes: tuple[NodeProto, ...]
     reads: Counter[str]
     opsets: Mapping[str, int]
@@ -74,14 +80,16 @@ def graph_body(
     """
     if depth > MAX_NESTING:
         raise ShadergenError("SG0105", f"graphs are nested deeper than {MAX_NESTING}")
-    sparse = frozenset(s.values.name for s in graph.sparse_initializer)
+    sparse = {s.values.name: s for s in graph.sparse_initializer}
     initializers = {t.name: t for t in graph.initializer}
-    check_unique([t.name for t in graph.initializer], "initialiser")
+    stored = [t.name for t in graph.initializer]
+    check_unique([*stored, *(s.values.name for s in graph.sparse_initializer)], "initialiser")
     check_unique([i.name for i in graph.input], "input")
     check_unique([o.name for o in graph.output], "output")
-    inputs = tuple(i.name for i in graph.input if i.name not in {*initializers, *sparse})
+    weights = {*initializers, *sparse}
+    inputs = tuple(i.name for i in graph.input if i.name not in weights)
     outputs = tuple(o.name for o in graph.output)
-    _check_names(graph.node, outputs, {*initializers, *sparse, *inputs}, around)
+    _check_names(graph.node, outputs, {*weights, *inputs}, around)
     nodes = needed(graph.node, outputs)
     return Body(inputs, outputs, initializers, sparse, nodes, _reads(nodes, outputs), opsets)
 
@@ -98,7 +106,7 @@ def function_body(function: FunctionProto, opsets: Mapping[str, int], used: Sequ
     wanted = tuple(name for name, use in zip(outputs, used, strict=False) if use)
     _check_names(function.node, wanted, set(inputs), ())
     nodes = needed(function.node, wanted)
-    return Body(inputs, wanted, {}, frozenset(), nodes, _reads(nodes, wanted), opsets)
+    return Body(inputs, wanted, {}, {}, nodes, _reads(nodes, wanted), opsets)
 
 
 def subgraphs(node: NodeProto) -> Iterator[GraphProto]:

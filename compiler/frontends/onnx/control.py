@@ -1,33 +1,58 @@
 """If, Loop and Scan: carried out when compiling, each time as nodes of their own.
 
-Which branch is taken and how often a loop runs must be known by then. What a loop carries need
-not be, and may change its shape from one iteration to the next.
+How often a loop runs must be known by then, and which branch is taken, unless both have results of
+the same shapes: then both are computed. What a loop carries need not be known, and may change its
+shape from one iteration to the next.
 Source: ONNX If, Loop and Scan, versions 1 to 25.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.ops import Concat, Reshape, Slice
-from .node import DataDependentError, Known, TensorList, inputs_behind
+from ....ir.expr import parse
+from ....ir.ops import Concat, Pointwise, Reshape, Slice
+from .node import DataDependentError, Known, Narrow, TensorList, inputs_behind
 from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+    from ....ir.graph import Value
     from .elementwise import Handler
     from .node import Item, OnnxNode, Tensor
     from .scope import Subgraph
 
+BRANCH = "the branch that is taken"
+YES_NO = ("[true]", "[false]")
+
 
 def if_(node: OnnxNode) -> list[Item]:
-    """If: the branch that the condition chooses."""
+    """If: the branch that the condition chooses, or both and a choice of each element."""
     branches = node.graph("then_branch"), node.graph("else_branch")
-    return branches[0 if _condition(node, node.item(0), "the branch that is taken") else 1].run([])
+    condition = node.item(0)
+    if isinstance(condition, Known) or condition.type.dtype != "bool" or condition.type.size != 1:
+        return branches[0 if _condition(node, condition, BRANCH) else 1].run([])
+    results = [branch.run([], suffix) for branch, suffix in zip(branches, YES_NO, strict=True)]
+    pairs = list(zip(*results, strict=False))
+    choice = node.apply(Reshape(()), condition)
+    return [_chosen(node, choice, *pair) for pair in pairs]
+
+
+def _chosen(node: OnnxNode, condition: Value, yes: Item, no: Item) -> Item:
+    """Return the one or the other; they must be alike."""
+    if isinstance(yes, TensorList | Narrow) or isinstance(no, TensorList | Narrow):
+        _known(node, condition, BRANCH)
+    a, b = node.plain(yes, "a result"), node.plain(no, "a result")
+    if a.shape != b.shape or a.type.dtype != b.type.dtype:
+        _known(node, condition, BRANCH)
+    operands = (x.operand if isinstance(x, Known) else x for x in (a, b))
+    return node.apply(Pointwise(parse("where(x0, x1, x2)"), a.type.dtype), condition, *operands)
 
 
 def loop(node: OnnxNode) -> list[Item | None]:
@@ -56,7 +81,7 @@ def loop(node: OnnxNode) -> list[Item | None]:
         going = _condition(node, returned[0], "the number of iterations")
         carried = returned[1 : 1 + len(carried)]
         for collection, item in zip(collected, returned[1 + len(carried) :], strict=True):
-            collection.append(_tensor(item))
+            collection.append(node.plain(item, "what is collected"))
         iteration += 1
     results: list[Item | None] = [*carried]
     for i, items in enumerate(collected, len(carried)):
@@ -128,7 +153,8 @@ def _scan_8(node: OnnxNode) -> list[Item]:
             f"[{b}]",
         )
         stacked = [_stacked(node, row, 0, body, states + i) for i, row in enumerate(rows)]
-        for result, item in zip(results, [*map(_tensor, carried), *stacked], strict=True):
+        last = [node.plain(item, "a state") for item in carried]
+        for result, item in zip(results, [*last, *stacked], strict=True):
             result.append(item)
     return [_stacked(node, items, 0, body, i) for i, items in enumerate(results)]
 
@@ -161,7 +187,7 @@ def _scanned(
         results = body.run([*carried, *elements], f"{label}[{t}]")
         carried = results[:states]
         for row, item in zip(rows, results[states:], strict=True):
-            row.append(_tensor(item))
+            row.append(node.plain(item, "what is collected"))
     return carried, rows
 
 
@@ -172,7 +198,7 @@ def _per(node: OnnxNode, name: str, count: int, default: int) -> tuple[int, ...]
     return values
 
 
-def _known(node: OnnxNode, item: Item, role: str) -> np.ndarray:
+def _known(node: OnnxNode, item: Item, role: str) -> NDArray[Any]:
     if not isinstance(item, Known):
         raise DataDependentError(
             f"{role[0].upper()}{role[1:]} of {node.op} depends on data",
@@ -189,12 +215,6 @@ def _condition(node: OnnxNode, item: Item, role: str) -> bool:
     if array.size != 1 or array.dtype.kind != "b":
         raise ShadergenError("SG0105", f"the condition of {node.op} is not one truth value")
     return bool(array.reshape(()))
-
-
-def _tensor(item: Item) -> Tensor:
-    if isinstance(item, TensorList):
-        raise ShadergenError("SG0105", "a loop collects tensors, not sequences")
-    return item
 
 
 def _element(node: OnnxNode, item: Tensor, axis: int, index: int) -> Tensor:

@@ -97,7 +97,7 @@ def _value(graph: GraphProto, name: str, option: str) -> str:
     nodes = [node for node in graph.node if node.name]
     results = [r for node in nodes if node.name == name for r in node.output if r]
     if len(results) == 1:
-        return results[0]
+        return str(results[0])
     if results:
         raise ShadergenError(
             "SG0301",

@@ -12,7 +12,6 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir import integers
 from ....ir.expr import Call, Expr, Num, Var, parse, substitute, variables
-from ....ir.graph import Constant
 from ....ir.integers import is_integer, wrapped
 from ....ir.ops import Pointwise
 from .node import Known
@@ -258,10 +257,10 @@ def power(node: OnnxNode) -> Value:
 def _integer_power(node: OnnxNode, x: Value) -> Value:
     """Whole exponents exactly; others by pow(), whose result near a whole number is that number."""
     y = node.numeric(1)
-    whole = is_integer(y.type.dtype)
-    if isinstance(y, Constant):
-        whole = bool((y.data == np.trunc(y.data)).all())
-    expr = integers.power(A, B) if whole else substitute(NEAR_WHOLE, {"x": Call("pow", (A, B))})
+    expr = integers.power(A, B)
+    if not is_integer(y.type.dtype):
+        near = substitute(NEAR_WHOLE, {"x": Call("pow", (A, B))})
+        expr = substitute(parse("where(x1 == floor(x1), p, near)"), {"p": expr, "near": near})
     return node.apply(Pointwise(expr, x.type.dtype), x, y)
 
 

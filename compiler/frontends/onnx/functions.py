@@ -8,51 +8,65 @@ Source: the ONNX IR specification, "Functions"; the function bodies of ``onnx.de
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import defs
 from onnx.onnx_ml_pb2 import FunctionProto, TypeProto
 
 from ....errors import ShadergenError
+from .body import plain_domain
 from .node import TensorList, element_type
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onnx.onnx_ml_pb2 import AttributeProto
 
     from .node import Item, OnnxNode
 
 
-def schema_function(node: OnnxNode) -> FunctionProto | None:
+def schema_function(node: OnnxNode, domain: str, opset: int) -> FunctionProto | None:
     """Return the nodes by which ONNX defines an operator, if it does.
 
     Some bodies depend on the attributes and on which operands are given; some have versions, of
-    which the latest that the operator set knows is taken.
+    which the latest is taken that the operator set of ai.onnx knows.
+
+    Args:
+        node: the node.
+        domain: its domain.
+        opset: the version of ai.onnx.
     """
     try:
-        schema = defs.get_schema(node.op, node.version, "")
+        schema: Any = defs.get_schema(node.op, node.version, domain)
     except defs.SchemaError:
         return None
     function = FunctionProto()
     if schema.has_context_dependent_function:
-        versions = schema.context_dependent_function_opset_versions
-        version = max((v for v in versions if v <= node.version), default=min(versions))
-        data = schema.get_context_dependent_function_with_opset_version(
-            version,
-            node.proto.SerializeToString(),
-            [_type(item).SerializeToString() for item in node.inputs],
-        )
+        types = [_type(item).SerializeToString() for item in node.inputs]
+        version = _latest(schema.context_dependent_function_opset_versions, opset)
+        try:
+            data = schema.get_context_dependent_function_with_opset_version(
+                version, node.proto.SerializeToString(), types
+            )
+        except Exception:  # whatever somebody else's code makes of a malformed node
+            return None
     elif schema.has_function:
-        versions = schema.function_opset_versions
-        version = max((v for v in versions if v <= node.version), default=min(versions))
+        version = _latest(schema.function_opset_versions, opset)
         data = schema.get_function_with_opset_version(version)
     else:
         return None
     function.ParseFromString(data)
+    if not any(plain_domain(entry.domain) == "" for entry in function.opset_import):
+        function.opset_import.add(version=opset)
     for name in function.attribute:
         default = schema.attributes[name].default_value
         if default.type:
             function.attribute_proto.append(default)
     return function if function.node else None
+
+
+def _latest(versions: Sequence[int], opset: int) -> int:
+    return max((v for v in versions if v <= opset), default=min(versions))
 
 
 def _type(item: Item | None) -> TypeProto:

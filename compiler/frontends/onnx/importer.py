@@ -6,6 +6,7 @@ tables of operators, and last the functions by which ONNX itself defines operato
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ....errors import ShadergenError, did_you_mean
 from ....ir.graph import Constant, Graph, Input, Output, Port, Value
 from ....ir.types import TensorType
 from ...definitions import instantiate
-from ..base import resolve_shape
+from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
 from .computed import COMPUTED, compute
 from .evaluation import EVALUATED, evaluate
@@ -25,16 +26,18 @@ from .narrow import NARROW
 from .node import (
     Budget,
     DataDependentError,
+    Item,
     Known,
     Narrow,
     OnnxNode,
     TensorList,
     check_shape,
+    inputs_behind,
     typed_item,
 )
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
-from .tensors import ENCODINGS, dimensions, ir_type, read_tensor, type_name
+from .tensors import ENCODINGS, dimensions, ir_type, read_sparse, read_tensor, type_name
 from .values import check_names, fixed_input
 from .versions import modernise
 
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from ....ir.expr import Definition
     from ..base import Request
     from .model import Model
-    from .node import Item, Tensor
+    from .node import Tensor
 
 
 class Importer:
@@ -96,6 +99,7 @@ class Importer:
             )
         declared = dimensions(tensor.shape)
         if 0 in declared and None not in declared:
+            check_shape(info.name, tuple(s or 1 for s in declared))
             return Known(info.name, np.zeros([s or 0 for s in declared], dtype))
         if not tensor.HasField("shape"):
             shape = self._whole_shape(info.name)
@@ -131,10 +135,12 @@ class Importer:
         body = scope.body
         if name in scope.items:
             return scope.items[name]
-        if name in body.sparse:
-            raise ShadergenError("SG0206", f"initialiser '{name}' is sparse")
-        if name not in body.initializers and scope.around is not None:
+        if name not in body.initializers and name not in body.sparse and scope.around is not None:
             return self._item(name, scope.around)
+        if name in body.sparse and name not in body.decoded:
+            self.budget.take(max(prod(body.sparse[name].dims), 0))
+            array = read_sparse(body.sparse[name], self.model.folder)
+            body.decoded[name] = Known(name, array)
         if name not in body.decoded:
             array = read_tensor(body.initializers[name], self.model.folder)
             self.budget.add_weight(array.size)
@@ -147,13 +153,13 @@ class Importer:
         shapes: list[str] = []
         try:
             inputs = tuple(self._item(name, scope) if name else None for name in proto.input)
-            shapes += map(_described, filter(None, inputs))
+            shapes += (_described(item) for item in inputs if item is not None)
             self._apply(scope.resolved(proto), layer, scope, inputs)
         except ShadergenError as error:
             if not any(place.startswith(f"{layer} (") for place in error.where):
                 place = f"node {layer} ({proto.op_type})"
                 error.at(f"{place}, inputs {', '.join(shapes)}" if shapes else place)
-            if isinstance(error, DataDependentError) and not scope.depth:
+            if isinstance(error, ValueNeededError) and not scope.depth:
                 error.help = f"{error.help}\n{self._how_to_cut(proto)}".strip()
             raise error from None
 
@@ -187,7 +193,6 @@ class Importer:
         elif function is not None:
             results = self._call(function, node, scope, f"{layer}/" if scope.named else layer)
         else:
-            self._require_known(node, domain)
             results = self._implemented(node, domain, scope)
         for index, (name, used) in enumerate(zip(proto.output, node.used, strict=True)):
             if used and index >= len(results):
@@ -199,26 +204,34 @@ class Importer:
 
     def _implemented(self, node: OnnxNode, domain: str, scope: Scope) -> Sequence[Item | None]:
         """Carry out an operator of the tables, or by the function that defines it."""
+        if not node.version and domain in DOMAINS:
+            raise ShadergenError(
+                "SG0105",
+                f"the model does not say which version of {domain or 'ai.onnx'} it uses",
+                help="export it again; the field opset_import is incomplete",
+            )
         if not domain:
             modernise(node)
         known = all(isinstance(i, Known) or i is None for i in node.inputs)
-        results: Item | Sequence[Item]
+        results: Item | Sequence[Item | None]
         if not domain and known and node.op in COMPUTED:
             results = compute(node)
         elif not domain and known and node.op in EVALUATED:
             results = evaluate(node)
-        elif node.op in DOMAINS[domain]:
+        elif node.op in DOMAINS.get(domain, ()):
             results = DOMAINS[domain][node.op](node)
-        elif not domain and (function := schema_function(node)):
-            return self._call(function, node, scope, node.layer, named=False)
-        elif not domain and node.op in {*COMPUTED, *EVALUATED}.difference(DATA_DEPENDENT):
-            raise node.unknown(
-                f"operator {node.op} is implemented for tensors known at compile time only"
+        elif not domain and node.op in DATA_DEPENDENT:
+            raise DataDependentError(
+                f"operator {node.op} is not implemented for tensors computed from the inputs",
+                f"{DATA_DEPENDENT[node.op]}, and textures have fixed sizes",
+                [i for item in node.inputs if item is not None for i in inputs_behind(item)],
             )
+        elif function := schema_function(node, domain, scope.body.opsets.get("", 0)):
+            return self._call(function, node, scope, node.layer, named=False)
         else:
             raise self._unknown(node, domain)
         node.finish()
-        return results if isinstance(results, (list, tuple)) else [results]
+        return [results] if isinstance(results, Item) else results
 
     def _call(
         self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True
@@ -248,27 +261,11 @@ class Importer:
         check_shape(node.layer, result.shape)
         return result
 
-    def _require_known(self, node: OnnxNode, domain: str) -> None:
-        """Refuse domains that are not implemented, and operators whose version is not known."""
-        if domain not in DOMAINS:
-            raise self._unknown(node, domain)
-        if not node.version:
-            raise ShadergenError(
-                "SG0105",
-                f"the model does not say which version of {domain or 'ai.onnx'} it uses",
-                help="export it again; the field opset_import is incomplete",
-            )
-
     def _unknown(self, node: OnnxNode, domain: str) -> ShadergenError:
         """Return the error for an operator that is in no table."""
         full = f"{domain}::{node.op}" if domain else node.op
         example = f"{node.op}(x) = ..." if not domain else f'"{full}"(x) = ...'
         define = f"define it with --define FILE, which holds a line like: {example}"
-        if not domain and node.op in DATA_DEPENDENT:
-            return DataDependentError(
-                f"operator {node.op} is not implemented for tensors computed from the inputs",
-                f"{DATA_DEPENDENT[node.op]}, and textures have fixed sizes",
-            )
         if domain not in DOMAINS:
             return ShadergenError(
                 "SG0201",

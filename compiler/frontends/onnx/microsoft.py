@@ -9,17 +9,39 @@ from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
 from ....ir.expr import Call, Num, Var, parse, substitute
-from ....ir.ops import Pointwise
+from ....ir.ops import Pointwise, Reshape, Softmax
+from .attention import attention, microsoft_rotary_embedding, multi_head_attention
 from .convolution import conv
 from .elementwise import formula
 from .linear_algebra import fused_matmul, gemm
-from .normalization import simplified_layer_normalization, skip_layer_normalization
+from .normalization import (
+    layer_normalization,
+    simplified_layer_normalization,
+    skip_layer_normalization,
+)
+from .padding import pad
+from .pooling import average_pool, global_pool
+from .quantization import (
+    dequantize_linear,
+    matmul_integer_to_float,
+    on_floats,
+    pointwise,
+    qgemm,
+    qlinear_concat,
+    qlinear_conv,
+    quantize_linear,
+)
+from .reduction import over_axis
+from .sampling import grid_sample
+from .selection import gather_nd, trilu
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....ir.expr import Expr
     from ....ir.graph import Value
     from .elementwise import Handler
-    from .node import OnnxNode, Tensor
+    from .node import Item, OnnxNode, Tensor
 
 # The activations that are fused into kernels, with their parameters in order.
 ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -79,11 +101,18 @@ def with_bias(function: str) -> Handler:
 def as_version(handler: Handler, version: int) -> Handler:
     """An operator that ONNX took over, or took from there: as it is in that operator set."""
 
-    def adapted(node: OnnxNode) -> Tensor | list[Tensor]:
+    def adapted(node: OnnxNode) -> Item | Sequence[Item | None]:
         node.version = version
         return handler(node)
 
     return adapted
+
+
+def expand_dims(node: OnnxNode) -> Tensor:
+    """ExpandDims: a new axis of size 1; the axis is an operand."""
+    shape = node.shape(0)
+    axis = node.axis(node.known_integer(1, "the axis"), len(shape) + 1)
+    return node.moved(Reshape((*shape[:axis], 1, *shape[axis:])), node.item(0))
 
 
 def bias_add(node: OnnxNode) -> Value:
@@ -92,16 +121,38 @@ def bias_add(node: OnnxNode) -> Value:
 
 
 MICROSOFT: dict[str, Handler] = {
+    "Attention": attention,
     "BiasAdd": bias_add,
     "BiasGelu": with_bias("gelu"),
+    "DequantizeLinear": dequantize_linear,
+    "ExpandDims": expand_dims,
     "FastGelu": with_bias("gelu_tanh"),
     "FusedConv": fused_conv,
     "FusedGemm": fused_gemm,
     "FusedMatMul": fused_matmul,
+    "GatherND": as_version(gather_nd, 11),
     "Gelu": formula("gelu(x0)"),
+    "GridSample": as_version(grid_sample, 16),
+    "MatMulIntegerToFloat": matmul_integer_to_float,
+    "MultiHeadAttention": multi_head_attention,
+    "Pad": as_version(pad, 11),
+    "QGemm": qgemm,
+    "QLinearAdd": pointwise("x0 + x1"),
+    "QLinearAveragePool": on_floats(average_pool),
+    "QLinearConcat": qlinear_concat,
+    "QLinearConv": qlinear_conv,
+    "QLinearGlobalAveragePool": on_floats(global_pool("average")),
+    "QLinearLeakyRelu": pointwise("leaky_relu(x0, alpha)", alpha=0.01),
+    "QLinearMul": pointwise("x0 * x1"),
+    "QLinearSigmoid": pointwise("sigmoid(x0)"),
+    "QLinearSoftmax": on_floats(over_axis(Softmax)),
+    "QuantizeLinear": quantize_linear,
+    "LayerNormalization": layer_normalization,
     "QuickGelu": formula("swish(x0, alpha)", alpha=1.702),
+    "RotaryEmbedding": microsoft_rotary_embedding,
     "SimplifiedLayerNormalization": simplified_layer_normalization,
     "SkipLayerNormalization": skip_layer_normalization(centred=True),
     "SkipSimplifiedLayerNormalization": skip_layer_normalization(centred=False),
     "TransposeMatMul": fused_matmul,
+    "Trilu": as_version(trilu, 14),
 }

@@ -229,8 +229,10 @@ def constant(node: OnnxNode) -> Item:
     if node.has("value"):
         known = Known(node.layer, node.tensor("value"))
         return typed_item(known, node.attributes["value"].t.data_type)
-    if node.has("value_float"):
-        array = np.array(node.number("value_float"), np.float32)
+    if node.has("sparse_value"):
+        array = node.sparse("sparse_value")
+    elif node.has("value_float"):
+        array = np.array(node.number("value_float", finite=False), np.float32)
     elif node.has("value_floats"):
         array = np.array(node.numbers("value_floats"), np.float32)
     elif node.has("value_int"):

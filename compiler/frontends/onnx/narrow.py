@@ -46,8 +46,8 @@ class IntegerFormat:
 
     def decode(self, codes: NDArray[np.uint8]) -> NDArray[Any]:
         """Return the values of bit patterns."""
-        values = codes.astype(self.dtype)
-        return values - (codes > self.limits[1]) * values.dtype.type(1 << self.bits)
+        wide = codes.astype(np.int16)
+        return np.where(wide > self.limits[1], wide - (1 << self.bits), wide).astype(self.dtype)
 
     def cast(self, saturate: bool, mode: str) -> Expr:
         """Return the formula of x0, a number of any type. What is out of range wraps around."""
@@ -90,7 +90,7 @@ class FloatFormat:
             value = np.where(last & full, np.nan, value)
         elif self.special == "fnuz":
             value = np.where(code == 1 << (self.bits - 1), np.nan, value)
-        return value.astype(np.float32)
+        return np.asarray(value, np.float32)
 
     @property
     def largest(self) -> float:
@@ -98,7 +98,7 @@ class FloatFormat:
 
     def decode(self, codes: NDArray[np.uint8]) -> NDArray[Any]:
         """Return the values of bit patterns."""
-        return self._table[codes]
+        return np.take(self._table, codes)
 
     def cast(self, saturate: bool, mode: str) -> Expr:
         """Return the formula of x0: to nearest, ties to even; then what is too large."""
@@ -135,7 +135,7 @@ class ScaleFormat:
     def decode(self, codes: NDArray[np.uint8]) -> NDArray[Any]:
         """Return the values of bit patterns."""
         powers = np.ldexp(np.float32(1), np.minimum(codes, 254).astype(int) - 127)
-        return np.where(codes == 255, np.float32(np.nan), powers)
+        return np.asarray(np.where(codes == 255, np.float32(np.nan), powers))
 
     def cast(self, saturate: bool, mode: str) -> Expr:
         """Return the formula of x0, which is not negative."""
@@ -171,4 +171,4 @@ def unpack(data: NDArray[np.uint8], bits: int, count: int) -> NDArray[Any]:
         return data
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     codes = (data[:, None] >> shifts) & np.uint8((1 << bits) - 1)
-    return codes.reshape(-1)[:count].astype(np.uint8)
+    return np.asarray(codes.reshape(-1)[:count], np.uint8)

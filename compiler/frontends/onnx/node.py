@@ -18,7 +18,7 @@ from ....ir.graph import Constant, Input, Result, Value, apply, constant
 from ....ir.types import EXACT_INTEGERS, TensorType
 from ..base import ValueNeededError
 from .narrow import NARROW
-from .tensors import number_of_type, read_tensor, type_name
+from .tensors import number_of_type, read_sparse, read_tensor, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,8 +157,12 @@ class Budget:
 
     def take(self, elements: int) -> None:
         """Allow for a tensor; raise SG0401 when all computed constants together are too large."""
+        self.allow(elements)
         self.left -= elements
-        if self.left < 0:
+
+    def allow(self, elements: int) -> None:
+        """Raise SG0401 when a tensor would be too large; it may turn out a view of another."""
+        if elements > self.left:
             raise ShadergenError(
                 "SG0401",
                 "the constants that the model computes are too large",
@@ -292,12 +296,12 @@ class OnnxNode:
             return default
         return tuple(map(int, self._read(name, "a list of integers", 7, lambda a: a.ints)))
 
-    def number(self, name: str, default: float | None = None) -> float:
+    def number(self, name: str, default: float | None = None, finite: bool = True) -> float:
         """Return a float as the shortest decimal that is the same in float32."""
         if default is not None and name not in self.attributes:
             return default
         stored = np.float32(self._read(name, "a number", 1, lambda a: a.f))
-        if not np.isfinite(stored):
+        if finite and not np.isfinite(stored):
             raise ShadergenError("SG0105", f"attribute '{name}' of {self.op} is {stored}")
         return float(str(stored))
 
@@ -317,6 +321,12 @@ class OnnxNode:
     def texts(self, name: str) -> tuple[str, ...]:
         data = self._read(name, "a list of texts", 8, lambda a: a.strings)
         return tuple(text.decode("utf-8", "replace") for text in data)
+
+    def sparse(self, name: str) -> NDArray[Any]:
+        """Return a sparse tensor with all its elements."""
+        proto = self._read(name, "a sparse tensor", 11, lambda a: a.sparse_tensor)
+        self.budget.take(max(prod(proto.dims), 0))
+        return read_sparse(proto, self.folder, f"{name} of {self.layer}")
 
     def graph(self, name: str) -> Subgraph:
         """Return a graph that can be carried out."""
@@ -350,9 +360,12 @@ class OnnxNode:
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def item(self, index: int) -> Tensor:
-        item = self.entry(index)
+        return self.plain(self.entry(index), f"input {index}")
+
+    def plain(self, item: Item, role: str) -> Tensor:
+        """Return what must be a tensor of an element type that all operators take."""
         if isinstance(item, TensorList):
-            raise ShadergenError("SG0105", f"input {index} of {self.op} is no tensor")
+            raise ShadergenError("SG0105", f"{role} of {self.op} is no tensor")
         if isinstance(item, Narrow):
             raise ShadergenError(
                 "SG0206",
@@ -432,6 +445,12 @@ class OnnxNode:
             )
         return tuple(array.reshape(-1).tolist())
 
+    def known_integer(self, index: int, role: str) -> int:
+        values = self.known_integers(index, role)
+        if len(values) != 1:
+            raise ShadergenError("SG0105", f"{role} of {self.op} must be one integer")
+        return values[0]
+
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the left; negative ones count from the right."""
         if not -rank <= axis < rank:
@@ -454,12 +473,28 @@ class OnnxNode:
         if len(arrays) < len(operands) or value.type.size > self.budget.left:
             return value
         self.budget.take(value.type.size)
-        with np.errstate(all="ignore"):
-            return constant(np.asarray(op.reference(*arrays)), self.layer)
+        return constant(self._reference(op, arrays), self.layer)
 
     def move(self, op: Op, *indices: int) -> Tensor:
         """Apply an operator that moves elements and makes no new ones; they may be of any type."""
         return self.moved(op, *map(self.item, indices))
+
+    def _reference(self, op: Op, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Compute a constant."""
+        try:
+            with np.errstate(all="ignore"):
+                return np.asarray(op.reference(*arrays))
+        except (IndexError, TypeError, ValueError) as error:  # of too few axes or no elements
+            raise ShadergenError(
+                "SG0205", f"the operands do not fit {self.op}", why=str(error).partition("\n")[0]
+            ) from None
+
+    def _size(self, op: Op, items: Sequence[Tensor]) -> int:
+        """Return how many elements a result has, as far as one can tell before there is one."""
+        try:
+            return op.infer(*(item.type for item in items)).size
+        except ShadergenError:  # of no elements, which graphs do not have and shapes may
+            return 0
 
     def moved(self, op: Op, *items: Tensor) -> Tensor:
         """Apply an operator that moves elements to tensors that need not be the node's inputs."""
@@ -467,12 +502,8 @@ class OnnxNode:
         if len(arrays) < len(items):
             values = (item.operand if isinstance(item, Known) else item for item in items)
             return self.apply(op, *values)
-        try:
-            result = np.asarray(op.reference(*arrays))
-        except (IndexError, ValueError) as error:
-            raise ShadergenError(
-                "SG0205", f"the operands do not fit {self.op}", why=str(error).splitlines()[0]
-            ) from None
+        self.budget.allow(self._size(op, items))
+        result = self._reference(op, arrays)
         if result.base is None:  # not a view of what is there anyway
             self.budget.take(result.size)
         return Known(self.layer, result)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ....ir import integers
 from ....ir.ops import ArgMax, ArgMin, CumProd, CumSum, Hardmax, LogSoftmax, Softmax
+from .attention import rotary_embedding
 from .casts import bit_cast, cast, cast_like, of_any_type
 from .control import CONTROL
 from .convolution import causal_conv_with_state, col2im, conv, conv_transpose, deform_conv
@@ -66,6 +67,14 @@ from .normalization import (
 )
 from .padding import center_crop_pad, pad
 from .pooling import average_pool, global_pool, lp_pool, max_pool, max_unpool
+from .quantization import (
+    conv_integer,
+    dequantize_linear,
+    matmul_integer,
+    qlinear_conv,
+    qlinear_matmul,
+    quantize_linear,
+)
 from .recurrence import recurrence
 from .reduction import over_axis, position, reduce, running, top_k
 from .resize import resize
@@ -88,6 +97,7 @@ from .selection import (
     trilu,
 )
 from .sequences import SEQUENCES
+from .spectra import dft, mel_weight_matrix, stft
 
 if TYPE_CHECKING:
     from .elementwise import Handler
@@ -129,13 +139,16 @@ OPERATORS: dict[str, Handler] = {
     "Concat": concat,
     "Constant": constant,
     "Conv": conv,
+    "ConvInteger": conv_integer,
     "ConvTranspose": conv_transpose,
     "Cos": formula("cos(x0)"),
     "Cosh": formula(COSH),
     "CumProd": running(CumProd),
     "CumSum": running(CumSum),
+    "DFT": dft,
     "DeformConv": deform_conv,
     "DepthToSpace": depth_to_space,
+    "DequantizeLinear": dequantize_linear,
     "Det": det,
     "Div": binary("x0 / x1", integers.quotient),
     "Dropout": dropout,
@@ -179,11 +192,13 @@ OPERATORS: dict[str, Handler] = {
     "LpNormalization": lp_normalization,
     "LpPool": lp_pool,
     "MatMul": matmul,
+    "MatMulInteger": matmul_integer,
     "Max": variadic("max"),
     "MaxPool": max_pool,
     "MaxUnpool": max_unpool,
     "Mean": variadic("add", mean=True),
     "MeanVarianceNormalization": mean_variance_normalization,
+    "MelWeightMatrix": mel_weight_matrix,
     "Min": variadic("min"),
     "Mish": formula("mish(x0)"),
     "Mod": mod,
@@ -196,6 +211,9 @@ OPERATORS: dict[str, Handler] = {
     "PRelu": prelu,
     "Pad": pad,
     "Pow": power,
+    "QLinearConv": qlinear_conv,
+    "QLinearMatMul": qlinear_matmul,
+    "QuantizeLinear": quantize_linear,
     "RMSNormalization": rms_normalization,
     "RNN": recurrence,
     "Reciprocal": formula("1 / x0"),
@@ -214,7 +232,9 @@ OPERATORS: dict[str, Handler] = {
     "Resize": resize,
     "ReverseSequence": reverse_sequence,
     "RoiAlign": roi_align,
+    "RotaryEmbedding": rotary_embedding,
     "Round": formula("round_even(x0)"),
+    "STFT": stft,
     "Scatter": scatter_elements,
     "ScatterElements": scatter_elements,
     "ScatterND": scatter_nd,
@@ -271,7 +291,9 @@ DOMAINS: dict[str, dict[str, Handler]] = {
 
 # Operators whose results have a shape that depends on data.
 DATA_DEPENDENT: dict[str, str] = {
+    "ConstantOfShape": "its operand is the shape of its result",
     "NonMaxSuppression": "how many boxes are kept depends on their scores",
     "NonZero": "how many elements are not zero depends on the data",
+    "Range": "how many numbers there are depends on the operands",
     "Unique": "how many elements differ depends on the data",
 }

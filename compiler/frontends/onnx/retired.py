@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 def crop(node: OnnxNode) -> Tensor:
     """Crop: border is left, top, right, bottom; or left, top and, as scale, height and width."""
     shape = node.shape(0)
-    left, top, right, bottom = node.integers("border")
+    border, sizes = node.integers("border"), node.integers("scale", ())
     if len(shape) != 4:
         raise ShadergenError("SG0206", f"Crop of a tensor of rank {len(shape)}", supported="rank 4")
+    if len(border) != 4 or len(sizes) not in (0, 2):
+        raise ShadergenError("SG0105", f"attributes border={list(border)}, scale={list(sizes)}")
+    left, top, right, bottom = border
     height, width = shape[2] - top - bottom, shape[3] - left - right
-    if node.has("scale"):
-        height, width = node.integers("scale")
+    if sizes:
+        height, width = sizes
     fits = 0 <= top <= shape[2] - height and 0 <= left <= shape[3] - width
     if not fits or min(height, width) < 1:
         raise ShadergenError(

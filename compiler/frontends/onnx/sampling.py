@@ -87,4 +87,5 @@ def _counts(node: OnnxNode, sizes: tuple[int, int], scale: float, half_pixel: bo
     if not half_pixel:
         extent = np.maximum(extent, np.float32(1))
     counts = np.ceil(extent / np.array(sizes, np.float32))
-    return np.clip(counts, 0, MOST_SAMPLES + 1).astype(np.int32)
+    limited: np.ndarray = np.clip(counts, 0, MOST_SAMPLES + 1).astype(np.int32)
+    return limited

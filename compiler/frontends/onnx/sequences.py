@@ -13,7 +13,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Concat, Reshape, Slice
-from .node import Known, TensorList
+from .node import Known, Narrow, TensorList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NOTHING = TensorList(nothing=True)
 
 
-def _sequence(node: OnnxNode) -> tuple[Tensor, ...]:
+def _sequence(node: OnnxNode) -> tuple[Tensor | Narrow, ...]:
     item = node.entry(0)
     if not isinstance(item, TensorList) or item.nothing:
         raise ShadergenError("SG0105", f"input 0 of {node.op} is no sequence")
@@ -41,7 +41,7 @@ def _position(node: OnnxNode, index: int, count: int) -> int:
     return position % count
 
 
-def at(node: OnnxNode) -> Tensor:
+def at(node: OnnxNode) -> Tensor | Narrow:
     """SequenceAt: one of the tensors."""
     items = _sequence(node)
     return items[_position(node, 1, len(items))]
@@ -87,7 +87,7 @@ def length(node: OnnxNode) -> Known:
 
 def join(node: OnnxNode) -> Tensor:
     """ConcatFromSequence: along an axis, or along a new one."""
-    items = _sequence(node)
+    items = [node.plain(item, "an element") for item in _sequence(node)]
     if not items:
         raise ShadergenError("SG0205", "ConcatFromSequence of an empty sequence")
     new = node.choice("new_axis", (0, 1))
@@ -98,7 +98,7 @@ def join(node: OnnxNode) -> Tensor:
     if new:
         shape = items[0].shape
         wide = Reshape((*shape[:axis], 1, *shape[axis:]))
-        items = tuple(node.moved(wide, item) for item in items)
+        items = [node.moved(wide, item) for item in items]
     return node.moved(Concat(axis), *items) if len(items) > 1 else items[0]
 
 
@@ -141,7 +141,7 @@ def map_(node: OnnxNode) -> list[Item]:
         if len(items) != count:
             raise ShadergenError("SG0205", f"sequences of {count} and {len(items)} tensors")
         columns.append(items)
-    results: list[list[Tensor]] = [[] for _ in body.body.outputs]
+    results: list[list[Tensor | Narrow]] = [[] for _ in body.body.outputs]
     for k, row in enumerate(zip(*columns, strict=True)):
         node.budget.step()
         for result, item in zip(results, body.run(row, f"[{k}]"), strict=True):

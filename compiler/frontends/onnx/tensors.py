@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from onnx.onnx_ml_pb2 import SparseTensorProto
 
     from ....ir.types import DType
 
@@ -140,6 +141,35 @@ def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDAr
     elif proto.data_type == BFLOAT16:
         data = (data.astype(np.uint32) << 16).view(np.float32)
     return data.reshape(shape)
+
+
+def read_sparse(
+    proto: SparseTensorProto, folder: Path | None, name: str = ""
+) -> NDArray[np.generic]:
+    """Decode a tensor of which only some elements are stored; the others are zero.
+
+    Raises:
+        ShadergenError: SG0106 when the elements do not lie in the tensor, and as ``read_tensor``.
+    """
+    name = proto.values.name or name
+    shape = tuple(proto.dims)
+    values = read_tensor(proto.values, folder, name)
+    indices = read_tensor(proto.indices, folder, f"indices of {name}")
+    try:
+        if indices.ndim == 2 and indices.shape[1] == len(shape):
+            indices = np.ravel_multi_index(tuple(indices.T), shape)
+        result = np.zeros(shape, values.dtype)
+        inside = indices.size == 0 or (indices.min() >= 0 and indices.max() < result.size)
+        if indices.ndim == values.ndim == 1 and inside:
+            np.put(result, indices, values)
+            return result
+    except (TypeError, ValueError):  # no integers, elements outside, a size below 0
+        pass
+    raise ShadergenError(
+        "SG0106",
+        f"the elements of the sparse tensor '{name}' do not lie in it",
+        why=f"its shape is {list(shape)}, that of the indices {list(indices.shape)}",
+    )
 
 
 def _from_field(stored: Sequence[float], encoding: _Encoding) -> NDArray[np.generic]:

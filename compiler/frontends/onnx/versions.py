@@ -137,9 +137,9 @@ def _split(node: OnnxNode) -> None:
 def _tile(node: OnnxNode) -> None:
     """Tile-1: how often, and along which axis."""
     rank = len(node.shape(0))
-    (times,), (axis,) = node.known_integers(1, "the count"), node.known_integers(2, "the axis")
     repeats = np.ones(rank, np.int64)
-    repeats[node.axis(axis, rank)] = times
+    axis = node.axis(node.known_integer(2, "the axis"), rank)
+    repeats[axis] = node.known_integer(1, "the count")
     node.inputs = (node.inputs[0], Known(f"repeats of {node.layer}", repeats))
 
 
