@@ -2,9 +2,9 @@
 
 ResNet-50 and VGG16 (528 MB of weights), and two families that grow in one thing at a time: chains
 of more and more small convolutions, chains of a few wider and wider ones. Cost should grow as they
-do: "s / node" and "MB / MB" should not rise down a family. Memory is the peak of the whole process
-that compiles, Python and libraries included, against 2.5 times the weights plus
-300 MB. Weights are random: what they are changes nothing here.
+do: "ms / node" and "MB / MB" should not rise down a family. Memory is the peak of the process that
+compiles, Python and libraries included, against 2.5 times the weights plus 300 MB. Weights are
+random: what they are changes nothing here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rich.table import Table
 
 MEGABYTE = 1e6
 TIMES, FIXED = 2.5, 300.0  # peak memory allowed: times the weights, plus megabytes
-# The kernel's own count of this process: getrusage's starts from the parent's, which held the model.
+# The kernel's count for this process alone: getrusage's begins with what the parent once had.
 COMPILE = """
 import json, re, sys, time
 from pathlib import Path
@@ -51,7 +51,9 @@ class Net:
         self.nodes: list[Any] = []
         self.weights: list[Any] = []
         self.x, self.channels = "x", channels
-        self.input = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, channels, size, size])
+        self.input = helper.make_tensor_value_info(
+            "x", TensorProto.FLOAT, [1, channels, size, size]
+        )
 
     def add(self, op: str, *inputs: str, **attributes: Any) -> str:
         self.x = f"v{len(self.nodes)}"
@@ -173,9 +175,7 @@ def main() -> None:
     columns = ("network", "nodes", "weights MB", "s", "ms / node", "peak MB", "MB / MB", "allowed")
     table = Table(*columns, title="compiling, with whatever of glslang there is")
     for name, r in results.items():
-        weights, peak, allowed = (
-            r[f"{k}_megabytes"] for k in ("weights", "peak", "allowed")
-        )
+        weights, peak, allowed = (r[f"{k}_megabytes"] for k in ("weights", "peak", "allowed"))
         table.add_row(
             name,
             str(r["nodes"]),

@@ -74,6 +74,55 @@ def compare(
         np.testing.assert_allclose(ours[output.name], theirs, atol=2e-6 * scale, rtol=1e-5)
 
 
+def typed_model(
+    nodes: Any, inits: Inits, feeds: Inits, outputs: dict[str, Any], opset: int = 21
+) -> Any:
+    """Return a model whose inputs have the types of ``feeds`` and whose outputs those named."""
+
+    def declared(name: str, dtype: Any, shape: Any) -> Any:
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return helper.make_tensor_value_info(name, kind, shape)
+
+    graph = helper.make_graph(
+        nodes if isinstance(nodes, list) else [nodes],
+        "g",
+        [declared(k, v.dtype, v.shape) for k, v in feeds.items()],
+        [declared(k, t, None) for k, t in outputs.items()],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in inits.items()],
+    )
+    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=min(10, 3 + opset // 2))
+
+
+def compare_typed(
+    tmp_path: Path,
+    nodes: Any,
+    inits: Inits,
+    feeds: Inits,
+    outputs: dict[str, Any],
+    opset: int = 21,
+    steps: int = 0,
+) -> None:
+    """Assert that the graph and ONNX Runtime agree, in types too, integers up to ``steps``."""
+    proto = typed_model(nodes, inits, feeds, outputs, opset)
+    graph = load_onnx(write(tmp_path, proto), Request())
+    ours = evaluate(graph, feeds)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(proto.SerializeToString(), options)
+    for output, theirs in zip(graph.outputs, session.run(None, feeds), strict=True):
+        found = ours[output.name]
+        assert output.value.shape == found.shape == theirs.shape
+        if theirs.dtype.kind == "f":
+            scale = np.abs(theirs).max(initial=1.0, where=np.isfinite(theirs))
+            np.testing.assert_allclose(found, theirs, atol=2e-6 * scale, rtol=1e-5)
+        else:
+            assert output.value.type.dtype == found.dtype == theirs.dtype
+            difference = np.abs(found.astype(np.int64) - theirs.astype(np.int64))
+            assert difference.max(initial=0) <= steps
+
+
 SMALL = (1, 3, 6, 5)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import node, normal, refusal, write
 
+from shadergen.compiler.cli import cli
 from shadergen.compiler.frontends.base import Request, load
 from shadergen.compiler.options import Options, parse_cut
 from shadergen.compiler.verification import verify_model
@@ -190,6 +192,15 @@ def test_verify_finds_external_data_of_a_part(tmp_path: Path) -> None:
     assert (tmp_path / "w.bin").stat().st_size > 0
     report = verify_model(path, Options(input_size=SIZED, outputs=("boxes",)))
     assert (report.reference, report.note, report.ok) == ("onnxruntime", "", True)
+
+
+def test_the_command_line_cuts(tmp_path: Path) -> None:
+    model, build = write(tmp_path, detector()), tmp_path / "build"
+    options = ["--inputs", "act=1x4x6x6", "--outputs", "boxes, scores", "--no-validate"]
+    cli.main(["compile", str(model), "-o", str(build), *options], standalone_mode=False)
+    schedule = json.loads((build / "schedule.json").read_text())
+    assert [(p["name"], p["shape"]) for p in schedule["inputs"]] == [("r1", [1, 4, 6, 6])]
+    assert [p["name"] for p in schedule["outputs"]] == ["boxes", "scores"]
 
 
 def test_names_are_parsed() -> None:

@@ -140,9 +140,12 @@ INDEPENDENT = {
         [1.0507009873554805 * (x if x > 0 else 1.6732632423543772 * math.expm1(x)) for x in X]
     ),
     "celu(x, 1.5)": np.array([x if x > 0 else 1.5 * math.expm1(x / 1.5) for x in X]),
+    "log1p(abs(a) - 0.9)": np.log1p(np.abs(A) - 0.9),
+    "log1p_small(a / 60)": np.log1p(A / 60),
     "softplus(x)": SOFTPLUS,
     "softsign(x)": np.array([x / (1 + abs(x)) for x in X]),
     "mish(x)": X * np.tanh(SOFTPLUS),
+    "mish_gate(x, exp(-abs(x)))": np.tanh(SOFTPLUS),
     "erf(x)": special.erf(X),
     "erf_tail(1 / (1 + 0.3275911 / 3 * abs(a)))": special.erfcx(np.abs(A) / 3),
     "gelu(x)": X * special.ndtr(X),
@@ -166,8 +169,8 @@ def test_formulas_stay_finite_in_float32(name):
     """No exponential of a large argument, whose infinity times 0 would be NaN."""
     x = np.array([-1e30, -1e4, -100.0, 100.0, 1e4, 1e30], np.float32)
     rest = {p: 0.5 for p, default in FORMULAS[name].parameters[1:] if default is None}
-    if name in ("square", "erf_tail", "rsqrt", "gelu_tanh"):
-        x = np.abs(x[1:5]) if name == "rsqrt" else x[2:4]  # not bounded by nature
+    if name in ("square", "erf_tail", "rsqrt", "gelu_tanh", "log1p", "log1p_small"):
+        x = np.abs(x[1:5]) if name in ("rsqrt", "log1p") else x[2:4]  # not bounded by nature
     call = Call(name, (Var("x"), *(Var(p) for p in rest)))
     assert np.isfinite(evaluate(call, {"x": x, **rest})).all()
 
@@ -191,9 +194,9 @@ def test_what_may_be_infinite_or_nan_is_not_folded(formula):
     ("formula", "folded"),
     [("x + 0", "x"), ("0 + x", "x"), ("x - 0", "x"), ("x * 1", "x"), ("1 * x", "x"), ("x / 1", "x"),
      ("min(x, inf)", "x"), ("max(x, -inf)", "x"), ("2 * 3 + x", "6 + x"), ("relu(-1)", "0"),
-     ("x * (3 - 2)", "x")],
+     ("x * (3 - 2)", "x"), ("x * tanh(softplus(x + 0))", "x * mish_gate(x, exp(-abs(x)))")],
 )  # fmt: skip
-def test_folding_drops_what_does_nothing(formula, folded):
+def test_folding_drops_what_does_nothing_and_names_what_it_knows(formula, folded):
     assert fold(parse(formula)) == parse(folded)
 
 

@@ -13,7 +13,6 @@ import subprocess
 import sys
 import tarfile
 import time
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np

@@ -102,6 +102,20 @@ def test_names_of_a_subgraph_hide_those_around_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(evaluate(graph, {"x": x})["y"], expected, rtol=1e-6)
 
 
+def test_branches_that_are_alike_may_depend_on_data(tmp_path: Path) -> None:
+    either = {
+        "then_branch": branch("Relu", "x", out="a"),
+        "else_branch": branch("Neg", "x", out="b"),
+    }
+    nodes = [
+        node("ReduceMax", "x", outputs=("m",), keepdims=0),
+        node("Greater", "m", "limit", outputs=("c",)),
+        node("If", "c", **either),
+    ]
+    for x in (normal(*X), -abs(normal(*X))):
+        compare(tmp_path, nodes, {"limit": np.float32(0)}, x=x)
+
+
 def loop_body(**more: Any) -> Any:
     """Return a body that multiplies what it carries and collects it."""
     nodes = [
@@ -270,7 +284,7 @@ DATA_CONDITION = [
         "c",
         name="choose",
         then_branch=branch("Relu", "x", out="a"),
-        else_branch=branch("Neg", "x", out="b"),
+        else_branch=branch("ReduceMax", "x", out="b", keepdims=1),
     ),
 ]
 ENDLESS = {

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("onnxruntime")
 
 import onnxruntime as ort
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx_models import compare, model, node, normal, refusal, small, write
 
 from shadergen.compiler.frontends.base import Request, load
@@ -331,6 +331,35 @@ def test_every_operator_that_is_evaluated_is_tried() -> None:
     tried = {case.split()[0].split("-")[0] for case in FOLDED}
     alike = {"ReduceL1", "ReduceLogSum", "BitwiseNot", "BitwiseOr", "BitwiseXor"}
     assert tried | alike == EVALUATED
+
+
+@pytest.mark.parametrize("indices", [[2, 9, 14], [[0, 2], [1, 4], [2, 4]]])
+def test_sparse_weights_are_filled_with_zeros(tmp_path: Path, indices: Any) -> None:
+    values = numpy_helper.from_array(normal(3), "w")
+    places = numpy_helper.from_array(np.array(indices), "places")
+    sparse = helper.make_sparse_tensor(values, places, [3, 5])
+    x = normal(4, 3)
+    flat = np.array(indices) if np.ndim(indices) == 1 else np.array(indices) @ [5, 1]
+    dense = np.zeros(15, np.float32)
+    dense[flat] = normal(3)
+    constant = helper.make_node("Constant", [], ["v"], sparse_value=sparse)
+    nodes = [
+        constant,
+        node("MatMul", "x", "w", outputs=("h",)),
+        node("Add", "h", "s"),
+    ]
+    proto = model(
+        [*nodes[:2], node("ReduceSum", "v", outputs=("s",)), nodes[2]], {}, {"x": (4, 3)}, 13
+    )
+    proto.graph.sparse_initializer.append(sparse)
+    (got,) = evaluate(load(write(tmp_path, proto), Request()), {"x": x}).values()
+    np.testing.assert_allclose(got, x @ dense.reshape(3, 5) + dense.sum(), rtol=1e-5)
+
+
+def test_a_constant_may_be_infinite(tmp_path: Path) -> None:
+    low = node("Constant", outputs=("low",), value_float=-np.inf)
+    low.ClearField("input")
+    compare(tmp_path, [low, node("Max", "x", "low")])
 
 
 def test_what_is_folded_must_fit(tmp_path: Path) -> None:

@@ -303,6 +303,14 @@ MICROSOFT = {
     "FastGelu": ({}, {}),
     "FastGelu with a bias": ({"b": SLOPE[:1].repeat(5)}, {}),
     "Gelu": ({}, {}),
+    "ExpandDims": ({"a": np.array(-2, np.int32)}, {}),
+    "GatherND": ({"i": np.array([[0, 1], [1, 0]])}, {}),
+    "GridSample": (
+        {"g": normal(2, 3, 3, 2, seed=6)},
+        {"mode": "bicubic", "padding_mode": "border", "align_corners": 1},
+    ),
+    "Pad": ({"p": np.array([0, 0, 1, 2, 0, 1, 0, 1]), "v": np.float32([1.5])}, {}),
+    "Trilu": ({"k": np.array(1)}, {"upper": 0}),
     "QuickGelu": ({}, {"alpha": 1.5}),
     "FusedConv": ({"w": normal(4, 3, 3, 3, seed=1)}, {"activation": "Relu", "pads": [1] * 4}),
     "FusedConv with a bias": (

@@ -28,6 +28,7 @@ from shadergen.ir.ops import (
     ConvTranspose,
     DeformColumns,
     DeformConv,
+    WindowsToChannels,
 )
 from shadergen.ir.types import TensorType
 
@@ -200,6 +201,16 @@ def test_columns_become_a_volume() -> None:
     check_nest(op, normal(1, 8, 2 * 4 * 5))
 
 
+@pytest.mark.parametrize("mode", PAD_MODES)
+def test_windows_become_channels_and_batch_entries(mode: Any) -> None:
+    x = normal(2, 3, 6, 4)
+    y = check_nest(WindowsToChannels(3, 2, 1, 1, 2, mode, 0.5), x)
+    more = {"constant_values": 0.5} if mode == "constant" else {}
+    framed = np.pad(x, ((0, 0), (0, 0), (1, 2), (0, 0)), mode, **more)
+    for n, o, c, k in ((0, 0, 0, 0), (0, 3, 2, 1), (1, 2, 1, 2)):
+        np.testing.assert_array_equal(y[4 * n + o, 3 * c + k], framed[n, c, 2 * o + k])
+
+
 X = TensorType((1, 4, 6, 7))
 REFUSED = {
     "rank": (Conv(), TensorType((1, 4, 5)), TensorType((2, 4, 3))),
@@ -214,6 +225,7 @@ REFUSED = {
     "mask": (DeformColumns((1, 1)), X, TensorType((1, 2, 6, 7)), TensorType((1, 2, 6, 7))),
     "deformed rank": (DeformColumns((1,)), TensorType((1, 4, 6)), TensorType((1, 2, 6, 7))),
     "columns": (Col2Im((4, 4), (2, 2)), TensorType((1, 8, 10))),
+    "few axes": (WindowsToChannels(2), TensorType((3, 4))),
     "blocks": (Col2Im((4, 4), (5, 2)), TensorType((1, 10, 3))),
 }  # fmt: skip
 

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import check_nest, compile_graph, graph_of, image, play
+from support import (
+    assert_runs_like_reference,
+    check_nest,
+    compile_graph,
+    graph_of,
+    image,
+    play,
+)
 
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
@@ -17,6 +24,9 @@ from shadergen.ir.ops import (
     GRU,
     LSTM,
     RNN,
+    Conv,
+    ConvLSTM,
+    GatedFormula,
     Op,
     RecurrentCell,
     RecurrentGates,
@@ -205,3 +215,58 @@ def test_gates_of_other_letters_are_refused() -> None:
     op: Op = LSTM(gates="ifgo")
     with pytest.raises(ShadergenError, match="gates 'ifgo'"):
         op.infer(*types)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_formula_of_parts_agrees_with_its_reference(axis: int) -> None:
+    shape = [2, 3, 5]
+    shape[axis] *= 3
+    op = GatedFormula(parse("g0 * sigmoid(g2) + s1 * g1 - s0"), axis)
+    check_nest(op, normal(*shape), normal(2, 3, 5, seed=1), normal(2, 3, 5, seed=2))
+
+
+SAME = Conv(pads=(0, 0, 1, 1))  # a kernel of 2x2 has no middle
+
+
+def conv_operands(kernel: int = 3) -> list[np.ndarray]:
+    shapes = [(T, B, 2, 6, 5), (4 * F, 2, kernel, kernel), (4 * F, F, 2, 2), (4 * F,)]
+    shapes += [(B, F, 3, 4)] * 2
+    return [normal(*s, seed=k).astype(np.float32) for k, s in enumerate(shapes)]
+
+
+CONV_LSTM = ConvLSTM(Conv(strides=(2, 1), pads=(0, 1, 1, 0)), SAME)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_an_unrolled_convolutional_layer_agrees_with_its_reference(reverse: bool) -> None:
+    op = ConvLSTM(CONV_LSTM.of_input, SAME, reverse=reverse)
+    arrays = conv_operands()
+    x = image(*arrays[0].shape)
+    graph = graph_of(*Node(op, (x, *map(constant, arrays[1:])), ("l",)).results, inputs=(x,))
+    simple = canonicalise(graph, Context(Options().target()))
+    assert not any(isinstance(n.op, ConvLSTM) for n in simple.nodes)
+    found = evaluate(simple, {"x": arrays[0]})
+    for k, e in enumerate(op.reference(*(a.astype(np.float64) for a in arrays))):
+        np.testing.assert_allclose(found[f"y{k}"], e, atol=1e-6)
+
+
+def test_a_convolutional_layer_runs_on_gl() -> None:
+    arrays = conv_operands()
+    x = image(*arrays[0].shape)
+    graph = graph_of(*Node(CONV_LSTM, (x, *map(constant, arrays[1:])), ("l",)).results, inputs=(x,))
+    assert_runs_like_reference(graph)
+
+
+def test_a_convolutional_layer_agrees_with_keras() -> None:
+    keras = pytest.importorskip("keras")
+    x = normal(B, T, 6, 5, 2).astype(np.float32)
+    made = keras.layers.ConvLSTM2D(F, 3, return_sequences=True, return_state=True)
+    theirs = [np.asarray(v) for v in made(x)]
+    w, r, b = (np.asarray(v) for v in made.get_weights())
+    zeros = np.zeros((B, F, 4, 3))
+    op = ConvLSTM(Conv(), Conv(pads=(1, 1, 1, 1)))
+    w, r = w.transpose(3, 2, 0, 1), r.transpose(3, 2, 0, 1)
+    y, *last = op.reference(x.transpose(1, 0, 4, 2, 3), w, r, b, zeros, zeros)
+    np.testing.assert_allclose(y.transpose(1, 0, 3, 4, 2), theirs[0], atol=1e-5)
+    for ours, state in zip(last, theirs[1:], strict=True):
+        np.testing.assert_allclose(ours.transpose(0, 2, 3, 1), state, atol=1e-5)

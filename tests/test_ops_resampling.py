@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support import check_nest, image
+from support import assert_runs_like_reference, check_nest, graph_of, image
 
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Graph, Output, Port, apply
@@ -178,3 +178,15 @@ def test_starts_must_fit_the_weights() -> None:
     x = image(4, 6)
     with pytest.raises(ShadergenError, match="a matrix of 2 rows"):
         apply(Resample(0), x, image(2), image(3, 2))
+
+
+def test_resampling_runs_on_gl() -> None:
+    x = image(2, 5, 7, 6)
+    smooth = kernel_taps(half_pixel(7, 4), 7, cubic(-0.75), 7 / 4)
+    picked = single_taps(np.array([5, 0, 0, 3]))
+    values = [
+        resample(x, {2: smooth, 3: kernel_taps(half_pixel(6, 11), 6, lanczos(3))}),
+        resample(x, {1: picked}),
+        apply(ResizeLinear((2, 5, 14, 9), ((1, 0, 1), (1, 0, 1), (2, -1, 4), (4, -1, 6))), x),
+    ]
+    assert_runs_like_reference(graph_of(*values, inputs=(x,)))

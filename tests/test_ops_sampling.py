@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import check_nest
+from support import assert_runs_like_reference, check_nest, graph_of, image
 
 from shadergen.errors import ShadergenError
+from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import AffineGrid, GridSample, RoiAlign
 from shadergen.ir.types import TensorType
 
@@ -146,3 +147,19 @@ def test_operands_that_do_not_fit_are_refused(what: str) -> None:
     with pytest.raises(ShadergenError) as caught:
         op.infer(*map(TensorType, shapes))
     assert caught.value.code == "SG0205"
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_grids_run_on_gl(mode: Any, padding: Any) -> None:
+    x = image(1, 5, 4, 6)
+    grid = constant(RNG.uniform(-1.4, 1.4, (1, 3, 7, 2)))
+    y = apply(GridSample(mode, padding), x, grid, layer="y")
+    assert_runs_like_reference(graph_of(y, inputs=(x,)))
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+def test_regions_run_on_gl(mode: Any) -> None:
+    x = image(2, 5, 6, 8)
+    y = apply(RoiAlign((3, 2), (2, 3), 0.7, mode), x, constant(ROIS), constant(BATCH))
+    assert_runs_like_reference(graph_of(y, inputs=(x,)))

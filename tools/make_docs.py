@@ -25,9 +25,10 @@ from shadergen.compiler.frontends.keras.activations import ACTIVATIONS
 from shadergen.compiler.frontends.keras.layers import LAYERS
 from shadergen.compiler.frontends.keras.operations import OPERATIONS
 from shadergen.compiler.frontends.onnx.computed import COMPUTED
-from shadergen.compiler.frontends.onnx.operators import OPERATORS
+from shadergen.compiler.frontends.onnx.evaluation import EVALUATED
+from shadergen.compiler.frontends.onnx.operators import DOMAINS
 from shadergen.errors import CODES
-from shadergen.ir.expr import PRIMITIVES, Call, Var, number_text, to_text
+from shadergen.ir.expr import PRIMITIVES, Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.target import Limits
 
@@ -115,6 +116,10 @@ def operators() -> str:
 def _default(value: Any) -> str:
     if isinstance(value, tuple):
         return f"[{', '.join(map(str, value))}]"
+    if isinstance(value, (Num, Var, Call)):
+        return to_text(value)
+    if value is None:
+        return "none"
     return f'"{value}"' if isinstance(value, str) else number_text(value)
 
 
@@ -154,8 +159,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "keras_layers": lambda: names(sorted(LAYERS)),
     "keras_activations": lambda: names(sorted(ACTIVATIONS)),
     "keras_operations": lambda: names(sorted(OPERATIONS)),
-    "onnx_operators": lambda: names(sorted(OPERATORS)),
-    "onnx_computed": lambda: names(sorted(set(COMPUTED) - set(OPERATORS))),
+    "onnx_operators": lambda: names(sorted(DOMAINS[""])),
+    "onnx_computed": lambda: names(sorted({*COMPUTED, *EVALUATED} - set(DOMAINS[""]))),
+    "onnx_machine_learning": lambda: names(sorted(DOMAINS["ai.onnx.ml"])),
+    "onnx_microsoft": lambda: names(sorted(DOMAINS["com.microsoft"])),
 }
 
 

@@ -45,13 +45,13 @@ def outputs(model: keras.Model, inputs: list[np.ndarray]) -> list[np.ndarray]:
     """Run a model, compiled where TensorFlow's kernels lack channels_first on a CPU."""
     feed = inputs if len(inputs) > 1 else inputs[0]
     if VERSION >= 3:
-        return [np.asarray(y) for y in keras.tree.flatten(model(feed))]
+        return [np.asarray(y) for y in keras.tree.flatten(model(feed, training=False))]
     import tensorflow as tf
 
     try:
-        result = model(feed)
+        result = model(feed, training=False)
     except (tf.errors.InvalidArgumentError, tf.errors.UnimplementedError):
-        result = tf.function(model, jit_compile=True)(feed)
+        result = tf.function(model, jit_compile=True)(feed, training=False)
     return [np.asarray(y) for y in tf.nest.flatten(result)]
 
 

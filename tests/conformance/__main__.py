@@ -19,7 +19,7 @@ from .scoreboard import DOCUMENT, STATUSES, Scoreboard
 from .suite import Case, Outcome, Suite
 from .workers import run_all
 
-EVERY = 200  # cases between lines of progress, where the output is no terminal
+EVERY = 20.0  # seconds between lines of progress, where the output is no terminal
 
 
 def main() -> int:
@@ -34,7 +34,7 @@ def main() -> int:
         suite = Suite()
         only = re.compile(arguments.only or "")
         cases = [case for case in suite.cases if only.search(case.name)]
-        results = shown(run_all(suite, cases, arguments.workers), len(cases))
+        results = gathered(run_all(suite, cases, arguments.workers), len(cases))
     counts = Counter(o.status for o in results.values())
     print(", ".join(f"{counts[s]} {s}" for s in STATUSES), f"in {time.monotonic() - started:.0f} s")
     for case, outcome in results.items():
@@ -49,17 +49,19 @@ def main() -> int:
     return 1 if counts["wrong"] or counts["broken"] else 0
 
 
-def shown(running: Iterable[tuple[Case, Outcome]], total: int) -> dict[Case, Outcome]:
+def gathered(running: Iterable[tuple[Case, Outcome]], total: int) -> dict[Case, Outcome]:
     """Gather the results, showing progress."""
     results: dict[Case, Outcome] = {}
     counts: Counter[str] = Counter()
+    shown = time.monotonic()
     for case, outcome in running:
         results[case] = outcome
         counts[outcome.status] += 1
         text = ", ".join(f"{counts[s]} {s}" for s in STATUSES if counts[s])
         if sys.stderr.isatty():
             print(f"\r{len(results)}/{total}: {text}\033[K", end="", file=sys.stderr, flush=True)
-        elif len(results) % EVERY == 0:
+        elif time.monotonic() > shown + EVERY:
+            shown = time.monotonic()
             print(f"{len(results)}/{total}: {text}", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)

@@ -45,9 +45,7 @@ CASES = [
         keras=(3,),
         spread=True,
     ),
-    *layers(
-        [QUERY, SEQUENCE], "MultiHeadAttention(2, 2, use_gate=True)", keras=(3,), spread=True
-    ),
+    *layers([QUERY, SEQUENCE], "MultiHeadAttention(2, 2, use_gate=True)", keras=(3,), spread=True),
     *layers([QUERY, SEQUENCE], "MultiHeadAttention(2, 2)", batch=2, spread=True),
 ]
 

@@ -68,10 +68,7 @@ class Case:
         else:
             layer = eval(self.name, {**vars(keras.layers), "keras": keras, "np": np})
             outputs = layer(*inputs) if self.spread or len(inputs) == 1 else layer(inputs)
-        if isinstance(outputs, keras.Model):
-            model = outputs
-        else:
-            model = keras.Model(inputs, outputs)
+        model = outputs if isinstance(outputs, keras.Model) else keras.Model(inputs, outputs)
         randomise(model, np.random.default_rng(self.seed))
         return model
 
@@ -97,6 +94,9 @@ def randomise(model: Any, rng: np.random.Generator) -> None:
             continue
         steps = (24, 64) if "variance" in name else (-44, 58)
         weight.assign((rng.integers(*steps, weight.shape) / 64).astype("float32"))
+    for layer in model.layers:
+        if hasattr(layer, "finalize_state"):  # statistics that are kept in another form too
+            layer.finalize_state()
 
 
 def layers(shapes: Shape | list[Shape], *calls: str, **options: Any) -> list[Case]:

@@ -35,9 +35,7 @@ CASES = [
     ),
     *layers(VOLUME, "Dense(3)"),
     *layers(VECTOR, "Dense(3)", batch=3),
-    *layers(
-        (5,), "Embedding(6, 3)", "Embedding(6, 4, mask_zero=True)", whole=6, dtype="int32"
-    ),
+    *layers((5,), "Embedding(6, 3)", "Embedding(6, 4, mask_zero=True)", whole=6, dtype="int32"),
     *layers((5,), "Embedding(9, 2, input_length=5)", whole=9, keras=(2,)),
     *layers((5,), "Embedding(9, 2)", whole=9, keras=(3,)),
     *layers((3, 4), "Embedding(6, 3)", whole=6, dtype="int32"),

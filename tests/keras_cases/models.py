@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .case import IMAGE, VECTOR, Case, model
 
+
 @model(IMAGE)
 def a_sequential_model(k, x):
     L = k.layers
@@ -67,7 +68,7 @@ def three_outputs(k, x):
 @model(IMAGE)
 def outputs_in_a_dictionary(k, x):
     L = k.layers
-    return {"small": L.MaxPooling2D()(x[0]), "large": L.UpSampling2D()(x[0])}
+    return {"a": L.MaxPooling2D()(x[0]), "b": L.UpSampling2D()(x[0])}
 
 
 @model(IMAGE, VECTOR)

@@ -126,8 +126,7 @@ CASES += [
         "ops.image.resize(x, (10, 9), interpolation='nearest')",
         "ops.image.crop_images(x, top_cropping=1, left_cropping=2, target_height=4, "
         "target_width=3)",
-        "ops.image.pad_images(x, top_padding=1, left_padding=2, target_height=10, "
-        "target_width=9)",
+        "ops.image.pad_images(x, top_padding=1, left_padding=2, target_height=10, target_width=9)",
         "ops.diff(x, axis=1)",
         "ops.einsum('abcd,ebcd->abce', x, x)",
         "ops.matmul(x, ops.transpose(x, (0, 1, 3, 2)))",
@@ -271,7 +270,7 @@ def operations_and_layers(k, x):
 
 @model(IMAGE, keras=(3,))
 def a_shape_computed_from_a_shape(k, x):
-    n, h, w, c = k.ops.shape(x[0])
+    _, h, w, c = k.ops.shape(x[0])
     return k.ops.reshape(x[0], (-1, h * w, c))
 
 

@@ -6,7 +6,12 @@ from .case import layers
 
 CASES = [
     *layers((7, 6, 3), "AutoContrast()", keras=(3,), refused="SG0201"),
-    *layers((64, 1), "STFTSpectrogram(fft_length=16, frame_length=16, frame_step=8)", keras=(3,), refused="SG0201"),
+    *layers(
+        (64, 1),
+        "STFTSpectrogram(fft_length=16, frame_length=16, frame_step=8)",
+        keras=(3,),
+        refused="SG0201",
+    ),
     *layers(
         (5,),
         "Hashing(4)",

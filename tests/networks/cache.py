@@ -18,15 +18,8 @@ from .reference import run_onnx, write_reference
 
 CACHE = Path(__file__).resolve().parents[2] / ".build" / "networks"
 TENSORFLOW = "TENSORFLOW_PYTHON"  # names an interpreter with TensorFlow 2.15 and tf2onnx
-MAKERS = (
-    "cache.py",
-    "exporting.py",
-    "images.py",
-    "reference.py",
-    "keras_*.py",
-    "tf_*.py",
-    "torch_*.py",
-)
+MAKERS = ("cache.py", "exporting.py", "images.py", "reference.py")
+PREFIXES = {"torch": "torch_", "keras": "keras_", "tensorflow": "tf_"}
 
 
 def model_file(case: Case) -> Path:
@@ -60,7 +53,7 @@ def missing(case: Case) -> str:
 def _folder(case: Case) -> Path:
     """Return a folder for the case, another one when what makes it changes."""
     digest = hashlib.sha256()
-    for pattern in MAKERS:
+    for pattern in (*MAKERS, f"{PREFIXES[case.framework]}*.py"):
         for source in sorted(Path(__file__).parent.glob(pattern)):
             digest.update(source.read_bytes())
     for package in ("keras", "torch", "torchvision", "onnxscript"):

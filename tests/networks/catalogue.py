@@ -11,6 +11,7 @@ Size = tuple[int, int]
 LOGITS = 3.0  # deviation of a classifier's logits: the softmax then has a few answers in front
 SCRIPT, DYNAMO = ("torchscript-13",), ("dynamo-20",)
 BOTH = (*SCRIPT, *DYNAMO)
+OLD, NEW = ("torchscript-11", "dynamo-18"), ("torchscript-17", "dynamo-23")
 KERAS = ("keras",)
 
 
@@ -54,18 +55,22 @@ def _made(module: str, name: str, *arguments: Any, sized: bool = False, **keywor
 
 def _vision(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
     """Return one of torchvision's classifiers."""
-    arguments = more.pop("arguments", {})
-    make = _made("torch_classifiers", "from_torchvision", model, **arguments)
-    forms = more.pop("forms", BOTH)
-    return Network(name, make, (size,) * 2, (small,) * 2, forms, classifier=True, **more)
+    make = _made("torch_classifiers", "from_torchvision", model)
+    more = {"forms": BOTH, **more}
+    return Network(name, make, (size,) * 2, (small,) * 2, classifier=True, **more)
 
 
-def _torch(
-    name: str, module: str, function: str, size: Size, small: Size, **more: Any
-) -> Network:
-    """Return one of the torch modules written here."""
-    make = _made(f"torch_{module}", function, sized=more.pop("sized", False))
-    return Network(name, make, size, small, BOTH, **more)
+def _classifier(name: str, function: str, size: int, small: int, **more: Any) -> Network:
+    """Return one of the classifiers written here."""
+    make = _made("torch_classifiers", function, sized=more.pop("sized", False))
+    more = {"forms": BOTH, **more}
+    return Network(name, make, (size,) * 2, (small,) * 2, classifier=True, **more)
+
+
+def _torch(name: str, module: str, function: str, size: Size, small: Size, **more: Any) -> Network:
+    """Return one of the other torch modules written here."""
+    more = {"forms": BOTH, **more}
+    return Network(name, _made(f"torch_{module}", function), size, small, **more)
 
 
 def _application(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
@@ -87,33 +92,28 @@ def _tensorflow(name: str, model: str, small: int = 64, size: int = 160) -> Netw
 
 
 NETWORKS = (
-    _torch("LeNet-5", "classifiers", "LeNet5", (32, 32), (32, 32), channels=1, classifier=True,
-           everyday=BOTH),
-    _vision("AlexNet", "alexnet"),
+    _classifier("LeNet-5", "LeNet5", 32, 32, channels=1, everyday=BOTH),
+    _vision("AlexNet", "alexnet", forms=OLD),
     _vision("VGG16", "vgg16"),
     _vision("ResNet-18", "resnet18", everyday=BOTH),
     _vision("ResNet-50", "resnet50"),
-    _vision("GoogLeNet", "googlenet"),
+    _vision("GoogLeNet", "googlenet", forms=OLD),
     _vision("Inception v3", "inception_v3", 299, 96),
     _vision("DenseNet-121", "densenet121"),
     _vision("SqueezeNet 1.1", "squeezenet1_1", everyday=DYNAMO),
-    _torch("ShuffleNet v1", "classifiers", "ShuffleNetV1", (224, 224), (64, 64), classifier=True,
-           everyday=SCRIPT),
+    _classifier("ShuffleNet v1", "ShuffleNetV1", 224, 64, everyday=SCRIPT),
     _vision("ShuffleNet v2", "shufflenet_v2_x1_0"),
     _vision("MobileNet v2", "mobilenet_v2"),
     _vision("MobileNet v3 large", "mobilenet_v3_large", everyday=SCRIPT),
-    _vision("EfficientNet-B0", "efficientnet_b0"),
-    _vision("ConvNeXt-T", "convnext_tiny"),
-    _torch("ViT-Ti/16", "classifiers", "vit_tiny", (224, 224), (64, 64), classifier=True,
-           everyday=DYNAMO, sized=True),
-    _torch("Swin, two stages", "classifiers", "swin_small", (64, 64), (32, 32), classifier=True,
-           everyday=SCRIPT),
-    _torch("U-Net", "pixels", "UNet", (256, 256), (48, 64), everyday=SCRIPT),
+    _vision("EfficientNet-B0", "efficientnet_b0", forms=NEW),
+    _vision("ConvNeXt-T", "convnext_tiny", forms=NEW),
+    _classifier("ViT-Ti/16", "vit_tiny", 224, 64, sized=True, forms=NEW, everyday=NEW[1:]),
+    _classifier("Swin, two stages", "swin_small", 64, 32, forms=NEW, everyday=NEW[:1]),
+    _torch("U-Net", "pixels", "UNet", (256, 256), (48, 64), forms=OLD, everyday=OLD[:1]),
     _torch("DeepLabV3+", "pixels", "DeepLabV3Plus", (256, 256), (64, 64)),
     _torch("FPN on ResNet-18", "pixels", "PyramidNetwork", (256, 320), (64, 96), everyday=DYNAMO),
-    _torch("Matting net", "pixels", "Matting", (256, 256), (64, 64), everyday=DYNAMO),
-    _torch("Fast style transfer", "restoration", "FastStyle", (256, 256), (48, 48),
-           everyday=BOTH),
+    _torch("Matting net", "pixels", "Matting", (256, 256), (96, 96), everyday=DYNAMO),
+    _torch("Fast style transfer", "restoration", "FastStyle", (256, 256), (48, 48), everyday=BOTH),
     _torch("EDSR", "restoration", "edsr", (96, 96), (24, 20)),
     _torch("FSRCNN", "restoration", "fsrcnn", (180, 320), (36, 31), channels=1, everyday=SCRIPT),
     _torch("ESPCN", "restoration", "espcn", (180, 320), (36, 31), channels=1, everyday=DYNAMO),
@@ -132,8 +132,9 @@ NETWORKS = (
     _application("NASNet-A mobile", "NASNetMobile"),
     _application("Xception", "Xception", 299, 96),
     _application("ConvNeXt-T", "ConvNeXtTiny"),
-    _keras("LeNet-5", "lenet5", (28, 28), (28, 28), channels=1, classifier=True,
-           everyday=("keras",)),
+    _keras(
+        "LeNet-5", "lenet5", (28, 28), (28, 28), channels=1, classifier=True, everyday=("keras",)
+    ),
     _keras("U-Net", "unet", (256, 256), (32, 48), everyday=("keras",)),
     _keras("FSRCNN", "fsrcnn", (180, 320), (30, 33), channels=1, everyday=("h5",)),
     _keras("Fast style transfer", "style_transfer", (256, 256), (32, 40), everyday=("keras",)),

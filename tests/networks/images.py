@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def scenes(count: int, shape: tuple[int, ...], seed: int) -> NDArray[np.float32]:
-    """Return arrays of a shape, values about normal, that differ from one another as photographs do.
+    """Return arrays, values about normal, that differ from one another as photographs do.
 
     White noise will not do: averaged over an image all of it looks alike, and a classifier would
     answer the same whatever it sees. Each scene is a sum of random blocks of several sizes, with

@@ -1,8 +1,8 @@
 """Write models of Keras 2, and tf2onnx's exports of them, with what TensorFlow makes of an input.
 
 Run by an interpreter that has TensorFlow 2.15 and tf2onnx, which need versions of numpy and onnx
-of their own: ``python tf_models.py NAME HEIGHT WIDTH FORM FOLDER``. Writes into the folder the model
-in one form (tf-h5, tf-keras, tf2onnx with opset 17) and outputs.npz: x, eight images, and y.
+of their own: ``python tf_models.py NAME HEIGHT WIDTH FORM FOLDER``. Writes into the folder the
+model in one form (tf-h5, tf-keras, tf2onnx with opset 17) and outputs.npz: x, images, and y.
 """
 
 from __future__ import annotations

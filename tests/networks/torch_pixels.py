@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-import torch.nn.functional as F  # noqa: N812
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .torch_classifiers import from_torchvision
@@ -34,9 +34,7 @@ class UNet(nn.Module):
         )
         pairs = list(zip(widths[:0:-1], widths[-2::-1], strict=True))
         self.grow = nn.ModuleList(nn.ConvTranspose2d(a, b, 2, 2) for a, b in pairs)
-        self.up = nn.ModuleList(
-            nn.Sequential(conv_bn(2 * b, b), conv_bn(b, b)) for _, b in pairs
-        )
+        self.up = nn.ModuleList(nn.Sequential(conv_bn(2 * b, b), conv_bn(b, b)) for _, b in pairs)
         self.head = nn.Conv2d(width, classes, 1)
 
     def forward(self, x: Tensor) -> Tensor:
