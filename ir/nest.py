@@ -75,9 +75,11 @@ class Nest:
         yield self.result
 
     def counts(self) -> bool:
-        """Whether a formula computes with coordinates, which 16-bit floats hold only to 2048."""
+        """Whether coordinates or indices are computed: 16-bit floats hold them only to 2048."""
         names = {name for e in self.formulas() for name in variables(e)}
-        return any(name[0] in "ok" for name in names)
+        sources = [s for _, load in self.loads() for s in load.sources]
+        indices = {name for s in sources for e in (*s.index, *s.valid) for name in variables(e)}
+        return any(n[0] in "ok" for n in names) or any(n[0] in "uv" for n in indices)
 
     def evaluate(
         self, shape: Sequence[int], operands: Sequence[NDArray[np.generic]]

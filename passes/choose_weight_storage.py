@@ -1,12 +1,12 @@
 """Choose where each convolution's weights live.
 
 Constants in the code are fastest while the unrolled code stays small. Beyond ``CONSTANT_BUDGET`` in
-one shader, and beyond ``NETWORK_BUDGET`` in all of them, kernels loop: over a uniform block if the
-weights of one GPU pass fit one, else over a texture. Passes that loop share programs, those with
-constants are each a program of their own, and a driver takes about 0.2 ms to compile each float: a
-network of many layers would start after minutes. Layers with the most pixels have the first claim
-to constants, because there each of them is used most often. Storage buffers are only taken on
-request: they measured slowest in fragment shaders.
+one shader the kernel loops over a uniform block if the weights of one GPU pass fit one, else over a
+texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over a texture: passes that do
+share programs, passes with constants are each a program of their own, and at about 0.2 ms for each
+float drivers would take minutes to start a network of many layers. The layers with the most pixels
+have the first claim to constants, because there each serves most often. Storage buffers are only taken on request: they
+measured slowest in fragment shaders.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _choose(
         if unrolled:
             return "constants", f"{size}, the budget is {CONSTANT_BUDGET}"
         if floats <= CONSTANT_BUDGET:
-            size += f", but the network's budget of {NETWORK_BUDGET} is spent"
+            return "texture", f"{size}, but the network's budget of {NETWORK_BUDGET} is spent"
         if (floats + extra) * 4 <= room["ubo"]:
             return "ubo", f"{size}, a uniform block holds {room['ubo'] // 4}"
         return "texture", f"{size}, too many for constants or a uniform block"

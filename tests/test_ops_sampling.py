@@ -61,6 +61,12 @@ def test_a_grid_agrees_with_pytorch(mode: Any, padding: Any, align: bool, kind: 
     np.testing.assert_allclose(ours, theirs.numpy(), atol=1e-12)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_positions_are_not_computed_in_16_bits(mode: Any) -> None:
+    types = TensorType((1, 2, 5, 4)), TensorType((1, 6, 9, 2))
+    assert GridSample(mode).nest(*types).counts()
+
+
 @pytest.mark.parametrize("align", [False, True])
 @pytest.mark.parametrize("sizes", [(4, 5), (1, 3), (2, 3, 4), (2, 1, 1)], ids=str)
 def test_affine_grids_agree_with_pytorch(align: bool, sizes: tuple[int, ...]) -> None:

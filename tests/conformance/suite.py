@@ -26,6 +26,9 @@ KINDS = {  # as the issue tracker calls them: as the suite does
     "light": "OnnxBackendRealModelTest",
 }
 LIGHT = "onnx/backend/test/data/light/"  # whole networks whose weights are a formula
+# Cases that the exact result would fail: where it is 0, the suite has the rounding errors of one
+# implementation, 1.9e-7 in place of 0 at ten elements of an inverse Fourier transform.
+LOOSENED = {name: {"atol": 1e-6} for name in ("test_dft_inverse", "test_dft_inverse_opset19")}
 GL_FAULTS = {"SG0603", "SG0604"}  # the shaders are wrong, not the model
 FOLDED = "folded"
 REASON_LENGTH = 200
@@ -94,7 +97,7 @@ class Suite:
     def __init__(self) -> None:
         with warnings.catch_warnings():  # making the data divides by zero on purpose
             warnings.simplefilter("ignore")
-            self._tests = Runner(Watched, __name__).test_cases
+            self._tests = Runner(Watched, __name__, LOOSENED).test_cases
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:

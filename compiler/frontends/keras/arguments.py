@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ....errors import ShadergenError
+from ....ir.graph import Constant
 from .config import is_integer, is_number, shown
 from .tensors import Tensor
 
@@ -76,6 +77,38 @@ class Arguments:
             if name not in self.read and value is not None and value != _DEFAULTS.get(name):
                 self.unsupported(name, value, "not given")
 
+    def flag(self, position: int | None, default: bool, *names: str) -> bool:
+        value = self.value(position, *names)
+        value = default if value is None else value
+        if not isinstance(value, bool):
+            self.malformed(names[0], "true or false")
+        return value
+
+    def axes(
+        self, position: int | None, x: Tensor, default: int | None, *names: str
+    ) -> tuple[int, ...]:
+        """Return axes of x counted from the left; without a default, all of them."""
+        value = known(self.value(position, *names))
+        value = default if value is None else value
+        if value is None:
+            return tuple(range(x.rank))
+        axes = [value] if is_integer(value) else value
+        if not isinstance(axes, (list, tuple)) or not all(
+            is_integer(a) and -x.rank <= a < x.rank for a in axes
+        ):
+            self.malformed(names[0], f"axes of a tensor of rank {x.rank}")
+        found = tuple(a % x.rank for a in axes)
+        if len(set(found)) < len(found):
+            self.malformed(names[0], "axes, each named once")
+        return found
+
+    def axis(self, position: int | None, x: Tensor, default: int, *names: str) -> int:
+        """Return one axis of x counted from the left."""
+        axes = self.axes(position, x, default, *names)
+        if len(axes) != 1:
+            self.unsupported(names[0], list(axes), "one axis")
+        return axes[0]
+
     def tensor(self, position: int | None, *names: str) -> Tensor:
         value = self.value(position, *names)
         if isinstance(value, list) and len(value) == 1:
@@ -118,9 +151,9 @@ class Arguments:
         return found
 
     def number(self, position: int | None, default: float, *names: str) -> float:
-        value = self.value(position, *names)
-        if isinstance(value, np.ndarray) and value.size == 1:
-            value = float(value.reshape(()))
+        value = known(self.value(position, *names))
+        if isinstance(value, list) and len(value) == 1:
+            (value,) = value
         if value is None:
             return default
         if not is_number(value) or math.isnan(value):
@@ -130,7 +163,7 @@ class Arguments:
     def integer(
         self, position: int | None, *names: str, default: int | None = None, least: int = 0
     ) -> int:
-        value: Any = self.value(position, *names)
+        value: Any = known(self.value(position, *names))
         value = default if value is None else value
         if not is_integer(value) or value < least:
             self.malformed(names[0], f"an integer of at least {least}")
@@ -139,9 +172,7 @@ class Arguments:
     def integers(
         self, position: int | None, *names: str, length: int | None = None, least: int = 0
     ) -> tuple[int, ...]:
-        value = self.value(position, *names)
-        if isinstance(value, np.ndarray) and value.ndim == 1:
-            value = [int(v) if v == int(v) else None for v in value]
+        value = known(self.value(position, *names))
         if (
             not isinstance(value, list)
             or not all(is_integer(v) and v >= least for v in value)
@@ -153,6 +184,7 @@ class Arguments:
 
     def pairs(self, name: str, value: Any, length: int) -> list[tuple[int, int]]:
         """Check a list of ``length`` pairs of sizes; one pair or number stands for all."""
+        value = known(value)
         if is_integer(value):
             value = [[value, value]] * length
         if isinstance(value, list) and len(value) == 2 and all(map(is_integer, value)):
@@ -181,3 +213,16 @@ class Arguments:
         if isinstance(value, (list, dict, Tensor, np.ndarray)) or value not in known:
             self.unsupported("data_format", value, "channels_last, channels_first, NHWC, NCHW")
         return known[value]
+
+
+def known(value: Any) -> Any:
+    """Turn arrays, and tensors that are known, into numbers and lists; whole numbers into int."""
+    if isinstance(value, Tensor) and isinstance(value.value, Constant):
+        value = value.value.data.transpose(value.axes)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [known(v) for v in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**31:
+        return int(value)
+    return value

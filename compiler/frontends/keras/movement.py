@@ -36,6 +36,11 @@ def resolved(layer: Layer, shape: Sequence[int], size: int) -> tuple[int, ...]:
     return tuple(size // known if s == -1 else s for s in shape)
 
 
+def reshape_all(layer: Layer, x: Tensor) -> Tensor:
+    """Return all elements in a row."""
+    return reshaped(x, (x.value.type.size,), layer.name)
+
+
 def permute(layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Permute the axes after the batch, which ``dims`` counts from 1."""
     x = one(layer, inputs)

@@ -18,7 +18,7 @@ from ....ir.resampling import (
     lanczos,
     resample,
 )
-from .common import one
+from .common import identity, one
 from .movement import cropped, repeated
 from .tensors import Tensor
 
@@ -141,7 +141,9 @@ def center_crop(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def random_crop(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Crop to the ratio and resize: nothing is random when a model is used."""
+    """Crop to the ratio and resize; since Keras 3, do nothing when a model is used."""
+    if layer.version[0] >= 3:
+        return identity(layer, inputs)
     config = layer.config
     x = layer.feature_map(one(layer, inputs))
     size = (config.integer("height"), config.integer("width"))

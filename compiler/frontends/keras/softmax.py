@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ....errors import ShadergenError
 from ....ir.expr import parse
-from ....ir.ops import LogSoftmax, Reduce, Reshape, Slice, Softmax
+from ....ir.graph import constant
+from ....ir.ops import CumSum, LogSoftmax, Reduce, Slice, Softmax, Sorted, SortOrder
 from .tensors import Tensor, pointwise
 
 if TYPE_CHECKING:
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 # The score of what does not count. Keras adds it, which leaves nothing else of a float32.
 MASKED = -1e9
+LONGEST_SORTED = 4096
 
 
 def softmax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
@@ -56,20 +60,33 @@ def glu(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def sparsemax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Project the scores of one axis onto the simplex: max(x - t, 0), where these add up to 1.
+    """Return max(x - t, 0) with t = (s - 1) / k, as Keras computes it.
 
-    t is the largest of (s(v) - 1) / n(v), v an element, n(v) the number of those not below it and
-    s(v) their sum: with the elements in order, the quotient grows until it exceeds the next one.
+    Of the elements z of an axis in descending order, and their running sums c, the first k have
+    z > (c - 1) / position; s is the sum of their c. (In the paper, s is the last of these c, which
+    makes the result add up to 1.)
 
-    Source: A. Martins and R. Astudillo, "From softmax to sparsemax" (2016), algorithm 1.
+    Source: keras.ops.sparsemax; A. Martins and R. Astudillo, "From softmax to sparsemax" (2016).
     """
     (axis,) = _logical(x, axes)
-    shape = x.value.shape
-    each = layer.apply(Reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])), x.value)
-    others = layer.apply(Reshape((*shape[:axis], 1, *shape[axis:])), x.value)
-    # Counted along the axis behind: each element against all of them.
-    sums = Reduce("sum", (axis + 1,), False, parse("where(x0 <= x1, x1, 0)"))
-    counts = Reduce("sum", (axis + 1,), False, parse("where(x0 <= x1, 1, 0)"))
-    s, n = (layer.apply(op, each, others) for op in (sums, counts))
-    threshold = layer.apply(Reduce("max", (axis,), True, parse("(x0 - 1) / x1")), s, n)
-    return pointwise("max(x0 - x1, 0)", [x, Tensor(threshold, x.axes)], layer.name)
+    size = x.value.shape[axis]
+    if size > LONGEST_SORTED:
+        raise ShadergenError(
+            "SG0202",
+            f"sparsemax of {size} elements is not implemented",
+            where=layer.described,
+            why="each is compared with every other",
+            supported=f"up to {LONGEST_SORTED} elements",
+        )
+    order = layer.apply(SortOrder(axis, descending=True), x.value)
+    z = layer.apply(Sorted(axis, size), x.value, order)
+    c = layer.apply(CumSum(axis), z)
+    shape = tuple(size if k == axis else 1 for k in range(x.rank))
+    position = constant(np.arange(1, size + 1, dtype=np.float32).reshape(shape), "position")
+    within = parse("where((x1 - 1) / x2 < x0, 1, 0)")
+    counted = parse("where((x1 - 1) / x2 < x0, x1, 0)")
+    k, s = (
+        Tensor(layer.apply(Reduce("sum", (axis,), True, e), z, c, position), x.axes)
+        for e in (within, counted)
+    )
+    return pointwise("max(x0 - (x1 - 1) / x2, 0)", [x, s, k], layer.name)

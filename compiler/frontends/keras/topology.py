@@ -19,6 +19,10 @@ from .catalogue import BUILT_IN
 from .config import shown
 
 
+# What Keras calls a class that it offers under another name.
+_CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
+
+
 def snake_case(class_name: str) -> str:
     """Return a class name as archives spell it: Conv2DTranspose -> conv2d_transpose."""
     name = re.sub(r"\W+", "", class_name.split(">")[-1])
@@ -69,7 +73,7 @@ class LayerSpec:
     @property
     def snake(self) -> str:
         """The class name as archives spell it."""
-        return snake_case(self.class_name)
+        return snake_case(_CLASSES.get(self.class_name, self.class_name))
 
 
 @dataclass(eq=False)

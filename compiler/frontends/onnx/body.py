@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         TensorProto,
     )
 
-    from .node import Narrow, Tensor
+    from .items import Narrow, Tensor
 
 MAX_NESTING = 16  # of graphs in attributes of nodes
 

@@ -13,15 +13,16 @@ from ....errors import ShadergenError
 from ....ir.expr import Call, Expr, Var, evaluate, parse
 from ....ir.integers import wrapped
 from ....ir.ops import Pointwise
+from .items import Known, Narrow, TensorList, element_type
 from .narrow import NARROW
-from .node import Known, Narrow, TensorList, element_type
 from .tensors import ENCODINGS, ir_type, numpy_type, type_name
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
     from ....ir.types import DType
     from .elementwise import Handler
-    from .node import Item, OnnxNode
+    from .items import Item
+    from .node import OnnxNode
 
 X = Var("x0")
 SAME_BITS: tuple[set[DType], ...] = ({"int8", "uint8"}, {"int16", "uint16"}, {"bool", "uint8"})

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from .node import LONGEST_LIST, Known
+from .items import Known
+from .node import LONGEST_LIST
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,8 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.expr import parse
 from ....ir.ops import Concat, Pointwise, Reshape, Slice
-from .node import DataDependentError, Known, Narrow, TensorList, inputs_behind
+from .items import Known, Narrow, TensorList, inputs_behind
+from .node import DataDependentError
 from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from ....ir.graph import Value
     from .elementwise import Handler
-    from .node import Item, OnnxNode, Tensor
+    from .items import Item, Tensor
+    from .node import OnnxNode
     from .scope import Subgraph
 
 BRANCH = "the branch that is taken"

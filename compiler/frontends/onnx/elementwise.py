@@ -14,14 +14,15 @@ from ....ir import integers
 from ....ir.expr import Call, Expr, Num, Var, parse, substitute, variables
 from ....ir.integers import is_integer, wrapped
 from ....ir.ops import Pointwise
-from .node import Known
+from .items import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ....ir.graph import Value
     from ....ir.types import DType
-    from .node import Item, OnnxNode
+    from .items import Item
+    from .node import OnnxNode
 
     Handler = Callable[[OnnxNode], Item | Sequence[Item | None]]
     Binary = Callable[[Expr, Expr, DType], Expr]

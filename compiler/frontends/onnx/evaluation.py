@@ -15,7 +15,7 @@ from onnx import defs, helper, numpy_helper
 from onnx.onnx_ml_pb2 import NodeProto
 
 from ....errors import ShadergenError
-from .node import Known, element_type
+from .items import Known, element_type
 from .tensors import dimensions, numpy_type
 
 if TYPE_CHECKING:

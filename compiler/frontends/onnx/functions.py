@@ -15,14 +15,15 @@ from onnx.onnx_ml_pb2 import FunctionProto, TypeProto
 
 from ....errors import ShadergenError
 from .body import plain_domain
-from .node import TensorList, element_type
+from .items import TensorList, element_type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx.onnx_ml_pb2 import AttributeProto
 
-    from .node import Item, OnnxNode
+    from .items import Item
+    from .node import OnnxNode
 
 
 def schema_function(node: OnnxNode, domain: str, opset: int) -> FunctionProto | None:

@@ -18,23 +18,14 @@ from ....ir.types import TensorType
 from ...definitions import instantiate
 from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
+from .budget import Budget
 from .computed import COMPUTED, compute
 from .evaluation import EVALUATED, evaluate
 from .functions import arguments, schema_function
+from .items import Item, Known, Narrow, TensorList, check_shape, inputs_behind, typed_item
 from .model import read_opsets
 from .narrow import NARROW
-from .node import (
-    Budget,
-    DataDependentError,
-    Item,
-    Known,
-    Narrow,
-    OnnxNode,
-    TensorList,
-    check_shape,
-    inputs_behind,
-    typed_item,
-)
+from .node import DataDependentError, OnnxNode
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
 from .tensors import ENCODINGS, dimensions, ir_type, read_sparse, read_tensor, type_name
@@ -48,8 +39,8 @@ if TYPE_CHECKING:
 
     from ....ir.expr import Definition
     from ..base import Request
+    from .items import Tensor
     from .model import Model
-    from .node import Tensor
 
 
 class Importer:

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from ....ir.expr import Expr
     from ....ir.graph import Value
     from .elementwise import Handler
-    from .node import Item, OnnxNode, Tensor
+    from .items import Item, Tensor
+    from .node import OnnxNode
 
 # The activations that are fused into kernels, with their parameters in order.
 ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -166,6 +166,8 @@ def read_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     opsets: dict[str, int] = {}
     for entry in imports:
         domain = plain_domain(entry.domain)
+        if not 0 <= entry.version < 1 << 31:
+            raise ShadergenError("SG0105", f"operator set {entry.version} of a domain")
         if opsets.setdefault(domain, entry.version) != entry.version:
             raise ShadergenError(
                 "SG0105", f"two versions of the operator set '{domain or 'ai.onnx'}' are imported"

@@ -9,11 +9,12 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
-from .node import Known, typed_item
+from .items import Known, typed_item
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
-    from .node import Item, OnnxNode, Tensor
+    from .items import Item, Tensor
+    from .node import OnnxNode
 
 Sizes = tuple[int, ...]
 

@@ -7,18 +7,17 @@ Handlers (``operators``) never touch protobuf. What they do not read of a node i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.graph import Constant, Input, Result, Value, apply, constant
-from ....ir.types import EXACT_INTEGERS, TensorType
+from ....ir.graph import Constant, Input, Value, apply, constant
+from ....ir.types import TensorType
 from ..base import ValueNeededError
-from .narrow import NARROW
-from .tensors import number_of_type, read_sparse, read_tensor, type_name
+from .items import Item, Known, Narrow, Tensor, TensorList, check_shape, inputs_behind
+from .tensors import read_sparse, read_tensor, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,111 +27,10 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import AttributeProto, GraphProto, NodeProto
 
     from ....ir.ops import Op
+    from .budget import Budget
     from .scope import Subgraph
 
-COMPUTED_LIMIT = 1 << 24
-COMPUTED_PER_WEIGHT = 4
-UNROLLED_LIMIT = 1 << 15
-LARGEST_TENSOR = 1 << 31
 LONGEST_LIST = 1 << 10
-HIGHEST_RANK = 8  # in passing: a pixel shuffle is spelled with 6; textures hold 4
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A tensor known at compile time, of any element type and rank."""
-
-    name: str
-    array: NDArray[Any]
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.array.shape
-
-    @property
-    def type(self) -> TensorType:
-        """Of :attr:`operand`."""
-        kind = self.array.dtype.kind
-        dtype = "float32" if kind == "f" else self.array.dtype.name
-        return TensorType(self.shape, dtype)  # type: ignore[arg-type]
-
-    @cached_property
-    def operand(self) -> Constant:
-        """The tensor as the IR's operators take it: floats as float32, all else as it is.
-
-        Raises:
-            ShadergenError: SG0106 for what float32 cannot hold: NaN, and float64 beyond its range.
-                SG0206 for integers that it does not hold exactly.
-        """
-        check_shape(self.name, self.shape)
-        if self.array.dtype.kind in "iu":
-            self._check_exact()
-        with np.errstate(over="ignore"):
-            result = constant(self.array, self.name)
-        if self.array.dtype.kind != "f" or not self.array.size:
-            return result
-        if np.isnan(result.data.min()):
-            raise ShadergenError(
-                "SG0106",
-                f"'{self.name}' holds NaN",
-                help="the training has diverged; export again",
-            )
-        if self.array.dtype == np.float64 and (np.isinf(result.data) > np.isinf(self.array)).any():
-            raise ShadergenError(
-                "SG0106",
-                f"'{self.name}' holds numbers beyond the range of float32",
-                why="everything is computed in float32",
-            )
-        return result
-
-    def _check_exact(self) -> None:
-        low, high = (int(self.array.min()), int(self.array.max())) if self.array.size else (0, 0)
-        if max(-low, high) > EXACT_INTEGERS:
-            raise ShadergenError(
-                "SG0206",
-                f"'{self.name}' holds the integer {high if high > EXACT_INTEGERS else low}",
-                why="integers are computed as float32, which holds every one up to 2^24 in size",
-                supported=f"integers from {-EXACT_INTEGERS} to {EXACT_INTEGERS}",
-            )
-
-
-Tensor = Known | Value
-
-
-@dataclass(frozen=True, eq=False)
-class Narrow:
-    """A tensor of one of ``narrow``'s element types, which few operators take."""
-
-    tensor: Tensor
-    data_type: int
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.tensor.shape
-
-
-@dataclass(frozen=True, eq=False)
-class TensorList:
-    """A sequence, whose length is known at compile time; or an optional that holds nothing."""
-
-    items: tuple[Tensor | Narrow, ...] = ()
-    nothing: bool = False
-
-
-Item = Tensor | Narrow | TensorList
-
-
-def typed_item(tensor: Tensor, data_type: int) -> Tensor | Narrow:
-    """Return a tensor as operators take it; ``data_type`` is ONNX's number of its type."""
-    return Narrow(tensor, data_type) if data_type in NARROW else tensor
-
-
-def element_type(item: Tensor | Narrow) -> int:
-    """Return ONNX's number of a tensor's element type."""
-    if isinstance(item, Narrow):
-        return item.data_type
-    dtype = item.array.dtype if isinstance(item, Known) else np.dtype(item.type.dtype)
-    return number_of_type(dtype)
 
 
 class DataDependentError(ValueNeededError):
@@ -140,79 +38,6 @@ class DataDependentError(ValueNeededError):
 
     def __init__(self, what: str, why: str, inputs: Sequence[Input] = ()) -> None:
         super().__init__(what, inputs, "SG0201", why)
-
-
-@dataclass
-class Budget:
-    """How many elements the importer may still compute: shape arithmetic must not fill memory.
-
-    Every weight that is really in the file adds to it, since exporters rearrange weights.
-    """
-
-    left: int = COMPUTED_LIMIT
-    steps: int = UNROLLED_LIMIT
-
-    def add_weight(self, elements: int) -> None:
-        self.left += COMPUTED_PER_WEIGHT * elements
-
-    def take(self, elements: int) -> None:
-        """Allow for a tensor; raise SG0401 when all computed constants together are too large."""
-        self.allow(elements)
-        self.left -= elements
-
-    def allow(self, elements: int) -> None:
-        """Raise SG0401 when a tensor would be too large; it may turn out a view of another."""
-        if elements > self.left:
-            raise ShadergenError(
-                "SG0401",
-                "the constants that the model computes are too large",
-                why=f"together they exceed {COMPUTED_LIMIT} elements and "
-                f"{COMPUTED_PER_WEIGHT} times the weights",
-            )
-
-
-    def step(self) -> None:
-        """Allow for a node of a loop or a function; raise SG0401 when there are too many."""
-        self.steps -= 1
-        if self.steps < 0:
-            raise ShadergenError(
-                "SG0401",
-                "the loops and functions of the model are too long",
-                why="they are unrolled when compiling",
-                supported=f"{UNROLLED_LIMIT} nodes and iterations in all",
-            )
-
-
-def inputs_behind(item: Item) -> tuple[Input, ...]:
-    """Return the model's inputs that a tensor is computed from."""
-    seen: dict[Value, None] = {}
-    tensor = item.tensor if isinstance(item, Narrow) else item
-    todo = [tensor] if isinstance(tensor, Value) else []
-    while todo:
-        value = todo.pop()
-        if value not in seen:
-            seen[value] = None
-            todo.extend(value.node.inputs if isinstance(value, Result) else ())
-    return tuple(value for value in seen if isinstance(value, Input))
-
-
-def check_shape(name: str, shape: tuple[int, ...]) -> None:
-    """Refuse tensors that the IR cannot hold (SG0206) or no device could (SG0401)."""
-    text = "x".join(map(str, shape))
-    if len(shape) > HIGHEST_RANK:
-        raise ShadergenError(
-            "SG0206",
-            f"'{name}' has rank {len(shape)}",
-            why=f"its shape is {text}",
-            supported=f"rank 0 to {HIGHEST_RANK}",
-        )
-    if prod(shape) > LARGEST_TENSOR:
-        raise ShadergenError(
-            "SG0401",
-            f"'{name}' has {prod(shape)} elements",
-            why=f"its shape is {text}",
-            supported=f"up to {LARGEST_TENSOR}",
-        )
 
 
 @dataclass
@@ -492,9 +317,10 @@ class OnnxNode:
     def _size(self, op: Op, items: Sequence[Tensor]) -> int:
         """Return how many elements a result has, as far as one can tell before there is one."""
         try:
-            return op.infer(*(item.type for item in items)).size
+            inferred = op.infer(*(item.type for item in items))
         except ShadergenError:  # of no elements, which graphs do not have and shapes may
             return 0
+        return inferred.size if isinstance(inferred, TensorType) else inferred[0].size
 
     def moved(self, op: Op, *items: Tensor) -> Tensor:
         """Apply an operator that moves elements to tensors that need not be the node's inputs."""

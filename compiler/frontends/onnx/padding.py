@@ -11,7 +11,8 @@ from ....ir.ops import Pad, Slice
 
 if TYPE_CHECKING:
     from ....ir.indexing import PadMode
-    from .node import OnnxNode, Tensor
+    from .items import Tensor
+    from .node import OnnxNode
 
 MODES: tuple[PadMode, ...] = ("constant", "reflect", "edge", "wrap")
 WRAP_SINCE = 19

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import GraphProto, NodeProto
 
-# Operands of ai.onnx, in whichever version has them, that are shapes, sizes, counts, axes or modes.
+# Operands of ai.onnx, in whichever version has them, that are shapes, sizes, counts, axes,
+# positions or modes, and Compress's condition, which is to it what starts and ends are to Slice.
 PARAMETERS: dict[str, tuple[int, ...]] = {
     "AffineGrid": (1,),
     "BlackmanWindow": (0,),
@@ -71,6 +72,8 @@ PARAMETERS: dict[str, tuple[int, ...]] = {
 UNREAD: dict[str, tuple[int, ...]] = {
     "CastLike": (1,),
     "EyeLike": (0,),
+    "OptionalHasElement": (0,),
+    "SequenceLength": (0,),
     "Shape": (0,),
     "Size": (0,),
 }

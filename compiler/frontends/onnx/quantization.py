@@ -19,8 +19,8 @@ from ....errors import ShadergenError
 from ....ir.expr import Call, Expr, Num, Var, parse, substitute
 from ....ir.ops import Concat, MatMul, Pointwise, Reshape, ResizeNearest, Transpose
 from .convolution import conv
+from .items import Known, Narrow, TensorList, element_type, typed_item
 from .narrow import NARROW, IntegerFormat
-from .node import Known, Narrow, TensorList, element_type, typed_item
 from .tensors import ir_type, type_name
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from ....ir.graph import Value
     from .elementwise import Handler
-    from .node import Item, OnnxNode, Tensor
+    from .items import Item, Tensor
+    from .node import OnnxNode
 
 Sizes = tuple[int, ...]
 UINT8 = 2

@@ -11,7 +11,7 @@ from ....errors import ShadergenError, did_you_mean
 from ....ir.expr import Expr, Num, parse, substitute
 from ....ir.graph import Node, constant
 from ....ir.ops import GRU, LSTM, RNN, Concat, Pointwise, Reshape, Slice, Transpose
-from .node import Known
+from .items import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from ....ir.ops import ArgMax, CumSum, Hardmax, LogSoftmax, Softmax
     from ....ir.ops.reduction import Kind
     from .elementwise import Handler
-    from .node import OnnxNode, Tensor
+    from .items import Tensor
+    from .node import OnnxNode
 
 ITSELF = ("sum", "mean", "prod", "max", "min")  # reductions that leave single elements alone
 

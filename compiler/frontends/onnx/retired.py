@@ -15,13 +15,14 @@ from ....errors import ShadergenError
 from ....ir.expr import Num, parse, substitute
 from ....ir.ops import Pointwise, Slice
 from .elementwise import formula
+from .items import Known
 from .movement import slice_
-from .node import Known
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
     from .elementwise import Handler
-    from .node import OnnxNode, Tensor
+    from .items import Tensor
+    from .node import OnnxNode
 
 
 def crop(node: OnnxNode) -> Tensor:

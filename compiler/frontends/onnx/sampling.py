@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.graph import constant
 from ....ir.ops import AffineGrid, GridSample, RoiAlign
-from .node import Known
+from .items import Known
 
 if TYPE_CHECKING:
     from ....ir.graph import Value

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import AttributeProto, GraphProto, NodeProto
 
     from .body import Body
-    from .node import Item
+    from .items import Item
 
 DEEPEST = 48  # bodies within bodies, functions that call functions
 

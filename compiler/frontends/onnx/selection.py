@@ -28,13 +28,15 @@ from ....ir.ops import (
     Tile,
     Trilu,
 )
-from .node import DataDependentError, Known
+from .items import Known
+from .node import DataDependentError
 from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
     from ....ir.ops.scattering import Reduction
-    from .node import OnnxNode, Tensor
+    from .items import Tensor
+    from .node import OnnxNode
 
 REDUCTIONS: tuple[Reduction, ...] = ("none", "add", "mul", "max", "min")
 

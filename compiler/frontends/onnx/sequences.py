@@ -13,12 +13,13 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Concat, Reshape, Slice
-from .node import Known, Narrow, TensorList
+from .items import Known, Narrow, TensorList
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .node import Item, OnnxNode, Tensor
+    from .items import Item, Tensor
+    from .node import OnnxNode
 
 NOTHING = TensorList(nothing=True)
 

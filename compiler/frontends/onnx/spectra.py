@@ -9,7 +9,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.expr import parse
 from ....ir.ops import DFT, Frames, Pointwise, Reshape
-from .node import Known
+from .items import Known
 from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:

@@ -161,7 +161,7 @@ def read_sparse(
         result = np.zeros(shape, values.dtype)
         inside = indices.size == 0 or (indices.min() >= 0 and indices.max() < result.size)
         if indices.ndim == values.ndim == 1 and inside:
-            np.put(result, indices, values)
+            np.put(result, indices.astype(np.int64), values)
             return result
     except (TypeError, ValueError):  # no integers, elements outside, a size below 0
         pass

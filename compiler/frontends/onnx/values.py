@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError, did_you_mean
+from .items import Known
 from .narrow import NARROW
-from .node import Known
 from .tensors import dimensions, numpy_type, type_name
 
 if TYPE_CHECKING:

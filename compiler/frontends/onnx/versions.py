@@ -16,12 +16,13 @@ from onnx.onnx_ml_pb2 import TensorProto
 
 from ....errors import ShadergenError
 from ....ir.ops import Reshape
-from .node import Known
+from .items import Known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .node import Item, OnnxNode
+    from .items import Item
+    from .node import OnnxNode
 
     Rewrite = Callable[[OnnxNode], None]
 

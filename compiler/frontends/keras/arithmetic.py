@@ -1,0 +1,395 @@
+"""Element-wise functions: arithmetic, comparisons, logic, activations with parameters."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import pi
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import ShadergenError
+from ....ir.expr import Expr, Var, parse, substitute
+from ....ir.graph import constant
+from ....ir.integers import remainder, wrapped
+from ....ir.ops import Gather
+from .activation_layers import rectified
+from .config import is_integer
+from .softmax import glu, log_softmax, softmax, sparsemax
+from .tensors import Operand, Tensor, call, own_order, plain, pointwise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....ir.types import DType
+    from .arguments import Arguments
+    from .layer import Layer
+
+    Operation = Callable[[Layer, Arguments], "Tensor | list[Tensor]"]
+
+FLOATS = ("float32", "float16", "float64", "bfloat16")
+EXACT = ("int32", "int64")  # what a cast may give; within 2^24
+FLOAT_MAX = float(np.finfo(np.float32).max)
+FIRST = ("x1", "x", "a", "logits")
+SECOND = ("x2", "y", "b")
+
+
+def unary(formula: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula to one operand, as floating-point numbers."""
+    x = a.tensor(0, "x", "a", "features", "input", "image", "tensor")
+    return pointwise(formula, [x], layer.name)
+
+
+def same_type(formula: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula that leaves whole numbers whole."""
+    x = a.tensor(0, "x", "a", "input", "tensor", "features")
+    return pointwise(wrapped(parse(formula), x.dtype), [x], layer.name, x.dtype)
+
+
+def binary(formula: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula to two operands, either of which may be a constant, as floats."""
+    first = a.operand(0, *FIRST)
+    return pointwise(formula, [first, a.operand(1, *SECOND)], layer.name)
+
+
+def arithmetic(formula: Callable[[DType], Expr], layer: Layer, a: Arguments) -> Tensor:
+    """Apply an operator that gives whole numbers of whole numbers, floats otherwise."""
+    operands = [a.operand(0, *FIRST), a.operand(1, *SECOND)]
+    whole = is_integer(a.value(0, *FIRST)), is_integer(a.value(1, *SECOND))
+    dtype = common_type(layer, operands, whole)
+    return pointwise(formula(dtype), operands, layer.name, dtype)
+
+
+def common_type(layer: Layer, operands: list[Operand], whole: tuple[bool, ...]) -> DType:
+    """Return the type of a result; ``whole`` says which operands are integer literals."""
+    types = [
+        o.dtype if isinstance(o, Tensor) else "int32" if w else "float32"
+        for o, w in zip(operands, whole, strict=True)
+    ]
+    if all(t == "bool" for t in types):
+        raise ShadergenError(
+            "SG0206", "arithmetic of truth values", where=layer.described, supported="numbers"
+        )
+    if "float32" in types:
+        return "float32"
+    return next(t for o, t in zip(operands, types, strict=True) if isinstance(o, Tensor))
+
+
+def _formula(text: str) -> Callable[[DType], Expr]:
+    return lambda dtype: wrapped(parse(text), dtype)
+
+
+def _modulo(dtype: DType) -> Expr:
+    return remainder(Var("x0"), Var("x1"), True, dtype)
+
+
+def _floored(dtype: DType) -> Expr:
+    """Return what is left without the remainder, divided: whole, and so rounded."""
+    rest = remainder(Var("x0"), Var("x1"), True, dtype)
+    return substitute(parse("round_even((x0 - r) / x1)"), {"r": rest})
+
+
+def comparison(formula: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula that holds or not."""
+    return pointwise(formula, [a.operand(0, *FIRST), a.operand(1, *SECOND)], layer.name, "bool")
+
+
+def test(formula: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula of one operand that holds or not."""
+    return pointwise(formula, [a.tensor(0, "x")], layer.name, "bool")
+
+
+def add_n(layer: Layer, a: Arguments) -> Tensor:
+    """Add any number of operands."""
+    operands = a.tensors(0, "inputs")
+    return pointwise(" + ".join(f"x{k}" for k in range(len(operands))), operands, layer.name)
+
+
+def clip(layer: Layer, a: Arguments) -> Tensor:
+    """Bound from below and above; a bound that is absent does nothing."""
+    x = a.tensor(0, "x", "t")
+    text, operands = "x0", [x]
+    for position, function, names in (
+        (1, "max", ("x_min", "clip_value_min", "min_value")),
+        (2, "min", ("x_max", "clip_value_max", "max_value")),
+    ):
+        if a.value(position, *names) is not None:
+            text = f"{function}({text}, x{len(operands)})"
+            operands.append(a.operand(position, *names))  # type: ignore[arg-type]
+    return pointwise(text, operands, layer.name)
+
+
+def where(layer: Layer, a: Arguments) -> Tensor:
+    """Choose from two operands by a condition."""
+    condition = a.operand(0, "condition")
+    operands = [a.operand(1, "x1", "x"), a.operand(2, "x2", "y")]
+    whole = is_integer(a.value(1, "x1", "x")), is_integer(a.value(2, "x2", "y"))
+    types = {o.dtype for o in operands if isinstance(o, Tensor)}
+    dtype: DType = "bool" if types == {"bool"} else common_type(layer, operands, whole)
+    return pointwise("where(x0, x1, x2)", [condition, *operands], layer.name, dtype)
+
+
+def relu(layer: Layer, a: Arguments) -> Tensor:
+    """keras.backend.relu with its options; without them, relu."""
+    x = a.tensor(0, "x", "features")
+    slope = a.number(None, 0.0, "alpha", "negative_slope")
+    ceiling = a.number(None, float("inf"), "max_value")
+    threshold = a.number(None, 0.0, "threshold")
+    return rectified(layer, x, None if np.isinf(ceiling) else ceiling, slope, threshold)
+
+
+def parametric(
+    function: str, default: float, names: tuple[str, ...], layer: Layer, a: Arguments
+) -> Tensor:
+    """Apply a formula with one numeric parameter."""
+    x = a.tensor(0, "x", "features", "value")
+    return pointwise(call(function, a.number(1, default, *names)), [x], layer.name)
+
+
+def formula_with(text: str, default: float, name: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula of x0 and one numeric parameter, x1."""
+    x = a.tensor(0, "x")
+    return pointwise(text, [x, a.number(1, default, name)], layer.name)
+
+
+def gelu(default: bool, layer: Layer, a: Arguments) -> Tensor:
+    """Apply the Gaussian error linear unit, exactly or through tanh."""
+    x = a.tensor(0, "x", "features")
+    approximate = a.flag(1, default, "approximate")
+    return pointwise("gelu_tanh(x0)" if approximate else "gelu(x0)", [x], layer.name)
+
+
+def hard_sigmoid(layer: Layer, a: Arguments) -> Tensor:
+    """Apply hard_sigmoid, whose slope changed between Keras 2 and 3."""
+    slope = 0.2 if layer.version[0] < 3 else 1 / 6
+    return pointwise(call("hard_sigmoid", slope, 0.5), [a.tensor(0, "x")], layer.name)
+
+
+def threshold(layer: Layer, a: Arguments) -> Tensor:
+    """Replace what does not exceed the threshold."""
+    x = a.tensor(0, "x")
+    limit, other = (
+        a.number(1, 0.0, "threshold", "threshold_value"),
+        a.number(2, 0.0, "value", "default_value"),
+    )
+    return pointwise("where(x1 < x0, x0, x2)", [x, limit, other], layer.name)
+
+
+def over_axis(
+    function: Callable[[Layer, Tensor, tuple[int, ...]], Tensor], layer: Layer, a: Arguments
+) -> Tensor:
+    """Apply an activation over axes: softmax and the like."""
+    x = a.tensor(0, "x", "logits", "input")
+    return function(layer, x, a.axes(1, x, -1, "axis", "dim"))
+
+
+def nan_to_num(layer: Layer, a: Arguments) -> Tensor:
+    """Replace what is no number, and infinities, by numbers."""
+    x = a.tensor(0, "x")
+    values = [
+        a.number(1, 0.0, "nan"),
+        a.number(2, FLOAT_MAX, "posinf"),
+        a.number(3, -FLOAT_MAX, "neginf"),
+    ]
+    text = "where(is_nan(x0), x1, where(is_inf(x0), where(0 < x0, x2, x3), x0))"
+    return pointwise(text, [x, *values], layer.name)
+
+
+def filled(value: float | None, layer: Layer, a: Arguments) -> Tensor:
+    """Return a constant of an operand's shape and type."""
+    x = a.tensor(0, "x", "input", "tensor")
+    number = a.number(1, 0.0, "fill_value") if value is None else value
+    dtype = a.value(None, "dtype")
+    kind = x.dtype if dtype is None else _type(a, dtype)
+    array = np.full(x.value.shape, number, kind)
+    return Tensor(constant(array, f"{layer.name}/constant"), x.axes)
+
+
+def cast(layer: Layer, a: Arguments) -> Tensor:
+    """Convert to floating point, to whole numbers by leaving out the fraction, to truth values."""
+    x = a.tensor(0, "x", "value")
+    dtype = a.value(1, "dtype")
+    a.ignore("sparse", "preferred_dtype", "dtype_hint")
+    kind = x.dtype if dtype is None else _type(a, dtype)
+    if kind == x.dtype or kind == "float32" or x.dtype == "bool":
+        return pointwise("x0", [x], layer.name, kind)
+    if kind == "bool":
+        return pointwise("ne(x0, 0)", [x], layer.name, kind)
+    return pointwise("trunc(x0)", [x], layer.name, kind)
+
+
+def _type(a: Arguments, dtype: Any) -> DType:
+    """Return the IR's name of a type that a call names."""
+    if isinstance(dtype, dict) and isinstance(dtype.get("config"), dict):
+        dtype = dtype["config"].get("name")
+    if dtype in ("int", "float"):
+        dtype = f"{dtype}32"
+    if dtype in FLOATS:
+        return "float32"
+    if dtype not in (*EXACT, "bool"):
+        a.unsupported("dtype", dtype, ", ".join((*FLOATS, *EXACT, "bool")))
+    name: DType = dtype
+    return name
+
+
+def shape(layer: Layer, a: Arguments) -> Tensor:
+    """Return an operand's sizes, all of them known."""
+    x = a.tensor(0, "x", "input")
+    a.ignore("out_type", "optimize")
+    array = np.asarray(x.shape, np.int32)
+    return Tensor(constant(array, f"{layer.name}/shape"), plain(1))
+
+
+def cross(layer: Layer, a: Arguments) -> Tensor:
+    """Multiply vectors of three in the sense of geometry; they lie along the last axis."""
+    first, second = a.tensor(0, "x1", "a"), a.tensor(1, "x2", "b")
+    for name in ("axisa", "axisb", "axisc", "axis"):
+        if a.value(None, name) not in (None, -1):
+            a.unsupported(name, a.value(None, name), "-1")
+    if first.shape[-1:] != (3,) or second.shape[-1:] != (3,):
+        a.malformed("x1", "vectors of 3 elements")
+    turned = [_turned(layer, x, by) for x in (first, second) for by in (1, 2)]
+    return pointwise("x0 * x3 - x1 * x2", turned, layer.name)
+
+
+def _turned(layer: Layer, x: Tensor, by: int) -> Tensor:
+    """Move the three elements of the last axis around in a circle."""
+    order = constant((np.arange(3) + by) % 3, f"{layer.name}/order")
+    value = layer.apply(Gather(x.rank - 1), own_order(x, layer.name), order)
+    return Tensor(value, plain(x.rank))
+
+
+def _unary(**formulas: str) -> dict[str, Operation]:
+    return {name: partial(unary, text) for name, text in formulas.items()}
+
+
+def _each(function: Callable[..., Any], **formulas: str) -> dict[str, Operation]:
+    return {name: partial(function, text) for name, text in formulas.items()}
+
+
+_ARCTAN2 = (
+    f"where(0 < x1, atan(x0 / x1), where(x1 < 0, atan(x0 / x1) + where(x0 < 0, {-pi}, {pi}), "
+    f"where(x0 < 0, {-pi / 2}, where(0 < x0, {pi / 2}, 0))))"
+)
+
+ARITHMETIC: dict[str, Operation] = {
+    **_unary(
+        arccos="acos(x0)",
+        arccosh="log1p(x0 - 1 + sqrt((x0 - 1) * (x0 + 1)))",
+        arcsin="asin(x0)",
+        arcsinh="sign(x0) * log1p(abs(x0) + x0 * x0 / (1 + sqrt(x0 * x0 + 1)))",
+        arctan="atan(x0)",
+        arctanh="0.5 * log1p(2 * x0 / (1 - x0))",
+        cbrt="sign(x0) * pow(abs(x0), 1 / 3)",
+        cos="cos(x0)",
+        cosh="0.5 * (exp(x0) + exp(-x0))",
+        deg2rad=f"x0 * {pi / 180}",
+        erf="erf(x0)",
+        exp="exp(x0)",
+        exp2=f"exp(x0 * {np.log(2)})",
+        expm1="exp(x0) - 1",
+        hard_silu="hard_swish(x0)",
+        hard_tanh="clamp(x0, -1, 1)",
+        log="log(x0)",
+        log10=f"log(x0) * {1 / np.log(10)}",
+        log1p="log1p(x0)",
+        log2=f"log(x0) * {1 / np.log(2)}",
+        log_sigmoid="log_sigmoid(x0)",
+        rad2deg=f"x0 * {180 / pi}",
+        reciprocal="1 / x0",
+        relu6="relu6(x0)",
+        rsqrt="rsqrt(x0)",
+        selu="selu(x0)",
+        sigmoid="sigmoid(x0)",
+        sin="sin(x0)",
+        sinc=f"where(x0 == 0, 1, sin({pi} * x0) / ({pi} * x0))",
+        sinh="0.5 * (exp(x0) - exp(-x0))",
+        softplus="softplus(x0)",
+        softsign="softsign(x0)",
+        sparse_plus="where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
+        sparse_sigmoid="clamp(0.5 * (x0 + 1), 0, 1)",
+        sqrt="sqrt(x0)",
+        tan="tan(x0)",
+        tanh="tanh(x0)",
+        tanh_shrink="x0 - tanh(x0)",
+    ),
+    **_each(
+        same_type,
+        absolute="abs(x0)",
+        ceil="ceil(x0)",
+        floor="floor(x0)",
+        identity="x0",
+        negative="-x0",
+        round="round_even(x0)",
+        sign="sign(x0)",
+        square="square(x0)",
+        trunc="trunc(x0)",
+    ),
+    **_each(
+        test,
+        isfinite="1 - max(is_nan(x0), is_inf(x0))",
+        isinf="is_inf(x0)",
+        isnan="is_nan(x0)",
+        logical_not="x0 == 0",
+    ),
+    **_each(
+        binary,
+        arctan2=_ARCTAN2,
+        divide="x0 / x1",
+        heaviside="where(x0 < 0, 0, where(x0 == 0, x1, 1))",
+        hypot="sqrt(x0 * x0 + x1 * x1)",
+        logaddexp="max(x0, x1) + log1p(exp(-abs(x0 - x1)))",
+        power="pow(x0, x1)",
+    ),
+    **{
+        name: partial(arithmetic, _formula(text))
+        for name, text in {
+            "add": "x0 + x1",
+            "maximum": "max(x0, x1)",
+            "minimum": "min(x0, x1)",
+            "multiply": "x0 * x1",
+            "squared_difference": "square(x0 - x1)",
+            "subtract": "x0 - x1",
+        }.items()
+    },
+    "floor_divide": partial(arithmetic, _floored),
+    "mod": partial(arithmetic, _modulo),
+    **_each(
+        comparison,
+        equal="x0 == x1",
+        greater="x1 < x0",
+        greater_equal="x1 <= x0",
+        less="x0 < x1",
+        less_equal="x0 <= x1",
+        logical_and="ne(x0, 0) * ne(x1, 0)",
+        logical_or="max(ne(x0, 0), ne(x1, 0))",
+        logical_xor="ne(ne(x0, 0), ne(x1, 0))",
+        not_equal="ne(x0, x1)",
+    ),
+    "add_n": add_n,
+    "cast": cast,
+    "celu": partial(parametric, "celu", 1.0, ("alpha",)),
+    "clip": clip,
+    "cross": cross,
+    "elu": partial(parametric, "elu", 1.0, ("alpha",)),
+    "full_like": partial(filled, None),
+    "gelu": partial(gelu, True),
+    "glu": partial(over_axis, glu),
+    "hard_shrink": partial(formula_with, "where(x1 < abs(x0), x0, 0)", 0.5, "threshold"),
+    "hard_sigmoid": hard_sigmoid,
+    "leaky_relu": partial(parametric, "leaky_relu", 0.2, ("negative_slope", "alpha")),
+    "log_softmax": partial(over_axis, log_softmax),
+    "nan_to_num": nan_to_num,
+    "ones_like": partial(filled, 1.0),
+    "relu": relu,
+    "shape": shape,
+    "silu": partial(parametric, "swish", 1.0, ("beta",)),
+    "soft_shrink": partial(formula_with, "x0 - clamp(x0, -x1, x1)", 0.5, "threshold"),
+    "softmax": partial(over_axis, softmax),
+    "sparsemax": partial(over_axis, sparsemax),
+    "squareplus": partial(formula_with, "0.5 * (x0 + sqrt(square(x0) + x1))", 4.0, "b"),
+    "tf_gelu": partial(gelu, False),
+    "threshold": threshold,
+    "where": where,
+    "zeros_like": partial(filled, 0.0),
+}

@@ -1,0 +1,150 @@
+"""What names of an ONNX model stand for: tensors of the graph, known arrays, lists of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ....errors import ShadergenError
+from ....ir.graph import Constant, Input, Result, Value, constant
+from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
+from .narrow import NARROW
+from .tensors import number_of_type
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LARGEST_TENSOR = 1 << 31
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A tensor known at compile time, of any element type and rank."""
+
+    name: str
+    array: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.array.shape
+
+    @property
+    def type(self) -> TensorType:
+        """Of :attr:`operand`."""
+        kind = self.array.dtype.kind
+        dtype = "float32" if kind == "f" else self.array.dtype.name
+        return TensorType(self.shape, dtype)  # type: ignore[arg-type]
+
+    @cached_property
+    def operand(self) -> Constant:
+        """The tensor as the IR's operators take it: floats as float32, all else as it is.
+
+        Raises:
+            ShadergenError: SG0106 for what float32 cannot hold: NaN, and float64 beyond its range.
+                SG0206 for integers that it does not hold exactly.
+        """
+        check_shape(self.name, self.shape)
+        if self.array.dtype.kind in "iu":
+            self._check_exact()
+        with np.errstate(over="ignore"):
+            result = constant(self.array, self.name)
+        if self.array.dtype.kind != "f" or not self.array.size:
+            return result
+        if np.isnan(result.data.min()):
+            raise ShadergenError(
+                "SG0106",
+                f"'{self.name}' holds NaN",
+                help="the training has diverged; export again",
+            )
+        if self.array.dtype == np.float64 and (np.isinf(result.data) > np.isinf(self.array)).any():
+            raise ShadergenError(
+                "SG0106",
+                f"'{self.name}' holds numbers beyond the range of float32",
+                why="everything is computed in float32",
+            )
+        return result
+
+    def _check_exact(self) -> None:
+        low, high = (int(self.array.min()), int(self.array.max())) if self.array.size else (0, 0)
+        if max(-low, high) > EXACT_INTEGERS:
+            raise ShadergenError(
+                "SG0206",
+                f"'{self.name}' holds the integer {high if high > EXACT_INTEGERS else low}",
+                why="integers are computed as float32, which holds every one up to 2^24 in size",
+                supported=f"integers from {-EXACT_INTEGERS} to {EXACT_INTEGERS}",
+            )
+
+
+Tensor = Known | Value
+
+
+@dataclass(frozen=True, eq=False)
+class Narrow:
+    """A tensor of one of ``narrow``'s element types, which few operators take."""
+
+    tensor: Tensor
+    data_type: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.shape
+
+
+@dataclass(frozen=True, eq=False)
+class TensorList:
+    """A sequence, whose length is known at compile time; or an optional that holds nothing."""
+
+    items: tuple[Tensor | Narrow, ...] = ()
+    nothing: bool = False
+
+
+Item = Tensor | Narrow | TensorList
+
+
+def typed_item(tensor: Tensor, data_type: int) -> Tensor | Narrow:
+    """Return a tensor as operators take it; ``data_type`` is ONNX's number of its type."""
+    return Narrow(tensor, data_type) if data_type in NARROW else tensor
+
+
+def element_type(item: Tensor | Narrow) -> int:
+    """Return ONNX's number of a tensor's element type."""
+    if isinstance(item, Narrow):
+        return item.data_type
+    dtype = item.array.dtype if isinstance(item, Known) else np.dtype(item.type.dtype)
+    return number_of_type(dtype)
+
+
+def inputs_behind(item: Item) -> tuple[Input, ...]:
+    """Return the model's inputs that a tensor is computed from."""
+    seen: dict[Value, None] = {}
+    tensor = item.tensor if isinstance(item, Narrow) else item
+    todo = [tensor] if isinstance(tensor, Value) else []
+    while todo:
+        value = todo.pop()
+        if value not in seen:
+            seen[value] = None
+            todo.extend(value.node.inputs if isinstance(value, Result) else ())
+    return tuple(value for value in seen if isinstance(value, Input))
+
+
+def check_shape(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse tensors that the IR cannot hold (SG0206) or no device could (SG0401)."""
+    text = "x".join(map(str, shape))
+    if len(shape) > MAX_RANK:
+        raise ShadergenError(
+            "SG0206",
+            f"'{name}' has rank {len(shape)}",
+            why=f"its shape is {text}",
+            supported=f"rank 0 to {MAX_RANK}",
+        )
+    if prod(shape) > LARGEST_TENSOR:
+        raise ShadergenError(
+            "SG0401",
+            f"'{name}' has {prod(shape)} elements",
+            why=f"its shape is {text}",
+            supported=f"up to {LARGEST_TENSOR}",
+        )
