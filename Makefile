@@ -3,7 +3,9 @@
 # make lint    set everything up, check style and types
 # make conformance
 #              set everything up, run the ONNX backend test suite, write docs/conformance.md
-# make bench   set everything up, time cold starts and ESPCN frames on the GL at hand
+# make networks
+#              set everything up, torch included, try 80 networks on GL, write docs/networks.md
+# make bench   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -15,7 +17,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance bench clean setup
+.PHONY: demo test lint conformance networks bench clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -30,8 +32,13 @@ lint: setup
 conformance: setup
 	@EGL_PLATFORM=surfaceless PYTHONPATH=tests .venv/bin/python -m conformance $(ARGS)
 
+networks: setup
+	@.venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[networks]'
+	@EGL_PLATFORM=surfaceless PYTHONPATH=tests .venv/bin/python -m networks $(ARGS)
+
 bench: setup
 	@EGL_PLATFORM=surfaceless .venv/bin/python bench/startup.py $(ARGS)
+	@.venv/bin/python bench/compile_cost.py
 
 setup:
 	@PYTHON=$(PYTHON) tools/setup.sh

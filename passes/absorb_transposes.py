@@ -118,7 +118,7 @@ def _sink(site: Site) -> Value | None:
 
 def _on_transposed(node: Node, op: Op, moved: dict[Value, Value], axes: tuple[int, ...]) -> Value:
     """Apply an operator to what a node's operands were moved to, its constants transposed."""
-    operands = []
+    operands: list[Value] = []
     for v in node.inputs:
         if isinstance(v, Constant):
             wide = v.data.reshape((1,) * (len(axes) - v.data.ndim) + v.data.shape)

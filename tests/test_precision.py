@@ -6,6 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import (
+    assert_runs_like_reference,
+    compile_graph,
+    conv,
+    graph_of,
+    image,
+    play,
+    pointwise,
+)
 
 from shadergen.errors import ShadergenError
 from shadergen.ir import ranges
@@ -15,16 +24,6 @@ from shadergen.ir.ops import Concat, MatMul, Pad, Reduce, Softmax
 from shadergen.ir.ranges import Interval
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
-
-from .support import (
-    assert_runs_like_reference,
-    compile_graph,
-    conv,
-    graph_of,
-    image,
-    play,
-    pointwise,
-)
 
 UNARY = sorted(name for name, f in library().items() if len(f.required) == 1)
 FORMULAS = [

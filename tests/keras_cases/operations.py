@@ -5,6 +5,7 @@ from __future__ import annotations
 from .case import IMAGE, SEQUENCE, Case, model
 
 POSITIVE = {"values": lambda arrays: [abs(a) + 0.25 for a in arrays]}
+ABOVE_ONE = {"values": lambda arrays: [abs(a) + 1 for a in arrays]}
 WITHIN_ONE = {"values": lambda arrays: [a / 2.5 for a in arrays]}
 
 UNARY = (
@@ -16,7 +17,7 @@ UNARY = (
     *("cumsum", "cumprod", "flip", "ravel", "argmax", "argmin", "logsumexp", "isfinite"),
     *("deg2rad", "rad2deg", "cbrt", "nan_to_num", "logical_not", "zeros_like", "ones_like"),
 )
-OF_POSITIVES = ("log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt", "arccosh")
+OF_POSITIVES = ("log", "log10", "log1p", "log2", "reciprocal", "rsqrt", "sqrt")
 WITHIN = ("arccos", "arcsin", "arctanh")
 BINARY = (
     *("add", "subtract", "multiply", "divide", "maximum", "minimum", "mod", "arctan2"),
@@ -52,6 +53,7 @@ def _reduction(name, **arguments):
 CASES = [
     *(_unary(name) for name in UNARY),
     *(_unary(name, **POSITIVE) for name in OF_POSITIVES),
+    _unary("arccosh", **ABOVE_ONE),
     *(_unary(name, **WITHIN_ONE) for name in WITHIN),
     *map(_binary, BINARY),
     *(_reduction(name, axis=(1, 2)) for name in REDUCTIONS),

@@ -131,7 +131,7 @@ class _Heads:
     def weights(
         self, role: str, kernel: tuple[int, ...], matrix: tuple[int, int], bias: tuple[int, ...]
     ) -> list[Value]:
-        """Return the kernel of a projection as a matrix and, if it has one, its bias as a vector."""
+        """Return the kernel of a projection as a matrix and, if there is one, its bias."""
         count = 1 + self.bias
         start = self.place[role] * count
         part = self.layer.part(

@@ -85,9 +85,7 @@ def reduction(
     )
 
 
-def moments_of(
-    layer: Layer, x: Tensor, axes: tuple[int, ...], keep: bool
-) -> tuple[Tensor, Tensor]:
+def moments_of(layer: Layer, x: Tensor, axes: tuple[int, ...], keep: bool) -> tuple[Tensor, Tensor]:
     """Return mean and variance; the variance is the mean of squared differences."""
     x = real(x, layer.name)
     mean = reduced(layer, x, axes, True, lambda over: Reduce("mean", over, True))
@@ -144,7 +142,7 @@ def running(op: type[CumSum], layer: Layer, a: Arguments) -> Tensor:
 
 def average(layer: Layer, a: Arguments) -> Tensor:
     """Return the mean; weights are not implemented."""
-    if a.value(2, "weights") is not None:
+    if a.value(1, "weights") is not None:
         a.unsupported("weights", "given", "not given")
     return reduction("mean", PLAIN, None, layer, a)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .arguments import Arguments
+    from .arithmetic import Operation
     from .layer import Layer
 
 MAX_PARTS = 4096
@@ -69,6 +70,39 @@ def get_item(layer: Layer, a: Arguments) -> Tensor:
         if not is_integer(item):
             shape.append(size)
     return reshaped(y, tuple(shape), layer.name)
+
+
+def slice_from(layer: Layer, a: Arguments) -> Tensor:
+    """Take a part of given size; -1 is all that is left."""
+    x = a.tensor(0, "inputs", "input_", "x")
+    starts = a.integers(1, "start_indices", "begin", length=x.rank)
+    sizes = a.integers(2, "shape", "size", length=x.rank, least=-1)
+    parts = [slice(b, None if n == -1 else b + n) for b, n in zip(starts, sizes, strict=True)]
+    return sliced(layer, x, parts)
+
+
+def strided_slice(layer: Layer, a: Arguments) -> Tensor:
+    """Slice as TensorFlow spells it; bits of the masks stand for what Python leaves out."""
+    x = a.tensor(0, "input_", "input")
+    begin, end = (
+        a.integers(position, name, length=x.rank, least=-(2**31))
+        for position, name in ((1, "begin"), (2, "end"))
+    )
+    given = a.value(3, "strides") is not None
+    steps = a.integers(3, "strides", length=x.rank, least=-(2**31)) if given else (1,) * x.rank
+    masks = [
+        a.integer(position, name, default=0)
+        for position, name in ((4, "begin_mask"), (5, "end_mask"))
+    ]
+    for position, name in ((6, "ellipsis_mask"), (7, "new_axis_mask"), (8, "shrink_axis_mask")):
+        if a.value(position, name) not in (None, 0):
+            a.unsupported(name, a.value(position, name), "0")
+    a.ignore("var")
+    parts = [
+        slice(None if masks[0] >> k & 1 else b, None if masks[1] >> k & 1 else e, step)
+        for k, (b, e, step) in enumerate(zip(begin, end, steps, strict=True))
+    ]
+    return sliced(layer, x, parts)
 
 
 def split(layer: Layer, a: Arguments) -> list[Tensor]:
@@ -156,3 +190,15 @@ def squeeze(layer: Layer, a: Arguments) -> Tensor:
     gone = {k % x.rank for k in axes}
     kept = tuple(s for k, s in enumerate(x.shape) if k not in gone)
     return reshaped(x, kept, layer.name)
+
+
+SELECTION: dict[str, Operation] = {
+    "expand_dims": expand_dims,
+    "get_item": get_item,
+    "slice": slice_from,
+    "split": split,
+    "squeeze": squeeze,
+    "stack": stack,
+    "strided_slice": strided_slice,
+    "unstack": unstack,
+}

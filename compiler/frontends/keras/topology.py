@@ -18,7 +18,6 @@ from .calls import MAX_DEPTH, CallReader, CallSpec, Ref, endpoints, malformed, r
 from .catalogue import BUILT_IN
 from .config import shown
 
-
 # What Keras calls a class that it offers under another name.
 _CLASSES = {"GroupQueryAttention": "GroupedQueryAttention"}
 

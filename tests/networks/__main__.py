@@ -1,8 +1,8 @@
-"""Try every network of tests/networks in full size, on OpenGL ES, and write docs/networks.md.
+"""Try every network in full size, on OpenGL ES, and write docs/networks.md.
 
-    python tools/networks.py                those that have not been tried yet, or not well
-    python tools/networks.py resnet unet    those with one of these words in their name, again
-    python tools/networks.py --list         name them, without trying any
+    make networks                        those that have not been tried yet, or not well
+    make networks ARGS="resnet unet"     those with one of these words in their name, again
+    make networks ARGS=--list            name them, without trying any
 
 Each runs in a process of its own. What came of it is kept in .build/networks/results.json, and the
 table is written from that. Exits with 1 when a network is refused or differs from its framework.
@@ -17,14 +17,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests"))
+from shadergen.errors import ShadergenError
 
-from networks.cache import CACHE, missing  # noqa: E402
-from networks.catalogue import Case, cases  # noqa: E402
+from .cache import CACHE, missing
+from .catalogue import Case, cases
+from .runner import run_case
 
 RESULTS = CACHE / "results.json"
-DOCUMENT = ROOT / "docs" / "networks.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "networks.md"
 BEGIN, END = "<!-- measured: networks -->", "<!-- end of networks -->"
 LIMIT = 3600  # seconds for one network
 HEAD = (
@@ -43,10 +43,6 @@ HEAD = (
 
 def try_one(name: str) -> None:
     """Run a case here and print what came of it as one line of JSON."""
-    from networks.runner import run_case
-
-    from shadergen.errors import ShadergenError
-
     (case,) = [c for c in cases(everyday=False) if str(c) == name]
     try:
         result = run_case(case)
@@ -57,13 +53,14 @@ def try_one(name: str) -> None:
 
 
 def in_process(case: Case) -> dict[str, Any]:
-    command = [sys.executable, __file__, "--one", str(case)]
+    command = [sys.executable, "-m", "networks", "--one", str(case)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
         return {"failed": f"took more than {LIMIT} s"}
     if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or ["died without a word"])[-1]}
+        said = done.stderr.strip().splitlines()
+        return {"failed": said[-1] if said else f"ended with status {done.returncode}"}
     return json.loads(done.stdout.splitlines()[-1])
 
 
