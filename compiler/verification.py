@@ -76,7 +76,7 @@ def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
             values = np.round(values * 255) / np.float32(255)
         if i.type.dtype != "float32":
             values = np.round(values)
-        arrays[i.name] = np.ascontiguousarray(values, i.type.dtype)
+        arrays[i.name] = np.array(values, i.type.dtype, order="C")
     return arrays
 
 

@@ -12,6 +12,7 @@ import pytest
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.frontends import ValueNeededError
 from shadergen.compiler.options import Options, parse_values
+from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 from shadergen.ir.reference import evaluate
 
@@ -93,6 +94,22 @@ def test_what_is_no_value_is_refused(text: str) -> None:
 def test_a_value_given_twice_is_refused() -> None:
     with pytest.raises(ShadergenError, match="gives 'a' twice"):
         parse_values(["a=1", "a=2"])
+
+
+@pytest.mark.gl
+def test_verify_gives_the_reference_the_fixed_values(tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]>'
+        " g (float[2,6] x, int64[N] shape, float low, float high, int64[2] i) => (float[A,B] y)"
+        " { r = Reshape(x, shape) c = Clip(r, low, high) y = Gather(c, i) }"
+    )
+    onnx.save(model, tmp_path / "model.onnx")
+    values = parse_values(["shape=3,4", "high=0.5"])
+    report = verify_model(tmp_path / "model.onnx", Options(input_value=values))
+    assert report.reference == "onnxruntime"
+    assert report.outputs[0].shape == (2, 4)
+    assert report.ok
 
 
 def test_keras_models_take_no_values() -> None:
