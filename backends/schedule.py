@@ -157,7 +157,8 @@ class _Assembly:
 
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""
-        relied = self.target.precision == "auto" and i.port.encoding == "float"
+        images = i.port.encoding != "float"
+        relied = self.target.precision == "auto" and i.type.dtype == "float32" and not images
         return list(self.target.input_range) if relied else None
 
     def _pass(self, position: int, p: RenderPass) -> dict[str, Any]:

@@ -82,14 +82,14 @@ class _Program:
             for name, value in self.fixed.items()
         )
 
-    def run(self, arrays: Arrays) -> list[NDArray[Any]]:
+    def run(self, arrays: Arrays) -> Arrays:
         for name in self.inputs:
             array = arrays[name]
             numpy_has_it = array.dtype.kind in "biuf"  # not bfloat16 and the like
             self.player.upload(name, array if numpy_has_it else array.astype(np.float32))
         self.player.run()
         self.player.check()
-        return [self.player.read(port.name) for port in self.player.build.outputs]
+        return {port.name: self.player.read(port.name) for port in self.player.build.outputs}
 
 
 class ShadergenRep(BackendRep):
@@ -146,7 +146,7 @@ class ShadergenRep(BackendRep):
             self._release = weakref.finalize(self, self._program.player.close)
         results = self._program.run(arrays)
         outputs = self._model.graph.output
-        typed = (_declared(r, o) for r, o in zip(results, outputs, strict=True))
+        typed = (_declared(results[o.name], o) for o in outputs)
         result: tuple[Any, ...] = namedtupledict("Outputs", [o.name for o in outputs])(*typed)
         return result
 

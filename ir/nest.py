@@ -74,6 +74,23 @@ class Nest:
             yield self.step or Var("a")
         yield self.result
 
+    def places(self) -> set[int]:
+        """Return the operands whose elements decide where others are read."""
+        bound = {f"u{k}": b for k, b in enumerate(self.outer)}
+        bound |= {f"v{k}": b for k, b in enumerate(self.inner)}
+        sources = [s for _, load in self.loads() for s in load.sources]
+        todo = {name for s in sources for e in (*s.index, *s.valid) for name in variables(e)}
+        operands: set[int] = set()
+        seen: set[str] = set()
+        while todo:
+            seen.add(name := todo.pop())
+            binding = bound.get(name)
+            if isinstance(binding, Load):
+                operands |= {s.operand for s in binding.sources}
+            elif binding is not None:
+                todo |= set(variables(binding)) - seen
+        return operands
+
     def counts(self) -> bool:
         """Whether coordinates or indices are computed: 16-bit floats hold them only to 2048."""
         names = {name for e in self.formulas() for name in variables(e)}

@@ -4,6 +4,10 @@ A bound holds for all inputs within their stated ranges. It is as coarse as inte
 of a formula, operands are taken to vary independently, and a sum of n terms is bounded by n times
 the bound of one (of a convolution, by its weights). What is not understood is unbounded.
 
+16-bit floats end below too: what is smaller than 2^-14 may become 0 there. So the largest number
+that a formula meets is that of its numbers as they are and of those with the small ones at 0, which
+is without bound where one of these divides.
+
 Source: R. E. Moore, Interval Analysis (1966).
 """
 
@@ -18,6 +22,7 @@ import numpy as np
 from .expr import Call, Expr, Num, Var, expand, walk
 from .graph import Constant, Input
 from .indexing import Load
+from .integers import NARROW
 from .ops import Conv, parts
 
 if TYPE_CHECKING:
@@ -26,8 +31,10 @@ if TYPE_CHECKING:
     from .graph import Graph, Node, Value
     from .nest import Binding, Nest
     from .ops import Parts
+    from .types import DType
 
 INFINITY = math.inf
+SMALLEST_NORMAL = 2.0**-14  # of 16-bit floats
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,11 @@ class Interval:
     def union(self, other: Interval) -> Interval:
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
+    def with_small_at_zero(self) -> Interval:
+        """Return the interval of its numbers where 16-bit floats may hold small ones as 0."""
+        low = 0.0 if 0 < self.low < SMALLEST_NORMAL else self.low
+        return Interval(low, 0.0 if -SMALLEST_NORMAL < self.high < 0 else self.high)
+
 
 UNBOUNDED = Interval(-INFINITY, INFINITY)
 
@@ -58,7 +70,10 @@ class Bounds:
 
 
 def bounds(graph: Graph, input_range: Interval) -> dict[Value, Bounds]:
-    """Return the bounds of every value. An 8-bit image lies in 0..1, other inputs in a range."""
+    """Return the bounds of every value: of images 0..1, of other floats that are inputs a range.
+
+    Integers that are inputs have the bounds of their type where that is narrow, else none.
+    """
     known: dict[Value, Bounds] = {}
 
     def of(value: Value) -> Interval:
@@ -81,8 +96,18 @@ def _leaf(value: Value, input_range: Interval) -> Bounds:
     elif isinstance(value, Input) and value.port.encoding == "unorm8":
         found = Interval(0.0, 1.0)
     else:
-        found = input_range
+        found = input_range if value.type.dtype == "float32" else _integers(value.type.dtype)
     return Bounds(found, found.size)
+
+
+def _integers(dtype: DType) -> Interval:
+    if dtype == "bool":
+        return Interval(0.0, 1.0)
+    if dtype not in NARROW:
+        return UNBOUNDED
+    bits, signed = NARROW[dtype]
+    low = -(2.0 ** (bits - 1)) if signed else 0.0
+    return Interval(low, low + 2.0**bits - 1)
 
 
 def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
@@ -95,7 +120,8 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
         largest = max(largest, met)
     nest = p.kernel.nest(*(v.type for v in p.operands))
     if isinstance(p.kernel, Conv) and all(isinstance(v, Constant) for v in p.operands[1:]):
-        result = _convolution(p, operands[0])
+        result, met = _convolution(p, operands[0])
+        largest = max(largest, met)
     elif nest is None:
         result = UNBOUNDED
     else:
@@ -107,20 +133,22 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     return Bounds(result, max(largest, result.size))
 
 
-def _convolution(p: Parts, x: Interval) -> Interval:
+def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
+    """Bound the result, and the sums before the bias, which may take them back into range."""
     conv, (_, w, *bias) = p.kernel, p.operands
     assert isinstance(conv, Conv)
     assert isinstance(w, Constant)
-    outside = conv.zero_guard or conv.pad_value
-    x = x.union(Interval(min(0.0, outside), max(0.0, outside)))
+    for outside in (0.0, conv.zero_guard, conv.pad_value):
+        x = x.union(Interval(outside, outside))
     flat = w.data.reshape(len(w.data), -1).astype(np.float64)
     up, down = np.maximum(flat, 0).sum(1), np.minimum(flat, 0).sum(1)
     with np.errstate(invalid="ignore"):
         low, high = up * x.low + down * x.high, up * x.high + down * x.low
+    sums = _interval(float(low.min()), float(high.max()))
     if bias:
         assert isinstance(bias[0], Constant)
         low, high = low + bias[0].data, high + bias[0].data
-    return _interval(float(low.min()), float(high.max()))
+    return _interval(float(low.min()), float(high.max())), sums.size
 
 
 def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple[Interval, float]:
@@ -170,27 +198,37 @@ def _accumulate(
                 total = _interval(low, start.high + steps * max(found.high, 0.0))
                 return total, max(largest, total.size)
             if step.function in ("min", "max"):
-                return start.union(found), max(largest, found.size)
+                return RULES[step.function](start, found), max(largest, found.size)
     return UNBOUNDED, INFINITY
 
 
 def evaluate(expr: Expr, env: Mapping[str, Interval]) -> tuple[Interval, float]:
     """Return the interval of a formula, and the largest number among its parts."""
     expr = expand(expr)
+    known = _parts(expr, env, lambda i: i)
+    small = _parts(expr, env, Interval.with_small_at_zero)
+    met = (i.size for part in (known, small) for e, i in part.items() if isinstance(e, Call))
+    return known[expr], max(met, default=0.0)
+
+
+def _parts(
+    expr: Expr, env: Mapping[str, Interval], held: Callable[[Interval], Interval]
+) -> dict[Expr, Interval]:
+    """Return the interval of every part of a formula, each ``held`` as some floats hold it."""
     known: dict[Expr, Interval] = {}
     for e in walk(expr):
         if isinstance(e, Num):
-            known[e] = Interval(e.value, e.value)
+            found = Interval(e.value, e.value)
         elif isinstance(e, Var):
-            known[e] = env[e.name]
+            found = env[e.name]
         elif e.function == "mul" and _negated(e.args[0]) == _negated(e.args[1]):
             square = _multiply(known[e.args[0]], known[e.args[0]]).size
             same = e.args[0] == e.args[1]
-            known[e] = Interval(0.0, square) if same else Interval(-square, 0.0)
+            found = Interval(0.0, square) if same else Interval(-square, 0.0)
         else:
-            known[e] = _call(e.function, [known[a] for a in e.args])
-    largest = max((i.size for e, i in known.items() if isinstance(e, Call)), default=0.0)
-    return known[expr], largest
+            found = _call(e.function, [known[a] for a in e.args])
+        known[e] = held(found)
+    return known
 
 
 def _negated(expr: Expr) -> Expr:

@@ -41,7 +41,8 @@ def apply_options(graph: Graph, context: Context) -> Graph:
     for o in graph.outputs:
         o = _encode(o, context)
         if not isinstance(o.value, Result) or o.value in seen:
-            o = replace(o, value=apply(Pointwise(parse("x0")), o.value, layer=o.name))
+            copied = Pointwise(parse("x0"), o.value.type.dtype)
+            o = replace(o, value=apply(copied, o.value, layer=o.name))
         seen.add(o.value)
         outputs.append(o)
     if all(a is b for a, b in zip(outputs, graph.outputs, strict=True)):

@@ -2,7 +2,8 @@
 
 Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
 stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
-range (``ir.ranges``); what is not provably within stays highp.
+range (``ir.ranges``); what is not provably within stays highp, and so do places, where a sampling
+operator reads (``ir.placement``): they need more digits.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir.placement import places
 from ..ir.ranges import Interval, bounds
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
     target = context.target
     auto = target.precision == "auto"
     known = bounds(graph, Interval(*target.input_range)) if auto else {}
+    exact = places(graph) if auto else set()
 
     def choose(now: Node, was: Node) -> Node | None:
         if now.choice.precision is not None:
@@ -32,8 +35,11 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
         chosen: Precision = "highp" if target.precision == "highp" else "mediump"
         if auto:
             largest = known[was.result].largest
-            chosen = "mediump" if largest <= ROOM * HALF_MAX else "highp"
+            within = largest <= ROOM * HALF_MAX
+            chosen = "mediump" if within and was.result not in exact else "highp"
             what = f"up to {largest:.4g}" if largest < float("inf") else "no bound is known"
+            if within and was.result in exact:
+                what = "it decides where elements are read"
             context.explain("choose precision", now.name, chosen, what)
         return replace(now, choice=replace(now.choice, precision=chosen))
 

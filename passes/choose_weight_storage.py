@@ -5,8 +5,8 @@ one shader the kernel loops over a uniform block if the weights of one GPU pass 
 texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over a texture: passes that do
 share programs, passes with constants are each a program of their own, and at about 0.2 ms for each
 float drivers would take minutes to start a network of many layers. The layers with the most pixels
-have the first claim to constants, because there each serves most often. Storage buffers are only taken on request: they
-measured slowest in fragment shaders.
+have the first claim to constants, because there each serves most often. Storage buffers are only
+taken on request: they measured slowest in fragment shaders.
 """
 
 from __future__ import annotations

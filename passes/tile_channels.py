@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.expr import Num, walk
+from ..ir.expr import Call, Num, expand, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import parts
-from ..ir.placement import tensor_operands
+from ..ir.placement import places, tensor_operands
 from ..ir.types import Layout, TensorType, format_for
 from .choose_precision import HALF_MAX
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
-    from ..ir.target import Limits
+    from ..ir.target import Limits, Target
     from .rule import Context
 
 
@@ -38,13 +38,14 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     target = context.target
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
     outputs = {o.value for o in graph.outputs}
+    exact = _exact(graph, target)
 
     def place_input(value: Value) -> Value:
         if not isinstance(value, Input) or value.type.layout is not None:
             return value
         eight = value.port.encoding == "unorm8"
         fits = target.precision == "auto" and max(map(abs, target.input_range)) <= HALF_MAX
-        half = fits or target.precision == "mediump"
+        half = (fits and value not in exact) or target.precision == "mediump"
         return replace(value, type=_place(value.type, value.name, eight, half, True, context))
 
     def place(now: Node, was: Node) -> Node | None:
@@ -60,6 +61,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         return replace(now, types=types)
 
     graph = graph.rewrite(place, place_input)
+    exact = _exact(graph, target)
     textures: dict[Value, bool] = {}  # and whether only 16-bit kernels read it
     for n in graph.nodes:
         for v in tensor_operands(n):
@@ -72,10 +74,15 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
             _check_half(float(np.abs(value.data).max(initial=0)), f"constant '{value.name}'")
         if value not in textures:
             return value
-        half = textures[value]
+        half = textures[value] and value not in exact
         return replace(value, type=_place(value.type, value.name, False, half, True, context))
 
     return graph.rewrite(lambda now, was: None, place_constant)
+
+
+def _exact(graph: Graph, target: Target) -> set[Value]:
+    """Return what "auto" keeps in 32 bits although 16 could hold it."""
+    return places(graph) if target.precision == "auto" else set()
 
 
 def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
@@ -125,11 +132,16 @@ def _place(
 
 
 def _check_literals(node: Node) -> None:
-    """Refuse numbers in formulas and attributes that 16 bits cannot hold."""
+    """Refuse numbers in formulas and attributes that 16 bits cannot hold.
+
+    Those that only limit others may be infinite there: they limit nothing that 16 bits hold.
+    """
     p = parts(node)
     own = getattr(p.kernel, "expr", None)
-    for expr in (own, p.prologue, p.epilogue):
-        for e in walk(expr) if expr is not None else ():
+    for expr in filter(None, (own, p.prologue, p.epilogue)):
+        calls = [e for e in walk(expand(expr)) if isinstance(e, Call)]
+        used = [a for e in calls if e.function not in ("min", "max") for a in e.args]
+        for e in (expr, *used):
             if isinstance(e, Num) and math.isfinite(e.value):
                 _check_half(abs(e.value), f"a formula of '{node.name}'")
     for attribute in ("pad_value", "value", "zero_guard"):

@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import assert_runs_like_reference, conv, graph_of, image, pointwise
+from support import (
+    assert_runs_like_reference,
+    compile_graph,
+    conv,
+    graph_of,
+    image,
+    play,
+    pointwise,
+)
 
-from shadergen.ir.graph import apply, constant
+from shadergen.ir.graph import Input, Port, apply, constant
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (
     BatchNormalization,
@@ -22,6 +30,8 @@ from shadergen.ir.ops import (
     Slice,
     Transpose,
 )
+from shadergen.ir.reference import evaluate
+from shadergen.ir.types import TensorType
 
 pytestmark = pytest.mark.gl
 CHANNELS = (1, 3, 4, 5, 17)
@@ -220,7 +230,8 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
         precision = "highp"  # comparing for equality is not robust to storage in 16 bits
     if precision == "mediump" and formula.startswith("log(sigmoid"):
         pytest.skip("16 bits cannot hold sigmoid(-18)")
-    steps = any(f in formula for f in ("floor", "ceil", "trunc", "round", "<", ">", "mod", "binade"))
+    jumps = ("floor", "ceil", "trunc", "round", "<", ">", "mod", "binade")
+    steps = any(f in formula for f in jumps)
     if precision == "mediump" and steps:
         pytest.skip("a step function of an input rounded to 16 bits may land on the next step")
     assert_runs_like_reference(graph_of(pointwise(formula, x), inputs=(x,)), precision=precision)
@@ -384,3 +395,16 @@ def test_output_encodings_run(encoding, block):
 def test_network_whose_output_is_its_input_is_copied():
     x = image(1, 3, 4, 5)
     assert_runs_like_reference(graph_of(x, x, inputs=(x,)))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int16", "uint8", "bool"])
+def test_inputs_and_constants_of_whole_numbers_are_outputs_of_their_own_type(dtype):
+    x = Input(TensorType((2, 5), dtype), "x", Port.plain(2))
+    c = constant(np.arange(6).reshape(2, 3).astype(dtype))
+    graph = graph_of(x, x, c, inputs=(x,))
+    values = np.eye(2, 5).astype(dtype)
+    _, files, _ = compile_graph(graph)
+    got, want = play(files, {"x": values}), evaluate(graph, {"x": values})
+    for name, expected in want.items():
+        assert got[name].dtype == expected.dtype
+        np.testing.assert_array_equal(got[name], expected)

@@ -27,7 +27,6 @@ from shadergen.ir.text import to_text
 
 pytestmark = pytest.mark.gl
 
-TOLERANCE = 1e-4
 KERAS_2 = ROOT / "tests" / "fixtures" / "keras2_cases.tar.xz"
 MAKER = ROOT / "tools" / "make_keras_cases.py"
 PARTS = 2
@@ -127,7 +126,7 @@ def check(case: Case, name: str, saved: Saved, folder: Path) -> None:
         assert result.shape == expected.shape
         wide = expected.astype(np.float64)
         error = float(np.abs(result - wide).max())
-        assert error <= TOLERANCE * max(1.0, float(np.abs(wide).max())), output.name
+        assert error <= case.tolerance * max(1.0, float(np.abs(wide).max())), output.name
 
 
 @pytest.mark.parametrize("name", of_keras(2))

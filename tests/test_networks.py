@@ -86,7 +86,14 @@ def test_keras_and_onnx_forms_of_one_network_become_the_same_passes(tmp_path):
 @pytest.mark.parametrize("precision", ("highp", "mediump"))
 @pytest.mark.parametrize(
     ("name", "size"),
-    (("qonnx_espcn_x3.onnx", None), ("acnet_gan_x2.onnx", "30x44"), ("nnaa.keras", "31x44")),
+    (
+        ("qonnx_espcn_x3.onnx", None),
+        ("acnet_gan_x2.onnx", "30x44"),
+        ("nnaa.keras", "31x44"),
+        ("cntk_mnist.onnx", None),
+        ("fer2013_mini_xception.hdf5", None),
+        ("mlperf_tiny_resnet8.h5", None),
+    ),
 )
 def test_third_party_network_matches_its_reference(name, size, precision):
     options = {"input_size": size} if size else {}

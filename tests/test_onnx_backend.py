@@ -51,6 +51,12 @@ def test_results_have_the_declared_type() -> None:
     np.testing.assert_array_equal(y, [1.5, -2])
 
 
+def test_outputs_that_are_listed_twice_are_read_twice() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] z, float[2] y) { y = Relu(x) z = Neg(x) }"
+    results = onnx_backend.run_model(parsed(text), [np.array([-1, 2], np.float32)])
+    np.testing.assert_array_equal(results, [[0, 2], [1, -2], [0, 2]])
+
+
 def test_a_parameter_is_compiled_in_and_again_when_it_changes() -> None:
     rep = onnx_backend.prepare(parsed(PADDED))
     pads = np.array([1, 0, 0, 2])

@@ -29,7 +29,7 @@ def levels(dtype: Any, *shape: int) -> np.ndarray:
 
 
 def weights(dtype: Any, *shape: int) -> np.ndarray:
-    """Return weights; signed ones of 7 bits, since ONNX Runtime may saturate their sums of pairs."""
+    """Return weights; signed ones of 7 bits: ONNX Runtime may saturate their sums of pairs."""
     return levels(dtype, *shape) // 2 if np.dtype(dtype) == np.int8 else levels(dtype, *shape)
 
 

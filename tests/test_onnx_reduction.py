@@ -155,6 +155,13 @@ def test_running_sums_agree(
     )
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_the_axis_of_a_running_sum_may_be_a_list_of_one(tmp_path: Path, known: bool) -> None:
+    inits = {"axis": np.array([1]), "k": np.arange(6, dtype=np.float32).reshape(2, 3)}
+    nodes = [node("CumSum", "k" if known else "x", "axis", outputs=("s",)), node("Add", "s", "x")]
+    compare(tmp_path, nodes, inits, 14, (2, 3))
+
+
 @pytest.mark.parametrize(("exclusive", "reverse"), list(product([0, 1], repeat=2)))
 def test_running_products_multiply_what_came_before(
     tmp_path: Path, exclusive: int, reverse: int

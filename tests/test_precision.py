@@ -20,7 +20,7 @@ from shadergen.errors import ShadergenError
 from shadergen.ir import ranges
 from shadergen.ir.expr import evaluate, library, parse
 from shadergen.ir.graph import Input, Port, apply, constant
-from shadergen.ir.ops import Concat, MatMul, Pad, Reduce, Softmax
+from shadergen.ir.ops import Concat, Conv, GridSample, MatMul, Pad, Pool, Reduce, Softmax
 from shadergen.ir.ranges import Interval
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
@@ -130,3 +130,70 @@ def test_integers_are_exact_in_any_precision(precision):
     values = np.arange(15, dtype=np.int32).reshape(3, 5) * 1_000_003
     (got,) = play(files, {"x": values}).values()
     np.testing.assert_array_equal(got, np.concatenate([values, values]))
+
+
+@pytest.mark.gl
+def test_an_integer_input_relies_on_no_range():
+    x = Input(TensorType((3, 5), "int32"), "x", Port.plain(2))
+    graph = graph_of(pointwise("x0 * 2 + 0.5", x), inputs=(x,))
+    _, files, _ = compile_graph(graph, precision="auto")
+    assert files.schedule["inputs"][0]["range"] is None
+    values = np.arange(15, dtype=np.int32).reshape(3, 5) * 100_003
+    (got,) = play(files, {"x": values}).values()
+    np.testing.assert_array_equal(got, values * 2 + 0.5)
+
+
+def test_what_divides_by_numbers_that_16_bits_may_hold_as_zero_stays_in_32():
+    x = {"x0": Interval(0.0, 1.0)}
+    assert ranges.evaluate(parse("x0 / sqrt(x0 + 1e-5)"), x)[1] == np.inf
+    assert ranges.evaluate(parse("x0 / sqrt(x0 + 1e-3)"), x)[1] < 100
+    assert ranges.evaluate(parse("sqrt(x0 + 1e-5)"), x)[0].low > 0.003
+
+
+def test_the_sum_that_a_bias_takes_back_into_range_counts():
+    x = image(1, 1, 4, 4)
+    w, b = constant(np.full((1, 1, 1, 1), 300.0)), constant(np.array([-40000.0]))
+    y = apply(Conv(), x, w, b)
+    found = ranges.bounds(graph_of(y, inputs=(x,)), Interval(0.0, 256.0))[y]
+    assert found.result == Interval(-40000.0, 36800.0)
+    assert found.largest == 76800.0
+
+
+def test_padding_counts_beside_a_zero_guard():
+    x = image(1, 1, 4, 4)
+    conv = Conv(pads=(1, 1, 1, 1), pad_value=-5.0, zero_guard=0.5)
+    y = apply(conv, x, constant(np.ones((1, 1, 3, 3))))
+    found = ranges.bounds(graph_of(y, inputs=(x,)), Interval(0.0, 1.0))[y].result
+    assert found == Interval(-45.0, 9.0)
+
+
+def test_what_follows_a_maximum_over_windows_has_a_bound():
+    x = image(1, 3, 9, 9)
+    y = pointwise("x0 * 2", apply(Pool("max", (3, 3), (2, 2), pads=(1, 1, 1, 1)), x))
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="auto")
+    assert all(t["format"].endswith("16f") for t in files.schedule["textures"])
+
+
+@pytest.mark.gl
+def test_places_that_are_data_stay_in_32_bits():
+    x, grid = image(1, 1, 2, 700), image(1, 2, 700, 2, name="grid")
+    graph = graph_of(
+        apply(GridSample("linear"), x, pointwise("x0 * 2 - 1", grid)), inputs=(x, grid)
+    )
+    _, files, _ = compile_graph(graph, precision="auto")
+    formats = {t["name"]: t["format"] for t in files.schedule["textures"]}
+    assert formats["grid"].endswith("32f")
+    assert formats["x"].endswith("16f")
+    rng = np.random.default_rng(0)
+    inputs = {"x": rng.random(x.shape, np.float32), "grid": rng.random(grid.shape, np.float32)}
+    (got,), (want,) = play(files, inputs).values(), run(graph, inputs).values()
+    assert np.abs(got - want).max() <= 2e-3
+
+
+@pytest.mark.gl
+def test_a_limit_beyond_16_bits_limits_nothing_there():
+    x = image(2, 5, 7)
+    y = apply(Reduce("log_sum_exp", (2,)), x)
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), precision="mediump")
+    with pytest.raises(ShadergenError, match="SG0404"):
+        compile_graph(graph_of(pointwise("x0 * 1e6", x), inputs=(x,)), precision="mediump")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..expr import Call, Expr, Num, Var, fold
-from ..indexing import Source, add, coordinates, inside, mul, sub
+from ..indexing import Source, add, border, coordinates, inside, mul, sub
 from .base import require
 
 if TYPE_CHECKING:
@@ -150,8 +150,14 @@ def quotient(a: Expr, b: int) -> Expr:
     return a if b == 1 else Call("floor", (Call("div", (add(a, Num(0.5)), Num(float(b)))),))
 
 
-def tap_source(x: TensorType, along: tuple[Window, ...], operand: int = 0) -> tuple[Source, Sizes]:
-    """Return where tap (k0, k1, ...) of a window lies, and the loops over k; of 1 there is none."""
+def tap_source(
+    x: TensorType, along: tuple[Window, ...], operand: int = 0, repeat: bool = False
+) -> tuple[Source, Sizes]:
+    """Return where tap (k0, k1, ...) of a window lies, and the loops over k; of 1 there is none.
+
+    A tap that does not exist is excluded, or, with ``repeat``, reads the nearest element. Where
+    the taps are neighbours (dilation 1) and one exists, that element is of the same window.
+    """
     own = coordinates(x.rank)
     index: list[Expr] = list(own[: -len(along)])
     valid: list[Expr] = []
@@ -162,8 +168,11 @@ def tap_source(x: TensorType, along: tuple[Window, ...], operand: int = 0) -> tu
             k = Var(f"k{len(loops)}")
             loops.append(w.taps)
         at = w.at(o, k)
+        if repeat:
+            at = border("edge", at, w.size, w.before, max(w.beyond, 0))
+        else:
+            valid += w.exists(at)
         index.append(at)
-        valid += w.exists(at)
     return Source(operand, tuple(index), tuple(valid)), tuple(loops) or (1,)
 
 

@@ -57,8 +57,8 @@ CASES = [
     *layers(IMAGE, "LeakyReLU(alpha=0.1)", "ThresholdedReLU(0.5)", "ThresholdedReLU()", keras=(2,)),
     *layers(IMAGE, "Conv2D(4, 3, activation='softmax')", "Conv2D(2, 3, activation='elu')"),
     *layers(IMAGE, "Conv2D(2, 3, activation='glu')", keras=(3,)),
-    *layers(VECTOR, "Dense(4, activation=keras.layers.LeakyReLU())"),
-    *layers(IMAGE, "Conv2D(3, 1, activation=keras.layers.ReLU(max_value=1))"),
+    *layers(VECTOR, "Dense(4, activation=LeakyReLU())"),
+    *layers(IMAGE, "Conv2D(3, 1, activation=ReLU(max_value=1))"),
 ]
 
 

@@ -36,6 +36,7 @@ class Case:
         batch: the size the model fixes; None: it leaves it open, and one sample is taken.
         spread: a layer takes its inputs as so many arguments, not as a list.
         define: lines of a --define file.
+        tolerance: how far results may lie apart, as a part of the largest, or of 1.
         values: changes the inputs that would be drawn.
     """
 
@@ -49,6 +50,7 @@ class Case:
     batch: int | None = None
     spread: bool = False
     define: str = ""
+    tolerance: float = 1e-4
     values: Callable[[list[np.ndarray]], list[np.ndarray]] | None = field(
         default=None, compare=False
     )

@@ -56,10 +56,10 @@ CASES = [
     *layers(VOLUME, "BatchNormalization()", "LayerNormalization(axis=-1)"),
     *layers(
         IMAGE,
-        "SpectralNormalization(keras.layers.Conv2D(3, 3))",
-        "SpectralNormalization(keras.layers.Conv2DTranspose(2, 2))",
+        "SpectralNormalization(Conv2D(3, 3))",
+        "SpectralNormalization(Conv2DTranspose(2, 2))",
     ),
-    *layers(VECTOR, "SpectralNormalization(keras.layers.Dense(3), power_iterations=2)"),
+    *layers(VECTOR, "SpectralNormalization(Dense(3), power_iterations=2)"),
     *layers((4, 3, 4), "GroupNormalization(groups=2)", "LayerNormalization()", batch=2),
 ]
 

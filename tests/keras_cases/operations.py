@@ -232,7 +232,6 @@ CASES += [
         "tf.cast(tf.argmax(x, axis=-1), tf.float32)",
         "tf.one_hot(tf.argmax(x, axis=-1), 4)",
         "tf.matmul(x, x, transpose_b=True)",
-        "tf.einsum('abcd,abed->abce', x, x)",
         "tf.cumsum(x, axis=1)",
         "tf.cumsum(x, axis=1, exclusive=True, reverse=True)",
         "tf.image.resize(x, (10, 9))",
@@ -262,6 +261,10 @@ CASES += [
         "k.activations.gelu(x)",
     )
 ]
+
+
+# Keras 2 does not save the tensors of this one.
+CASES.append(expression("tf.einsum('abcd,abed->abce', x, x)", keras=(2,), refused="SG0105"))
 
 
 @model(IMAGE, (6, 4), keras=(3,))

@@ -30,6 +30,7 @@ class Network:
         everyday: those of the forms that the everyday tests try.
         channels: of the input.
         classifier: whether the one output ranks classes; its five best must stay.
+        pixels: whether it takes values of 0 to 255, rather than about normal.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Network:
     everyday: tuple[str, ...] = ()
     channels: int = 3
     classifier: bool = False
+    pixels: bool = False
 
 
 def _made(module: str, name: str, *arguments: Any, sized: bool = False, **keywords: Any) -> Any:
@@ -126,12 +128,12 @@ NETWORKS = (
     _application("DenseNet-121", "DenseNet121"),
     _application("MobileNet v1", "MobileNet", everyday=KERAS),
     _application("MobileNet v2", "MobileNetV2", everyday=("h5",), forms=("keras", "h5")),
-    _application("MobileNet v3 small", "MobileNetV3Small"),
-    _application("MobileNet v3 large", "MobileNetV3Large"),
-    _application("EfficientNet-B0", "EfficientNetB0"),
+    _application("MobileNet v3 small", "MobileNetV3Small", pixels=True),
+    _application("MobileNet v3 large", "MobileNetV3Large", pixels=True),
+    _application("EfficientNet-B0", "EfficientNetB0", pixels=True),
     _application("NASNet-A mobile", "NASNetMobile"),
     _application("Xception", "Xception", 299, 96),
-    _application("ConvNeXt-T", "ConvNeXtTiny"),
+    _application("ConvNeXt-T", "ConvNeXtTiny", pixels=True),
     _keras(
         "LeNet-5", "lenet5", (28, 28), (28, 28), channels=1, classifier=True, everyday=("keras",)
     ),

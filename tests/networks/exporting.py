@@ -32,6 +32,8 @@ def export(case: Case, folder: Path) -> None:
     """Make a network, give it weights, and write it and its reference."""
     shape = (case.network.channels, *case.size)
     pictures, others = (scenes(PICTURES, shape, seed) for seed in (1, 2))
+    if case.network.pixels:
+        pictures, others = (np.clip(64 * p + 128, 0, 255) for p in (pictures, others))
     logits = LOGITS if case.network.classifier else 0.0
     path = folder / file_name(case.form)
     with _quiet():

@@ -67,7 +67,10 @@ def activate(layer: Layer, x: Tensor) -> Tensor:
     if name is None or name == "linear":
         return x
     if isinstance(entry, dict) and layer.implements(name):
-        return layer.inner(name, entry.get("config")).compute(x)
+        y = layer.inner(name, entry.get("config")).compute(x)
+        if isinstance(y, list):
+            layer.config.unsupported("activation", name, "functions and layers of one result")
+        return y
     expr = formula(name, layer.version)
     if expr is not None:
         return pointwise(expr, [x], layer.name)

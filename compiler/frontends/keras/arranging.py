@@ -226,7 +226,7 @@ def _descending(a: Arguments) -> bool:
     direction = a.value(2, "direction")
     if direction not in (None, "ASCENDING", "DESCENDING"):
         a.unsupported("direction", direction, "ASCENDING, DESCENDING")
-    return direction == "DESCENDING"
+    return bool(direction == "DESCENDING")
 
 
 def arg_sort(layer: Layer, a: Arguments) -> Tensor:

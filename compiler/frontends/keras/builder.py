@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from ....errors import ShadergenError
 from ....ir.graph import Graph, Input, Output, Port
-from ....ir.types import DTYPES, MAX_RANK, DType, TensorType
+from ....ir.types import MAX_RANK, DType, TensorType
 from ..base import check_sizes, model_shapes, resolve_shape
 from .calling import called, check_call, tensors_in
 from .calls import CallSpec, Ref
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # What an input may hold, and how the IR calls it.
 INPUT_TYPES: dict[str, DType] = {
     **dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32"),
-    **{name: name for name in DTYPES},
+    **{name: name for name in get_args(DType)},
 }
 
 

@@ -87,7 +87,7 @@ def _run(
     marks = () if mask is None else (mask,)
     operands = (x, *weights, *(first or (zeros,) * count), *marks)
     y, *states = Node(op, operands, (cell.name,)).results
-    return y, [states]
+    return y, [list(states)]
 
 
 def simple_rnn(

@@ -109,7 +109,8 @@ class Config:
             and len(sizes) == count
             and all(is_integer(s) and s >= least for s in sizes)
         ):
-            self.malformed(key, f"{count} integers of at least {least}")
+            number = {1: "one integer", 2: "two integers", 3: "three integers"}[count]
+            self.malformed(key, f"{number} of at least {least}")
         return tuple(int(s) for s in sizes)
 
     def borders(self, key: str, count: int) -> list[tuple[int, int]]:

@@ -68,7 +68,8 @@ def _bias(layer: Layer, filters: int) -> dict[str, tuple[int, ...]]:
 def outputs_first(kernel: NDArray[Any]) -> NDArray[Any]:
     """Taps, I, O -> O, I, taps; of a transposed convolution I, O, taps, as the IR has it."""
     rank = kernel.ndim
-    return kernel.transpose(rank - 1, rank - 2, *range(rank - 2))
+    moved: NDArray[Any] = kernel.transpose(rank - 1, rank - 2, *range(rank - 2))
+    return moved
 
 
 def conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:

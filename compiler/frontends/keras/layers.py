@@ -19,6 +19,7 @@ from .common import identity
 from .convolutional_recurrent import conv_lstm
 from .convolutions import conv, conv_transpose, depthwise_conv, separable_conv
 from .dense import dense, einsum_dense, embedding, reversible_embedding
+from .locally_connected import locally_connected
 from .merging import average, concatenate, dot, merged, subtract
 from .movement import (
     cropping,
@@ -46,6 +47,7 @@ from .wrappers import masking, time_distributed
 
 if TYPE_CHECKING:
     from .common import Handler
+    from .pooling import Kind
 
 # What is there for training alone.
 NOTHING = (
@@ -62,7 +64,11 @@ NOTHING = (
 def _pooling() -> dict[str, Handler]:
     """Return pooling layers of all kinds and ranks, by all their names."""
     found: dict[str, Handler] = {}
-    for kind, long, short in (("max", "Max", "Max"), ("average", "Average", "Avg")):
+    kinds: tuple[tuple[Kind, str, str], ...] = (
+        ("max", "Max", "Max"),
+        ("average", "Average", "Avg"),
+    )
+    for kind, long, short in kinds:
         for axes in (1, 2, 3):
             for word in dict.fromkeys((f"{long}Pooling", f"{short}Pool")):
                 found[f"{word}{axes}D"] = partial(pool, kind, axes)
@@ -82,6 +88,7 @@ def _of_each_rank() -> dict[str, Handler]:
                 found[f"Separable{word}{axes}D"] = partial(separable_conv, axes)
         if axes < 3:
             found[f"DepthwiseConv{axes}D"] = partial(depthwise_conv, axes)
+            found[f"LocallyConnected{axes}D"] = partial(locally_connected, axes)
         found[f"ConvLSTM{axes}D"] = partial(conv_lstm, axes)
         found[f"Cropping{axes}D"] = partial(cropping, axes)
         found[f"UpSampling{axes}D"] = partial(up_sampling, axes)

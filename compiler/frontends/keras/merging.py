@@ -123,7 +123,7 @@ def dot(layer: Layer, inputs: list[Tensor]) -> Tensor:
             layer.apply(LpNormalization((k,), 2, LEAST_NORM), v)
             for k, v in zip(axes, values, strict=True)
         ]
-    batch, shared, *letters = ascii_letters
+    batch, shared, *letters = list(ascii_letters)
     first = [batch, *letters[: a.rank - 1]]
     second = [batch, *letters[a.rank - 1 :][: b.rank - 1]]
     first[axes[0]] = second[axes[1]] = shared

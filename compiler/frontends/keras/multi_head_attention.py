@@ -205,13 +205,13 @@ class _Heads:
                     self.spread(x.mask, (n, steps, 1) if behind else (n, 1, steps), scores)
                 )
         window = config.get("sliding_window")
-        steps = scores.shape[-2:]
+        ends = scores.shape[-2:]
         if window is not None:
             reach = config.integer("sliding_window")
-            near = np.abs(np.subtract.outer(*map(np.arange, steps))) < reach
+            near = np.abs(np.subtract.outer(*map(np.arange, ends))) < reach
             found.append(constant(near, f"{layer.name}/window"))
         if flag(layer, "use_causal_mask"):
-            found.append(causal(layer, steps))
+            found.append(causal(layer, ends))
         if found and len(self.axes) > 1:
             config.unsupported("attention_axes", list(self.axes), "one axis where there is a mask")
         return found

@@ -147,4 +147,5 @@ def _spread(array: np.ndarray, x: Tensor, axes: tuple[int, ...]) -> np.ndarray:
     """Give an array of the sizes of ``axes`` the shape that broadcasts to x's value."""
     in_order = array.transpose(np.argsort(axes))
     shape = tuple(size if k in axes else 1 for k, size in enumerate(x.shape))
-    return in_order.reshape(shape).transpose(np.argsort(x.axes))
+    spread: np.ndarray = in_order.reshape(shape).transpose(np.argsort(x.axes))
+    return spread

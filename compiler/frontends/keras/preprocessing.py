@@ -121,8 +121,9 @@ def _encoded(layer: Layer, x: Tensor, depth: int, mode: str) -> Tensor:
     y = one_hot(layer, x, depth)
     if mode == "one_hot":
         return of_model(y)
-    kind = "max" if mode == "multi_hot" else "sum"
-    return of_model(layer.apply(Reduce(kind, (x.rank - 1,), False), y))
+    over = (x.rank - 1,)
+    op = Reduce("max", over, False) if mode == "multi_hot" else Reduce("sum", over, False)
+    return of_model(layer.apply(op, y))
 
 
 def one_hot(layer: Layer, x: Tensor, depth: int) -> Value:

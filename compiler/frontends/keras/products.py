@@ -48,14 +48,14 @@ def matmul(layer: Layer, a: Arguments) -> Tensor:
 
 def einsum(layer: Layer, a: Arguments) -> Tensor:
     """Multiply and add up as an equation says."""
-    if len(a.args) == 1 and isinstance(a.args[0], list):  # Keras 2 keeps them together
-        a.args[:] = a.args[0]
     named = a.value(None, "subscripts", "equation")
     start = 0 if isinstance(named, str) else 1
     equation = named if isinstance(named, str) else a.value(0, "equation")
     if not isinstance(equation, str):
         a.malformed("subscripts", "an equation")
     operands = [_matrix(layer, a, k, "operands") for k in range(start, len(a.args))]
+    if not operands:
+        a.malformed("inputs", "in the file; Keras 2 does not save the tensors of tf.einsum")
     return of_model(layer.apply(Einsum(equation.replace(" ", "")), *operands))
 
 

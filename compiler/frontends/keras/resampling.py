@@ -11,6 +11,7 @@ from ....ir.resampling import (
     GAUSSIAN,
     LINEAR,
     MITCHELL,
+    Floats,
     Kernel,
     area_taps,
     cubic,
@@ -60,7 +61,7 @@ def resized(layer: Layer, x: Value, size: Sequence[int], method: str, antialias:
         return layer.apply(ResizeLinear((n, c, *size), steps), x)
     tables = {}
     for k, (b, a) in enumerate(pairs):
-        positions = (np.arange(a) + 0.5) * (b / a) - 0.5
+        positions: Floats = (np.arange(a, dtype=np.float64) + 0.5) * (b / a) - 0.5
         stretch = max(b / a, 1.0) if antialias else 1.0
         if method == "bicubic" and layer.version[0] < 3 and not antialias:
             # TensorFlow looks the kernel up in a table.

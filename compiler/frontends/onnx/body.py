@@ -85,7 +85,7 @@ def graph_body(
     stored = [t.name for t in graph.initializer]
     check_unique([*stored, *(s.values.name for s in graph.sparse_initializer)], "initialiser")
     check_unique([i.name for i in graph.input], "input")
-    check_unique([o.name for o in graph.output], "output")
+    check_unique([*{o.name for o in graph.output}], "output")  # one may be listed twice
     weights = {*initializers, *sparse}
     inputs = tuple(i.name for i in graph.input if i.name not in weights)
     outputs = tuple(o.name for o in graph.output)

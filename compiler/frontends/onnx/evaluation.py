@@ -46,6 +46,8 @@ def evaluate(node: OnnxNode) -> list[Known]:
     arrays = {
         f"x{i}": node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)
     }
+    if node.op == "CumSum" and arrays["x1"].size == 1:
+        arrays["x1"] = arrays["x1"].reshape(())  # PyTorch writes a list of one axis
     proto = NodeProto(op_type=node.op)
     proto.input.extend(f"x{i}" if node.given(i) else "" for i in range(len(node.inputs)))
     proto.output.extend(f"y{i}" for i in range(len(node.used)))

@@ -71,7 +71,8 @@ class Importer:
                     inputs.append(tensor)
             self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
         results = self._carry_out(self.scope)
-        outputs = tuple(map(_output, self.model.body.outputs, results))
+        named = dict(zip(self.model.body.outputs, results, strict=True))  # each once
+        outputs = tuple(_output(name, item) for name, item in named.items())
         return Graph(self.model.name, tuple(inputs), outputs)
 
     def _input(self, info: ValueInfoProto) -> Known | Input:

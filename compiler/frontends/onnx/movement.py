@@ -25,7 +25,8 @@ def concat(node: OnnxNode) -> Tensor:
     shapes = [node.shape(i) for i in range(len(node.inputs))]
     if len({(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes}) > 1:
         raise ShadergenError("SG0205", f"the operands differ elsewhere than on axis {axis}")
-    return node.move(Concat(axis), *range(len(node.inputs)))
+    parts = [i for i, shape in enumerate(shapes) if shape[axis]] or [0]  # the empty add nothing
+    return node.item(parts[0]) if len(parts) == 1 else node.move(Concat(axis), *parts)
 
 
 def depth_to_space(node: OnnxNode) -> Value:
@@ -153,13 +154,15 @@ def slice_(node: OnnxNode) -> Tensor:
         tuple(p.step for p in parts),
         tuple(map(len, parts)),
     )
-    _refuse_empty(node, op.sizes)
-    return node.item(0) if op.sizes == shape and min(op.steps) > 0 else node.move(op, 0)
+    return node.item(0) if op.sizes == shape and min(op.steps, default=1) > 0 else _cut(node, op)
 
 
-def _refuse_empty(node: OnnxNode, shape: Sizes) -> None:
-    if 0 in shape and not isinstance(node.item(0), Known):
-        raise ShadergenError("SG0206", f"the result is empty, of shape {list(shape)}")
+def _cut(node: OnnxNode, op: Slice) -> Tensor:
+    """Apply a Slice; what has no elements is known, whatever it is cut from."""
+    x = node.item(0)
+    if 0 in op.sizes and not isinstance(x, Known):
+        return Known(node.layer, np.zeros(op.sizes, x.type.dtype))
+    return node.moved(op, x)
 
 
 def split(node: OnnxNode) -> list[Tensor]:
@@ -184,8 +187,7 @@ def split(node: OnnxNode) -> list[Tensor]:
         starts, lengths = [0] * len(shape), list(shape)
         starts[axis], lengths[axis] = start, size
         start += size
-        _refuse_empty(node, tuple(lengths))
-        results.append(node.move(Slice(tuple(starts), (1,) * len(shape), tuple(lengths)), 0))
+        results.append(_cut(node, Slice(tuple(starts), (1,) * len(shape), tuple(lengths))))
     return results
 
 

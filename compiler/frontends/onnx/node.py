@@ -294,6 +294,10 @@ class OnnxNode:
         """Apply an operator of the IR; of constants, compute the result now."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
+        if not value.type.size:  # known, whatever it is computed from
+            return constant(np.zeros(value.shape, value.type.dtype), self.layer)
+        if not all(v.type.size for v in operands):
+            raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
         if len(arrays) < len(operands) or value.type.size > self.budget.left:
             return value

@@ -34,6 +34,7 @@ from .tensors import numpy_type, type_name
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
+    from ....ir.ops import Op
     from ....ir.ops.scattering import Reduction
     from .items import Tensor
     from .node import OnnxNode
@@ -77,12 +78,17 @@ def gather_nd(node: OnnxNode) -> Tensor:
 def scatter_elements(node: OnnxNode) -> Tensor:
     """ScatterElements, and Scatter as it was called before operator set 11."""
     axis = node.axis(node.integer("axis", 0), len(node.shape(0)))
-    return node.move(ScatterElements(axis, _reduction(node)), 0, 1, 2)
+    return _scattered(node, ScatterElements(axis, _reduction(node)))
 
 
 def scatter_nd(node: OnnxNode) -> Tensor:
     """ScatterND."""
-    return node.move(ScatterND(_reduction(node)), 0, 1, 2)
+    return _scattered(node, ScatterND(_reduction(node)))
+
+
+def _scattered(node: OnnxNode, op: Op) -> Tensor:
+    """Apply the operator; without updates it changes nothing."""
+    return node.move(op, 0, 1, 2) if 0 not in node.shape(1) + node.shape(2) else node.item(0)
 
 
 def _reduction(node: OnnxNode) -> Reduction:
