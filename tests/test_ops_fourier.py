@@ -15,8 +15,8 @@ from support import assert_runs_like_reference, check_kernels, check_nest, graph
 from shadergen.compiler.frontends.base import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.errors import ShadergenError
-from shadergen.ir.graph import apply
-from shadergen.ir.ops import DFT, Frames
+from shadergen.ir.graph import apply, constant
+from shadergen.ir.ops import DFT, Frames, Spectrum
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
 
@@ -50,6 +50,13 @@ def test_the_inverse_takes_a_transform_back(length: int) -> None:
 def test_a_transform_runs_on_gl() -> None:
     x = image(3, 20, 2)
     assert_runs_like_reference(graph_of(apply(DFT(1, 16), x), inputs=(x,)))
+
+
+def test_a_transform_takes_its_cosines_and_sines_from_a_table() -> None:
+    x = image(3, 5, 2)
+    angles = 2 * np.pi * np.arange(5) / 5
+    turns = constant(np.stack([np.cos(angles), np.sin(angles)], 1), "turns")
+    assert_runs_like_reference(graph_of(apply(Spectrum(DFT(1, 5)), x, turns), inputs=(x,)))
 
 
 @pytest.mark.parametrize(("length", "step"), [(4, 2), (3, 5), (10, 1)])

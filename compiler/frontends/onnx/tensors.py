@@ -84,7 +84,7 @@ def ir_type(data_type: int) -> DType | None:
     dtype = numpy_type(data_type)
     if dtype is None:
         return None
-    return "float32" if dtype.kind == "f" else dtype.name  # type: ignore[return-value]
+    return "float32" if dtype.kind == "f" else dtype.name
 
 
 def dimensions(shape: Any) -> list[int | None]:
