@@ -67,6 +67,21 @@ def tensor_operands(node: Node) -> tuple[Value, ...]:
     return tuple(dict.fromkeys((*kernel, *read)))
 
 
+def computes_in_full(node: Node) -> bool:
+    """Whether a node computes in 32 bits whatever its tensors are stored in.
+
+    Loops do, whose sums and extremes lose too much in 16, formulas that count, and integers, whose
+    products are exact.
+    """
+    from .ops import parts
+
+    if {v.type.dtype for v in (node.result, *node.inputs)} != {"float32"}:
+        return True
+    p = parts(node)
+    nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
+    return nest is not None and (bool(nest.loops) or nest.counts())
+
+
 def places(graph: Graph) -> set[Value]:
     """Return the values that decide where elements are read, and what they are computed from.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.placement import places
+from ..ir.placement import computes_in_full, places
 from ..ir.ranges import Interval, bounds
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
             return None
         chosen: Precision = "highp" if target.precision == "highp" else "mediump"
         if auto:
-            largest = known[was.result].largest
+            found = known[was.result]
+            largest = found.result.size if computes_in_full(was) else found.largest
             within = largest <= ROOM * HALF_MAX
             chosen = "mediump" if within and was.result not in exact else "highp"
             what = f"up to {largest:.4g}" if largest < float("inf") else "no bound is known"

@@ -162,10 +162,16 @@ def _units(node: Node, context: Context) -> int:
     if context.target.textures != "2d":
         return len(tensors) + is_conv  # its weights may be a texture
     drawn = planes_in_a_pass(node.result.type, context.target)
-    whole = () if isinstance(p.kernel, Pointwise) else p.operands
-    return is_conv + sum(
-        v.type.planes if any(v is o for o in whole) else min(v.type.planes, drawn) for v in tensors
-    )
+    whole = set() if isinstance(p.kernel, Pointwise) else set(p.operands)
+    shape = node.result.shape
+
+    def textures(v: Value) -> int:
+        """Count what a kernel's operands and differently shaped ones are read from: all of it."""
+        if v in whole or v.shape != shape or shape[:1] != (1,):
+            return v.type.layers
+        return min(v.type.layers, drawn)
+
+    return is_conv + sum(map(textures, tensors))
 
 
 @dataclass(frozen=True, eq=False)

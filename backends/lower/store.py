@@ -11,7 +11,7 @@ from ...ir.expr import Expr, Num, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import Conv, parts
-from ...ir.placement import is_depthwise, is_direct, is_parameter, tensor_operands
+from ...ir.placement import computes_in_full, is_depthwise, is_direct, is_parameter, tensor_operands
 from ...ir.types import LANES
 from ..glsl import function_text
 from ..gpu import RenderPass, Uniform
@@ -141,17 +141,8 @@ def _differs_in_planes_alone(node: Node) -> bool:
 
 
 def precision(node: Node) -> Precision:
-    """Return the precision that a node's shaders compute in.
-
-    16 bits are enough where every texture has them, but not for loops, whose sums and extremes
-    lose too much, not for formulas that count, and not for integers, whose products are exact.
-    """
-    types = {v.type.dtype for v in (node.result, *node.inputs)}
-    if node.choice.precision != "mediump" or types != {"float32"}:
-        return "highp"
-    p = parts(node)
-    nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
-    if nest is not None and (nest.loops or nest.counts()):
+    """Return the precision that a node's shaders compute in: 16 bits if all textures have them."""
+    if node.choice.precision != "mediump" or computes_in_full(node):
         return "highp"
     tensors = (node.result, *tensor_operands(node))
     wide = (v.type.layout is not None and v.type.layout.format.endswith("32f") for v in tensors)
