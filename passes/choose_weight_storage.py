@@ -4,7 +4,8 @@ Constants in the code are fastest while the unrolled code stays small. Beyond ``
 one shader the kernel loops over a uniform block if the weights of one GPU pass fit one, else over a
 texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over a texture: passes that do
 share programs, passes with constants are each a program of their own, and at about 0.2 ms for each
-float drivers would take minutes to start a network of many layers. The layers with the most pixels
+float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a network
+of many layers. The layers with the most pixels
 have the first claim to constants, because there each serves most often. Storage buffers are only
 taken on request: they measured slowest in fragment shaders.
 """
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
+PROGRAM = 512  # as many floats take as long to compile as a program without any
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
 
 
@@ -86,7 +88,7 @@ def _unrolled(graph: Graph, context: Context) -> set[Node]:
     for node in sorted(filter(_is_open, graph.nodes), key=_pixels, reverse=True):
         planes = planes_in_a_pass(node.result.type, context.target)
         floats = weight_floats(node, planes)
-        total = floats * -(-node.result.type.planes // planes)
+        total = (floats + PROGRAM) * -(-node.result.type.planes // planes)
         if floats <= CONSTANT_BUDGET and spent + total <= NETWORK_BUDGET:
             chosen.add(node)
             spent += total

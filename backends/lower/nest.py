@@ -15,7 +15,7 @@ from ...ir.ops import parts
 from ...ir.types import LANES
 from ..shader import Shader
 from .loads import LANE
-from .store import finish, groups, precision, stores
+from .store import finish, lower_groups, precision, stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,8 +38,7 @@ def lower_nest(node: Node, target: Target) -> Iterator[RenderPass]:
     nest = p.kernel.nest(*(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
-    for group in groups(node):
-        yield _Nest(node, nest, group, target).lower()
+    yield from lower_groups(node, lambda group: _Nest(node, nest, group, target).lower())
 
 
 class _Nest:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import Pointwise
 from ..shader import Shader
-from .store import epilogue, finish, groups, masked, precision
+from .store import epilogue, finish, lower_groups, masked, precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.target import Target
     from ..gpu import RenderPass
+    from .store import Group
 
 
 def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
     """Lower a Pointwise node."""
+    yield from lower_groups(node, lambda group: _lower(node, group, target))
+
+
+def _lower(node: Node, group: Group, target: Target) -> RenderPass:
     assert isinstance(node.op, Pointwise)
-    for group in groups(node):
-        shader = Shader(target, precision(node))
-        texts = [
-            masked(epilogue(shader, node.op.expr, {}, node.inputs, group, k), node, plane)
-            for k, plane in enumerate(group.planes)
-        ]
-        what = f"element-wise {node.op.expr}"
-        yield finish(shader, node, group, "pointwise", "pointwise.frag.j2", what, texts)
+    shader = Shader(target, precision(node))
+    texts = [
+        masked(epilogue(shader, node.op.expr, {}, node.inputs, group, k), node, plane)
+        for k, plane in enumerate(group.planes)
+    ]
+    what = f"element-wise {node.op.expr}"
+    return finish(shader, node, group, "pointwise", "pointwise.frag.j2", what, texts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from textwrap import shorten
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from ..shader import Shader
 from .loads import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from ...ir.graph import Node, Precision, Value
 
@@ -126,6 +126,25 @@ def groups(node: Node) -> Iterator[Group]:
     for n in range(t.shape[0]):
         for p in range(0, t.planes, size):
             yield Group(n, range(p, min(p + size, t.planes)), node, shared)
+
+
+def lower_groups(node: Node, lower: Callable[[Group], RenderPass]) -> Iterator[RenderPass]:
+    """Lower each pass of a node; of passes that are one program and hold no weights, the first."""
+    known: dict[tuple[int, int, int], RenderPass] = {}
+    for group in groups(node):
+        channels = node.result.type.channels
+        lanes = min((group.planes[-1] + 1) * LANES, channels) - group.planes[0] * LANES
+        key = (group.batch, len(group.planes), lanes)
+        if group.shared and key in known:
+            like = known[key]
+            yield replace(like, layers=group.layers, uniforms=_uniforms(group, like.source))
+        else:
+            known[key] = lower(group)
+            yield known[key]
+
+
+def _uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
+    return (Uniform("u_plane", group.planes[0]),) if "u_plane" in source else ()
 
 
 def _differs_in_planes_alone(node: Node) -> bool:
@@ -294,5 +313,5 @@ def finish(
         layers=group.layers,
         weights=weights,
         macs=macs,
-        uniforms=(Uniform("u_plane", group.planes[0]),) if "u_plane" in source else (),
+        uniforms=_uniforms(group, source),
     )
