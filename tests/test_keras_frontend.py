@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import struct
+import tarfile
 import zipfile
 from copy import deepcopy
 from pathlib import Path
@@ -819,7 +820,7 @@ JUNK = st.one_of(
 
 @pytest.fixture(scope="module")
 def mutable(tmp_path_factory, keras):
-    """Models to damage, as bytes of .keras archives: one of Keras 2, one of Keras 3."""
+    """Models to damage, as bytes of .keras archives: of Keras 3 one, of Keras 2 a catalogue."""
     ops, layers = keras.ops, keras.layers
     image = keras.Input((6, 5, 4), name="image")
     x = layers.Conv2D(8, 3, padding="same", activation="relu")(image)
@@ -832,7 +833,11 @@ def mutable(tmp_path_factory, keras):
     path = tmp_path_factory.mktemp("mutable") / "m.keras"
     keras.Model(image, [layers.Flatten()(body(x)), x]).save(path)
     load(path, Request())  # whole, it is accepted
-    return [path.read_bytes(), (FIXTURES / "nested.keras").read_bytes()]
+    with tarfile.open(FIXTURES.parent / "keras2_cases.tar.xz") as archive:
+        members = [m for m in archive.getmembers() if m.name.endswith(".keras")]
+        catalogue = [archive.extractfile(m).read() for m in members]
+    large = [path.read_bytes(), (FIXTURES / "nested.keras").read_bytes()]
+    return large * 100 + catalogue  # the large ones are drawn as often as all the others
 
 
 def loads_or_refuses(folder, data, suffix=".keras"):

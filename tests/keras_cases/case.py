@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -38,6 +38,8 @@ class Case:
         define: lines of a --define file.
         tolerance: how far results may lie apart, as a part of the largest, or of 1.
         values: changes the inputs that would be drawn.
+        instead: from ``keras`` and the model, one that Keras can run here and that computes the
+            same. None: the model itself.
     """
 
     name: str
@@ -51,9 +53,8 @@ class Case:
     spread: bool = False
     define: str = ""
     tolerance: float = 1e-4
-    values: Callable[[list[np.ndarray]], list[np.ndarray]] | None = field(
-        default=None, compare=False
-    )
+    values: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
+    instead: Callable[[Any, Any], Any] | None = None
 
     @property
     def seed(self) -> int:

@@ -186,4 +186,85 @@ def layers_that_are_not_trainable(k, x):
     return L.PReLU(shared_axes=[1, 2])(y)
 
 
+@model((5, 4))
+def layers_of_parts_inside_a_model(k, x):
+    L = k.layers
+    y = inside = k.Input((5, 4))
+    y = L.Bidirectional(L.LSTM(2, return_sequences=True), name="both")(y)
+    y = L.TimeDistributed(L.Dense(4), name="each")(y)
+    y = L.MultiHeadAttention(2, 2, name="attend")(y, y)
+    y = L.RNN([L.GRUCell(3), L.LSTMCell(2)], name="deep")(y)
+    body = k.Model(inside, y, name="body")
+    return L.Concatenate()([body(x[0]), L.GRU(2)(x[0])])
+
+
+@model((5, 4))
+def two_of_each_layer_inside_a_model_inside_a_model(k, x):
+    L = k.layers
+    twice = [L.GRU(3, return_sequences=True), L.GRU(4, return_sequences=True)]
+    deep = k.Sequential([k.Input((5, 4)), *twice], name="deep")
+    dense = [L.TimeDistributed(L.Dense(3)), L.TimeDistributed(L.Dense(4))]
+    middle = k.Sequential([deep, *dense], name="middle")
+    return L.LSTM(2)(middle(x[0]))
+
+
+@model((5, 4))
+def a_shared_recurrent_layer(k, x):
+    shared = k.layers.Bidirectional(k.layers.GRU(2, return_sequences=True))
+    return shared(shared(x[0]))
+
+
+@model((3, 5, 4, 2))
+def a_model_of_many_layers_along_a_sequence(k, x):
+    L = k.layers
+    first = [L.Conv2D(2, 2), L.BatchNormalization(), L.ReLU()]
+    second = [L.Conv2D(3, 2), L.BatchNormalization(), L.GlobalAveragePooling2D()]
+    return L.TimeDistributed(k.Sequential([k.Input((5, 4, 2)), *first, *second]))(x[0])
+
+
+@model(IMAGE)
+def a_regulariser_and_an_initialiser_of_ones_own(k, x):
+    @k.utils.register_keras_serializable("mine")
+    class Softer(k.regularizers.Regularizer):
+        def __call__(self, w):
+            return 0.0
+
+        def get_config(self):
+            return {}
+
+    @k.utils.register_keras_serializable("mine")
+    class Halves(k.initializers.Initializer):
+        def __call__(self, shape, dtype=None, **kwargs):
+            return k.initializers.Constant(0.5)(shape, dtype)
+
+        def get_config(self):
+            return {}
+
+    return k.layers.Conv2D(2, 3, kernel_regularizer=Softer(), kernel_initializer=Halves())(x[0])
+
+
+@model(IMAGE, define='"mine>Twice"(x, factor) = factor * x')
+def a_custom_layer_that_is_defined(k, x):
+    return _twice(k)(x[0])
+
+
+@model(IMAGE, refused="SG0203")
+def a_custom_layer_that_is_not_defined(k, x):
+    return _twice(k)(x[0])
+
+
+def _twice(k):
+    @k.utils.register_keras_serializable("mine")
+    class Twice(k.layers.Layer):
+        factor = 2.0
+
+        def call(self, inputs):
+            return inputs * self.factor
+
+        def get_config(self):
+            return {**super().get_config(), "factor": self.factor}
+
+    return Twice()
+
+
 CASES = [value for value in globals().values() if isinstance(value, Case)]

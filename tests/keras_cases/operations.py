@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .case import IMAGE, SEQUENCE, Case, model
 
 POSITIVE = {"values": lambda arrays: [abs(a) + 0.25 for a in arrays]}
@@ -66,9 +68,9 @@ def expression(text, *shapes, keras=(3,), **options):
     """Return a case for an expression of x, y and the modules ops and L (layers)."""
 
     def build(k, x):
-        names = dict(zip(("x", "y", "z"), x, strict=False))
-        ops = getattr(k, "ops", None)
-        return eval(text, {**names, "k": k, "ops": ops, "L": k.layers, "tf": _tensorflow(k)})
+        names = {"k": k, "L": k.layers, "np": np, "ops": getattr(k, "ops", None)}
+        names |= {"tf": _tensorflow(k), **dict(zip("xyz", x, strict=False))}
+        return eval(text, names)
 
     return Case(text, shapes or (IMAGE,), build, keras=keras, **options)
 
@@ -130,6 +132,9 @@ CASES += [
         "target_width=3)",
         "ops.image.pad_images(x, top_padding=1, left_padding=2, target_height=10, target_width=9)",
         "ops.diff(x, axis=1)",
+        "ops.conv(x, np.ones((3, 2, 4, 5)) / 8, 2, 'same')",
+        "ops.depthwise_conv(x, np.ones((3, 3, 4, 2)) / 8, padding='same')",
+        "ops.separable_conv(x, np.ones((3, 3, 4, 2)) / 8, np.ones((1, 1, 8, 3)) / 4)",
         "ops.einsum('abcd,ebcd->abce', x, x)",
         "ops.matmul(x, ops.transpose(x, (0, 1, 3, 2)))",
         "ops.layer_normalization(x)",
@@ -242,6 +247,11 @@ CASES += [
         "tf.image.flip_left_right(x)",
         "tf.image.central_crop(x, 0.5)",
         "tf.norm(x, axis=-1)",
+        "tf.nn.conv2d(x, np.ones((3, 2, 4, 5), 'f4') / 8, 2, 'SAME')",
+        "tf.nn.depthwise_conv2d(x, np.ones((3, 3, 4, 2), 'f4') / 8, [1, 1, 1, 1], 'VALID')",
+        "tf.nn.separable_conv2d(x, np.ones((3, 3, 4, 2), 'f4') / 8, "
+        "np.ones((1, 1, 8, 3), 'f4') / 4, [1, 1, 1, 1], 'SAME')",
+        "tf.nn.bias_add(x, [1.0, 2.0, 3.0, 4.0])",
         "tf.math.squared_difference(x, 1.0)",
         "tf.math.rsqrt(tf.square(x) + 1.0)",
         "tf.math.sigmoid(x) * tf.tanh(x)",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 from .case import FRAMES, IMAGE, SEQUENCE, Case, layers, model
 
 CASES = [
@@ -128,4 +130,33 @@ def a_recurrent_layer_over_features_of_a_convolution(k, x):
     return L.GRU(2)(L.TimeDistributed(L.GlobalAveragePooling1D())(y))
 
 
+def _cudnn(kind, **arguments):
+    """Return a case of a layer that runs on CUDA alone; Keras converts its weights to others."""
+    text = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+
+    def built(k, layer):
+        inputs = k.Input(SEQUENCE)
+        return k.Model(inputs, layer(name="layer", **arguments)(inputs))
+
+    def build(k, x):
+        import tensorflow as tf
+
+        return built(k, getattr(tf.compat.v1.keras.layers, f"CuDNN{kind}"))
+
+    def instead(k, model):
+        with tempfile.TemporaryDirectory() as folder:
+            model.save_weights(f"{folder}/weights.h5")
+            other = built(k, getattr(k.layers, kind))
+            other.load_weights(f"{folder}/weights.h5")
+        return other
+
+    return Case(f"CuDNN{kind}({text})", (SEQUENCE,), build, keras=(2,), instead=instead)
+
+
+CASES += [
+    _cudnn("LSTM", units=3),
+    _cudnn("LSTM", units=2, return_sequences=True, go_backwards=True),
+    _cudnn("GRU", units=3),
+    _cudnn("GRU", units=2, return_sequences=True),
+]
 CASES += [value for value in globals().values() if isinstance(value, Case)]

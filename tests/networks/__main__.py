@@ -4,7 +4,7 @@
     make networks ARGS="resnet unet"     those with one of these words in their name, again
     make networks ARGS=--list            name them, without trying any
 
-Each runs in a process of its own. What came of it is kept in .build/networks/results.json, and the
+Each runs in a process of its own. What came of it is kept in .build/networks/results, and the
 table is written from that. Exits with 1 when a network is refused or differs from its framework.
 """
 
@@ -23,7 +23,7 @@ from .cache import CACHE, missing
 from .catalogue import Case, cases
 from .runner import run_case
 
-RESULTS = CACHE / "results.json"
+RESULTS = CACHE / "results"
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "networks.md"
 BEGIN, END = "<!-- measured: networks -->", "<!-- end of networks -->"
 LIMIT = 3600  # seconds for one network
@@ -84,17 +84,23 @@ def row(case: Case, result: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def table(results: dict[str, dict[str, Any]]) -> str:
+def stored(case: Case) -> dict[str, Any]:
+    """Return what came of a case when it was last tried."""
+    path = RESULTS / f"{case}.json"
+    return json.loads(path.read_text("utf-8")) if path.exists() else {}
+
+
+def table() -> str:
     rows = [HEAD, ("---",) * 3 + ("---:",) * 6 + ("---",)]
-    rows += [row(case, results.get(str(case), {})) for case in cases(everyday=False)]
+    rows += [row(case, stored(case)) for case in cases(everyday=False)]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
 
 
-def write_document(results: dict[str, dict[str, Any]]) -> None:
+def write_document() -> None:
     text = DOCUMENT.read_text("utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table(results)}\n\n{END}{after}", "utf-8")
+    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", "utf-8")
 
 
 def main() -> int:
@@ -106,12 +112,12 @@ def main() -> int:
     if chosen.one:
         try_one(chosen.one)
         return 0
-    results = json.loads(RESULTS.read_text("utf-8")) if RESULTS.exists() else {}
+    RESULTS.mkdir(parents=True, exist_ok=True)
     status = 0
     for case in cases(everyday=False):
         name = str(case)
         wanted = any(w in name for w in chosen.words) if chosen.words else True
-        if not wanted or (not chosen.words and results.get(name, {}).get("ok")):
+        if not wanted or (not chosen.words and stored(case).get("ok")):
             continue
         if chosen.list:
             print(name)
@@ -120,11 +126,9 @@ def main() -> int:
         result = {"failed": f"needs {absent}"} if absent else in_process(case)
         print(" | ".join(filter(None, row(case, result))), flush=True)
         status |= not result.get("ok")
-        results[name] = result
-        RESULTS.parent.mkdir(parents=True, exist_ok=True)
-        RESULTS.write_text(json.dumps(results, indent=1), "utf-8")
+        (RESULTS / f"{case}.json").write_text(json.dumps(result, indent=1), "utf-8")
     if not chosen.list:
-        write_document(results)
+        write_document()
     return status
 
 

@@ -117,7 +117,7 @@ class Arguments:
             self.malformed(names[0], "a tensor")
         return value
 
-    def operand(self, position: int, *names: str) -> Tensor | np.ndarray | float:
+    def operand(self, position: int | None, *names: str) -> Tensor | np.ndarray | float:
         """Return a tensor, an array or a finite number."""
         return self._operand(self.value(position, *names), names[0])
 

@@ -27,7 +27,8 @@ Run = Callable[
     [Layer, Value, Sequence[Value], bool, "Value | None"], tuple[Value, list[list[Value]]]
 ]
 
-GATES = {"SimpleRNNCell": 1, "LSTMCell": 4, "GRUCell": 3}
+GATES = {"SimpleRNNCell": 1, "LSTMCell": 4, "GRUCell": 3, "CuDNNLSTM": 4, "CuDNNGRU": 3}
+ON_CUDA = ("CuDNNLSTM", "CuDNNGRU")  # layers that are their own cells
 LAYERS_OF_CELLS = ("SimpleRNN", "LSTM", "GRU", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D")
 
 
@@ -59,10 +60,19 @@ def _weights(
     used = cell.config.flag("use_bias", True)
 
     def prepare(w: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        if cell.spec.class_name in ON_CUDA:
+            w = w | _from_cuda(w, gates)
         return w | {"bias": joined(w["bias"] if used else np.zeros(bias, np.float32))}
 
     w = cell.constants({**shapes, **({"bias": bias} if used else {})}, prepare)
     return [w["kernel"], w["recurrent_kernel"], w["bias"]]
+
+
+def _from_cuda(w: dict[str, NDArray[np.float32]], gates: int) -> dict[str, NDArray[np.float32]]:
+    """Turn the kernel of each gate into the order of other layers: they are kept transposed."""
+    kernels = [k.T.reshape(k.shape, order="F") for k in np.hsplit(w["kernel"], gates)]
+    recurrent = [k.T for k in np.hsplit(w["recurrent_kernel"], gates)]
+    return {"kernel": np.hstack(kernels), "recurrent_kernel": np.hstack(recurrent)}
 
 
 def _run(
@@ -93,7 +103,7 @@ def _run(
 def simple_rnn(
     cell: Layer, x: Value, first: Sequence[Value], backwards: bool, mask: Value | None
 ) -> tuple[Value, list[list[Value]]]:
-    """H' = f(x w + h r + b)."""
+    """Apply h' = f(x w + h r + b)."""
     weights = _weights(cell, x.shape[2], (cell.config.integer("units"),), lambda b: b)
     op = RNN((element_wise(cell, "activation", "tanh"),), "h", backwards, mask is not None)
     return _run(cell, op, x, weights, first, mask)
@@ -103,7 +113,11 @@ def lstm(
     cell: Layer, x: Value, first: Sequence[Value], backwards: bool, mask: Value | None
 ) -> tuple[Value, list[list[Value]]]:
     """Long short-term memory; the gates are input, forget, cell, output."""
-    weights = _weights(cell, x.shape[2], (4 * cell.config.integer("units"),), lambda b: b)
+    size = 4 * cell.config.integer("units")
+    if cell.spec.class_name in ON_CUDA:  # the second half of the bias is the state's
+        weights = _weights(cell, x.shape[2], (2 * size,), lambda b: b[:size] + b[size:])
+    else:
+        weights = _weights(cell, x.shape[2], (size,), lambda b: b)
     gate, act = _activations(cell)
     op = LSTM((gate, act, act), "ifco", backwards, mask is not None)
     return _run(cell, op, x, weights, first, mask)
@@ -114,16 +128,18 @@ def gru(
 ) -> tuple[Value, list[list[Value]]]:
     """Gated recurrent units; with ``reset_after`` the second row of the bias is the state's."""
     units = cell.config.integer("units")
-    after = cell.config.flag("reset_after", False)
+    on_cuda = cell.spec.class_name in ON_CUDA
+    after = on_cuda or cell.config.flag("reset_after", False)
 
     def joined(b: NDArray[np.float32]) -> NDArray[np.float32]:
         if not after:
             return b
-        seen, kept = b[0].copy(), b[1]
+        seen, kept = b.reshape(2, -1).copy()
         seen[: 2 * units] += kept[: 2 * units]
         return np.concatenate([seen, kept[2 * units :]])
 
-    weights = _weights(cell, x.shape[2], (2, 3 * units) if after else (3 * units,), joined)
+    shape = (6 * units,) if on_cuda else (2, 3 * units) if after else (3 * units,)
+    weights = _weights(cell, x.shape[2], shape, joined)
     op = GRU(_activations(cell), "zrh", backwards, mask is not None, after)
     return _run(cell, op, x, weights, first, mask)
 
@@ -168,5 +184,7 @@ CELLS: dict[str, Run] = {
     "SimpleRNNCell": simple_rnn,
     "LSTMCell": lstm,
     "GRUCell": gru,
+    "CuDNNLSTM": lstm,
+    "CuDNNGRU": gru,
     "StackedRNNCells": stacked,
 }

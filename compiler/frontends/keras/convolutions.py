@@ -41,11 +41,22 @@ def padding(
     dilations: Sequence[int],
 ) -> tuple[int, ...]:
     """Return what is before each axis, then what is after each, as the configuration asks."""
-    along = zip(sizes, kernel, strides, dilations, strict=True)
     modes = (*PADDINGS, "causal") if len(sizes) == 1 else PADDINGS
     mode = layer.config.choice("padding", modes, "valid")
+    return padding_of(mode, sizes, kernel, strides, dilations)
+
+
+def padding_of(
+    mode: str,
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> tuple[int, ...]:
+    """Return what is before each axis, then what is after each, by the name of the padding."""
     pairs = [(0, 0)] * len(sizes)
     if mode == "same":
+        along = zip(sizes, kernel, strides, dilations, strict=True)
         pairs = [same_padding(*numbers) for numbers in along]
     elif mode == "causal":
         pairs = [((kernel[0] - 1) * dilations[0], 0)]
@@ -100,7 +111,7 @@ def depthwise_conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
             "depthwise_kernel": (*kernel, channels, multiplier),
             **_bias(layer, channels * multiplier),
         },
-        lambda w: w | {"depthwise_kernel": _depthwise(w["depthwise_kernel"])},
+        lambda w: w | {"depthwise_kernel": depthwise_kernel(w["depthwise_kernel"])},
     )
     y = layer.apply(_conv(layer, x, kernel, channels), x, *w.values())
     return activate(layer, layer.result(y))
@@ -120,7 +131,7 @@ def separable_conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
         lambda w: (
             w
             | {
-                "depthwise_kernel": _depthwise(w["depthwise_kernel"]),
+                "depthwise_kernel": depthwise_kernel(w["depthwise_kernel"]),
                 "pointwise_kernel": outputs_first(w["pointwise_kernel"]),
             }
         ),
@@ -135,7 +146,7 @@ def _multiplier(layer: Layer) -> int:
     return layer.config.integer("depth_multiplier", 1)
 
 
-def _depthwise(kernel: NDArray[Any]) -> NDArray[Any]:
+def depthwise_kernel(kernel: NDArray[Any]) -> NDArray[Any]:
     """Taps, C, M -> C*M, 1, taps: every channel is a group of its own."""
     *taps, c, m = kernel.shape
     rank = kernel.ndim
@@ -144,11 +155,7 @@ def _depthwise(kernel: NDArray[Any]) -> NDArray[Any]:
 
 
 def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Upsample by the gradient of a convolution.
-
-    Source: keras Conv2DTranspose: the result's size comes first, then its padding is that of the
-    convolution from the result to x; what no kernel reaches holds the bias alone.
-    """
+    """Upsample by the gradient of a convolution."""
     x = layer.feature_map(one(layer, inputs), axes)
     config = layer.config
     kernel, filters = config.sizes("kernel_size", axes), config.integer("filters")
@@ -158,8 +165,32 @@ def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     if config.get("output_padding") is not None:
         extra = config.sizes("output_padding", axes, least=0)
     same = config.choice("padding", PADDINGS, "valid") == "same"
+    pads, beyond = transposed_padding(same, x.shape[2:], kernel, strides, dilations, extra)
+    if min(beyond) < 0:
+        config.malformed("output_padding", "such that the result covers the input")
+    w = layer.constants(
+        {"kernel": (*kernel, filters, x.shape[1]), **_bias(layer, filters)},
+        lambda w: w | {"kernel": outputs_first(w["kernel"])},
+    )
+    op = ConvTranspose(strides, dilations, pads, beyond)
+    return activate(layer, layer.result(layer.apply(op, x, *w.values())))
+
+
+def transposed_padding(
+    same: bool,
+    sizes: Sequence[int],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    extra: Sequence[int] | None,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the padding of a transposed convolution, and what its result has beyond that.
+
+    Source: keras Conv2DTranspose: the result's size comes first, then its padding is that of the
+    convolution from the result to x; what no kernel reaches holds the bias alone.
+    """
     before, after, beyond = [], [], []
-    for k, (size, stride) in enumerate(zip(x.shape[2:], strides, strict=True)):
+    for k, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
         reach = (kernel[k] - 1) * dilations[k] + 1
         full = (size - 1) * stride + reach
         if extra is None:
@@ -170,11 +201,4 @@ def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
         before.append(total // 2)
         after.append(total - total // 2)
         beyond.append(out - full + total)
-    if min(beyond) < 0:
-        config.malformed("output_padding", "such that the result covers the input")
-    w = layer.constants(
-        {"kernel": (*kernel, filters, x.shape[1]), **_bias(layer, filters)},
-        lambda w: w | {"kernel": outputs_first(w["kernel"])},
-    )
-    op = ConvTranspose(strides, dilations, (*before, *after), tuple(beyond))
-    return activate(layer, layer.result(layer.apply(op, x, *w.values())))
+    return (*before, *after), tuple(beyond)

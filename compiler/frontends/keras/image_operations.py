@@ -118,9 +118,9 @@ def pool(kind: Literal["max", "average"], layer: Layer, a: Arguments) -> Tensor:
     data_format = a.data_format(position, layer.around.data_format)
     order = features(x.rank, data_format)
     value = arranged(x, order, layer.name)
-    kernel = _sizes(a, a.value(1, "pool_size", "ksize"), "pool_size", axes, data_format)
+    kernel = sizes_of(a, a.value(1, "pool_size", "ksize"), "pool_size", axes, data_format)
     given = a.value(2, "strides")
-    strides = kernel if given is None else _sizes(a, given, "strides", axes, data_format)
+    strides = kernel if given is None else sizes_of(a, given, "strides", axes, data_format)
     mode = a.value(3, "padding")
     mode = "valid" if mode is None else mode
     if not isinstance(mode, str) or mode.lower() not in ("valid", "same"):
@@ -133,7 +133,7 @@ def pool(kind: Literal["max", "average"], layer: Layer, a: Arguments) -> Tensor:
     return Tensor(layer.apply(Pool(kind, kernel, strides, pads=pads), value), order)
 
 
-def _sizes(a: Arguments, value: Any, name: str, axes: int, data_format: str) -> tuple[int, ...]:
+def sizes_of(a: Arguments, value: Any, name: str, axes: int, data_format: str) -> tuple[int, ...]:
     """Return a size for each spatial axis; TensorFlow may name batch and channels too."""
     sizes = [value] * axes if is_integer(value) else value
     if isinstance(sizes, list) and len(sizes) == 1:
@@ -161,19 +161,21 @@ def _borders(a: Arguments, kind: str, sizes: tuple[int, ...], sign: int) -> list
     ):
         first, last = (a.value(None, f"{name}_{kind}") for name in names[:2])
         target = a.value(None, f"target_{names[2]}")
-        if target is not None:
-            total = sign * (target - size)
-            if first is None and last is None:
-                a.malformed(f"{names[0]}_{kind}", "a number")
-            first = total - last if first is None else first
-            last = total - first if last is None else last
-        numbers = (first, last)
-        if not all(is_integer(n) and n >= 0 for n in numbers):
-            a.malformed(f"{names[0]}_{kind}", "a number, not negative")
-        if target is not None and first + last != total:
-            a.malformed(f"target_{names[2]}", f"{size + sign * (first + last)}")
-        pairs.append((first, last))
+        if target is not None and first is not None and last is None:
+            last = sign * (a.integer(None, f"target_{names[2]}") - size) - _whole(a, first, names)
+        elif target is not None and last is not None and first is None:
+            first = sign * (a.integer(None, f"target_{names[2]}") - size) - _whole(a, last, names)
+        pair = _whole(a, first, names), _whole(a, last, names)
+        if target is not None and target != size + sign * sum(pair):
+            a.malformed(f"target_{names[2]}", f"{size + sign * sum(pair)}")
+        pairs.append(pair)
     return pairs
+
+
+def _whole(a: Arguments, value: Any, names: tuple[str, ...]) -> int:
+    if not is_integer(value) or value < 0:
+        a.malformed(names[0], "known from two of three numbers, none negative")
+    return value
 
 
 def crop_images(layer: Layer, a: Arguments) -> Tensor:

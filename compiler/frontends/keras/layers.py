@@ -112,6 +112,8 @@ LAYERS: dict[str, Handler] = {
     "CategoryEncoding": category_encoding,
     "CenterCrop": center_crop,
     "Concatenate": concatenate,
+    "CuDNNGRU": recurrent,
+    "CuDNNLSTM": recurrent,
     "Dense": dense,
     "Discretization": discretization,
     "Dot": dot,

@@ -12,6 +12,7 @@ from ....ir.graph import Constant, Graph, Output, Port, constant
 from ....ir.reference import evaluate
 from .arithmetic import ARITHMETIC
 from .arranging import ARRANGING
+from .convolution_operations import CONVOLUTIONS
 from .image_operations import IMAGES
 from .products import PRODUCTS
 from .reductions import REDUCTIONS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 OPERATIONS: dict[str, Operation] = {
     **ARITHMETIC,
     **ARRANGING,
+    **CONVOLUTIONS,
     **IMAGES,
     **PRODUCTS,
     **REDUCTIONS,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError
 from ....ir.ops import Slice, Transpose
-from .cells import CELLS, weight_count
+from .cells import CELLS, ON_CUDA, weight_count
 from .common import real
 from .merging import joined
 from .tensors import Tensor, of_model, own_order, pointwise, reshaped
@@ -79,6 +79,8 @@ def refuse_memory(layer: Layer) -> None:
 def _cell(layer: Layer) -> Layer:
     """Return the cell of a layer; LSTM and the like hold its configuration in their own."""
     name = layer.spec.class_name
+    if name in ON_CUDA:
+        return layer.part({"class_name": name, "config": dict(layer.spec.config)}, ("",))
     if name in OF_A_CELL:
         data: Any = {"class_name": OF_A_CELL[name], "config": dict(layer.spec.config)}
     else:
@@ -109,6 +111,8 @@ def backwards_in_time(layer: Layer, x: Tensor, axis: int) -> Tensor:
 def bidirectional(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
     """Run one layer forwards, another backwards, and merge what they give for each step."""
     config = layer.config
+    if not inputs:
+        raise ShadergenError("SG0105", "the layer has no inputs", where=layer.described)
     forward, backward = _directions(layer)
     x, states = inputs[0], inputs[1:]
     half = len(states) // 2
