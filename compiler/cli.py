@@ -78,8 +78,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "input_value",
             metavar="NAME=1,2,3",
             multiple=True,
-            help="Fix an input of an ONNX model, such as the shape that a Reshape takes; it is then "
-            "no input of the build.",
+            help="Fix an input of an ONNX model, such as the shape that a Reshape takes; it is "
+            "then no input of the build.",
         ),
         click.option(
             "--inputs",

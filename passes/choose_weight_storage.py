@@ -1,13 +1,13 @@
 """Choose where each convolution's weights live.
 
-Constants in the code are fastest while the unrolled code stays small. Beyond ``CONSTANT_BUDGET`` in
-one shader the kernel loops over a uniform block if the weights of one GPU pass fit one, else over a
-texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over a texture: passes that do
-share programs, passes with constants are each a program of their own, and at about 0.2 ms for each
-float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a network
-of many layers. The layers with the most pixels
-have the first claim to constants, because there each serves most often. Storage buffers are only
-taken on request: they measured slowest in fragment shaders.
+Constants in the code are fastest while the unrolled code stays small. Beyond ``CONSTANT_BUDGET``
+in one shader the kernel loops over a uniform block if the weights of one GPU pass fit one, else
+over a texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over a texture: passes
+that do share programs, passes with constants are each a program of their own, and at about 0.2 ms
+for each float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to
+start a network of many layers. The layers with the most pixels have the first claim to constants,
+because there each serves most often. Storage buffers are only taken on request: they measured
+slowest in fragment shaders.
 """
 
 from __future__ import annotations
