@@ -11,7 +11,6 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-import torch
 from onnx import TensorProto
 from onnx_models import compare, model, node, normal, refusal, write
 
@@ -249,6 +248,7 @@ def test_losses_are_those_of_torch(
     nodes, inits, feeds = loss(op, shape, weights, **attributes)
     path = write(tmp_path, model(nodes, inits, {k: v.shape for k, v in feeds.items()}, 13))
     found = evaluate(load_onnx(path, Request()), feeds)["y"]
+    torch = pytest.importorskip("torch")
     functional = torch.nn.functional
     function = functional.nll_loss if op.startswith("Neg") else functional.cross_entropy
     wanted = function(
@@ -269,9 +269,9 @@ def test_the_second_result_of_a_loss_is_the_logarithm_of_the_softmax(tmp_path: P
     path = write(tmp_path, model(nodes, inits, shapes, 13, outputs=("y", "p")))
     found = evaluate(load_onnx(path, Request()), feeds)["p"]
     np.testing.assert_allclose(np.exp(found).sum(1), 1, rtol=1e-6)
-    np.testing.assert_allclose(
-        found, torch.log_softmax(torch.tensor(feeds["x"]), 1), rtol=1e-5, atol=1e-6
-    )
+    x = feeds["x"].astype(np.float64)
+    wanted = x - np.log(np.exp(x).sum(1, keepdims=True))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
