@@ -29,7 +29,7 @@ class Entry:
 def entries() -> Iterator[Entry]:
     """Yield everything that is implemented, source by source."""
     from ..ir.ops import OPS
-    from .frontends.keras.activations import ACTIVATIONS
+    from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
     from .frontends.keras.layers import LAYERS
     from .frontends.keras.operations import OPERATIONS
     from .frontends.onnx.computed import COMPUTED
@@ -42,7 +42,7 @@ def entries() -> Iterator[Entry]:
     for name in sorted({*COMPUTED, *EVALUATED} - known):
         yield Entry("onnx ai.onnx", name, "Of operands known at compile time.")
     yield from _table("keras layer", LAYERS)
-    yield from _table("keras activation", ACTIVATIONS)
+    yield from _table("keras activation", {**ACTIVATIONS, **OVER_AN_AXIS})
     yield from _table("keras operation", OPERATIONS)
     yield from _table("ir", OPS)
 

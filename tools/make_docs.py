@@ -21,7 +21,7 @@ from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
 from shadergen.backends.glsl import Functions
 from shadergen.compiler.cli import cli
 from shadergen.compiler.definitions import CALLABLE
-from shadergen.compiler.frontends.keras.activations import ACTIVATIONS
+from shadergen.compiler.frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
 from shadergen.compiler.frontends.keras.layers import LAYERS
 from shadergen.compiler.frontends.keras.operations import OPERATIONS
 from shadergen.compiler.frontends.onnx.computed import COMPUTED
@@ -157,7 +157,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "devices": devices,
     **{f"options_{name}": options(name) for name in cli.commands},
     "keras_layers": lambda: names(sorted(LAYERS)),
-    "keras_activations": lambda: names(sorted(ACTIVATIONS)),
+    "keras_activations": lambda: names(sorted((*ACTIVATIONS, *OVER_AN_AXIS))),
     "keras_operations": lambda: names(sorted(OPERATIONS)),
     "onnx_operators": lambda: names(sorted(DOMAINS[""])),
     "onnx_computed": lambda: names(sorted({*COMPUTED, *EVALUATED} - set(DOMAINS[""]))),

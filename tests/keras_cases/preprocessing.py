@@ -113,6 +113,7 @@ CASES = [
     *layers(IMAGE, *AUGMENTATIONS),
     *layers((7, 6, 3), *NEW_AUGMENTATIONS, keras=(3,)),
     *layers((7, 6, 3), "Solarization()", keras=(3,)),
+    *layers(IMAGE, "Pipeline([Rescaling(2.0), Resizing(5, 8), RandomFlip()])", keras=(3,)),
     *layers(IMAGE, "RandomHeight(0.2)", "RandomWidth(0.2)", keras=(2,)),
     *layers(
         IMAGE,

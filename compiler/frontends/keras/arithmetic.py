@@ -94,7 +94,7 @@ def comparison(formula: str, layer: Layer, a: Arguments) -> Tensor:
     return pointwise(formula, [a.operand(0, *FIRST), a.operand(1, *SECOND)], layer.name, "bool")
 
 
-def test(formula: str, layer: Layer, a: Arguments) -> Tensor:
+def truth(formula: str, layer: Layer, a: Arguments) -> Tensor:
     """Apply a formula of one operand that holds or not."""
     return pointwise(formula, [a.tensor(0, "x")], layer.name, "bool")
 
@@ -326,7 +326,7 @@ ARITHMETIC: dict[str, Operation] = {
         trunc="trunc(x0)",
     ),
     **_each(
-        test,
+        truth,
         isfinite="1 - max(is_nan(x0), is_inf(x0))",
         isinf="is_inf(x0)",
         isnan="is_nan(x0)",

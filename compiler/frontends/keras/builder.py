@@ -9,7 +9,7 @@ from ....errors import ShadergenError
 from ....ir.graph import Graph, Input, Output, Port
 from ....ir.types import MAX_RANK, DType, TensorType
 from ..base import check_sizes, model_shapes, resolve_shape
-from .calling import called, check_call, tensors_in
+from .calling import called, check_call, masked, tensors_in
 from .calls import CallSpec, Ref
 from .config import Config, is_integer, shown
 from .cut import MAX_CALLS, cut
@@ -230,7 +230,7 @@ class _Builder:
                 f"the model has {len(model.inputs)} inputs and is called with {len(inputs)}",
                 where=layer.described,
             )
-        return self.run(model, layer.chain, inputs)
+        return self.run(model, layer.chain, masked(layer, inputs))
 
 
 def _pick(values: Mapping[tuple[str, int], list[Tensor]], ref: Ref) -> Tensor:

@@ -55,7 +55,7 @@ def _layer(layer: Layer) -> Tensor | list[Tensor]:
         policy = layer.config.get("dtype")
         if isinstance(policy, dict) and policy.get("class_name") not in _POLICIES:
             layer.config.unsupported("dtype", policy.get("class_name"), "DTypePolicy")
-        inputs = _masked(layer, inputs)
+        inputs = masked(layer, inputs)
         return handed_on(layer, inputs, layer.compute(*inputs))
     if spec.class_name in BUILT_IN and spec.class_name != "Lambda":
         raise ShadergenError(
@@ -87,7 +87,7 @@ def _undefined(layer: Layer, inputs: int) -> ShadergenError:
     )
 
 
-def _masked(layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
+def masked(layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
     """Give the inputs the masks that the call names, one or a list of them."""
     given = layer.kwargs.get("mask")
     masks = given if isinstance(given, list) else [given]
@@ -150,7 +150,11 @@ def check_call(layer: Layer) -> None:
     """Refuse call arguments that change what a layer computes and that nobody reads."""
     read = CALL_ARGUMENTS.get(layer.spec.class_name, ())
     for key, value in layer.kwargs.items():
-        if key in read or isinstance(value, Tensor) or tensors_in(value):
+        if key in read:
+            continue
+        if tensors_in(value):
+            if key != "mask" and layer.args:  # without positions, operands are named
+                layer.config.unsupported(key, "a tensor", ", ".join(read) or "operands, mask")
             continue
         if key == "training" and value is True and layer.version[0] >= 3:
             continue  # a default that was recorded; how the model is called wins over it

@@ -43,7 +43,7 @@ from .pooling import adaptive_pool, global_pool, pool
 from .preprocessing import category_encoding, discretization, normalization, rescaling
 from .recurrent import bidirectional, recurrent
 from .resampling import center_crop, random_crop, resizing, up_sampling2d
-from .wrappers import masking, time_distributed
+from .wrappers import masking, pipeline, time_distributed
 
 if TYPE_CHECKING:
     from .common import Handler
@@ -136,6 +136,7 @@ LAYERS: dict[str, Handler] = {
     "Normalization": normalization,
     "PReLU": prelu,
     "Permute": permute,
+    "Pipeline": pipeline,
     "RMSNormalization": rms_normalization,
     "RNN": recurrent,
     "RandomCrop": random_crop,
@@ -154,12 +155,26 @@ LAYERS: dict[str, Handler] = {
     "UnitNormalization": unit_normalization,
 }
 
-# Arguments of a call, other than tensors, that the handlers look at.
+_OF_ATTENTION = ("return_attention_scores", "use_causal_mask")
+_OF_HEADS = (
+    *("query", "value", "key", "query_mask", "value_mask", "key_mask", "attention_mask"),
+    *_OF_ATTENTION,
+)
+
+# Arguments of a call that the handlers look at, other than operands by position and one mask.
 CALL_ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "AdditiveAttention": ("return_attention_scores", "use_causal_mask"),
-    "Attention": ("return_attention_scores", "use_causal_mask"),
-    "GroupQueryAttention": ("return_attention_scores", "use_causal_mask"),
-    "GroupedQueryAttention": ("return_attention_scores", "use_causal_mask"),
-    "MultiHeadAttention": ("return_attention_scores", "use_causal_mask"),
+    "AdditiveAttention": _OF_ATTENTION,
+    "Attention": _OF_ATTENTION,
+    "CategoryEncoding": ("count_weights",),
+    "GroupQueryAttention": _OF_HEADS,
+    "GroupedQueryAttention": _OF_HEADS,
+    "MultiHeadAttention": _OF_HEADS,
     "ReversibleEmbedding": ("reverse",),
+    **dict.fromkeys(
+        (
+            *("Bidirectional", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "CuDNNGRU", "CuDNNLSTM"),
+            *("GRU", "LSTM", "RNN", "SimpleRNN"),
+        ),
+        ("initial_state",),
+    ),
 }

@@ -35,7 +35,11 @@ def handed_on(
 ) -> Tensor | list[Tensor]:
     """Give the results the masks that the layer's class gives them."""
     name = layer.spec.class_name
-    if not inputs or all(x.mask is None for x in inputs) or not isinstance(results, Tensor):
+    if not inputs or all(x.mask is None for x in inputs):
+        return results
+    if isinstance(results, list):
+        if name in HANDED_ON:  # the first is what the layer is for
+            return [replace(results[0], mask=inputs[0].mask), *results[1:]]
         return results
     if name in MERGED:
         return replace(results, mask=_merged(layer, inputs))

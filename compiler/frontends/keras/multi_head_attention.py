@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.expr import Num, parse, substitute
 from ....ir.graph import constant
-from ....ir.ops import MatMul, Pointwise, Reshape, Transpose
+from ....ir.ops import Attention, MatMul, Pointwise, Reshape, Transpose
 from .attention import causal, flag, shares, swapped
 from .common import real
 from .config import is_integer
@@ -68,12 +69,24 @@ def _operands(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     if len(layer.args) == 1 and isinstance(found[0], list):  # one list, before there were names
         found = [*found[0], None][:3]
     query, value, key = found
-    key = value if key is None else key
-    if not all(isinstance(x, Tensor) and x.rank >= 3 for x in (query, value, key)):
+    if not all(isinstance(x, Tensor) and x.rank >= 3 for x in (query, value, key or value)):
         raise ShadergenError(
             "SG0205", "query and value must be tensors of rank 3 or more", where=layer.described
         )
-    return query, key, value
+    value = _masked(layer, value, "value_mask")
+    key = replace(value, mask=None) if key is None else key
+    if layer.spec.class_name != "MultiHeadAttention":
+        query = _masked(layer, query, "query_mask")
+    elif isinstance(layer.kwargs.get("query_mask"), Tensor) and query.mask is None:
+        # Some versions use it, others look at the mask that came with the query alone.
+        layer.config.unsupported("query_mask", "given", "the mask of a Masking or Embedding layer")
+    return query, _masked(layer, key, "key_mask"), value
+
+
+def _masked(layer: Layer, x: Tensor, name: str) -> Tensor:
+    """Return a tensor with the mask that the call names, or else its own."""
+    mask = layer.kwargs.get(name)
+    return replace(x, mask=mask) if isinstance(mask, Tensor) else x
 
 
 class _Heads:
@@ -110,23 +123,39 @@ class _Heads:
         layer, rank = self.layer, query.rank
         if any(x.rank != rank for x in (key, value)):
             raise ShadergenError("SG0205", "the inputs differ in rank", where=layer.described)
+        q = self.projected("query", query, self.heads, self.size)
+        k = self.projected("key", key, self.groups, self.size)
+        v = self.projected("value", value, self.groups, self.values)
+        scored = flag(layer, "return_attention_scores")
+        if rank == 3 and not scored and not self.masked(query, key, value):
+            # Where a query may see nothing, Keras takes the mean of all values, this 0.
+            op = Attention(1 / sqrt(self.size), True, causal=flag(layer, "use_causal_mask"))
+            return of_model(self.output(self.gate(layer.apply(op, q, k, v), query)))
         factor = substitute(parse("x0 * f"), {"f": Num(1 / sqrt(self.size))})
-        projected = self.projected("query", query, self.heads, self.size)
-        q = self.arranged(layer.apply(Pointwise(factor), projected), self.heads)
-        k = self.arranged(self.projected("key", key, self.groups, self.size), self.groups)
-        v = self.arranged(self.projected("value", value, self.groups, self.values), self.groups)
+        q = self.arranged(layer.apply(Pointwise(factor), q), self.heads)
+        k, v = (self.arranged(x, self.groups) for x in (k, v))
         scores = layer.apply(MatMul(), q, swapped(layer, k))
         weights = shares(layer, scores, self.masks(query, key, value, scores))
         y = self.rearranged(layer.apply(MatMul(), weights, v), query)
-        if self.gated:
-            gate = self.projected("gate", query, self.heads, self.values)
-            y = layer.apply(Pointwise(parse("x0 * sigmoid(x1)")), y, gate)
-        result = of_model(self.output(y))
-        if not flag(layer, "return_attention_scores"):
+        result = of_model(self.output(self.gate(y, query)))
+        if not scored:
             return result
         ends = [x.shape[a] for x in (query, key) for a in self.axes]
         lead = [query.shape[a] for a in range(rank - 1) if a not in self.axes]
         return [result, reshaped(of_model(weights), (*lead, self.heads, *ends), layer.name)]
+
+    def masked(self, query: Tensor, key: Tensor, value: Tensor) -> bool:
+        """Whether anything but causality keeps queries from values."""
+        given = isinstance(self.layer.kwargs.get("attention_mask"), Tensor)
+        window = self.layer.config.get("sliding_window") is not None
+        return given or window or any(x.mask is not None for x in (query, key, value))
+
+    def gate(self, y: Value, query: Tensor) -> Value:
+        """Weight what the heads give by a projection of the query, if the layer has one."""
+        if not self.gated:
+            return y
+        gate = self.projected("gate", query, self.heads, self.values)
+        return self.layer.apply(Pointwise(parse("x0 * sigmoid(x1)")), y, gate)
 
     def weights(
         self, role: str, kernel: tuple[int, ...], matrix: tuple[int, int], bias: tuple[int, ...]
@@ -197,13 +226,11 @@ class _Heads:
         given = layer.kwargs.get("attention_mask")
         if isinstance(given, Tensor):
             found.append(self.spread(given, given.shape, scores))
-        sides = [(query, (1,)), (value, ()), *([(key, ())] if key is not value else [])]
-        for x, behind in sides:
+        for x, of_query in ((query, True), (value, False), (key, False)):
             if x.mask is not None:
                 n, steps = x.mask.shape if x.mask.rank == 2 else (0, 0)
-                found.append(
-                    self.spread(x.mask, (n, steps, 1) if behind else (n, 1, steps), scores)
-                )
+                shape = (n, steps, 1) if of_query else (n, 1, steps)
+                found.append(self.spread(x.mask, shape, scores))
         window = config.get("sliding_window")
         ends = scores.shape[-2:]
         if window is not None:

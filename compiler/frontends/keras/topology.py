@@ -186,12 +186,12 @@ class _Reader:
             build.get("input_shape") if isinstance(build, dict) else None,
         )
         # In .h5 files, which do not name modules, layers say whether they are trainable, a few
-        # of Keras's own only their type; operations say neither, and Cast only a type.
+        # of Keras's own only their type or their parts; operations say none, and Cast only a type.
         spec.is_operation = spec.module.startswith(("keras.src.ops", "keras.ops")) or (
             self.version[0] >= 3
             and not spec.module
             and "trainable" not in inner
-            and not (class_name in BUILT_IN and "dtype" in inner)
+            and not (class_name in BUILT_IN and ("dtype" in inner or "layers" in inner))
         )
         if is_model(class_name, config):
             spec.is_operation = False

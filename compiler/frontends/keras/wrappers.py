@@ -46,6 +46,18 @@ def _check_mask(layer: Layer, inner: Layer) -> None:
         layer.config.unsupported("mask", "with a fixed batch", "models that leave the batch open")
 
 
+def pipeline(layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
+    """Apply layers one after the other."""
+    entries = layer.config.get("layers", default=[])
+    if not isinstance(entries, list):
+        layer.config.malformed("layers", "a list of layers")
+    results = [one(layer, inputs)]
+    for k, entry in enumerate(entries):
+        # Archives do not tell where they keep the weights; a part that has some is refused.
+        results = layer.part(entry, (f"layers/{k}",), slice(0, 0)).applied(*results)
+    return results
+
+
 def masking(layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Mark the steps where all features are ``mask_value``, and set them to 0."""
     x = one(layer, inputs)
