@@ -23,7 +23,13 @@ def ending_in_zeros(arrays):
     return arrays
 
 
+def masks_of_zeros_and_ones(arrays):
+    """Make masks of what has one axis: some steps count, one of them the first."""
+    return [(a > 0) * np.float32(1) if a.ndim == 2 else a for a in arrays]
+
+
 SKIP = {"values": with_steps_to_skip}
+PART_WHOLE = {"values": masks_of_zeros_and_ones}
 WORDS = {"whole": 6, "dtype": "int32", "values": ending_in_zeros}
 
 CASES = [
@@ -149,6 +155,36 @@ def bidirectional_over_words_with_padding(k, x):
     L = k.layers
     y = L.Embedding(6, 3, mask_zero=True)(x[0])
     return L.Bidirectional(L.GRU(3))(L.SpatialDropout1D(0.2)(y))
+
+
+@model(SEQUENCE, (7,), keras=(3,), **PART_WHOLE)
+def an_explicit_mask_of_steps(k, x):
+    return k.layers.LSTM(3)(x[0], mask=k.ops.cast(x[1], "bool"))
+
+
+@model(SEQUENCE, (7,), keras=(2,), **PART_WHOLE)
+def an_explicit_mask_of_steps_in_keras_2(k, x):
+    import tensorflow as tf
+
+    return k.layers.LSTM(3)(x[0], mask=tf.cast(x[1], tf.bool))
+
+
+@model(SEQUENCE, SEQUENCE, (7,), keras=(3,), **PART_WHOLE)
+def an_explicit_mask_of_values(k, x):
+    attend = k.layers.MultiHeadAttention(2, 2)
+    return attend(x[0], x[1], value_mask=k.ops.cast(x[2], "bool"))
+
+
+@model(SEQUENCE, SEQUENCE, (7,), (7,), keras=(3,), **PART_WHOLE)
+def explicit_masks_of_attention(k, x):
+    masks = [k.ops.cast(m, "bool") for m in x[2:]]
+    return k.layers.Attention()(x[:2], mask=masks)
+
+
+@model(SEQUENCE, SEQUENCE, (7,), keras=(3,), refused="SG0202", **PART_WHOLE)
+def an_explicit_mask_of_queries(k, x):
+    attend = k.layers.MultiHeadAttention(2, 2)
+    return attend(x[0], x[1], query_mask=k.ops.cast(x[2], "bool"))
 
 
 CASES += [value for value in globals().values() if isinstance(value, Case)]
