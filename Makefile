@@ -4,7 +4,7 @@
 # make conformance
 #              set everything up, run the ONNX backend test suite, write docs/conformance.md
 # make networks
-#              set everything up, torch included, try 80 networks on GL, write docs/networks.md
+#              set everything up, try 80 networks on GL, write docs/networks.md
 # make bench   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
 #
@@ -33,7 +33,6 @@ conformance: setup
 	@EGL_PLATFORM=surfaceless PYTHONPATH=tests .venv/bin/python -m conformance $(ARGS)
 
 networks: setup
-	@.venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[networks]'
 	@EGL_PLATFORM=surfaceless PYTHONPATH=tests .venv/bin/python -m networks $(ARGS)
 
 bench: setup
