@@ -75,3 +75,7 @@ def test_networks_whose_outputs_prove_nothing_are_found_out(outputs, said):
 def test_margin_is_the_closest_race_among_the_first_six():
     assert margin(np.array([0.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.45])) == pytest.approx(0.1)
     assert margin(np.array([0.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.249])) == pytest.approx(0.5)
+
+
+def test_a_saturated_softmax_has_no_margin():
+    assert margin(np.array([1, 1e-9, 1e-12, 1e-15, 1e-18, 1e-21, 1e-24])) == 0

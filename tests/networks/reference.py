@@ -20,8 +20,13 @@ def best(scores: Array) -> Array:
 
 
 def margin(scores: Array) -> float:
-    """Return the least relative distance of neighbours among the best and the next."""
+    """Return the least relative distance of neighbours among the best and the next.
+
+    0 where one class takes all, as of a saturated softmax: the order of the others is rounding.
+    """
     front = np.sort(scores.ravel())[::-1][: BEST + 1]
+    if np.abs(front).min() < 1e-3 * np.abs(front).max():
+        return 0.0
     return float((-np.diff(front) / np.abs(front[:-1])).min())
 
 

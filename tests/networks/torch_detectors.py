@@ -130,7 +130,9 @@ class Yolox(nn.Module):
             )
             grid = torch.stack((columns, rows)).float().flatten(1).transpose(0, 1)
             y = y.flatten(2).transpose(1, 2)
-            centre, extent = (y[..., :2] + grid) * stride, torch.exp(y[..., 2:4]) * stride
+            # Weights that nobody trained would have the exponential leave any sensible size.
+            extent = torch.exp(y[..., 2:4].clamp(max=4.0)) * stride
+            centre = (y[..., :2] + grid) * stride
             decoded.append(torch.cat((centre, extent, y[..., 4:]), -1))
         return torch.cat(decoded, 1)
 
