@@ -15,10 +15,13 @@ import tensorflow as tf
 import tf2onnx
 from images import scenes
 
+LOGITS = 3.0  # the deviation of the last layer before softmax
+
 
 def calibrate(model: tf.keras.Model, pictures: np.ndarray, seed: int = 0) -> None:
     """Fit weights layer by layer: as keras_weights, for what the models here have."""
     rng = np.random.default_rng(seed)
+    kernels = [layer for layer in model.layers if hasattr(layer, "kernel_initializer")]
     for layer in model.layers:
         names = [w.name.split("/")[-1].split(":")[0] for w in layer.weights]
         if not any(n.endswith("kernel") or n == "moving_mean" for n in names):
@@ -36,7 +39,7 @@ def calibrate(model: tf.keras.Model, pictures: np.ndarray, seed: int = 0) -> Non
             activation, layer.activation = layer.activation, tf.keras.activations.linear
             output = np.asarray(layer(below))
             layer.activation = activation
-            gain = 4.0 if activation is tf.keras.activations.softmax else 1.0
+            gain = LOGITS if layer is kernels[-1] else 1.0
             axes = tuple(range(output.ndim - 1))
             variance = output.var(axes)
             factor = gain / np.sqrt(0.5 * variance + 0.5 * variance.mean() + 1e-6)
