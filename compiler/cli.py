@@ -71,7 +71,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW with several inputs.",
+            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW with several "
+            "inputs.",
         ),
         click.option(
             "--input-value",
@@ -86,7 +87,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="NAME,...",
             multiple=True,
             help="Begin the model at these values or layers: what computes them is dropped. "
-            "NAME=SIZE where the size is not known.",
+            "NAME=HxW, or the whole shape, where the size is not known.",
         ),
         click.option(
             "--outputs",
@@ -119,10 +120,10 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option(
             "--input-range",
-            default="-256:256",
-            show_default=True,
+            default=None,
             metavar="LOW:HIGH",
-            help="What float inputs hold; --precision auto relies on it.",
+            help="What float inputs hold: --precision auto relies on it (-256:256 if not given), "
+            "and verify draws from it (0:1).",
         ),
         click.option(
             "--textures",
@@ -198,9 +199,10 @@ def _options(flags: dict[str, Any]) -> Options:
     from .options import Options, parse_cut, parse_range, parse_sizes, parse_values
 
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
+    within = flags.pop("input_range")
     return Options(
         input_size={**parse_sizes(flags.pop("input_size")), **sizes},
-        input_range=parse_range(flags.pop("input_range")),
+        input_range=None if within is None else parse_range(within),
         inputs=inputs,
         outputs=outputs,
         input_value=parse_values(flags.pop("input_value")),
@@ -241,6 +243,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
     """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""
     from .driver import compile_model
+    from .inspection import peak_bytes
 
     options = _options(flags)
     with _progress() as progress:
@@ -253,6 +256,7 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "passes": len(passes),
             "macs": sum(p["macs"] for p in passes),
             "weight_bytes": result.files.weights.size,
+            "texture_bytes_peak": peak_bytes(result.files.schedule),
             "validated": result.validated,
             "notes": result.notes,
         }
@@ -264,11 +268,16 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
+    from .inspection import peak_bytes
+
     passes = result.files.schedule["passes"]
     macs = sum(p["macs"] for p in passes)
     size = result.files.weights.size
+    textures = f"{_bytes(peak_bytes(result.files.schedule))} of textures"
     weights = f"{_bytes(size)} of weights" if size else "weights in the shaders"
-    click.echo(f"{output}: {len(passes)} GPU passes, {_si(macs)} multiply-adds, {weights}")
+    click.echo(
+        f"{output}: {len(passes)} GPU passes, {_si(macs)} multiply-adds, {textures}, {weights}"
+    )
     for note in result.notes:
         click.echo(note)
     if result.validated:
@@ -327,13 +336,18 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
     show_default=True,
     help="What to compare with.",
 )
-@click.option("--seed", default=0, show_default=True, help="Of the random inputs.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Of the random inputs: uniform in 0..1 or in --input-range, indices over their tables.",
+)
 @click.option(
     "--input",
     "given",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="An .npz or .npy to use instead of random inputs.",
+    help="An .npz or .npy to use instead of random inputs; it also says open sizes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
@@ -342,6 +356,9 @@ def verify(
     """Compile MODEL, run it on OpenGL ES, and compare with a reference implementation.
 
     Exits with 1 when an error is beyond 1e-4 (highp) or 1e-2 (mediump) of max(1, max|reference|).
+
+    Random inputs are uniform: floats in 0..1 or in --input-range, integers of 8 bits over their
+    type, indices over the entries of their table, other integers in --input-range or 0 or 1.
     """
     from .verification import verify_model
 
@@ -367,9 +384,11 @@ def verify(
         _show(table)
         if report.note:
             click.echo(report.note)
+        compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
+        unchecked = " (how the model was read is not checked)" * (report.reference == "numpy")
         click.echo(
-            f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}: {report.passes} "
-            f"GPU passes in {report.precision} on {report.renderer}"
+            f"{compared}{unchecked}: {report.passes} GPU passes in {report.precision} on "
+            f"{report.renderer}"
         )
     if not report.ok:
         sys.exit(EXIT_DIFFERS)
@@ -386,7 +405,7 @@ def inspect(build: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(found) | {"macs": found.macs}, indent=1))
         return
-    table = _table("#", "pass", "layers", "stage", "size", "planes", "weights", "MACs", "bytes")
+    table = _table("#", "pass", "layers", "stage", "size", "packing", "weights", "MACs", "bytes")
     for k, p in enumerate(found.passes):
         table.add_row(
             str(k),
@@ -394,7 +413,7 @@ def inspect(build: Path, as_json: bool) -> None:
             ", ".join(p.layers),
             f"{p.stage} {p.kernel}",
             f"{p.width}x{p.height}",
-            str(p.planes),
+            f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
             p.weights,
             _si(p.macs) if p.macs else "-",
             _bytes(p.bytes_read + p.bytes_written),
@@ -459,7 +478,7 @@ def _table(*columns: str) -> Any:
     from rich.table import Table
 
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-    right = {"MACs", "bytes", "planes", "max error", "mean error", "bound", "#"}
+    right = {"MACs", "bytes", "packing", "max error", "mean error", "bound", "#"}
     for column in columns:
         table.add_column(column, justify="right" if column in right else "left", overflow="fold")
     return table
@@ -476,14 +495,19 @@ def _show(table: Any) -> None:
 
 
 def _si(number: float) -> str:
-    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+    for factor, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= factor:
-            return f"{number / factor:.3g} {unit}"
+            return f"{_short(number / factor)} {unit}"
     return f"{number:.0f}"
 
 
 def _bytes(number: float) -> str:
-    for factor, unit in ((2**20, "MiB"), (2**10, "KiB")):
+    for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if number >= factor:
-            return f"{number / factor:.3g} {unit}"
+            return f"{_short(number / factor)} {unit}"
     return f"{number:.0f} B"
+
+
+def _short(number: float) -> str:
+    """Return three digits, or as many as stand before the point."""
+    return f"{number:.3g}" if number < 999.5 else f"{number:.0f}"

@@ -33,7 +33,7 @@ from ..ir.graph import Value, apply, constant
 from ..ir.ops import OPS, Fused, Op, Pointwise
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -52,6 +52,7 @@ class Definitions(dict[str, Definition]):
     def __init__(self) -> None:
         super().__init__()
         self.used: dict[str, list[str]] = {}
+        self.asked: set[str] = set()  # names under which a definition was looked for
 
     def notes(self) -> list[str]:
         """Return one line for each definition: where it was used, or that it was not."""
@@ -60,8 +61,29 @@ class Definitions(dict[str, Definition]):
             layers = self.used.get(name, [])
             more = f" and {len(layers) - 5} more" if len(layers) > 5 else ""
             where = f"computes {', '.join(layers[:5])}{more}" if layers else "was not used"
-            lines.append(f"definition {name} {where}")
+            near = "" if layers else did_you_mean(name, self.asked - set(self))
+            lines.append(f"definition {name} {where}" + (f": {near}" if near else ""))
         return lines
+
+    def hint(self) -> str:
+        """Say what is defined, for a model of which something is not; "" without definitions."""
+        missing = self.asked - set(self)
+        near = (did_you_mean(name, missing) for name in self if name not in self.used)
+        meant = next(filter(None, near), "")
+        names = ", ".join(f"'{name}'" for name in self)
+        return f"--define defines {names}" + (f"; {meant}" if meant else "") if self else ""
+
+
+def read_all(paths: Iterable[Path]) -> Definitions:
+    """Read definition files; of two definitions of a name the last one counts.
+
+    Raises:
+        ShadergenError: as :func:`read`.
+    """
+    known = Definitions()
+    for path in paths:
+        known.update(read(path))
+    return known
 
 
 def read(path: Path) -> dict[str, Definition]:
@@ -74,8 +96,22 @@ def read(path: Path) -> dict[str, Definition]:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ShadergenError("SG0101", f"cannot read the definitions in {path}: {error}") from None
+        reason = error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+        raise ShadergenError(
+            "SG0101",
+            f"cannot read the definitions in '{path}'",
+            why=reason,
+            help="--define takes a text file of lines like: Swoosh(x) = x * sigmoid(x)\n"
+            "see docs/expressions.md",
+        ) from None
     return parse(text, origin=str(path))
+
+
+def find(known: Mapping[str, Definition], *names: str) -> Definition | None:
+    """Return the definition of the first of some names that has one."""
+    if isinstance(known, Definitions):
+        known.asked.update(names)
+    return next((known[name] for name in names if name in known), None)
 
 
 def instantiate(

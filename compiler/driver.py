@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError
 from ..ir import text
+from ..ir.types import MAP_RANK
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.pipeline import optimise, to_nchw
 from ..passes.rule import Context, Decision
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import ModelProto
 
-    from ..ir.graph import Graph
+    from ..ir.graph import Graph, Value
 
 GENERATOR = f"shadergen {__version__}"
 
@@ -49,10 +50,10 @@ class Compilation:
     """
 
     output: Path
-    model: Graph
-    graph: Graph
-    files: BuildFiles
-    decisions: tuple[Decision, ...]
+    model: Graph = field(repr=False)
+    graph: Graph = field(repr=False)
+    files: BuildFiles = field(repr=False)
+    decisions: tuple[Decision, ...] = field(repr=False)
     validated: bool
     notes: tuple[str, ...] = ()
 
@@ -63,22 +64,28 @@ def import_model(model: Path | ModelProto, options: Options) -> Graph:
     Raises:
         ShadergenError: SG01xx, SG02xx, SG03xx.
     """
-    return _import(model, options)[0]
+    return _import(model, options, definitions.read_all(options.define))
 
 
-def _import(model: Path | ModelProto, options: Options) -> tuple[Graph, list[str]]:
-    """Return the graph and notes on the definitions that were used."""
-    known = definitions.Definitions()
-    for path in options.define:
-        known.update(definitions.read(path))
+def _import(model: Path | ModelProto, options: Options, known: definitions.Definitions) -> Graph:
     request = Request(
-        options.input_size, known, options.input_value, options.inputs, options.outputs
+        options.input_size,
+        known,
+        options.input_value,
+        options.inputs,
+        options.outputs,
+        options.array_shapes,
     )
-    graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
+    try:
+        graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
+    except ShadergenError as error:
+        if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
+            error.help = f"{error.help}\n{known.hint()}".strip()
+        raise
     if options.preprocess:
         graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
-    return graph, known.notes()
+    return graph
 
 
 def compile_graph(
@@ -128,10 +135,11 @@ def compile_model(
     """
     options.target()  # refuses wrong options before any work is done
     check_replaceable(output)
+    known = definitions.read_all(options.define)
     dump = _Dump(options.dump_ir)
     try:
         progress("reading the model")
-        imported, notes = _import(model, options)
+        imported = _import(model, options, known)
         graph, files, decisions = compile_graph(imported, options, progress, dump)
         validated = False
 
@@ -149,7 +157,20 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
-    return Compilation(output, imported, graph, files, decisions, validated, tuple(notes))
+    notes = (*known.notes(), *_packing_notes(graph, decisions))
+    return Compilation(output, imported, graph, files, decisions, validated, notes)
+
+
+def _packing_notes(graph: Graph, decisions: tuple[Decision, ...]) -> list[str]:
+    """Return a line for each map that the application meets in rows and not in planes."""
+    why = {d.subject: d.why for d in decisions if d.step == "tile channels"}
+    seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
+    seen += [(f"output {o.name}", o.value) for o in graph.outputs]
+    return [
+        f"{what} lies in rows, not in planes: {why[value.name]}"
+        for what, value in seen
+        if value.type.rank == MAP_RANK and not value.type.in_planes
+    ]
 
 
 class _Dump:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
-from .options import Options, parse_sizes
+from .options import Options, parse_cut, parse_range, parse_sizes
 
 if TYPE_CHECKING:
     from ..runtime_glue.python import Build
@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 
 def make_options(**options: Any) -> Options:
-    """Build :class:`~.options.Options`, forgiving about how sizes and paths are written.
+    """Build :class:`~.options.Options`, forgiving about how sizes, names and paths are written.
+
+    A text is read as the command line reads it: sizes, ranges, and ``inputs`` and ``outputs`` with
+    commas between them.
 
     Raises:
-        ShadergenError: SG0301 for an unknown option or size.
+        ShadergenError: SG0301 for an unknown option, size, range or name.
     """
     known = {f.name for f in fields(Options)}
     for name in options:
@@ -36,6 +39,14 @@ def make_options(**options: Any) -> Options:
         options["input_size"] = parse_sizes([size])
     elif isinstance(size, (tuple, list)):
         options["input_size"] = {"": tuple(size)}
+    if isinstance(options.get("input_range"), str):
+        options["input_range"] = parse_range(options["input_range"])
+    cut = ("inputs", "outputs")
+    texts = {name: [options.pop(name)] for name in cut if isinstance(options.get(name), str)}
+    inputs, outputs, sizes = parse_cut(*(texts.get(name, ()) for name in cut))
+    options["inputs"] = tuple(options.get("inputs", inputs))
+    options["outputs"] = tuple(options.get("outputs", outputs))
+    options["input_size"] = {**options.get("input_size", {}), **sizes}
     define = options.get("define", ())
     options["define"] = tuple(map(Path, [define] if isinstance(define, (str, Path)) else define))
     return Options(**options)
@@ -47,7 +58,8 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
     Args:
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
         output: the folder to write; an earlier build there is replaced if all goes well.
-        options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W).
+        options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
+            ``inputs`` and ``outputs`` a text with commas between the names.
 
     Raises:
         ShadergenError: for anything the user can mend.

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PassRow:
-    """One GPU pass: width and height in pixels, sizes in bytes."""
+    """One GPU pass: width and height in pixels, sizes in bytes.
+
+    ``packing`` is how the texture that it writes holds its tensor, ``planes`` how many layers of it
+    the pass writes.
+    """
 
     name: str
     layers: tuple[str, ...]
@@ -24,6 +28,7 @@ class PassRow:
     kernel: str
     width: int
     height: int
+    packing: str
     planes: int
     weights: str
     macs: int
@@ -87,20 +92,30 @@ def inspect_build(folder: Path) -> Inspection:
         ) from None
 
 
-def _inspection(data: dict[str, Any]) -> Inspection:
-    sizes = {t["name"]: _bytes(t) for t in data["textures"]}
+def peak_bytes(schedule: dict[str, Any]) -> int:
+    """Return what a build's textures take, inputs and constants included."""
     slots: dict[int, int] = {}
     loose = 0
-    for t in data["textures"]:
+    for t in schedule["textures"]:
         if t["slot"] is None:
-            loose += sizes[t["name"]]
+            loose += _bytes(t)
         else:
-            slots[t["slot"]] = max(slots.get(t["slot"], 0), sizes[t["name"]])
+            slots[t["slot"]] = max(slots.get(t["slot"], 0), _bytes(t))
+    return loose + sum(slots.values())
+
+
+def _inspection(data: dict[str, Any]) -> Inspection:
+    packing = {t["name"]: t["packing"] for t in data["textures"]}
+
+    def port(p: dict[str, Any]) -> str:
+        shape = "x".join(map(str, p["shape"]))
+        return f"{p['name']} {shape} in {packing[p['texture']]}"
+
     return Inspection(
         model=data["model"],
         glsl=data["requires"]["glsl"],
-        inputs=tuple(f"{p['name']} {_shape(p)}" for p in data["inputs"]),
-        outputs=tuple(f"{p['name']} {_shape(p)}" for p in data["outputs"]),
+        inputs=tuple(map(port, data["inputs"])),
+        outputs=tuple(map(port, data["outputs"])),
         passes=tuple(
             PassRow(
                 name=p["name"],
@@ -109,6 +124,7 @@ def _inspection(data: dict[str, Any]) -> Inspection:
                 kernel=p["kernel"],
                 width=p["viewport"][0],
                 height=p["viewport"][1],
+                packing=packing[p["writes"][0]["texture"]],
                 planes=len(p["writes"]),
                 weights=p["weights"],
                 macs=p["macs"],
@@ -117,14 +133,10 @@ def _inspection(data: dict[str, Any]) -> Inspection:
             )
             for p in data["passes"]
         ),
-        texture_bytes_peak=loose + sum(slots.values()),
-        texture_bytes_total=sum(sizes.values()),
+        texture_bytes_peak=peak_bytes(data),
+        texture_bytes_total=sum(map(_bytes, data["textures"])),
         weight_bytes=data["weights"]["size"],
     )
-
-
-def _shape(port: dict[str, Any]) -> str:
-    return "x".join(map(str, port["shape"]))
 
 
 def _bytes(t: dict[str, Any]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -26,11 +27,13 @@ FLOAT32_MAX = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. Every field is a command-line option of the same name.
+    """How to compile. Every field but ``array_shapes`` is a command-line option of that name.
 
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
             numbers are height and width, otherwise the whole shape in the model's own order.
+        array_shapes: of arrays that are at hand for inputs, by name as ``input_size``: what verify
+            was given. They fill sizes that the model and ``input_size`` leave open, if they fit.
         input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
             numbers takes the declared shape where that leaves no doubt.
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
@@ -38,7 +41,8 @@ class Options:
         device: name of a device profile (``backends.devices``).
         glsl: GLSL ES version: 300, 310 or 320.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
-        input_range: what inputs other than 8-bit images hold, for "auto" (:func:`parse_range`).
+        input_range: what inputs other than 8-bit images hold (:func:`parse_range`); "auto" relies
+            on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         parameters: biases and other per-channel values as "constants" or in a "ubo".
@@ -52,13 +56,14 @@ class Options:
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    array_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     input_value: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     device: str = DEFAULT_DEVICE
     glsl: Literal[300, 310, 320] = 300
     precision: str = "highp"
-    input_range: tuple[float, float] = DEFAULT_RANGE
+    input_range: tuple[float, float] | None = None
     textures: str = "auto"
     weights: str = "auto"
     parameters: str = "constants"
@@ -96,7 +101,7 @@ class Options:
             planes_per_pass=self.mrt,
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
             zero_guard=self.zero_guard,
-            input_range=self.input_range,
+            input_range=self.input_range or DEFAULT_RANGE,
         )
 
 
@@ -123,13 +128,13 @@ def parse_range(text: str) -> tuple[float, float]:
 
 
 def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Parse ``360x640``, ``1x360x640x3`` or ``name=360x640``.
+    """Parse ``360x640``, ``1x360x640x3``, ``name=360x640``, or several ``a=16x16,b=8x8``.
 
     Raises:
         ShadergenError: SG0301 for anything else, and for a size given twice.
     """
     sizes: dict[str, tuple[int, ...]] = {}
-    for text in texts:
+    for text in chain.from_iterable(map(_named_sizes, texts)):
         name, _, numbers = text.rpartition("=")
         size = _size(numbers)
         if size is None:
@@ -143,6 +148,12 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
             raise ShadergenError("SG0301", f"--input-size gives '{name or 'the input'}' twice")
         sizes[name] = size
     return sizes
+
+
+def _named_sizes(text: str) -> list[str]:
+    """Split at commas, as long as every part is NAME=SIZE; other texts are one part."""
+    parts = _listed([text], "input-size") if "," in text else [text]
+    return parts if all("=" in part for part in parts) else [text]
 
 
 def _size(text: str) -> tuple[int, ...] | None:

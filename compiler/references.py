@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,17 +12,21 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir import reference as interpreter
 from .choices import REFERENCES
+from .frontends.base import is_keras
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
+    from onnx.onnx_ml_pb2 import ModelProto
 
     from ..ir.graph import Graph
     from .frontends import Request
 
 EXTERNAL_DATA = "session.model_external_initializers_file_folder_path"
+CONFIGURATION = re.compile(r"\{[^{}]*\}")
+LATEST_IR = re.compile(r"max supported IR version: (\d+)")
 
 
 class Reference(Protocol):
@@ -55,27 +60,41 @@ class OnnxReference:
     name = "onnxruntime"
 
     def __init__(self, model: Path, request: Request) -> None:
-        import onnxruntime
+        from .frontends.onnx.cut import cut
+        from .frontends.onnx.model import parse_model
 
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.graph_optimization_level = level
-        source: str | bytes = str(model)
+        part = None
         if request.inputs or request.outputs:
-            from .frontends.onnx.cut import cut
-            from .frontends.onnx.model import parse_model
-
-            source = cut(parse_model(model), request).model.SerializeToString()
-            options.add_session_config_entry(EXTERNAL_DATA, str(model.resolve().parent))
-        self.session = onnxruntime.InferenceSession(
-            source, options, providers=["CPUExecutionProvider"]
-        )
+            part = cut(parse_model(model), request).model
+        try:
+            self.session = _session(model, part)
+        except Exception as error:  # it has no type of its own for what can be mended here
+            latest = LATEST_IR.search(str(error))
+            if latest is None:
+                raise
+            part = parse_model(model) if part is None else part
+            part.ir_version = int(latest[1])  # says how the file is written, not what it computes
+            self.session = _session(model, part)
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         feed = {i.name: _fed(inputs[i.name], i) for i in self.session.get_inputs()}
         names = [o.name for o in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, feed), strict=True))
+
+
+def _session(model: Path, part: ModelProto | None) -> Any:
+    """Open a model with ONNX Runtime, or what was made of it in memory."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = level
+    source: str | bytes = str(model)
+    if part is not None:
+        source = part.SerializeToString()
+        options.add_session_config_entry(EXTERNAL_DATA, str(model.resolve().parent))
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
 def _fed(array: NDArray[Any], declared: Any) -> NDArray[Any]:
@@ -206,6 +225,19 @@ def _keras_backend() -> str:
     return next((b for b in ("jax", "torch", "tensorflow") if find_spec(b)), "tensorflow")
 
 
+def shortened(error: Exception) -> str:
+    """Return a message in one line; of a long one, its ends: what failed, and the cause, last.
+
+    Keras wraps one message in another and prints whole configurations, which are left out.
+    """
+    said = " ".join(str(error).split()).rpartition("Exception encountered: ")[2]
+    found = 1
+    while found:  # the innermost first
+        said, found = CONFIGURATION.subn("...", said)
+    said = said or type(error).__name__
+    return said if len(said) <= 400 else f"{said[:120]} ... {said[-270:]}"
+
+
 def choose_reference(
     model: Path, graph: Graph, wanted: str, request: Request
 ) -> tuple[Reference, str]:
@@ -227,15 +259,14 @@ def choose_reference(
         )
     if wanted == "numpy":
         return NumpyReference(graph), ""
-    is_keras = model.suffix.lower() in (".h5", ".hdf5", ".keras")
-    name = ("keras" if is_keras else "onnxruntime") if wanted == "auto" else wanted
+    usual = "keras" if is_keras(model) else "onnxruntime"
+    name = usual if wanted == "auto" else wanted
     try:
         if name == "keras":
             return KerasReference(model, graph, request), ""
         return OnnxReference(model, request), ""
     except Exception as error:  # any failure of somebody else's loader
-        said = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        why = f"{name} cannot run this model: {said}"
+        why = f"{name} cannot run this model: {shortened(error)}"
         if wanted != "auto":
             raise ShadergenError(
                 "SG0702",

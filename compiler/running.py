@@ -51,7 +51,12 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         ) from None
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":
-            raise ShadergenError("SG0605", f"array '{name}' has element type {array.dtype}")
+            what = f"array '{name}'" if name else "the array"
+            raise ShadergenError(
+                "SG0605",
+                f"{what} has element type {array.dtype}",
+                supported="real numbers, integers and truth values",
+            )
     return arrays
 
 
@@ -112,6 +117,12 @@ def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArra
     """
     if set(arrays) == {""} and len(names) == 1:
         return {names[0]: arrays[""]}
+    if set(arrays) == {""}:
+        raise ShadergenError(
+            "SG0605",
+            f"one .npy for {len(names)} inputs",
+            supported=f"an .npz with {', '.join(names)}",
+        )
     missing, unknown = set(names) - set(arrays), set(arrays) - set(names)
     if missing or unknown:
         raise ShadergenError(

@@ -15,7 +15,8 @@ from .choices import PRECISIONS
 from .driver import compile_model, import_model
 from .frontends import Request
 from .options import Options, parse_preprocessing
-from .references import choose_reference
+from .random_inputs import random_inputs
+from .references import choose_reference, shortened
 from .running import named
 
 if TYPE_CHECKING:
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.graph import Graph
     from ..passes.attach_preprocessing import Preprocessing
+    from .references import Reference
 
 TOLERANCES = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
 UNORM8_STEP = 0.5 / 255
@@ -33,17 +34,29 @@ HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
 
 @dataclass(frozen=True)
 class OutputError:
-    """How one output compares: absolute errors, and the bound on the largest."""
+    """How one output compares: absolute errors, the bound on them, the reference's largest."""
 
     name: str
     shape: tuple[int, ...]
     max_error: float
     mean_error: float
     bound: float
+    largest: float
 
     @property
     def ok(self) -> bool:
         return self.max_error <= self.bound  # false for NaN
+
+    @property
+    def warning(self) -> str:
+        """What to know about an output that no error of its own size would change."""
+        if self.largest > self.bound or not self.ok:
+            return ""
+        return (
+            f"warning: output '{self.name}' proves nothing: the reference does not exceed "
+            f"{self.largest:.3g}, so zeros match it within {self.bound:.3g} as well; "
+            "use real data (--input) or a wider --input-range"
+        )
 
 
 @dataclass(frozen=True)
@@ -61,23 +74,6 @@ class Report:
     @property
     def ok(self) -> bool:
         return all(o.ok for o in self.outputs)
-
-
-def random_inputs(graph: Graph, seed: int) -> dict[str, NDArray[Any]]:
-    """Return inputs in the model's own shapes.
-
-    They are uniform in 0..1, images in steps of 1/255, integers and truth values 0 or 1.
-    """
-    rng = np.random.default_rng(seed)
-    arrays: dict[str, NDArray[Any]] = {}
-    for i in graph.inputs:
-        values = rng.random(i.shape, np.float32).transpose(i.port.axes)
-        if i.port.encoding == "unorm8":
-            values = np.round(values * 255) / np.float32(255)
-        if i.type.dtype != "float32":
-            values = np.round(values)
-        arrays[i.name] = np.array(values, i.type.dtype, order="C")
-    return arrays
 
 
 def run_build(
@@ -114,17 +110,20 @@ def verify_model(
         options: of the compilation.
         reference: see :func:`~.references.choose_reference`.
         seed: of the random inputs.
-        given: inputs to use instead, by name, in the model's own shapes.
+        given: inputs to use instead, by name, in the model's own shapes; they also say what
+            sizes the model and the options leave open.
         progress: called with the name of each step.
 
     Raises:
         ShadergenError: when the model cannot be compiled, run, or referred to.
     """
+    if given is not None:
+        options = replace(options, array_shapes={name: a.shape for name, a in given.items()})
     with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
         build = Path(folder) / "build"
         compiled = compile_model(model, build, options, progress)
         if given is None:
-            inputs = random_inputs(compiled.model, seed)
+            inputs = random_inputs(compiled.model, seed, options.input_range)
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
         progress("running on OpenGL ES")
@@ -135,12 +134,17 @@ def verify_model(
         name, array = next(iter(inputs.items()))
         axes = compiled.model.inputs[0].port.axes
         inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
-    request = Request(options.input_size, inputs=options.inputs, outputs=options.outputs)
+    request = Request(
+        options.input_size,
+        inputs=options.inputs,
+        outputs=options.outputs,
+        shapes=options.array_shapes,
+    )
     oracle, note = choose_reference(model, plain, reference, request)
     if options.define and oracle.name == "numpy":
         said = "the numpy reference takes the same definitions, so it does not check them"
         note = "\n".join(filter(None, [note, *compiled.notes, said]))
-    expected = oracle.run({**inputs, **options.input_value})
+    expected = _run_reference(oracle, {**inputs, **options.input_value})
     precision = PRECISIONS[options.precision]
     errors = []
     for o in compiled.graph.outputs:
@@ -159,11 +163,36 @@ def verify_model(
             want = want.clip(0, 1)
             bound += UNORM8_STEP
         error = np.abs(got[o.name] - want)
+        largest = float(np.abs(want).max(initial=0))
         errors.append(
-            OutputError(o.name, want.shape, float(error.max()), float(error.mean()), bound)
+            OutputError(o.name, want.shape, float(error.max()), float(error.mean()), bound, largest)
         )
+    note = "\n".join(filter(None, [note, *(e.warning for e in errors)]))
     passes = len(compiled.files.schedule["passes"])
     return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
+
+
+def _run_reference(
+    oracle: Reference, inputs: Mapping[str, NDArray[Any]]
+) -> dict[str, NDArray[Any]]:
+    """Run the reference.
+
+    Raises:
+        ShadergenError: SG0702 when it refuses the inputs: an index beyond a table, say.
+    """
+    try:
+        return oracle.run(inputs)
+    except ShadergenError:
+        raise
+    except Exception as error:  # any failure of somebody else's code
+        if oracle.name == "numpy":
+            raise
+        raise ShadergenError(
+            "SG0702",
+            f"the reference {oracle.name} cannot run the model on these inputs",
+            why=shortened(error),
+            help="give inputs that the model is made for (--input), or take another --reference",
+        ) from None
 
 
 def _preprocessed(

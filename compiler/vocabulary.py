@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+LEAVE = "leave it to the application, by ending the model before it: --outputs NAME,..."
+DEFINE = (
+    "where formulas and IR operators can express it, define it: --define FILE, which holds a line "
+    "like: NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
+)
 
 
 @dataclass(frozen=True)
@@ -28,8 +35,11 @@ class Entry:
 
 def entries() -> Iterator[Entry]:
     """Yield everything that is implemented, source by source."""
+    from onnx import defs
+
     from ..ir.ops import OPS
     from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
+    from .frontends.keras.cells import CELLS
     from .frontends.keras.layers import LAYERS
     from .frontends.keras.operations import OPERATIONS
     from .frontends.onnx.computed import COMPUTED
@@ -41,7 +51,13 @@ def entries() -> Iterator[Entry]:
     known = set(DOMAINS[""])
     for name in sorted({*COMPUTED, *EVALUATED} - known):
         yield Entry("onnx ai.onnx", name, "Of operands known at compile time.")
+    known |= {*COMPUTED, *EVALUATED}
+    for name in sorted({s.name for s in defs.get_all_schemas() if _has_body(s)} - known):
+        yield Entry(
+            "onnx ai.onnx", name, "By the nodes that ONNX defines it with, so far as they are here."
+        )
     yield from _table("keras layer", LAYERS)
+    yield from _table("keras cell", CELLS)
     yield from _table("keras activation", {**ACTIVATIONS, **OVER_AN_AXIS})
     yield from _table("keras operation", OPERATIONS)
     yield from _table("ir", OPS)
@@ -51,17 +67,69 @@ def matching(pattern: str) -> list[Entry]:
     """Return the entries whose name contains ``pattern``, whatever the case; "" is all of them.
 
     Raises:
-        ShadergenError: SG0201 when there is none, with the nearest name.
+        ShadergenError: SG0201 when there is none: why, where the name is one that ONNX or Keras
+            has, else the nearest names.
     """
     every = list(entries())
     found = [e for e in every if pattern.lower() in e.name.lower()]
-    if not found:
-        near = did_you_mean(pattern, dict.fromkeys(e.name for e in every))
-        define = "a custom one may have a formula: --define, docs/expressions.md"
-        raise ShadergenError(
-            "SG0201", f"nothing called '{pattern}' is implemented", help=f"{near}\n{define}".strip()
-        )
-    return found
+    if found:
+        return found
+    left_out = {n: why for n, why in _left_out() if pattern.lower() in n.lower()}
+    if set(left_out) & set(_data_dependent()):
+        help = LEAVE
+    elif left_out:
+        help = DEFINE
+    else:
+        help = f"{_nearest(pattern, {e.name for e in every})}\n{DEFINE}".strip()
+    raise ShadergenError(
+        "SG0201",
+        f"nothing called '{pattern}' is implemented",
+        why="\n".join(f"{name} {reason}" for name, reason in left_out.items()),
+        help=help,
+    )
+
+
+def _data_dependent() -> dict[str, str]:
+    """Return the operators whose results' sizes depend on data, which textures cannot follow."""
+    from .frontends.onnx.computed import COMPUTED
+    from .frontends.onnx.evaluation import EVALUATED
+    from .frontends.onnx.operators import DATA_DEPENDENT, DOMAINS
+
+    known = {*DOMAINS[""], *COMPUTED, *EVALUATED}
+    return {name: why for name, why in DATA_DEPENDENT.items() if name not in known}
+
+
+def _left_out() -> Iterator[tuple[str, str]]:
+    """Yield what ONNX and Keras have and this compiler has not, and why."""
+    from onnx import defs
+
+    from .frontends.keras.catalogue import BUILT_IN
+
+    implemented = {e.name for e in entries()}
+    for name, why in _data_dependent().items():
+        yield name, f"is not implemented: {why}, and textures have fixed sizes"
+    others = {s.name for s in defs.get_all_schemas()} - implemented
+    for name in sorted(others - {*_data_dependent()}):
+        yield name, "is an operator of ONNX that is not implemented"
+    yield "Lambda", "needs a definition: its Python code is never loaded from a model file"
+    for name in sorted(BUILT_IN - implemented - {"Lambda", "InputLayer"}):
+        yield name, "is a layer of Keras that is not implemented"
+
+
+def _has_body(schema: Any) -> bool:
+    """Whether ONNX defines an operator of ai.onnx by other nodes."""
+    defined = schema.has_function or schema.has_context_dependent_function
+    return bool(defined) and not schema.domain
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """Return the nearest name, or the nearest few where none is near."""
+    known = sorted(known)
+    folded = {k.casefold(): k for k in known}
+    few = get_close_matches(name.casefold(), folded, n=3, cutoff=0.4)
+    return did_you_mean(name, known) or (
+        f"the nearest are {', '.join(folded[k] for k in few)}" if few else ""
+    )
 
 
 def _table(source: str, table: Mapping[str, Any]) -> Iterator[Entry]:

@@ -213,17 +213,44 @@ class Graph:
         return Graph(self.name, tuple(inputs_now), outputs)
 
 
+class OperandError(ShadergenError):
+    """Operands do not fit an operator; ``where`` names the IR's, which the user may not know."""
+
+    def of_source(self, place: str) -> ShadergenError:
+        """Return the error as one of the model's own operator, described by ``place``.
+
+        It is kept as it is where places were added, as by a definition, which names IR operators.
+        """
+        if len(self.where) > 1:
+            return self
+        return ShadergenError(
+            self.code,
+            self.what,
+            where=place,
+            why=self.why,
+            supported=self.supported,
+            help=self.help,
+        )
+
+
 def infer(op: Op, inputs: tuple[Value, ...], name: str) -> tuple[TensorType, ...]:
     """Return the types of an operator's results.
 
     Raises:
-        ShadergenError: as raised by the operator, with the node and its operand types added.
+        OperandError: as raised by the operator, with the node and its operand types added.
     """
     try:
         types = op.infer(*(v.type.placed(None) for v in inputs))
     except ShadergenError as error:
         operands = ", ".join(str(v.type) for v in inputs)
-        raise error.at(f"{name} ({type(op).__name__}) of {operands}") from None
+        raise OperandError(
+            error.code,
+            error.what,
+            where=(f"{name} ({type(op).__name__}) of {operands}", *error.where),
+            why=error.why,
+            supported=error.supported,
+            help=error.help,
+        ) from None
     return types if isinstance(types, tuple) else (types,)
 
 

@@ -109,6 +109,8 @@ def _place(
         target.textures == "2d" or layers <= limits.array_texture_layers
     )
     folded = None
+    if t.in_planes and not fits:
+        context.explain("tile channels", name, "rows", _excess((width, height), layers, limits))
     if not (t.in_planes and fits):
         t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
         folded = rows(t, limits)
@@ -129,6 +131,13 @@ def _place(
     if target.textures == "2d" or (target.textures == "auto" and visible and placed.layers == 1):
         placed = t.placed(Layout("2d", texel, folded))
     return placed
+
+
+def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
+    """Say which limit keeps a map from lying in planes."""
+    if max(size) > limits.texture_size:
+        return f"{size[0]}x{size[1]} texels, the device profile allows {limits.texture_size}"
+    return f"{layers} layers, the device profile allows {limits.array_texture_layers}"
 
 
 def _check_literals(node: Node) -> None:

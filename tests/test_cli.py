@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ from support import ESPCN
 
 from shadergen import __version__
 from shadergen.backends.lower import convolution
-from shadergen.compiler import cli, driver, inspection
+from shadergen.compiler import cli, driver, inspection, vocabulary
+from shadergen.compiler.running import named
+from shadergen.errors import ShadergenError
 from shadergen.ir import text
 
 SIZE = ("--input-size", "16x24")
@@ -81,6 +84,7 @@ def test_compile_says_what_it_made(shadergen, tmp_path):
     assert (ran.code, ran.err) == (0, "")
     assert f"{tmp_path / 'b'}: 4 GPU passes, 1.26 M multiply-adds" in ran.out.replace("\n", "")
     assert "glslang" in ran.out
+    assert " KiB of textures, weights in the shaders" in ran.out
     assert sorted(p.name for p in (tmp_path / "b").iterdir()) == [
         "schedule.json", "shaders", "weights.bin"
     ]  # fmt: skip
@@ -123,12 +127,83 @@ def test_dumped_ir_reads_back(shadergen, tmp_path):
 def test_inspect_lists_passes_and_memory(shadergen, build):
     ran = shadergen("inspect", build)
     assert ran.code == 0
-    assert "espcn_x2: low 1x16x24x1 -> subpixel 1x32x48x1" in ran.out
+    assert "espcn_x2: low 1x16x24x1 in planes -> subpixel 1x32x48x1 in planes" in ran.out
+    assert "4 planes" in ran.out
     assert "4 GPU passes, 1.26 M multiply-adds, GLSL ES 300" in ran.out
     found = shadergen("inspect", build, "--json").json
     assert [p["name"] for p in found["passes"]] == ["conv1", "conv2", "conv3", "subpixel"]
     assert found["texture_bytes_peak"] < found["texture_bytes_total"]
     assert found["macs"] == sum(p["macs"] for p in found["passes"])
+
+
+def test_what_lies_in_rows_because_of_a_limit_is_said(shadergen, tmp_path):
+    arguments = ("compile", ESPCN, "-o", tmp_path / "b", "--device", "webgl2-min")
+    ran = shadergen(*arguments, "--input-size", "16x1200")
+    assert "output subpixel lies in rows, not in planes: 2400x32 texels, the device" in ran.out
+    assert "input" not in ran.out
+    notes = shadergen(*arguments, "--input-size", "16x2049", "--json").json["notes"]
+    assert notes[0] == (
+        "input low lies in rows, not in planes: 2049x16 texels, the device profile allows 2048"
+    )
+    ran = shadergen("inspect", tmp_path / "b")
+    assert "low 1x16x2049x1 in rows -> subpixel 1x32x4098x1 in rows" in ran.out
+    found = shadergen("inspect", tmp_path / "b", "--json").json
+    assert {p["packing"] for p in found["passes"]} == {"rows"}
+
+
+def test_the_memory_of_textures_is_what_the_schedule_adds_up_to(shadergen, tmp_path):
+    found = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--json").json
+    schedule = json.loads((tmp_path / "b" / "schedule.json").read_text())
+    slots: dict[object, int] = {}
+    for t in schedule["textures"]:
+        size = t["width"] * t["height"] * t["layers"] * {"r32f": 4, "rgba32f": 16}[t["format"]]
+        slot = t["name"] if t["slot"] is None else t["slot"]
+        slots[slot] = max(slots.get(slot, 0), size)
+    assert found["texture_bytes_peak"] == sum(slots.values())
+    assert shadergen("inspect", tmp_path / "b", "--json").json["texture_bytes_peak"] == sum(
+        slots.values()
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(1000, "1000 B"), (1 << 20, "1 MiB"), (1010 << 20, "1010 MiB"), (14 << 30, "14 GiB"),
+     (5000 << 30, "5000 GiB")],
+)  # fmt: skip
+def test_sizes_are_never_in_scientific_notation(number, said):
+    assert cli._bytes(number) == said
+
+
+def test_ops_lists_what_has_a_word_in_its_name(shadergen):
+    found = shadergen("ops", "lstm", "--json").json
+    assert {("onnx ai.onnx", "LSTM"), ("keras layer", "LSTM"), ("keras cell", "LSTMCell")} <= {
+        (e["source"], e["name"]) for e in found
+    }
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("NonMaxSuppression", "how many boxes are kept depends on their scores"),
+        ("nonmax", "leave it to the application, by ending the model before it: --outputs"),
+        ("lambda", "Lambda needs a definition: its Python code is never loaded from a model"),
+        ("StringLook", "StringLookup is a layer of Keras that is not implemented"),
+        ("Conv2dd", "did you mean 'Conv2D'?"),
+        ("PoolMax2D", "the nearest are "),
+    ],
+)
+def test_ops_says_what_compile_would_of_what_is_not_there(shadergen, word, says):
+    ran = shadergen("ops", word)
+    assert ran.code == 2
+    assert ran.err.startswith(f"error[SG0201]: nothing called '{word}' is implemented\n")
+    assert says in ran.err
+
+
+def test_what_ops_says_is_left_out_is_keras_or_onnx_and_not_implemented():
+    names = {name for name, _ in vocabulary._left_out()}
+    assert {"NonMaxSuppression", "Lambda", "Wrapper"} <= names
+    assert not names & {e.name for e in vocabulary.entries()}
+    assert all(len(name) > 2 for name in names)
 
 
 @pytest.mark.gl
@@ -175,7 +250,7 @@ def test_verify_compares_with_keras_and_with_given_inputs(shadergen, tmp_path):
         "--precision", "fp16", "--mrt", "2",
     )  # fmt: skip
     assert ran.code == 0
-    assert "matches numpy: 6 GPU passes in mediump" in ran.out
+    assert "matches numpy (how the model was read is not checked): 6 GPU passes" in ran.out
 
 
 @pytest.mark.gl
@@ -244,6 +319,14 @@ def written(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
+def zipped(folder: Path, name: str, *members: str) -> Path:
+    path = folder / name
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in members:
+            archive.writestr(member, b"")
+    return path
+
+
 def weights_only(file: h5py.File) -> None:
     del file.attrs["model_config"]
     for key in list(file["model_weights"]):
@@ -265,6 +348,24 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "not a model": (lambda d: written(d, "a.h5", b"hello"), (), "SG0102", "HDF5 or ZIP"),
     "not a model either": (lambda d: written(d, "a.onnx", b"\x89PNG" * 9), (), "SG01", "a.onnx"),
     "an empty file": (lambda d: written(d, "a.onnx", b""), (), "SG0102", "is empty"),
+    "TensorFlow Lite": (
+        lambda d: written(d, "a.onnx", b"\x1c\0\0\0TFL3" + bytes(99)), (), "SG0102",
+        "tf2onnx.convert",
+    ),
+    "Git LFS": (
+        lambda d: written(d, "a.h5", b"version https://git-lfs.github.com/spec/v1\n"), (),
+        "SG0102", "git lfs pull",
+    ),
+    "web page": (
+        lambda d: written(d, "a.onnx", b"\n<!DOCTYPE html><html>"), (), "SG0102", "a web page"
+    ),
+    "PyTorch": (
+        lambda d: zipped(d, "a.pt", "a/data.pkl", "a/data/0"), (), "SG0102", "torch.onnx.export("
+    ),
+    "old PyTorch": (
+        lambda d: written(d, "a.pth", b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."), (), "SG0102",
+        "a Python pickle",
+    ),
     "a folder": (lambda d: d / "sub", (), "SG0102", "sub"),
     "truncated": (lambda d: written(d, "a.h5", ESPCN.read_bytes()[:20000]), SIZE, "SG0103", "a.h5"),
     "weights only": (lambda d: altered(d, weights_only), SIZE, "SG0104", "model.save("),
@@ -313,7 +414,14 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "preprocessing": (lambda d: ESPCN, (*SIZE, "--preprocess", "mean=a"), "SG0301", "mean=a"),
     "guard": (lambda d: ESPCN, (*SIZE, "--zero-guard", "1e39"), "SG0301", "--zero-guard 1e+39"),
-    "no formulas": (lambda d: ESPCN, (*SIZE, "--define", "nowhere.ops"), "SG0101", "nowhere.ops"),
+    "no formulas": (
+        lambda d: ESPCN, (*SIZE, "--define", "nowhere.ops"), "SG0101",
+        "the definitions in 'nowhere.ops'\n  = why: No such file",
+    ),
+    "formulas in bytes": (
+        lambda d: ESPCN, (*SIZE, "--define", str(ESPCN)), "SG0101",
+        "why: it is no text\n  = help: --define takes a text file"
+    ),
 }  # fmt: skip
 
 
@@ -331,6 +439,11 @@ def test_a_mistake_is_explained_and_leaves_the_earlier_build(shadergen, build, t
     assert "Traceback" not in ran.err
     assert ran.out == ""
     assert contents(tmp_path) == before
+
+
+def test_an_onnx_model_under_a_name_of_keras_is_read_by_its_content(shadergen, tmp_path):
+    model = onnx(tmp_path, helper.make_node("Relu", ["x"], ["y"])).rename(tmp_path / "net.h5")
+    assert shadergen("compile", model, "-o", tmp_path / "b").code == 0
 
 
 @pytest.mark.parametrize("option", ["--glsl", "--precision", "--weights", "--textures"])
@@ -358,6 +471,7 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
     np.save(tmp_path / "x.npy", np.zeros((1, 16, 24, 1), np.float32))
     np.save(tmp_path / "small.npy", np.zeros((1, 8, 8, 1), np.float32))
     np.save(tmp_path / "text.npy", np.array(["a"]))
+    np.save(tmp_path / "complex.npy", np.zeros((1, 16, 24, 1), np.complex64))
     np.savez(tmp_path / "other.npz", photo=np.zeros((1, 16, 24, 1)))
     np.save(tmp_path / "object.npy", np.array([{}], object), allow_pickle=True)
     Image.new("RGB", (9, 9)).save(tmp_path / "small.png")
@@ -369,6 +483,7 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
         ("none.npy", "y.npy", "SG0101", "none.npy"),
         ("object.npy", "y.npy", "SG0101", "object.npy"),
         ("text.npy", "y.npy", "SG0605", "element type <U1"),
+        ("complex.npy", "y.npy", "SG0605", "the array has element type complex64\n  = supported"),
         ("small.npy", "y.npy", "SG0605", "8"),
         ("other.npz", "y.npy", "SG0605", "missing: ['low']; unknown: ['photo']"),
         ("small.png", "y.png", "SG0605", "the build takes 16 rows of 24"),
@@ -494,6 +609,43 @@ def test_definitions_that_do_not_work_are_explained(shadergen, tmp_path, content
     assert ran.err.startswith(f"error[{code}]: ")
     assert says in ran.err
     assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("subpixle(x) = x", "= help: --define defines 'subpixle'; did you mean 'subpixel'?\n"),
+        ("a(x) = x\nb(x) = x", "= help: --define defines 'a', 'b'\n"),
+    ],
+)
+def test_a_definition_under_another_name_is_named(shadergen, tmp_path, content, says):
+    model = altered(tmp_path, layer(4, **LAMBDA))
+    arguments = ("compile", model, "-o", tmp_path / "b", *SIZE)
+    ran = shadergen(*arguments, *definitions(tmp_path, content))
+    assert ran.err.startswith("error[SG0203]: Lambda layer 'subpixel' has no definition\n")
+    assert says in ran.err
+    assert "--define defines" not in shadergen(*arguments).err
+
+
+def test_a_custom_layer_is_to_be_defined_under_its_class(shadergen, tmp_path):
+    model = altered(tmp_path, layer(1, class_name="Own", registered_name="mine>Own"))
+    ran = shadergen("compile", model, "-o", tmp_path / "b", *SIZE)
+    assert "for example: Own(x) = x * sigmoid(x)\n" in ran.err
+
+
+def test_a_definition_that_was_not_used_is_said(shadergen, tmp_path):
+    define = definitions(tmp_path, "conf1(x) = x\nother(x) = x")
+    ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, *define)
+    assert "definition conf1 was not used: did you mean 'conv1'?\n" in ran.out
+    assert "definition other was not used\n" in ran.out
+
+
+def test_one_array_for_two_inputs_is_refused_by_their_names(tmp_path):
+    with pytest.raises(ShadergenError) as caught:
+        named({"": np.zeros(3)}, ["left", "right"])
+    assert (caught.value.what, caught.value.supported) == (
+        "one .npy for 2 inputs", "an .npz with left, right"
+    )  # fmt: skip
 
 
 def test_nothing_heavy_is_imported_for_help():

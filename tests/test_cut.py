@@ -131,6 +131,7 @@ REFUSED = {
         "error[SG0301]: --outputs names 'box', which the model does not compute\n"
         "  --> model.onnx\n"
         "  = why: it is no value and no node of the model's graph\n"
+        "  = supported: boxes, to_boxes, x, b, second and 13 more\n"
         "  = help: did you mean 'boxes'?",
     ),
     "unknown input": (
@@ -139,6 +140,7 @@ REFUSED = {
         "error[SG0301]: --inputs names 'act2', which the model does not compute\n"
         "  --> model.onnx\n"
         "  = why: it is no value and no node of the model's graph\n"
+        "  = supported: act, c2, c1, left, kept and 13 more\n"
         "  = help: did you mean 'act'?",
     ),
     "node with two results": (

@@ -101,7 +101,48 @@ def test_layers_before_an_input_need_not_be_implemented(tmp_path: Path) -> None:
         "  --> odd.h5\n"
         "  = why: it follows from layers that cannot be computed: Lambda layer 'odd' has no "
         "definition\n"
-        "  = help: say it, batch included, for example --inputs odd=1x45x80x64"
+        "  = help: say it, batch included and in the model's own order, for example --inputs "
+        "odd=1x45x80x64"
+    )
+    with pytest.raises(ShadergenError) as caught:
+        load(file, Request({"odd": (6, 1)}, inputs=("odd",)))
+    assert caught.value.help.endswith(
+        "--inputs says that 'odd' is 6x1: all its sizes, in the model's order, batch first"
+    )
+
+
+def open_network(tmp_path: Path, data_format: str = "channels_last") -> Path:
+    """Write a model of which height and width are open."""
+    shape = (None, None, 3) if data_format == "channels_last" else (3, None, None)
+    x = keras.Input(shape, name="picture")
+    options = {"strides": 2, "padding": "same", "data_format": data_format}
+    a = keras.layers.Conv2D(4, 3, name="first", **options)(x)
+    y = keras.layers.Conv2D(2, 3, name="last", **options)(a)
+    file = tmp_path / "open.keras"
+    keras.Model(x, y).save(file)
+    return file
+
+
+@pytest.mark.parametrize("data_format", ["channels_last", "channels_first"])
+def test_a_height_and_a_width_do_where_the_rest_follows(tmp_path: Path, data_format: str) -> None:
+    file = open_network(tmp_path, data_format)
+    for size in ((6, 10), (1, 6, 10, 4) if data_format == "channels_last" else (1, 4, 6, 10)):
+        graph = load(file, Request({"first": size}, inputs=("first",)))
+        assert [(i.name, i.shape) for i in graph.inputs] == [("first", (1, 4, 6, 10))]
+    with pytest.raises(ShadergenError) as caught:
+        load(file, Request(inputs=("first",)))
+    assert caught.value.help == (
+        "say its height and width, for example --inputs first=45x80, or give --input-size"
+    )
+
+
+def test_sizes_in_another_order_than_the_models_are_blamed_on_the_option(tmp_path: Path) -> None:
+    file = open_network(tmp_path)
+    with pytest.raises(ShadergenError) as caught:
+        load(file, Request({"first": (1, 4, 6, 10)}, inputs=("first",)))
+    assert caught.value.help == (
+        "--inputs says that 'first' is 1x4x6x10: all its sizes, in the model's order, batch first, "
+        "channels last"
     )
 
 
@@ -129,6 +170,7 @@ def test_a_suggestion_is_made_for_a_near_name(path: Path) -> None:
     with pytest.raises(ShadergenError) as caught:
         load(path, Request(outputs=("summ",)))
     assert caught.value.help == "did you mean 'sum'?"
+    assert caught.value.supported == "sum, last, shared, right, left and 4 more"
 
 
 def test_cutting_nothing_away_changes_nothing(path: Path) -> None:

@@ -400,6 +400,33 @@ def test_the_size_of_a_dynamic_input_is_asked_for(keras, same_as_keras, tmp_path
     assert load(tmp_path / "m.keras", Request(sizes=sizes)).outputs[0].value.shape == (1, 2, 6, 8)
 
 
+def test_shapes_that_do_not_fit_are_told_as_the_model_has_them(keras, tmp_path):
+    image = keras.Input((None, None, 3), name="photo")
+    down = keras.layers.Conv2D(3, 3, strides=2, padding="same")(image)
+    up = keras.layers.UpSampling2D(name="up")(down)
+    hint = "the sizes follow from --input-size: a model that halves sizes and doubles them again"
+    for layer, what in (
+        (keras.layers.Concatenate(name="cat"), "the inputs differ elsewhere than on axis 3"),
+        (keras.layers.Add(name="cat"), "the operands' shapes do not broadcast"),
+    ):
+        keras.Model(image, layer([up, image])).save(tmp_path / "m.keras")
+        error = refusal(tmp_path / "m.keras", sizes={"": (15, 14)})
+        assert (error.code, error.what) == ("SG0205", what)
+        place = f"layer 'cat' ({type(layer).__name__}), inputs 1x16x14x3, 1x15x14x3"
+        assert error.where == (str(tmp_path / "m.keras"), place)
+        assert error.help.startswith(hint)
+        assert load(tmp_path / "m.keras", Request(sizes={"": (16, 14)})).outputs
+
+
+def test_within_a_definition_the_operator_is_the_one_that_was_written(keras, tmp_path):
+    image = keras.Input((5, 6, 3), name="photo")
+    keras.Model(image, keras.layers.ReLU(name="act")(image)).save(tmp_path / "m.keras")
+    definition = defined("act(x) = depth_to_space(x, block=2)")
+    error = refusal(tmp_path / "m.keras", definitions=definition)
+    assert error.where[1:3] == ("layer 'act' (ReLU)", "definition of act")
+    assert error.where[3].startswith("act (DepthToSpace) of float32 1x3x5x6")
+
+
 def test_custom_layers_take_their_formula_from_the_user(keras, tmp_path):
     @keras.saving.register_keras_serializable("mine")
     class Swell(keras.layers.Layer):
@@ -420,7 +447,7 @@ def test_custom_layers_take_their_formula_from_the_user(keras, tmp_path):
     for path in (tmp_path / "m.keras", tmp_path / "m.h5"):
         error = refusal(path)
         assert error.code == "SG0203"
-        assert "--define FILE" in error.help and "louder(x) = " in error.help
+        assert "--define FILE" in error.help and "Swell(x) = " in error.help
         for line in (
             "louder(x) = 2.5 * x",
             "Swell(x, gain) = gain * x",
@@ -452,7 +479,7 @@ def test_a_lambda_is_refused_until_the_user_defines_it():
         f"  --> {path}: layer 'up' (Lambda)",
         "  = why: its Python code is never loaded from a model file",
         "  = help: write what it computes into a file and pass --define FILE; for example: "
-        'up(x) = depth_to_space(x, block=2, order="dcr")',
+        "up(x) = x * sigmoid(x)",
     ]
     with np.load(path.with_suffix(".npz")) as arrays:
         got = run(path, [arrays["input/0"]], definitions=defined(SHUFFLE["up"]))

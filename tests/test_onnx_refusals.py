@@ -220,8 +220,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "error[SG0205]: 3 input and 4 output channels do not fit 1 groups of 2",
     ),
     "broadcast": (
-        small(node("Add", "x", "b"), {"b": normal(4)}),
-        "error[SG0205]: the operands' shapes do not broadcast",
+        small(node("Add", "x", "b", name="/Add"), {"b": normal(4)}),
+        "error[SG0205]: the operands' shapes do not broadcast\n"
+        "  --> model.onnx: node /Add (Add), inputs 1x3x6x5, 4\n"
+        "  = why: aligned at the right, sizes must be equal or 1",
     ),
     "computed shapes": (
         small(

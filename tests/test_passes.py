@@ -601,6 +601,20 @@ def test_maps_beyond_a_limit_lie_in_rows(shape, rows):
     assert graph.outputs[0].value.type.layout.rows == rows
 
 
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [((1, 1, 4, 2049), "2049x4 texels, the device profile allows 2048"),
+     ((1, 1028, 2, 2), "257 layers, the device profile allows 256")],
+)  # fmt: skip
+def test_the_limit_that_puts_a_map_in_rows_is_explained(shape, why):
+    x = image(*shape)
+    found = context(device="gles30-min")
+    graph = graph_of(pointwise("tanh(x0)", x), inputs=(x,))
+    tile_channels(choose_precision(graph, found), found)
+    explained = {d.subject: d.why for d in found.decisions if d.step == "tile channels"}
+    assert explained == {"x": why, graph.nodes[0].name: why}
+
+
 def test_tensors_beyond_every_texture_are_refused_with_the_numbers():
     x = image(1 << 17, 1 << 16)
     refused = error(lambda: placed(pointwise("tanh(x0)", x), x, device="gles30-min"))

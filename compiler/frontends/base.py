@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError, did_you_mean
+from .foreign import refuse_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 ZIP_MAGIC = b"PK\x03\x04"
+KERAS_MAGIC = (HDF5_MAGIC, ZIP_MAGIC)
+ONNX_FIRST_FIELDS = (b"\x08", b"\x3a")  # how a model's bytes begin: ir_version, or else graph
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class Request:
             model, and no inputs of the build.
         inputs: values of the model that become its inputs, and so cut off what computes them.
         outputs: values of the model that become its outputs, all of them; none keeps its own.
+        shapes: of arrays that wait to be fed, by name as ``sizes``: where they fit, they fill the
+            sizes that are open after all that.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -41,6 +47,19 @@ class Request:
     values: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    def option(self, name: str) -> str:
+        """Return the option by which the size of an input is given."""
+        return "--inputs" if name in self.inputs else "--input-size"
+
+    def array_shape(self, name: str, shape: Sequence[int | None]) -> tuple[int, ...] | None:
+        """Return the shape of the array for an input, if it fits what is known of the input's."""
+        found = self.shapes.get(name, self.shapes.get(""))
+        if found is None or len(found) != len(shape):
+            return None
+        fits = all(s in (None, size) for s, size in zip(shape, found, strict=True))
+        return found if fits else None
 
 
 class ValueNeededError(ShadergenError):
@@ -83,7 +102,7 @@ def load(path: Path, request: Request) -> Graph:
         raise directory_error(path).at(str(path))
     try:
         with path.open("rb") as file:
-            head = file.read(8)
+            head = file.read(512)
     except OSError as error:
         raise ShadergenError(
             "SG0101",
@@ -91,7 +110,7 @@ def load(path: Path, request: Request) -> Graph:
             why=error.strerror or str(error),
         ) from None
     try:
-        if head.startswith(HDF5_MAGIC) or head.startswith(ZIP_MAGIC):
+        if head.startswith(KERAS_MAGIC):
             from .keras import load_keras
 
             if request.values:
@@ -101,10 +120,12 @@ def load(path: Path, request: Request) -> Graph:
                     why="no layer of Keras takes its shape or its axes from an input",
                 )
             return load_keras(path, request)
-        if path.suffix.lower() in (".h5", ".hdf5", ".keras") or not head:
+        refuse_foreign(path.name, head)
+        keras = path.suffix.lower() in (".h5", ".hdf5", ".keras")
+        if keras and not head.startswith(ONNX_FIRST_FIELDS):  # an ONNX model under its name is one
             raise ShadergenError(
                 "SG0102",
-                f"'{path.name}' is not a Keras model" if head else f"'{path.name}' is empty",
+                f"'{path.name}' is not a Keras model",
                 why="a Keras model begins with the HDF5 or ZIP signature",
                 supported="Keras .h5, .hdf5, .keras; ONNX .onnx",
             )
@@ -112,7 +133,18 @@ def load(path: Path, request: Request) -> Graph:
 
         return load_onnx(path, request)
     except ShadergenError as error:
+        if error.code == "SG0205" and request.sizes and not error.help:
+            error.help = (
+                "the sizes follow from --input-size: a model that halves sizes and doubles them "
+                "again may need multiples of 8, 16 or 32"
+            )
         raise error.at(str(path)) from None
+
+
+def is_keras(path: Path) -> bool:
+    """Whether a file that can be read is one of Keras, by its content."""
+    with path.open("rb") as file:
+        return file.read(8).startswith(KERAS_MAGIC)
 
 
 def load_proto(model: ModelProto, request: Request) -> Graph:
@@ -160,6 +192,13 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
             )
 
 
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return the few names most like one that is not among them, and how many there are."""
+    near = get_close_matches(name, known, n=5, cutoff=0.0)
+    more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
+    return ", ".join(near) + more
+
+
 def _within(size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     """Whether a shape is ``size``, or has its two numbers as neighbouring axes."""
     return size == shape or size in [shape[i : i + 2] for i in range(1, len(shape) - 1)]
@@ -184,23 +223,26 @@ def resolve_shape(
         wanted = request.sizes.get("")
     declared = " x ".join("?" if s is None else str(s) for s in shape)
     where = f"input '{name}' of shape {declared}"
+    option = request.option(name)
     resolved = list(shape)
     open_axes = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
     if len(open_axes) == 2:  # an exporter may keep NHWC: what is open is height and width
         spatial = (open_axes[0], open_axes[1])
     if wanted is not None and len(wanted) == 2 and len(shape) != 2 and spatial is not None:
         for axis, size in zip(spatial, wanted, strict=True):
-            _fix(resolved, axis, size, where)
+            _fix(resolved, axis, size, where, option)
     elif wanted is not None:
         if len(wanted) != len(shape):
             raise ShadergenError(
                 "SG0301",
-                f"--input-size gives {len(wanted)} numbers",
+                f"{option} gives {len(wanted)} numbers",
                 where=where,
                 supported=f"height and width, or all {len(shape)} sizes in the model's order",
             )
         for axis, size in enumerate(wanted):
-            _fix(resolved, axis, size, where)
+            _fix(resolved, axis, size, where, option)
+    if array := request.array_shape(name, resolved):
+        resolved = list(array)
     if resolved and resolved[0] is None:
         resolved[0] = 1
     if any(s is None for s in resolved):
@@ -218,13 +260,13 @@ def resolve_shape(
     return tuple(s for s in resolved if s is not None)
 
 
-def _fix(sizes: list[int | None], axis: int, size: int, where: str) -> None:
+def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str) -> None:
     if size < 1:
-        raise ShadergenError("SG0301", f"--input-size gives a size of {size}", where=where)
+        raise ShadergenError("SG0301", f"{option} gives a size of {size}", where=where)
     if sizes[axis] is not None and sizes[axis] != size:
         raise ShadergenError(
             "SG0301",
-            f"--input-size gives {size} for an axis whose size is {sizes[axis]}",
+            f"{option} gives {size} for an axis whose size is {sizes[axis]}",
             where=where,
             why="only sizes that the model leaves open can be chosen",
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
 from ....ir.expr import Expr, Var, parse, substitute
+from ...definitions import find
 from .config import shown
 from .softmax import glu, log_softmax, softmax, sparsemax
 from .tensors import pointwise
@@ -76,7 +77,7 @@ def activate(layer: Layer, x: Tensor) -> Tensor:
         return pointwise(expr, [x], layer.name)
     if name in OVER_AN_AXIS:
         return OVER_AN_AXIS[name](layer, x, (x.rank - 1,))
-    definition = layer.definitions.get(name)
+    definition = find(layer.definitions, name)
     if definition is not None:
         return layer.defined(definition, [x], {})
     raise _unknown(layer, name, [*ACTIVATIONS, *OVER_AN_AXIS])
@@ -109,7 +110,7 @@ def _unknown(layer: Layer, name: str, known: Iterable[str]) -> ShadergenError:
         supported=", ".join(known),
         help=did_you_mean(name, known)
         or f"write a formula into a file and pass --define FILE; for example: "
-        f"{layer.example(name, 1, 'x * sigmoid(x)')}",
+        f"{layer.example(name, 1)}",
     )
 
 

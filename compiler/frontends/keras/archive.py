@@ -18,6 +18,7 @@ import h5py
 
 from ....errors import ShadergenError
 from ..base import HDF5_MAGIC, ZIP_MAGIC
+from ..foreign import refuse_torch
 from .hdf5 import guarded, links_to, opened, read_texts
 from .weights import ArchiveWeights, LegacyWeights, WeightStore
 
@@ -126,6 +127,7 @@ def _read_zip(path: Path, stack: ExitStack) -> Archive:
     with guarded("the .keras archive", zipfile.BadZipFile):
         archive = stack.enter_context(zipfile.ZipFile(path))
         names = set(archive.namelist())
+    refuse_torch(path.name, names)
     if "config.json" not in names:
         raise ShadergenError(
             "SG0102",

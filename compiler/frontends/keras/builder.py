@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from ....errors import ShadergenError
 from ....ir.graph import Graph, Input, Output, Port
-from ....ir.types import MAX_RANK, DType, TensorType
+from ....ir.types import MAP_RANK, MAX_RANK, DType, TensorType
 from ..base import check_sizes, model_shapes, resolve_shape
 from .calling import called, check_call, masked, tensors_in
 from .calls import CallSpec, Ref
@@ -44,10 +45,14 @@ def build_graph(
     fixed = any(_batch(model.layers[ref.layer]) is not None for ref in model.inputs)
     around = Surroundings(version, data_format, request.definitions, weights, LAYERS, called, fixed)
     dropped: list[Input] = []
+    stated: list[str] = []  # inputs whose shape is what the request says, whatever came before
     if request.inputs or request.outputs:
 
         def type_of(part: ModelSpec, name: str) -> tuple[tuple[int, ...], str]:
-            return _type_at(part, name, around, request, dropped)
+            found = _type_at(part, name, around, request, dropped)
+            if found is None:
+                stated.append(name)
+            return found or (request.sizes[name], "float32")
 
         model = cut(model, request.inputs, request.outputs, type_of)
     inputs = [_input(model.layers[ref.layer], data_format, request) for ref in model.inputs]
@@ -56,7 +61,12 @@ def build_graph(
         raise ShadergenError("SG0105", "two inputs are the same layer", where=", ".join(names))
     check_sizes(model_shapes([*dropped, *inputs]), request)
     tensors = [Tensor(i, i.port.axes) for i in inputs]
-    results = _Builder(around).run(model, (), tensors)
+    try:
+        results = _Builder(around).run(model, (), tensors)
+    except ShadergenError as error:
+        said = [_said(i) for i in inputs if i.name in stated]
+        error.help = "\n".join(filter(None, [error.help, *said]))
+        raise
     outputs: list[Output] = []
     taken: set[str] = set()
     for (name, _), tensor in zip(model.outputs, results, strict=True):
@@ -71,30 +81,64 @@ def build_graph(
 
 def _type_at(
     part: ModelSpec, name: str, around: Surroundings, request: Request, dropped: list[Input]
-) -> tuple[tuple[int, ...], str]:
-    """Return shape and element type of a result that becomes an input.
+) -> tuple[tuple[int, ...], str] | None:
+    """Return shape and element type of a result that becomes an input, or None.
 
-    They are those that come out if the layers before it are implemented; otherwise the request
-    must say the shape, and the type is float.
+    They are those that come out if the layers before it are implemented and know their sizes; with
+    a height and a width from the request, what comes out needs only its other sizes from there.
+    None means that the request says the whole shape.
 
     Raises:
         ShadergenError: SG0204 when neither tells.
     """
     try:
-        inputs = [_input(part.layers[r.layer], around.data_format, request) for r in part.inputs]
-        tensors = [Tensor(i, i.port.axes) for i in inputs]
-        (result,) = _Builder(around).run(part, (), tensors)
+        result = _result(part, around, request, dropped)
     except ShadergenError as error:
-        if name in request.sizes:
-            return request.sizes[name], "float32"
-        raise ShadergenError(
-            "SG0204",
-            f"the size of '{name}' is not known",
-            why=f"it follows from layers that cannot be computed: {error.what}",
-            help=f"say it, batch included, for example --inputs {name}=1x45x80x64",
-        ) from None
-    dropped += inputs
+        size = request.sizes.get(name)
+        if size is None:
+            raise _unknown_size(name, around.data_format, error) from None
+        if len(size) == 2 and error.code == "SG0204":
+            with suppress(ShadergenError):
+                result = _result(part, around, replace(request, sizes={"": size}), [])
+                if result.rank == MAP_RANK and result.axes == standard(4, around.data_format):
+                    logical = (*result.value.shape[:2], *size)
+                    return tuple(logical[a] for a in result.axes), result.dtype
+        return None
     return result.shape, result.value.type.dtype
+
+
+def _result(
+    part: ModelSpec, around: Surroundings, request: Request, dropped: list[Input]
+) -> Tensor:
+    """Return the one result of a part of the model; its inputs go to ``dropped``."""
+    inputs = [_input(part.layers[r.layer], around.data_format, request) for r in part.inputs]
+    (result,) = _Builder(around).run(part, (), [Tensor(i, i.port.axes) for i in inputs])
+    dropped += inputs
+    return result
+
+
+def _unknown_size(name: str, data_format: str, reason: ShadergenError) -> ShadergenError:
+    if reason.code == "SG0204":
+        say = f"say its height and width, for example --inputs {name}=45x80, or give --input-size"
+    else:
+        example = "1x45x80x64" if data_format == "channels_last" else "1x64x45x80"
+        say = "say it, batch included and in the model's own order, for example "
+        say += f"--inputs {name}={example}"
+    return ShadergenError(
+        "SG0204",
+        f"the size of '{name}' is not known",
+        why=f"it follows from layers that cannot be computed: {reason.what}",
+        help=say,
+    )
+
+
+def _said(i: Input) -> str:
+    """Return what to look at when a model does not go on from an input as the request has it."""
+    shape = "x".join(str(i.shape[a]) for a in i.port.axes)
+    order = "batch first"
+    if len(i.shape) == MAP_RANK:
+        order += ", channels last" if i.port.axes == standard(4, "channels_last") else ""
+    return f"--inputs says that '{i.name}' is {shape}: all its sizes, in the model's order, {order}"
 
 
 def _data_format(model: ModelSpec) -> str | None:

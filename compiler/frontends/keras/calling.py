@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
+from ....ir.graph import OperandError
+from ...definitions import find
 from .arguments import Arguments
 from .catalogue import BUILT_IN
 from .layers import CALL_ARGUMENTS, LAYERS
@@ -35,11 +37,20 @@ def tensors_in(value: Any) -> list[Tensor]:
 
 def called(layer: Layer) -> list[Tensor]:
     """Return the results of a call of anything but a nested model."""
-    if layer.spec.class_name in _LAMBDA_OPERATIONS or layer.spec.is_operation:
-        result = _operation(layer)
-    else:
-        result = _layer(layer)
+    try:
+        if layer.spec.class_name in _LAMBDA_OPERATIONS or layer.spec.is_operation:
+            result = _operation(layer)
+        else:
+            result = _layer(layer)
+    except OperandError as error:
+        raise error.of_source(_place(layer)) from None
     return result if isinstance(result, list) else [result]
+
+
+def _place(layer: Layer) -> str:
+    """Return the layer and the shapes of what it is called with, in the model's own order."""
+    shapes = ["x".join(map(str, x.shape)) for x in tensors_in([layer.args, dict(layer.kwargs)])]
+    return f"{layer.described}, inputs {', '.join(shapes)}" if shapes else layer.described
 
 
 def _layer(layer: Layer) -> Tensor | list[Tensor]:
@@ -73,8 +84,8 @@ def _undefined(layer: Layer, inputs: int) -> ShadergenError:
     """Return the error for a Lambda or custom layer without a definition."""
     is_lambda = layer.spec.class_name == "Lambda"
     near = "" if is_lambda else did_you_mean(layer.spec.class_name, LAYERS)
-    body = 'depth_to_space(x, block=2, order="dcr")'
-    example = layer.example(layer.name, inputs, body)
+    name = layer.name if is_lambda else layer.spec.class_name.split(">")[-1]
+    example = layer.example(name, inputs)
     define = f"write what it computes into a file and pass --define FILE; for example: {example}"
     return ShadergenError(
         "SG0203",
@@ -140,10 +151,8 @@ def _decoded(value: Any) -> Any:
 
 
 def _definition(layer: Layer, *names: str) -> Any:
-    for name in (layer.name, layer.spec.name, *names, layer.spec.class_name.split(">")[-1]):
-        if name in layer.definitions:
-            return layer.definitions[name]
-    return None
+    plain = layer.spec.class_name.split(">")[-1]
+    return find(layer.definitions, layer.name, layer.spec.name, *names, plain)
 
 
 def check_call(layer: Layer) -> None:

@@ -39,7 +39,7 @@ _NAMES = (
     *("SpatialDropout2D", "SpatialDropout3D", "SpectralNormalization", "StackedRNNCells"),
     *("StringLookup", "Subtract", "TFSMLayer", "TensorFlowOpLayer", "TextVectorization"),
     *("ThresholdedReLU", "TimeDistributed", "TorchModuleWrapper", "UnitNormalization"),
-    *("Wrapper"),
+    "Wrapper",
 )
 
 BUILT_IN = frozenset(_NAMES) | {f"{name}{rank}D" for name in _IN_ANY_RANK for rank in (1, 2, 3)}

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError, did_you_mean
+from ..base import nearest
 from .calls import Ref, malformed, references_in, replaced
 from .topology import LayerSpec, ModelSpec
 
@@ -83,6 +84,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
             raise ShadergenError(
                 "SG0301",
                 f"--{option} names '{name}', which is no layer",
+                supported=nearest(name, [*flat.model.layers, *flat.nested]),
                 help=did_you_mean(name, [*flat.model.layers, *flat.nested]),
             )
         numbers.insert(0, int(number))

@@ -230,7 +230,9 @@ class Layer:
         axes = standard(rank, self.around.data_format) if rank == 4 else plain(rank)
         return Tensor(value, axes)
 
-    def example(self, name: str, inputs: int, body: str) -> str:
+    def example(self, name: str, inputs: int) -> str:
         """Return a line that would define ``name``."""
         quoted = name if name.isidentifier() else f'"{name}"'
-        return f"{quoted}({', '.join(('x', 'y', 'z', 'w')[: max(inputs, 1)])}) = {body}"
+        names = ("x", "y", "z", "w")[: max(inputs, 1)]
+        body = " + ".join(names) if len(names) > 1 else "x * sigmoid(x)"
+        return f"{quoted}({', '.join(names)}) = {body}"

@@ -81,9 +81,17 @@ def joined(layer: Layer, inputs: Sequence[Tensor], axis: int) -> Tensor:
     """Join tensors along an axis of the model."""
     if not inputs or any(x.rank != inputs[0].rank for x in inputs):
         raise ShadergenError("SG0205", "the inputs differ in rank", where=layer.described)
+    logical = inputs[0].axis(axis, layer.described)
+    rest = [[s for k, s in enumerate(x.shape) if k != axis % x.rank] for x in inputs]
+    if any(shape != rest[0] for shape in rest):
+        raise ShadergenError(
+            "SG0205",
+            f"the inputs differ elsewhere than on axis {axis % inputs[0].rank}",
+            where=f"{layer.described}, inputs "
+            + ", ".join("x".join(map(str, x.shape)) for x in inputs),
+        )
     axes = inputs[0].axes
     values = [arranged(x, axes, layer.name) for x in inputs]
-    logical = inputs[0].axis(axis, layer.described)
     return Tensor(layer.apply(Concat(logical), *values), axes)
 
 

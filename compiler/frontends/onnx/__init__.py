@@ -63,7 +63,8 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
     if request.inputs or request.outputs:
         part = cut(proto, request)
         sizes = {part.values.get(key, key): size for key, size in request.sizes.items()}
-        request = replace(request, sizes=sizes)
+        inputs = tuple(part.values[name] for name in request.inputs)
+        request = replace(request, sizes=sizes, inputs=inputs)
         model = check_model(part.model, folder, name)
         dropped = part.dropped
     graph = Importer(model, request).run()

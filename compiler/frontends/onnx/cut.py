@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
 from ....errors import ShadergenError, did_you_mean
-from ..base import resolve_shape
+from ..base import nearest, resolve_shape
 from .body import layer_name, needed, read_by, subgraphs
 from .tensors import dimensions
 
@@ -104,13 +104,16 @@ def _value(graph: GraphProto, name: str, option: str) -> str:
             f"--{option} names '{name}', which has {len(results)} results",
             supported=", ".join(results),
         )
+    known = dict.fromkeys([*values, *(node.name for node in nodes)])
+    weights = {t.name for t in graph.initializer}
     nested = any(True for node in graph.node for _ in subgraphs(node))
     raise ShadergenError(
         "SG0301",
         f"--{option} names '{name}', which the model does not compute",
         why="it is no value and no node of the model's graph"
         + (", to which the bodies of If, Loop and Scan do not belong" if nested else ""),
-        help=did_you_mean(name, {*values, *(node.name for node in nodes)}),
+        supported=nearest(name, [n for n in known if n not in weights]),
+        help=did_you_mean(name, known),
     )
 
 

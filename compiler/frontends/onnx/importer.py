@@ -13,9 +13,9 @@ import numpy as np
 from onnx.onnx_ml_pb2 import AttributeProto
 
 from ....errors import ShadergenError, did_you_mean
-from ....ir.graph import Constant, Graph, Input, Output, Port, Value
+from ....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
 from ....ir.types import TensorType
-from ...definitions import instantiate
+from ...definitions import find, instantiate
 from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
 from .budget import Budget
@@ -103,9 +103,11 @@ class Importer:
 
     def _whole_shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of an input for which the model declares none."""
-        sizes = self.request.sizes
+        sizes, shapes = self.request.sizes, self.request.shapes
         wanted = sizes.get(name, sizes.get(""))
         if wanted is None or (len(wanted) == 2 and name not in sizes):
+            wanted = shapes.get(name, shapes.get(""))
+        if wanted is None:
             raise ShadergenError(
                 "SG0204",
                 f"input '{name}' has no shape",
@@ -148,9 +150,11 @@ class Importer:
             shapes += (_described(item) for item in inputs if item is not None)
             self._apply(scope.resolved(proto), layer, scope, inputs)
         except ShadergenError as error:
-            if not any(place.startswith(f"{layer} (") for place in error.where):
-                place = f"node {layer} ({proto.op_type})"
-                error.at(f"{place}, inputs {', '.join(shapes)}" if shapes else place)
+            place = f"node {layer} ({proto.op_type})"
+            place += f", inputs {', '.join(shapes)}" if shapes else ""
+            if isinstance(error, OperandError):
+                error = error.of_source(place)
+            error.at(place)
             if isinstance(error, ValueNeededError) and not scope.depth:
                 error.help = f"{error.help}\n{self._how_to_cut(proto)}".strip()
             raise error from None
@@ -237,11 +241,8 @@ class Importer:
 
     def _definition(self, proto: NodeProto, domain: str, layer: str) -> Definition | None:
         """Return the user's definition: for this layer, for domain::Op, or for Op."""
-        known = self.request.definitions
-        for key in (layer, f"{domain or 'ai.onnx'}::{proto.op_type}", proto.op_type):
-            if key in known:
-                return known[key]
-        return None
+        full = f"{domain or 'ai.onnx'}::{proto.op_type}"
+        return find(self.request.definitions, layer, full, proto.op_type)
 
     def _define(self, node: OnnxNode, definition: Definition) -> Tensor:
         inputs = list(node.inputs)

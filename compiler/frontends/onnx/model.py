@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.onnx_ml_pb2 import ModelProto
 
 from ....errors import ShadergenError
+from ..base import ONNX_FIRST_FIELDS
 from .body import graph_body, plain_domain, subgraphs
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from .body import Body
 
-FIRST_FIELDS = (b"\x08", b"\x3a")  # how a model's bytes begin: ir_version, or else graph
 LATEST_OPSET = 28
 
 
@@ -104,7 +104,7 @@ def parse_model(path: Path) -> ModelProto:
                 "SG0103", f"'{path.name}' is damaged", why="a name in it is not UTF-8 text"
             )
         return proto
-    if data.startswith(FIRST_FIELDS):
+    if data.startswith(ONNX_FIRST_FIELDS):
         raise ShadergenError(
             "SG0103",
             f"'{path.name}' is damaged or truncated",

@@ -1,0 +1,82 @@
+"""Inputs to verify with where the user gives none.
+
+Floats are uniform in 0..1, or in the range that the user states; images of 8 bits in 0..1, in steps
+of 1/255. Indices into a table go over all its entries; other integers of 8 bits over their type,
+wider ones over the stated range. Without one they are 0 or 1, as truth values are: what is safe for
+any use of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..ir.expr import Var, parse
+from ..ir.graph import Input, Result
+from ..ir.ops import Gather, GatherElements, Movement, Pointwise
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..ir.graph import Graph, Value
+
+WHOLE = (Var("x0"), parse("trunc(x0)"))  # formulas that keep an index what it is
+
+
+def random_inputs(
+    graph: Graph, seed: int, input_range: tuple[float, float] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return inputs in the model's own shapes.
+
+    Args:
+        graph: the model.
+        seed: equal ones give equal inputs.
+        input_range: the least and the largest number; None is 0..1, or what the type suggests.
+    """
+    rng = np.random.default_rng(seed)
+    entries = _entries(graph)
+    low, high = input_range or (0.0, 1.0)
+    arrays: dict[str, NDArray[Any]] = {}
+    for i in graph.inputs:
+        dtype = i.type.dtype
+        uniform = rng.random(i.shape, np.float32)
+        if i.name in entries:
+            values = np.floor(uniform.astype(np.float64) * entries[i.name])
+        elif i.port.encoding == "unorm8":
+            values = np.round(uniform * 255) / np.float32(255)
+        elif dtype == "bool":
+            values = np.round(uniform)
+        elif dtype in ("int8", "uint8"):
+            values = np.floor(uniform * 256) + np.iinfo(dtype).min
+        else:
+            values = low + (high - low) * uniform.astype(np.float64)
+            if dtype != "float32":
+                ends = np.iinfo(dtype)
+                values = np.clip(np.round(values), np.ceil(low), np.floor(high))
+                values = np.clip(values, ends.min, min(ends.max, 2**53))
+        arrays[i.name] = np.array(values.transpose(i.port.axes), dtype, order="C")
+    return arrays
+
+
+def _entries(graph: Graph) -> dict[str, int]:
+    """Return, for inputs that are indices, how many entries the smallest of their tables has."""
+    sizes: dict[str, int] = {}
+    for node in graph.nodes:
+        if isinstance(node.op, (Gather, GatherElements)):
+            table, indices = node.inputs
+            source = _source(indices)
+            if isinstance(source, Input):
+                size = table.shape[node.op.axis]
+                sizes[source.name] = min(size, sizes.get(source.name, size))
+    return sizes
+
+
+def _source(value: Value) -> Value:
+    """Follow a value back through what only moves elements or makes them whole."""
+    while isinstance(value, Result) and len(value.node.inputs) == 1:
+        op = value.node.op
+        if not isinstance(op, Movement) and not (isinstance(op, Pointwise) and op.expr in WHOLE):
+            break
+        (value,) = value.node.inputs
+    return value

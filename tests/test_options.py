@@ -1,0 +1,61 @@
+"""Options as texts and as Python arguments; what a compilation looks like when it is printed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from support import ESPCN
+
+import shadergen
+from shadergen.compiler.face import make_options
+from shadergen.compiler.options import DEFAULT_RANGE, Options, parse_sizes
+from shadergen.errors import ShadergenError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("texts", "sizes"),
+    [
+        (["image=16x24,mask=1x16x24x1"], {"image": (16, 24), "mask": (1, 16, 24, 1)}),
+        (["a=1x2, b=3x4", "c=5x6"], {"a": (1, 2), "b": (3, 4), "c": (5, 6)}),
+        (["a,b=1x2"], {"a,b": (1, 2)}),
+        (['"a=1,b"=1x2,c=3x4'], {"a=1,b": (1, 2), "c": (3, 4)}),
+    ],
+)
+def test_sizes_may_be_listed_with_commas(texts: list[str], sizes: dict[str, tuple[int]]) -> None:
+    assert parse_sizes(texts) == sizes
+
+
+@pytest.mark.parametrize("text", ["360,640", "16x16,8x8", "a=16x16,8", "a=16x16,b="])
+def test_a_list_that_is_not_of_names_and_sizes_is_no_size(text: str) -> None:
+    with pytest.raises(ShadergenError, match="is not a size"):
+        parse_sizes([text])
+
+
+def test_one_size_twice_in_a_list_is_refused() -> None:
+    with pytest.raises(ShadergenError, match="--input-size gives 'a' twice"):
+        parse_sizes(["a=1x2,a=1x2"])
+
+
+def test_python_takes_texts_as_the_command_line_does() -> None:
+    assert make_options(outputs="cat").outputs == ("cat",)
+    assert make_options(outputs="cat, up").outputs == ("cat", "up")
+    assert make_options(outputs=["cat", "a,b"]).outputs == ("cat", "a,b")
+    assert make_options(input_range="0:255").input_range == (0.0, 255.0)
+    options = make_options(inputs="a=1x2x3,b", input_size="16x24")
+    assert (options.inputs, options.input_size) == (("a", "b"), {"": (16, 24), "a": (1, 2, 3)})
+    assert make_options() == Options()
+
+
+def test_without_a_stated_range_the_compiler_relies_on_the_default() -> None:
+    assert Options().input_range is None
+    assert Options().target().input_range == DEFAULT_RANGE
+    assert Options(input_range=(0.0, 1.0)).target().input_range == (0.0, 1.0)
+
+
+def test_a_compilation_prints_short(tmp_path: Path) -> None:
+    made = shadergen.compile_model(ESPCN, tmp_path / "b", input_size="16x24", validate=False)
+    assert repr(made) == f"Compilation(output={tmp_path / 'b'!r}, validated=False, notes=())"
