@@ -17,8 +17,8 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir.expr import Call, Num, expand, walk
 from ..ir.graph import Constant, Input
-from ..ir.ops import parts
-from ..ir.placement import places, tensor_operands
+from ..ir.ops import apart, assemble, parts
+from ..ir.placement import is_direct, places, tensor_operands
 from ..ir.types import Layout, TensorType, format_for
 from .choose_precision import HALF_MAX
 
@@ -58,7 +58,15 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
             _place(r.type, r.name, old in unorm8, half, old in outputs, context)
             for r, old in zip(now.results, was.results, strict=True)
         )
-        return replace(now, types=types)
+        placed = replace(now, types=types)
+        if parts(placed).prologue is None or is_direct(placed):
+            return placed
+        # It was fused into the loads of a kernel for planes, and some map has no room in planes.
+        first, rest = apart(now)
+        mapped = _place(first.result.type, first.name, False, half, False, context)
+        first = replace(first, types=(mapped,))
+        rest = replace(rest, operands=(first.result, *rest.operands[1:]))
+        return replace(assemble(rest, now.layers, now.choice), types=types)
 
     graph = graph.rewrite(place, place_input)
     exact = _exact(graph, target)

@@ -358,6 +358,21 @@ def test_batch_normalisation_that_cannot_be_folded_runs(parameters):
     assert len(files.schedule["passes"]) == 2
 
 
+@pytest.mark.parametrize("channels", ((1028, 5), (5, 1028)))
+@pytest.mark.parametrize("guard", (0.0, 0.25))
+def test_a_convolution_of_more_layers_than_a_texture_has_keeps_what_was_fused(channels, guard):
+    def network(zero_guard):
+        rng = np.random.default_rng(7)
+        shift = constant(rng.normal(size=(channels[0], 1, 1)), "shift")
+        y = pointwise("relu(x0 + x1)", x, shift)
+        y = conv(rng, y, channels[1], (3, 3), pads=(1, 1, 1, 1), zero_guard=zero_guard)
+        return graph_of(pointwise("x0 * sigmoid(x0)", y), inputs=(x,))
+
+    x = image(1, channels[0], 3, 4)
+    files = assert_runs_like_reference(network(0.0), reference=network(guard), zero_guard=guard)
+    assert {p["kernel"] for p in files.schedule["passes"]} == {"pointwise", "nest"}
+
+
 def test_residual_addition_fuses_and_runs():
     rng = np.random.default_rng(8)
     x = image(1, 8, 6, 5)

@@ -35,6 +35,8 @@ def lower_nest(node: Node, target: Target) -> Iterator[RenderPass]:
         InternalError: for an operator that has neither a nest nor a kernel of its own.
     """
     p = parts(node)
+    if p.prologue is not None:
+        raise InternalError(f"{node.name}: a nest has no prologue, tile_channels takes it apart")
     nest = p.kernel.nest(*(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")

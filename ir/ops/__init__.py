@@ -10,7 +10,7 @@ from .conv_lstm import ConvLSTM
 from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
 from .fourier import DFT, Frames, Spectrum
-from .fused import Fused, Parts, assemble, parts
+from .fused import Fused, Parts, apart, assemble, parts
 from .linear_algebra import Det, Einsum, MatMul
 from .local_normalization import (
     LRN,
@@ -236,6 +236,7 @@ __all__ = [
     "Transpose",
     "Trilu",
     "WindowsToChannels",
+    "apart",
     "assemble",
     "parts",
 ]

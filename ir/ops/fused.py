@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..expr import Expr, Var, check, evaluate, substitute, variables
 from ..graph import Node
 from ..types import MAP_RANK, DType, TensorType, broadcast
 from .base import Op, require
-from .pointwise import as_type
+from .pointwise import Pointwise, as_type
 
 if TYPE_CHECKING:
     from ..graph import Choice, Value
@@ -108,6 +108,18 @@ def parts(node: Node) -> Parts:
             op.kernel, node.inputs[:k], op.prologue, op.epilogue, node.inputs[k:], op.dtype
         )
     return Parts(op, node.inputs, None, None, ())
+
+
+def apart(node: Node) -> tuple[Node, Parts]:
+    """Return the prologue of a fused node as a node of its own, and the rest, which reads that."""
+    p = parts(node)
+    assert p.prologue is not None
+    names = [name for name in variables(p.prologue) if name != "x"]
+    renamed: dict[str, Expr] = {name: Var(f"x{k}") for k, name in enumerate(names, 1)}
+    expr = substitute(p.prologue, renamed | {"x": Var("x0")})
+    inputs = (p.operands[0], *(p.extras[int(name[1:])] for name in names))
+    first = Node(Pointwise(expr), inputs, node.layers, node.choice)
+    return first, replace(p, operands=(first.result, *p.operands[1:]), prologue=None)
 
 
 def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
