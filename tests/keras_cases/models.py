@@ -243,6 +243,13 @@ def a_regulariser_and_an_initialiser_of_ones_own(k, x):
     return k.layers.Conv2D(2, 3, kernel_regularizer=Softer(), kernel_initializer=Halves())(x[0])
 
 
+@model(IMAGE, keras=(3,))
+def the_scale_of_convnext(k, x):
+    from keras.src.applications.convnext import LayerScale
+
+    return LayerScale(0.5, 4)(k.layers.LayerNormalization()(x[0]))
+
+
 @model(IMAGE, define='"mine>Twice"(x, factor) = factor * x')
 def a_custom_layer_that_is_defined(k, x):
     return _twice(k)(x[0])

@@ -119,6 +119,17 @@ def unit_normalization(layer: Layer, inputs: list[Tensor]) -> Tensor:
     return Tensor(layer.apply(LpNormalization(over, 2, LEAST_NORM), x.value), x.axes)
 
 
+def layer_scale(layer: Layer, inputs: list[Tensor]) -> Tensor:
+    """Scale the last axis by learned numbers: the layer that ConvNeXt of keras.applications has."""
+    x = one(layer, inputs)
+    size = layer.config.integer("projection_dim")
+    last = x.rank - 1
+    if x.shape[last] != size:
+        layer.config.unsupported("projection_dim", size, f"the last axis, {x.shape[last]}")
+    w = layer.constants({"gamma": (size,)}, lambda w: {"gamma": _spread(w["gamma"], x, (last,))})
+    return Tensor(layer.apply(Pointwise(parse("x0 * x1")), x.value, w["gamma"]), x.axes)
+
+
 def spectral_normalization(layer: Layer, inputs: list[Tensor]) -> list[Tensor]:
     """Apply the wrapped layer: its kernel was divided by its norm when it was trained.
 
