@@ -71,7 +71,11 @@ def row(case: Case, result: dict[str, Any]) -> tuple[str, ...]:
         said = result.get("refused") or result.get("failed") or "not tried"
         return (*start, *[""] * 5, said.splitlines()[0].replace("|", "\\|"), "")
     ranked = {None: "", True: "same", False: "**differ**"}[result["top5"]]
-    error = f"{result['error']:.3f}" if result["error"] <= 1 else f"**{result['error']:.3g}**"
+    error = f"{result['error']:.3f}"
+    if result["exact"] is not None:
+        error += f" ({result['exact']:.3f})"
+    if not result["ok"]:
+        error = f"**{error}**"
     return (
         *start,
         f"{result['parameters'] / 1e6:.2f}",
