@@ -22,8 +22,16 @@ _ES30 = Limits(
     uniform_block_size=16384,
     uniform_blocks=12,
 )
-# ES 3.1 promises storage blocks to compute shaders only.
-_ES31 = replace(_ES30, storage_block_size=2**27, storage_blocks=0)
+# ES 3.1 promises storage blocks and images to compute shaders only.
+_ES31 = replace(
+    _ES30,
+    storage_block_size=2**27,
+    compute_images=4,
+    compute_texture_units=16,
+    compute_uniform_blocks=12,
+    workgroup_invocations=128,
+    workgroup_count=65535,
+)
 
 DEVICES: dict[str, Limits] = {
     "gles30": replace(_ES30, texture_size=4096),
@@ -38,6 +46,9 @@ DEVICES: dict[str, Limits] = {
         draw_buffers=8,
         uniform_block_size=65536,
         storage_blocks=8,
+        fragment_images=8,
+        compute_images=8,
+        workgroup_invocations=1024,
     ),
 }
 DEFAULT_DEVICE = "gles30"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..ir.graph import Node, Value
+    from ..ir.types import TextureFormat
 
 BufferKind = Literal["uniform", "storage"]
 
@@ -29,15 +30,23 @@ class Blob:
     half: bool = False
 
     @property
+    def format(self) -> TextureFormat:
+        """The format of a texture of them."""
+        return "rgba16f" if self.half else "rgba32f"
+
+    @property
     def nbytes(self) -> int:
         return self.count * 16
 
 
 @dataclass(frozen=True)
 class Read:
-    """A sampler and what is bound to it; ``layer`` picks one 2D texture of a tensor."""
+    """A texture and where a shader has it; ``layer`` picks one 2D texture of a tensor.
 
-    uniform: str
+    ``place`` is a sampler's name or an image's unit.
+    """
+
+    place: str | int
     source: Value | Blob
     layer: int | None = None
 
@@ -59,11 +68,11 @@ class Uniform:
     value: int
 
 
-@dataclass(frozen=True, eq=False)
-class RenderPass:
-    """A full-screen triangle drawn into some layers of one result.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GpuPass:
+    """What both stages have: a program, what it reads, and the layers of one result it writes.
 
-    ``layers`` are texture layers of the result, one for each render target, in order.
+    ``layers`` are texture layers of the result.
     """
 
     node: Node
@@ -75,3 +84,21 @@ class RenderPass:
     weights: str
     macs: int
     uniforms: tuple[Uniform, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RenderPass(GpuPass):
+    """A full-screen triangle; render target i is ``layers[i]``."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComputePass(GpuPass):
+    """A dispatch of workgroups, which store into the result's texture, bound to image unit 0.
+
+    Attributes:
+        workgroup: invocations in a workgroup, along x and y.
+        groups: workgroups along x and y.
+    """
+
+    workgroup: tuple[int, int]
+    groups: tuple[int, int]

@@ -5,26 +5,28 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
-from ..ir.types import LANES, Layout, TensorType, format_for
-from .gpu import Blob
+from ..ir.types import LANES, Layout, TensorType
+from .barriers import barriers
+from .gpu import Blob, ComputePass
 from .shader import templates, weight_texture_width
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..ir.target import Target
-    from .gpu import RenderPass
+    from .gpu import GpuPass
 
 PIECE = 1 << 20  # elements that are rearranged at a time
-FORMAT_VERSION = "2.0"
+FORMAT_VERSION = "3.0"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
@@ -88,16 +90,14 @@ def label(name: str) -> str:
     return f"{fit}#{digest[:8]}"
 
 
-def schedule(
-    graph: Graph, passes: Sequence[RenderPass], target: Target, generator: str
-) -> BuildFiles:
+def schedule(graph: Graph, passes: Sequence[GpuPass], target: Target, generator: str) -> BuildFiles:
     """Assemble a build from a placed graph and its GPU passes."""
     return _Assembly(graph, passes, target, generator).build()
 
 
 class _Assembly:
     def __init__(
-        self, graph: Graph, passes: Sequence[RenderPass], target: Target, generator: str
+        self, graph: Graph, passes: Sequence[GpuPass], target: Target, generator: str
     ) -> None:
         self.graph = graph
         self.passes = passes
@@ -112,6 +112,7 @@ class _Assembly:
         self.layers: dict[str, str] = {}
         self.paths: dict[str, str] = {}  # source without comments -> path
         self.sharing: dict[str, int] = {}  # path -> how many passes use it
+        self.barriers = barriers(passes)
         self.touching: dict[Value | Blob, list[int]] = {}
         for k, p in enumerate(passes):
             for source in (p.node.result, *(r.source for r in p.reads)):
@@ -129,8 +130,9 @@ class _Assembly:
         for o in self.graph.outputs:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
-        vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
-        self.shaders[VERTEX_SHADER] = vertex
+        if not all(isinstance(p, ComputePass) for p in self.passes):
+            vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
+            self.shaders[VERTEX_SHADER] = vertex
         data = {
             "format": "shadergen",
             "version": FORMAT_VERSION,
@@ -161,13 +163,14 @@ class _Assembly:
         relied = self.target.precision == "auto" and i.type.dtype == "float32" and not images
         return list(self.target.input_range) if relied else None
 
-    def _pass(self, position: int, p: RenderPass) -> dict[str, Any]:
+    def _pass(self, position: int, p: GpuPass) -> dict[str, Any]:
         result = p.node.result
         self._texture(result)
         reads = []
         for r in p.reads:
             self._texture(r.source)
-            entry: dict[str, Any] = {"uniform": r.uniform, "texture": self.names[r.source]}
+            kind = "image" if isinstance(r.place, int) else "uniform"
+            entry: dict[str, Any] = {kind: r.place, "texture": self.names[r.source]}
             if r.layer is not None:
                 entry["layer"] = r.layer
             reads.append(entry)
@@ -178,24 +181,31 @@ class _Assembly:
                 where = self.weights.add([b.blob.make()])
                 self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
             blocks.append({"block": b.name, "buffer": self.names[b.blob]})
-        width, height, _ = result.type.extent
         assert result.type.layout is not None
         sources = {r.source for r in p.reads}
         read = sum(tensor_bytes(s.type) for s in sources if not isinstance(s, Blob))
         read += sum(s.nbytes for s in sources if isinstance(s, Blob))
         read += sum(b.blob.nbytes for b in p.blocks)
-        return {
+        width, height, _ = result.type.extent
+        if isinstance(p, ComputePass):
+            own: dict[str, Any] = {
+                "stage": "compute",
+                "workgroup": [*p.workgroup, 1],
+                "groups": [*p.groups, 1],
+                "image": 0,
+            }
+        else:
+            own = {"stage": "fragment", "vertex": VERTEX_SHADER, "viewport": [width, height]}
+        return own | {
             "name": self._pass_name(p),
-            "stage": "fragment",
             "kernel": p.kernel,
-            "vertex": VERTEX_SHADER,
             "shader": self._shader(position, p),
+            "barriers": self.barriers[position],
             "layers": list(map(label, p.node.layers)),
             "reads": reads,
             "blocks": blocks,
             "uniforms": [{"name": u.name, "type": "int", "value": [u.value]} for u in p.uniforms],
             "writes": [{"texture": self.names[result], "layer": n} for n in p.layers],
-            "viewport": [width, height],
             "weights": p.weights,
             "macs": p.macs,
             "bytes": {
@@ -204,18 +214,19 @@ class _Assembly:
             },
         }
 
-    def _pass_name(self, p: RenderPass) -> str:
+    def _pass_name(self, p: GpuPass) -> str:
         if len(p.layers) == p.node.result.type.layers:
             return self.names[p.node.result]
         return f"{self.names[p.node.result]}[{p.layers[0]}:{p.layers[-1] + 1}]"
 
-    def _shader(self, position: int, p: RenderPass) -> str:
+    def _shader(self, position: int, p: GpuPass) -> str:
         key = COMMENT.sub("", p.source)  # other layers' names make no other program
         if key in self.paths:
             self.sharing[self.paths[key]] += 1
             return self.paths[key]
         stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
-        path = f"shaders/{position:02d}_{stem}.frag"
+        suffix = "comp" if isinstance(p, ComputePass) else "frag"
+        path = f"shaders/{position:02d}_{stem}.{suffix}"
         self.shaders[path] = p.source
         self.paths[key] = path
         self.sharing[path] = 1
@@ -271,7 +282,7 @@ class _Assembly:
         return {
             "name": name,
             "kind": "2d",
-            "format": format_for(LANES, "16f" if blob.half else "32f"),
+            "format": blob.format,
             "width": width,
             "height": height,
             "layers": 1,
@@ -305,8 +316,20 @@ class _Assembly:
         uniform = [b["size"] for b in self.buffers if b["kind"] == "uniform"]
         storage = [b["size"] for b in self.buffers if b["kind"] == "storage"]
 
-        def blocks(kind: str) -> int:
-            return max((sum(b.kind == kind for b in p.blocks) for p in self.passes), default=0)
+        draws = [p for p in self.passes if not isinstance(p, ComputePass)]
+        dispatches = [p for p in self.passes if isinstance(p, ComputePass)]
+
+        def most(counts: Iterable[int]) -> int:
+            return max(counts, default=0)
+
+        def blocks(passes: Sequence[GpuPass], kind: str) -> int:
+            return most(sum(b.kind == kind for b in p.blocks) for p in passes)
+
+        def samplers(passes: Sequence[GpuPass]) -> int:
+            return most(sum(isinstance(r.place, str) for r in p.reads) for p in passes)
+
+        def images(passes: Sequence[GpuPass]) -> int:
+            return most(sum(isinstance(r.place, int) for r in p.reads) for p in passes)
 
         return {
             "glsl": self.target.glsl,
@@ -314,12 +337,18 @@ class _Assembly:
             "limits": {
                 "texture_size": max(max(t["width"], t["height"]) for t in self.textures),
                 "array_texture_layers": max(arrays, default=0),
-                "texture_units": max((len(p.reads) for p in self.passes), default=0),
-                "draw_buffers": max((len(p.layers) for p in self.passes), default=0),
+                "texture_units": samplers(draws),
+                "draw_buffers": most(len(p.layers) for p in draws),
                 "uniform_block_size": max(uniform, default=0),
-                "uniform_blocks": blocks("uniform"),
+                "uniform_blocks": blocks(draws, "uniform"),
                 "storage_block_size": max(storage, default=0),
-                "storage_blocks": blocks("storage"),
+                "storage_blocks": blocks(draws, "storage"),
+                "fragment_images": images(draws),
+                "compute_images": images(dispatches) + bool(dispatches),
+                "compute_texture_units": samplers(dispatches),
+                "compute_uniform_blocks": blocks(dispatches, "uniform"),
+                "workgroup_invocations": most(prod(p.workgroup) for p in dispatches),
+                "workgroup_count": most(max(p.groups) for p in dispatches),
             },
         }
 

@@ -1,4 +1,4 @@
-"""A fragment shader under construction: what it reads, the functions it needs, its text."""
+"""A shader under construction: what it reads, the functions it needs, its text."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import InternalError, ShadergenError
-from ..ir.graph import Constant
-from ..ir.types import LANES
+from ..ir.graph import Constant, Result
+from ..ir.types import IMAGE_FORMATS, LANES
 from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import Blob, Block, Read
 
 if TYPE_CHECKING:
-    from ..ir.graph import Precision, Value, WeightStorage
+    from ..ir.graph import Precision, Stage, Value, WeightStorage
     from ..ir.target import Target
     from .lower.loads import LoadFunction
 
@@ -55,30 +55,48 @@ class Texture:
     value: Value
     samplers: tuple[str, ...]
     first: int
+    image: bool = False
 
     def fetch(self, position: str, layer: int | str) -> str:
         """Return the texel of a layer at an ivec2; ``layer`` is a number or an int expression."""
         layout = self.value.type.layout
         assert layout is not None
         if layout.kind == "array":
-            return f"texelFetch({self.samplers[0]}, ivec3({position}, {layer}), 0)"
+            return self._texel(self.samplers[0], f"ivec3({position}, {layer})")
         if isinstance(layer, int):
-            return f"texelFetch({self.samplers[layer - self.first]}, {position}, 0)"
+            return self._texel(self.samplers[layer - self.first], position)
         if len(self.samplers) == 1:
-            return f"texelFetch({self.samplers[0]}, {position}, 0)"
+            return self._texel(self.samplers[0], position)
         return f"fetch_{self.name}({position}, {layer})"
+
+    def chain(self) -> str:
+        """Return a function that picks one of several 2D textures: samplers cannot be indexed."""
+        lines = [f"vec4 fetch_{self.name}(ivec2 p, int layer) {{"]
+        for k, sampler in enumerate(self.samplers[:-1]):
+            texel = self._texel(sampler, "p")
+            lines.append(f"    if (layer == {self.first + k}) return {texel};")
+        return "\n".join([*lines, f"    return {self._texel(self.samplers[-1], 'p')};", "}"])
+
+    def _texel(self, sampler: str, position: str) -> str:
+        return texel(sampler, position, self.image)
+
+
+def texel(name: str, position: str, image: bool) -> str:
+    """Return the texel of a sampler, or of an image, at integer coordinates."""
+    return f"imageLoad({name}, {position})" if image else f"texelFetch({name}, {position}, 0)"
 
 
 class Shader:
     """Collects declarations while a kernel is lowered, then renders the template."""
 
-    def __init__(self, target: Target, precision: Precision) -> None:
+    def __init__(self, target: Target, precision: Precision, stage: Stage = "fragment") -> None:
         self.target = target
         self.precision = precision
+        self.stage = stage
         self.functions = Functions(precision)
         self.reads: list[Read] = []
         self.blocks: list[Block] = []
-        self.samplers: list[tuple[str, str]] = []
+        self.samplers: list[str] = []
         self.block_texts: list[str] = []
         self.fetchers: list[str] = []
         self.constants: list[str] = []
@@ -106,9 +124,10 @@ class Shader:
         if layout is None:
             raise InternalError(f"'{value.name}' was given no layout")
         name = self.names(role)
+        image: str = layout.format if isinstance(value, Result) else ""
         if layout.kind == "array":
             samplers = [f"u_{name}"]
-            self._declare("sampler2DArray", samplers[0], Read(samplers[0], value))
+            image = self._declare("2DArray", samplers[0], value, None, image)
             first = 0
         else:
             if key[1] is None:
@@ -116,18 +135,34 @@ class Shader:
             else:
                 first, count = key[1] * value.type.planes, value.type.planes
             samplers = [f"u_{name}" if count == 1 else f"u_{name}_{k}" for k in range(count)]
+            if len(samplers) > 1:
+                image = ""  # units are few
             for k, sampler in enumerate(samplers):
                 layer = first + k if value.type.layers > 1 else None
-                self._declare("sampler2D", sampler, Read(sampler, value, layer))
-        texture = Texture(name, value, tuple(samplers), first)
+                image = self._declare("2D", sampler, value, layer, image)
+        texture = Texture(name, value, tuple(samplers), first, bool(image))
         if len(samplers) > 1:
-            self.fetchers.append(_chain(texture))
+            self.fetchers.append(texture.chain())
         self._textures[key] = texture
         return texture
 
-    def _declare(self, kind: str, sampler: str, read: Read) -> None:
-        self.samplers.append((kind, sampler))
-        self.reads.append(read)
+    def _declare(
+        self, kind: str, name: str, source: Value | Blob, layer: int | None, image: str
+    ) -> str:
+        """Declare a sampler, or an image of a format where that is possible; return the format."""
+        units = sum(isinstance(r.place, int) for r in self.reads)
+        room = self.target.limits.fragment_images
+        if self.stage == "compute":
+            units += 1  # the first is the result's
+            room = self.target.limits.compute_images
+        if self.target.fetch != "image" or image not in IMAGE_FORMATS or units >= room:
+            self.samplers.append(f"uniform sampler{kind} {name};")
+            self.reads.append(Read(name, source, layer))
+            return ""
+        layout = f"layout({image}, binding = {units})"
+        self.samplers.append(f"{layout} readonly uniform {self.precision} image{kind} {name};")
+        self.reads.append(Read(units, source, layer))
+        return image
 
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
         """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them."""
@@ -135,13 +170,14 @@ class Shader:
 
     def _declare_weights(self, weights: Blob, storage: WeightStorage) -> None:
         tail = self._tail
-        count = weights.count + len(tail)
+        count = weights.count + sum(map(len, tail))
         blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
         if storage == "texture":
-            self._declare("sampler2D", "u_weights", Read("u_weights", blob))
+            image = self._declare("2D", "u_weights", blob, None, blob.format)
             width = weight_texture_width(count)
-            at = f"ivec2(i % {width}, i / {width})" if count > width else "ivec2(i, 0)"
-            body = f"texelFetch(u_weights, {at}, 0)"
+            shift = width.bit_length() - 1
+            at = f"ivec2(i & {width - 1}, i >> {shift})" if count > width else "ivec2(i, 0)"
+            body = texel("u_weights", at, bool(image))
         elif storage == "ubo":
             self.blocks.append(Block("Weights", "uniform", blob))
             self.block_texts.append(f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};")
@@ -174,11 +210,21 @@ class Shader:
         """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
         assert isinstance(value, Constant)
         rows = plane_rows(value.data)
-        constants = self.target.parameters == "constants"
-        if constants and number is not None and self._weights is not None:
-            self._tail.append(rows[number : number + 1])
-            return f"weight({self._weights[0].count + len(self._tail) - 1})"
+        if self.target.parameters == "constants" and self._weights is not None:
+            if number is not None:
+                return f"weight({self._after_weights(rows[number : number + 1])})"
+            if self.stage == "compute" and len(rows) > 1:
+                if (value, False) not in self._arrays:
+                    self._arrays[value, False] = str(self._after_weights(rows))
+                return f"weight({plane} + {self._arrays[value, False]})"
         return self._parameter((value, False), rows, plane)
+
+    def _after_weights(self, rows: np.ndarray) -> int:
+        """Keep rows after the weights that are looped over; return where the first is."""
+        assert self._weights is not None
+        start = self._weights[0].count + sum(map(len, self._tail))
+        self._tail.append(rows)
+        return start
 
     def _parameter(self, key: tuple[Value, bool], rows: np.ndarray, plane: int | str) -> str:
         if len(rows) == 1:
@@ -224,13 +270,16 @@ class Shader:
             )
             self._limit("bytes of parameters", len(rows) * 16, "uniform_block_size", "", name)
         tip = "use --textures array, which needs one unit for each tensor"
-        self._limit("texture units", len(self.samplers), "texture_units", tip, name)
+        units = sum(isinstance(r.place, str) for r in self.reads)
+        limit = "compute_texture_units" if self.stage == "compute" else "texture_units"
+        self._limit("texture units", units, limit, tip, name)
         return (
             templates()
             .get_template(template)
             .render(
                 version=self.target.glsl,
                 precision=self.precision,
+                stage=self.stage,
                 header=header,
                 samplers=self.samplers,
                 blocks=self.block_texts,
@@ -258,13 +307,3 @@ def plane_rows(data: np.ndarray) -> np.ndarray:
     rows = np.zeros((-(-len(flat) // LANES), LANES), np.float32)
     rows.reshape(-1)[: len(flat)] = flat
     return rows
-
-
-def _chain(texture: Texture) -> str:
-    """Return a function that picks one of several 2D textures: samplers cannot be indexed."""
-    lines = [f"vec4 fetch_{texture.name}(ivec2 p, int layer) {{"]
-    for k, sampler in enumerate(texture.samplers[:-1]):
-        layer = texture.first + k
-        lines.append(f"    if (layer == {layer}) return texelFetch({sampler}, p, 0);")
-    lines += [f"    return texelFetch({texture.samplers[-1]}, p, 0);", "}"]
-    return "\n".join(lines)

@@ -13,6 +13,8 @@ GLSL_VERSIONS = ("300", "310", "320")
 CHOICES: dict[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),
     "textures": ("auto", "2d", "array"),
+    "stage": ("auto", "fragment", "compute"),
+    "fetch": ("texel", "image"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),

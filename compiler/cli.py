@@ -133,6 +133,20 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="sampler2D for each plane, or one sampler2DArray.",
         ),
         click.option(
+            "--stage",
+            type=click.Choice(CHOICES["stage"]),
+            default="auto",
+            show_default=True,
+            help="Where kernels run; compute needs --glsl 310 and a --device that has it.",
+        ),
+        click.option(
+            "--fetch",
+            type=click.Choice(CHOICES["fetch"]),
+            default="texel",
+            show_default=True,
+            help="Read intermediate textures by samplers, or as images (--glsl 310).",
+        ),
+        click.option(
             "--weights",
             type=click.Choice(CHOICES["weights"]),
             default="auto",

@@ -106,6 +106,7 @@ def peak_bytes(schedule: dict[str, Any]) -> int:
 
 def _inspection(data: dict[str, Any]) -> Inspection:
     packing = {t["name"]: t["packing"] for t in data["textures"]}
+    extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
 
     def port(p: dict[str, Any]) -> str:
         shape = "x".join(map(str, p["shape"]))
@@ -122,8 +123,8 @@ def _inspection(data: dict[str, Any]) -> Inspection:
                 layers=tuple(p["layers"]),
                 stage=p["stage"],
                 kernel=p["kernel"],
-                width=p["viewport"][0],
-                height=p["viewport"][1],
+                width=extents[p["writes"][0]["texture"]][0],
+                height=extents[p["writes"][0]["texture"]][1],
                 packing=packing[p["writes"][0]["texture"]],
                 planes=len(p["writes"]),
                 weights=p["weights"],

@@ -44,6 +44,8 @@ class Options:
         input_range: what inputs other than 8-bit images hold (:func:`parse_range`); "auto" relies
             on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
+        stage: "auto", "fragment" or "compute".
+        fetch: "texel" or "image" (``ir.target.Target``).
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
@@ -65,6 +67,8 @@ class Options:
     precision: str = "highp"
     input_range: tuple[float, float] | None = None
     textures: str = "auto"
+    stage: str = "auto"
+    fetch: str = "texel"
     weights: str = "auto"
     parameters: str = "constants"
     mrt: int | None = None
@@ -96,6 +100,8 @@ class Options:
             glsl=self.glsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
+            stage=self.stage,  # type: ignore[arg-type]
+            fetch=self.fetch,  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
             parameters=self.parameters,  # type: ignore[arg-type]
             planes_per_pass=self.mrt,

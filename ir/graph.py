@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .ops.base import Op
 
 Precision = Literal["highp", "mediump"]
+Stage = Literal["fragment", "compute"]
 WeightStorage = Literal["constants", "ubo", "texture", "ssbo"]
 
 
@@ -80,10 +81,20 @@ class Result(Value):
 
 @dataclass(frozen=True)
 class Choice:
-    """Where the parameter space of a kernel was pinned down. None means: not chosen yet."""
+    """Where the parameter space of a kernel was pinned down. None means: not chosen yet.
 
+    Attributes:
+        stage: of the GPU pipeline.
+        block: columns and rows of pixels that one invocation computes.
+        planes: planes that one invocation computes; in the fragment stage those of one GPU pass.
+        weights: where a convolution's weights live.
+        precision: of storage and arithmetic.
+    """
+
+    stage: Stage | None = None
+    block: tuple[int, int] = (1, 1)
+    planes: int | None = None
     weights: WeightStorage | None = None
-    planes_per_pass: int | None = None
     precision: Precision | None = None
 
 

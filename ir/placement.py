@@ -99,3 +99,16 @@ def places(graph: Graph) -> set[Value]:
         if nest is not None:
             found.update(p.operands[k] for k in nest.places())
     return found
+
+
+def planes_share_a_program(node: Node) -> bool:
+    """Whether kernels of a node's planes differ in the number of the plane alone."""
+    from .ops import Conv, parts
+
+    p = parts(node)
+    if isinstance(p.kernel, Conv) and is_direct(node):
+        even = p.kernel.groups == 1 or is_depthwise(p.operands[1].shape, p.kernel.groups)
+        if not even or node.choice.weights == "constants":
+            return False
+    layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
+    return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)

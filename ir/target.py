@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .graph import Precision, WeightStorage
+from .graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
+Fetch = Literal["texel", "image"]
+WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 
 @dataclass(frozen=True)
 class Limits:
-    """GL limits of a device, for the fragment stage. Sizes in texels or bytes."""
+    """GL limits of a device, for the fragment stage where not said otherwise.
+
+    Sizes in texels or bytes. A device without compute shaders has 0 where they are concerned.
+    """
 
     texture_size: int
     array_texture_layers: int
@@ -22,6 +27,12 @@ class Limits:
     uniform_blocks: int
     storage_block_size: int = 0
     storage_blocks: int = 0
+    fragment_images: int = 0
+    compute_images: int = 0
+    compute_texture_units: int = 0
+    compute_uniform_blocks: int = 0
+    workgroup_invocations: int = 0
+    workgroup_count: int = 0
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,9 @@ class Target:
             2D where there is one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
         parameters: where biases and other per-channel values live.
-        planes_per_pass: output planes of one GPU pass (MRT); None takes what the device allows.
+        stage: where kernels run; "auto" takes compute where it is better.
+        fetch: how textures of the runtime's own are read, by samplers or as images.
+        planes_per_pass: output planes of a fragment pass (MRT); None takes what the device allows.
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: what inputs hold, images aside; only "auto" relies on it.
         zero_guard: value that convolutions read in place of exact zeros; 0 is off.
@@ -49,7 +62,18 @@ class Target:
     textures: Literal["auto", "2d", "array"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
     parameters: Literal["constants", "ubo"] = "constants"
+    stage: Literal["auto"] | Stage = "auto"
+    fetch: Fetch = "texel"
     planes_per_pass: int | None = None
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
     input_range: tuple[float, float] = (-256.0, 256.0)
+
+    @property
+    def lacks_compute(self) -> str:
+        """Why there are no compute shaders, or nothing."""
+        if self.glsl < 310:
+            return f"GLSL ES {self.glsl} has no compute shaders"
+        if self.limits.workgroup_invocations < WORKGROUP or not self.limits.compute_images:
+            return f"the device allows workgroups of {self.limits.workgroup_invocations}"
+        return ""

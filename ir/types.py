@@ -44,6 +44,8 @@ TextureFormat = Literal[
     "r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"
 ]
 TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
+# What OpenGL ES 3.1 has images of; shaders have the same names for them.
+IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
 LANES = 4
 MAP_RANK = 4  # of feature maps: N, C, H, W

@@ -6,8 +6,8 @@ over a texture. Beyond ``NETWORK_BUDGET`` in all shaders together it loops over 
 that do share programs, passes with constants are each a program of their own, and at about 0.2 ms
 for each float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to
 start a network of many layers. The layers with the most pixels have the first claim to constants,
-because there each serves most often. Storage buffers are only taken on request: they measured
-slowest in fragment shaders.
+because there each serves most often; beside compute shaders only those of ``MANY_PIXELS``. Storage
+buffers are only taken on request: they measured slowest in fragment shaders.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ from .group_outputs import planes_in_a_pass
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, WeightStorage
+    from ..ir.target import Target
     from .rule import Context
 
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
+MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
 
 
@@ -78,6 +80,17 @@ def choose_weight_storage(graph: Graph, context: Context) -> Graph:
     return graph.rewrite(choose)
 
 
+def storage_room(target: Target) -> dict[WeightStorage, int]:
+    """Return how many bytes of weights a GPU pass can read from each storage."""
+    limits = target.limits
+    return {
+        "constants": CONSTANT_LIMIT * 4,
+        "ubo": limits.uniform_block_size if limits.uniform_blocks else 0,
+        "texture": limits.texture_size**2 * LANES * 4,
+        "ssbo": limits.storage_block_size if limits.storage_blocks else 0,
+    }
+
+
 def _is_open(node: Node) -> bool:
     return node.choice.weights is None and is_direct(node)
 
@@ -85,7 +98,11 @@ def _is_open(node: Node) -> bool:
 def _unrolled(graph: Graph, context: Context) -> set[Node]:
     """Return the convolutions whose weights the budgets let be constants."""
     chosen, spent = set(), 0
+    target = context.target
+    computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(filter(_is_open, graph.nodes), key=_pixels, reverse=True):
+        if computes and _pixels(node) < MANY_PIXELS:
+            break
         planes = planes_in_a_pass(node.result.type, context.target)
         floats = weight_floats(node, planes)
         total = (floats + PROGRAM) * -(-node.result.type.planes // planes)
@@ -105,12 +122,7 @@ def _choose(
     target, limits = context.target, context.target.limits
     asked = target.weights
     size = f"{floats} floats in a GPU pass"
-    room = {
-        "constants": CONSTANT_LIMIT * 4,
-        "ubo": limits.uniform_block_size if limits.uniform_blocks else 0,
-        "texture": limits.texture_size**2 * LANES * 4,
-        "ssbo": limits.storage_block_size if limits.storage_blocks else 0,
-    }
+    room = storage_room(target)
     if asked == "auto":
         if unrolled:
             return "constants", f"{size}, the budget is {CONSTANT_BUDGET}"

@@ -28,7 +28,7 @@ def planes_in_a_pass(t: TensorType, target: Target) -> int:
 
 
 def group_outputs(graph: Graph, context: Context) -> Graph:
-    """Choose ``planes_per_pass`` for every node.
+    """Choose ``planes`` for every node.
 
     Raises:
         ShadergenError: SG0402 when more render targets are asked for than the device has.
@@ -43,12 +43,12 @@ def group_outputs(graph: Graph, context: Context) -> Graph:
         )
 
     def group(now: Node, was: Node) -> Node | None:
-        if now.choice.planes_per_pass is not None:
+        if now.choice.planes is not None:
             return None
         planes = planes_in_a_pass(now.result.type, context.target)
         t = now.result.type
         what = f"{planes} of {t.planes} planes in a pass" if t.in_planes else "a layer in a pass"
         context.explain("group outputs", now.name, what)
-        return replace(now, choice=replace(now.choice, planes_per_pass=planes))
+        return replace(now, choice=replace(now.choice, planes=planes))
 
     return graph.rewrite(group)

@@ -10,6 +10,7 @@ from .absorb_transposes import absorb_transposes
 from .apply_options import apply_options
 from .canonicalise import canonicalise
 from .choose_precision import choose_precision
+from .choose_stage import choose_stage
 from .choose_weight_storage import choose_weight_storage
 from .drop_identities import drop_identities
 from .fold_affine import fold_affine
@@ -43,6 +44,7 @@ PLACEMENT = (
     choose_precision,
     tile_channels,
     choose_weight_storage,
+    choose_stage,
     group_outputs,
     plan_textures,
 )

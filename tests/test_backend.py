@@ -330,7 +330,15 @@ def test_requirements_are_the_largest_use_of_each_limit():
     assert limits == {
         "texture_size": 40, "array_texture_layers": 4, "texture_units": 1, "draw_buffers": 4,
         "uniform_block_size": 8 * 16 * 9 * 4, "uniform_blocks": 2, "storage_block_size": 0,
-        "storage_blocks": 0,
+        "storage_blocks": 0, "fragment_images": 0, "compute_images": 0, "compute_texture_units": 0,
+        "compute_uniform_blocks": 0, "workgroup_invocations": 0, "workgroup_count": 0,
+    }  # fmt: skip
+    _, files, _ = compile_graph(
+        graph_of(y, inputs=(x,)), stage="compute", fetch="image", device="gles31-min", glsl=310
+    )
+    assert files.schedule["requires"]["limits"] == dict.fromkeys(limits, 0) | {
+        "texture_size": 40, "array_texture_layers": 4, "compute_images": 2,
+        "compute_texture_units": 1, "workgroup_invocations": 64, "workgroup_count": 9,
     }  # fmt: skip
     assert files.schedule["requires"]["color_buffer"] == "float"
     _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="mediump")

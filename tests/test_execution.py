@@ -16,6 +16,7 @@ from support import (
     pointwise,
 )
 
+from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Input, Port, apply, constant
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (
@@ -46,6 +47,7 @@ DESKTOP = {"device": "gles32-desktop", "glsl": 310}
 def test_convolution_runs_with_every_storage_grouping_and_precision(
     storage, mrt, textures, precision
 ):
+    """In the fragment stage, where they differ."""
     rng = np.random.default_rng(1)
     x = image(1, 5, 9, 7)
     y = conv(rng, x, 17, (3, 3), pads=(1, 1, 1, 1))
@@ -55,18 +57,75 @@ def test_convolution_runs_with_every_storage_grouping_and_precision(
         mrt=mrt,
         textures=textures,
         precision=precision,
+        stage="fragment",
         **DESKTOP,
     )
 
 
 @pytest.mark.parametrize("channels_in", CHANNELS)
 @pytest.mark.parametrize("channels_out", CHANNELS)
-@pytest.mark.parametrize("storage", ("constants", "texture"))
-def test_convolution_runs_with_any_number_of_channels(channels_in, channels_out, storage):
+@pytest.mark.parametrize(
+    "choice",
+    (
+        {"weights": "constants"},
+        {"weights": "texture", "stage": "fragment"},
+        {"weights": "texture", "stage": "fragment", "fetch": "image"},
+        {"weights": "texture", "stage": "compute"},
+        {"weights": "ubo", "stage": "compute", "fetch": "image"},
+    ),
+    ids=lambda choice: "-".join(choice.values()),
+)
+def test_convolution_runs_with_any_number_of_channels(channels_in, channels_out, choice):
     rng = np.random.default_rng(2)
     x = image(1, channels_in, 5, 6)
     y = conv(rng, x, channels_out, (3, 2))
-    assert_runs_like_reference(graph_of(y, inputs=(x,)), weights=storage)
+    y = conv(rng, pointwise("relu(x0)", y), channels_out, (1, 1), layer="second")
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), **choice, **DESKTOP)
+
+
+@pytest.mark.parametrize("width", (1, 3, 7, 8, 9, 17, 70))
+@pytest.mark.parametrize("stride", (1, 2, 3))
+@pytest.mark.parametrize("kernel", ((1, 1), (3, 3), (2, 5), (1, 9)))
+def test_blocks_of_pixels_cover_a_map_of_any_width(width, stride, kernel):
+    rng = np.random.default_rng(5)
+    x = image(2, 5, 3, width)
+    pads = (kernel[0] // 2, kernel[1] // 2) * 2
+    y = conv(rng, x, 21, kernel, strides=(1, stride), pads=pads)
+    y = pointwise("exp(-abs(x0))", y)  # not zero in unused lanes
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), stage="compute", **DESKTOP)
+    assert [p["stage"] for p in files.schedule["passes"]] == ["compute"] * 2  # one a batch entry
+
+
+def test_every_kernel_runs_in_compute():
+    rng = np.random.default_rng(6)
+    x = image(1, 6, 8, 10)
+    y = conv(rng, x, 12, (3, 3), pads=(1, 1, 1, 1))
+    z = apply(Concat(1), y, pointwise("x0 * sigmoid(x0)", y))
+    z = apply(DepthToSpace((2, 2), "crd"), z)
+    w = conv(rng, z, 6, (3, 3), groups=6, strides=(2, 2), pads=(1, 1, 1, 1), layer="depthwise")
+    out = pointwise("x0 + x1", w, x)
+    files = assert_runs_like_reference(
+        graph_of(out, z, inputs=(x,)), stage="compute", fetch="image", **DESKTOP
+    )
+    passes = files.schedule["passes"]
+    assert {(p["stage"], p["kernel"]) for p in passes} == {
+        ("compute", "convolution"),
+        ("compute", "nest"),
+        ("compute", "pointwise"),
+    }
+    assert all(p["barriers"] for p in passes[1:])
+
+
+def test_compute_without_compute_shaders_is_refused():
+    x = image(1, 4, 4, 4)
+    graph = graph_of(pointwise("abs(x0)", x), inputs=(x,))
+    for device, glsl, why in (
+        ("gles32-desktop", 300, "GLSL ES 300"),
+        ("gles30", 310, "workgroups"),
+    ):
+        with pytest.raises(ShadergenError, match="SG0403") as refusal:
+            compile_graph(graph, stage="compute", device=device, glsl=glsl)
+        assert why in refusal.value.why
 
 
 @pytest.mark.parametrize("mode", PAD_MODES)
@@ -126,6 +185,8 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
         textures=pick("auto", "2d", "array"),
         parameters=pick("constants", "ubo"),
         zero_guard=pick(0.0, 0.0),
+        stage=pick("auto", "fragment", "compute"),
+        fetch=pick("texel", "image"),
         **DESKTOP,
     )
 

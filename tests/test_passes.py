@@ -677,7 +677,7 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
     )
     most = max(b.blob.make().size for p in lower(graph, found.target) for b in p.blocks)
     (node,) = graph.nodes
-    planes = node.choice.planes_per_pass
+    planes = node.choice.planes
     assert most == weight_floats(node, planes) + parameter_floats(node, planes, found)
 
 
@@ -706,7 +706,7 @@ def test_weight_storage_that_is_too_small_or_absent_is_refused():
 def test_planes_are_shared_out_evenly_over_the_fewest_passes(channels, mrt, device, want):
     y = conv(RNG, X, channels, (1, 1))
     graph = group_outputs(graph_of(y, inputs=(X,)), context(mrt=mrt, device=device))
-    assert graph.nodes[0].choice.planes_per_pass == want
+    assert graph.nodes[0].choice.planes == want
 
 
 def test_more_render_targets_than_the_device_has_are_refused():

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import document, gl, load
+from shadergen.runtime_glue.python.schedule import ComputePass
 
 FIXTURES = Path(__file__).parent / "fixtures" / "schedules"
 GOOD = FIXTURES / "good"
@@ -68,11 +69,19 @@ def refused(folder: Path) -> ShadergenError:
 
 def test_a_good_build_is_loaded_whole(no_gl: None) -> None:
     build = load(GOOD)
-    assert [p.name for p in build.passes] == ["double", "bias", "mix", "halve", "invert", "sign"]
+    names = ["double", "bias", "mix", "halve", "invert", "add", "sign"]
+    assert [p.name for p in build.passes] == names
+    assert [type(p) is ComputePass for p in build.passes] == [name == "add" for name in names]
     assert build.requires.limits["texture_units"] == 3
     assert build.textures["biased"].objects == 2
     assert build.textures["mixed"].objects == 1
     assert build.passes[2].reads[1].layer == 1
+    add = build.passes[5]
+    assert isinstance(add, ComputePass)
+    assert (add.image, add.workgroup, add.groups) == (0, (4, 2, 1), (2, 2, 2))
+    assert [(r.uniform, r.image, r.texture) for r in add.images] == [("", 1, "mixed")]
+    assert [(r.uniform, r.texture) for r in add.samplers] == [("u_x", "x")]
+    assert [p.barriers for p in build.passes[4:]] == [(), ("image",), ("texture",)]
     assert build.shaders["shaders/mix.frag"].startswith("#version 310 es\n")
     constant = build.textures["constant"].data
     assert constant
@@ -87,6 +96,53 @@ def test_a_malformed_build_is_refused_with_its_code_before_any_gl_call(
     assert error.code == EXPECTED[name], error
     assert str(FIXTURES / "malformed" / name) in error.where[0]
     assert len(error.what) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("compute_in_glsl_300", "images and barriers need glsl 310"),
+        ("image_in_glsl_300", "images and barriers need glsl 310"),
+        ("barrier_in_glsl_300", "images and barriers need glsl 310"),
+        ("compute_without_groups", "'groups' is a required property"),
+        ("compute_without_workgroup", "'workgroup' is a required property"),
+        ("compute_without_image", "'image' is a required property"),
+        ("read_with_both_places", "it takes exactly one of uniform, image"),
+        ("read_without_place", "it takes exactly one of uniform, image"),
+        ("unknown_barrier", "'buffer' is not one of"),
+        ("barrier_twice", "has non-unique elements"),
+        ("input_as_image", "'x' is an input, which may have no images"),
+        ("image_unit_twice", "an image unit is given twice"),
+        ("format_without_images", "'middle' is rg32f, of which there are no images"),
+        ("stores_to_two_textures", "a compute pass writes one texture"),
+        ("stores_to_two_2d_textures", "an image is one layer of 'middle'"),
+        ("stores_to_unknown_texture", "there is no texture 'nowhere'"),
+        ("fragment_images_understated", "stated as 0, and 1 is used"),
+        ("compute_images_understated", "stated as 0, and 1 is used"),
+        ("compute_texture_units_understated", "stated as 0, and 1 is used"),
+        ("compute_uniform_blocks_understated", "stated as 0, and 1 is used"),
+        ("workgroup_invocations_understated", "stated as 14, and 15 is used"),
+        ("workgroup_count_understated", "stated as 1, and 2 is used"),
+    ],
+)
+def test_a_fault_of_stages_images_and_barriers_is_named(name: str, says: str) -> None:
+    assert says in refused(FIXTURES / "malformed" / name).what
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "compute_with_vertex",
+        "compute_with_viewport",
+        "fragment_with_groups",
+        "fragment_with_image",
+    ],
+)
+def test_a_member_of_the_other_stage_is_named(name: str) -> None:
+    member = name.rpartition("_")[2]
+    error = refused(FIXTURES / "malformed" / name)
+    assert error.what == "this member does not belong here"
+    assert error.where[-1] == f"schedule.json: passes[0].{member}"
 
 
 def test_every_malformed_fixture_has_an_expected_code() -> None:
@@ -159,14 +215,14 @@ def test_a_shader_that_is_not_text_is_refused(build_folder: Path) -> None:
 
 
 def test_a_newer_minor_version_may_add_members(build_folder: Path) -> None:
-    change(build_folder, "version", to="2.7")
+    change(build_folder, "version", to="3.7")
     change(build_folder, "passes", 0, "hint", to={"tile": 8})
-    assert load(build_folder).version == "2.7"
+    assert load(build_folder).version == "3.7"
 
 
 def test_a_newer_major_version_is_refused_with_the_way_on() -> None:
     error = refused(FIXTURES / "malformed" / "newer_major")
-    assert error.render().splitlines()[0] == ("error[SG0504]: the schedule is of version 3.0")
+    assert error.render().splitlines()[0] == "error[SG0504]: the schedule is of version 4.0"
     assert "update shadergen" in error.help
 
 
@@ -179,7 +235,7 @@ def test_an_integer_may_be_written_with_a_decimal_point(build_folder: Path) -> N
 def test_the_order_of_textures_and_ports_is_kept() -> None:
     build = load(GOOD)
     assert list(build.textures)[:3] == ["x", "img", "doubled"]
-    assert [p.name for p in build.outputs] == ["out", "inverted", "signed"]
+    assert [p.name for p in build.outputs] == ["out", "inverted", "sum", "signed"]
 
 
 @pytest.mark.parametrize(
@@ -188,13 +244,13 @@ def test_the_order_of_textures_and_ports_is_kept() -> None:
         (("textures", 5, "format"), "rgba16f", "differ in kind, format or size"),
         (("textures", 5, "slot"), 2, "reads what it writes"),
         (("textures", 2, "last"), 2, "alive together"),
-        (("textures", 8, "slot"), 3, "differ in kind, format or size"),
+        (("textures", 9, "slot"), 3, "differ in kind, format or size"),
         (("textures", 4, "data"), {"offset": 64, "size": 16}, "its texels take 32 bytes"),
         (("textures", 4, "data"), {"offset": 80, "size": 32}, "outside the weights file"),
         (("textures", 4, "data"), None, "layer 0 of 'constant' is read before"),
         (("textures", 4, "slot"), 4, "differ in kind, format or size"),
         (("textures", 1, "slot"), 9, "have the slot null"),
-        (("outputs", 2, "encoding"), "unorm8", "needs an 8-bit texture"),
+        (("outputs", 3, "encoding"), "unorm8", "needs an 8-bit texture"),
         (("outputs", 1, "encoding"), "float", "needs a float texture"),
         (("outputs", 0, "encoding"), "y2rg", "do not fit a texture"),
         (("inputs", 1, "name"), "x", "is taken"),
@@ -205,7 +261,13 @@ def test_the_order_of_textures_and_ports_is_kept() -> None:
         (("passes", 0, "uniforms", 1, "value"), [1.5], "is not of type 'integer'"),
         (("passes", 0, "uniforms", 0, "value"), [1e39, 0, 0, 0], "greater than the maximum"),
         (("passes", 0, "writes", 1, "layer"), 0, "writes a layer twice"),
-        (("passes", 3, "writes"), [{"texture": "y", "layer": 0}], "layer 1 of 'y' is read before"),
+        (("passes", 1, "writes"), [{"texture": "biased", "layer": 0}], "layer 1 of 'biased' is"),
+        (("passes", 3, "writes"), [{"texture": "y", "layer": 0}], "writes layer 1 of the output"),
+        (("passes", 5, "image"), 1, "an image unit is given twice"),
+        (("passes", 5, "reads", 1, "texture"), "sum", "layer 0 of 'sum' is read before"),
+        (("passes", 5, "writes", 1, "layer"), 2, "'sum' has no layer 2"),
+        (("textures", 5, "last"), 4, "pass 5 uses 'mixed' outside its lifetime"),
+        (("requires", "limits", "compute_images"), 1, "2 is used"),
         (("requires", "glsl"), 300, "storage buffers need glsl 310"),
         (("requires", "limits", "storage_blocks"), 0, "1 is used"),
     ],

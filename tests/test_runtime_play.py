@@ -40,6 +40,10 @@ def expected(x: np.ndarray) -> np.ndarray:
     return 0.5 * ((2 * x + BIAS) * GAIN + CONSTANT)
 
 
+def expected_sum(x: np.ndarray) -> np.ndarray:
+    return 2 * expected(x) + x
+
+
 @pytest.fixture
 def good() -> Build:
     return load(FIXTURES / "good")
@@ -60,12 +64,13 @@ def player(good: Build, context: HeadlessContext) -> Iterator[Player]:
 
 
 class Tracer:
-    """Passes GL calls on and writes their names down; may change what some return."""
+    """Passes GL calls on and writes them down; may change what some return."""
 
     def __init__(self, inner: Any, **replaced: Any) -> None:
         self._inner = inner
         self._replaced = replaced
         self.called: list[str] = []
+        self.arguments: list[tuple[Any, ...]] = []
 
     def __getattr__(self, name: str) -> Any:
         value = self._replaced.get(name) or getattr(self._inner, name)
@@ -74,21 +79,34 @@ class Tracer:
 
         def call(*arguments: Any) -> Any:
             self.called.append(name)
+            self.arguments.append(arguments)
             return value(*arguments)
 
         return call
 
 
 def make_texture(
-    functions: Any, width: int, height: int, layers: int = 0, format: str = "GL_RGBA32F"
+    functions: Any,
+    width: int,
+    height: int,
+    layers: int = 0,
+    format: str = "GL_RGBA32F",
+    immutable: bool = True,
 ) -> int:
-    """Make a texture as an application would: array with ``layers``, filtered linearly."""
+    """Make a texture as an application would: array with ``layers``, filtered linearly.
+
+    Its storage can be mutable for arrays of RGBA32F.
+    """
     target = functions.GL_TEXTURE_2D_ARRAY if layers else functions.GL_TEXTURE_2D
     name = ctypes.c_uint(0)
     functions.glGenTextures(1, ctypes.byref(name))
     functions.glBindTexture(target, name.value)
     internal = getattr(functions, format)
-    if layers:
+    if not immutable:
+        size = (width, height, layers, 0)
+        texels = (functions.GL_RGBA, functions.GL_FLOAT, None)
+        functions.glTexImage3D(target, 0, internal, *size, *texels)
+    elif layers:
         functions.glTexStorage3D(target, 1, internal, width, height, layers)
     else:
         functions.glTexStorage2D(target, 1, internal, width, height)
@@ -111,7 +129,8 @@ def test_the_good_build_computes_what_it_states(player: Player) -> None:
     player.check()
     np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
     np.testing.assert_allclose(player.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
-    np.testing.assert_allclose(player.read("signed"), expected(X)[0, ..., 0] * 0.5, atol=1e-5)
+    np.testing.assert_allclose(player.read("sum"), expected_sum(X), atol=1e-5)
+    np.testing.assert_allclose(player.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
 
 
 def test_outputs_have_the_models_own_shape(player: Player) -> None:
@@ -216,12 +235,15 @@ FRAME_CALLS = {
     "glActiveTexture",
     "glBindBufferBase",
     "glBindFramebuffer",
+    "glBindImageTexture",
     "glBindSampler",
     "glBindTexture",
     "glBindVertexArray",
     "glColorMask",
     "glDisable",
+    "glDispatchCompute",
     "glDrawArrays",
+    "glMemoryBarrier",
     "glUniform4f",
     "glUseProgram",
     "glViewport",
@@ -237,27 +259,136 @@ def test_a_frame_only_binds_and_draws(good: Build, context: HeadlessContext) -> 
             tracer.called.clear()
             player.run()
             assert set(tracer.called) == FRAME_CALLS
-            assert tracer.called.count("glDrawArrays") == len(good.passes)
+            assert tracer.called.count("glDrawArrays") == len(good.passes) - 1
+            assert tracer.called.count("glDispatchCompute") == 1
         tracer.called.clear()
         player.run(timed=True)
         assert set(tracer.called) <= FRAME_CALLS | {"glBeginQueryEXT", "glEndQueryEXT"}
         player.check()
 
 
+def compute_build(**changes: Any) -> Build:
+    """Return y = 4*x in two passes: a dispatch, and a draw that loads an image."""
+    schedule, files = make.small_compute()
+    return write_and_load(schedule | changes, files)
+
+
+def dispatches() -> Build:
+    """Return y = 4*x in two dispatches."""
+    schedule, files = make.small_compute()
+    first = schedule["passes"][0]
+    reads = [{"uniform": "u_x", "texture": "middle"}]
+    second = first | {"reads": reads, "writes": make.both("y"), "barriers": ["texture"]}
+    return write_and_load(schedule | {"passes": [first, second]}, files)
+
+
+X8 = np.random.default_rng(2).normal(size=(1, 8, 3, 5)).astype(np.float32)
+
+
+def test_a_frame_of_dispatches_draws_nothing(context: HeadlessContext) -> None:
+    tracer = Tracer(context.gl)
+    with Player(dispatches(), context, gl=tracer) as player:
+        player.upload("x", X8)
+        tracer.called.clear()
+        player.run()
+        player.check()
+        drawing = {"glDrawArrays", "glViewport", "glUniform4f"}
+        asking = {"glGetError", "glGetGraphicsResetStatusKHR"}  # of check
+        assert set(tracer.called) - asking == FRAME_CALLS - drawing
+        assert tracer.called.count("glDispatchCompute") == 2
+        np.testing.assert_allclose(player.read("y"), 4 * X8, atol=1e-5)
+
+
+def has_fragment_images(context: HeadlessContext) -> bool:
+    return context.info().limits["fragment_images"] > 0
+
+
+def test_a_draw_may_load_what_a_dispatch_stored(context: HeadlessContext) -> None:
+    if not has_fragment_images(context):
+        pytest.skip("this GL has no images in fragment shaders")
+    with Player(compute_build(), context) as player:
+        for x in (X8, -X8):
+            player.upload("x", x)
+            player.run()
+            player.check()
+            np.testing.assert_allclose(player.read("y"), 4 * x, atol=1e-5)
+
+
+def barrier_calls(build: Build, context: HeadlessContext) -> list[str | int]:
+    """Return the names of draws and dispatches and the bits of barriers, in order, of a frame."""
+    tracer = Tracer(context.gl)
+    with Player(build, context, gl=tracer) as player:
+        for port in build.inputs:
+            dtype = np.uint8 if port.encoding == "unorm8" else np.float32
+            player.upload(port.name, np.zeros(port.shape, dtype))
+        tracer.called.clear()
+        tracer.arguments.clear()
+        player.run()
+        player.check()
+    shown: list[str | int] = []
+    for name, arguments in zip(tracer.called, tracer.arguments, strict=True):
+        if name in ("glDrawArrays", "glDispatchCompute"):
+            shown.append(name.removeprefix("gl"))
+        elif name == "glMemoryBarrier":
+            shown += arguments
+    return shown
+
+
+def test_barriers_are_issued_as_stated_and_all_of_them_after_the_frame(
+    good: Build, context: HeadlessContext
+) -> None:
+    functions = context.gl
+    texture, image = (
+        functions.GL_TEXTURE_FETCH_BARRIER_BIT,
+        functions.GL_SHADER_IMAGE_ACCESS_BARRIER_BIT,
+    )
+    framebuffer, everything = functions.GL_FRAMEBUFFER_BARRIER_BIT, functions.GL_ALL_BARRIER_BITS
+    draws: list[str | int] = ["DrawArrays"] * 5
+    end = ["DispatchCompute", texture, "DrawArrays", everything]
+    assert barrier_calls(good, context) == [*draws, image, *end]
+    stated = ("framebuffer", "image", "texture")
+    passes = (*good.passes[:6], replace(good.passes[6], barriers=stated))
+    end[1] = texture | image | framebuffer
+    assert barrier_calls(replace(good, passes=passes), context) == [*draws, image, *end]
+
+
+def test_a_frame_of_draws_alone_has_no_barriers(context: HeadlessContext) -> None:
+    assert barrier_calls(write_and_load(*make.small()), context) == ["DrawArrays"] * 2
+
+
+def test_a_frame_of_draws_that_load_images_ends_with_all_barriers(
+    context: HeadlessContext,
+) -> None:
+    if not has_fragment_images(context):
+        pytest.skip("this GL has no images in fragment shaders")
+    # the next frame may draw to what these load
+    whole = compute_build()
+    constant = replace(
+        whole.textures["middle"], data=replace(whole.buffers["scale"].range, size=480)
+    )
+    build = replace(
+        whole,
+        textures={**whole.textures, "middle": constant},
+        passes=whole.passes[1:],
+        weights=bytes(480),
+    )
+    assert barrier_calls(build, context)[-2:] == ["DrawArrays", context.gl.GL_ALL_BARRIER_BITS]
+
+
 def test_identical_programs_are_linked_once(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
     with Player(good, context, gl=tracer):
         pass
-    assert tracer.called.count("glLinkProgram") == 5
-    assert tracer.called.count("glCompileShader") == 6
+    assert tracer.called.count("glLinkProgram") == 6
+    assert tracer.called.count("glCompileShader") == 7
 
 
 def test_textures_of_a_slot_are_made_once(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
     with Player(good, context, gl=tracer):
         pass
-    # doubled and mixed share one; biased takes two; y, inverted, signed and constant one each
-    assert tracer.called.count("glGenTextures") == 1 + 2 + 4
+    # doubled and mixed share one; biased takes two; y, inverted, sum, signed, constant one each
+    assert tracer.called.count("glGenTextures") == 1 + 2 + 5
 
 
 def test_close_deletes_all_that_was_made(good: Build, context: HeadlessContext) -> None:
@@ -287,6 +418,10 @@ def test_a_frame_leaves_nothing_bound(player: Player, context: HeadlessContext) 
         for name in ("TEXTURE_BINDING_2D", "TEXTURE_BINDING_2D_ARRAY", "SAMPLER_BINDING"):
             assert integer(context.gl, f"GL_{name}") == 0
     assert [integer(context.gl, name) for name in names] == [0] * len(names)
+    for unit in range(2):
+        value = ctypes.c_int(-1)
+        context.gl.glGetIntegeri_v(context.gl.GL_IMAGE_BINDING_NAME, unit, ctypes.byref(value))
+        assert value.value == 0
 
 
 def test_the_applications_state_does_not_change_the_result(
@@ -314,6 +449,19 @@ def test_passes_are_timed(player: Player) -> None:
     assert len(timings) == len(player.build.passes)
     assert all(0 < t < 60_000 for t in timings)
     np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+
+
+def test_dispatches_are_timed(context: HeadlessContext) -> None:
+    with Player(dispatches(), context) as player:
+        if not player._ready().timer:
+            pytest.skip("this GL has no EXT_disjoint_timer_query")
+        player.upload("x", X8)
+        for _ in range(2):
+            player.run(timed=True)
+            timings = player.timings()
+            assert len(timings) == 2
+            assert all(0 < t < 60_000 for t in timings)
+        np.testing.assert_allclose(player.read("y"), 4 * X8, atol=1e-5)
 
 
 def test_where_gl_has_no_timer_a_timed_frame_is_an_untimed_one(
@@ -370,7 +518,63 @@ def test_an_output_is_written_to_the_applications_texture(
     assert player.output_texture("out") == name != own
     player.run()
     np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
-    np.testing.assert_allclose(player.read("signed"), expected(X)[0, ..., 0] * 0.5, atol=1e-5)
+
+
+def test_a_dispatch_stores_to_the_applications_texture(
+    player: Player, context: HeadlessContext
+) -> None:
+    own = player.output_texture("sum")
+    name = make_texture(context.gl, 5, 3, layers=2)
+    player.bind_output("sum", name)
+    assert player.output_texture("sum") == name != own
+    player.run()
+    player.check()
+    np.testing.assert_allclose(player.read("sum"), expected_sum(X), atol=1e-5)
+    np.testing.assert_allclose(player.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
+
+
+MUTABLE, HALF = {"immutable": False}, {"format": "GL_RGBA16F"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [(MUTABLE, "not immutable"), (HALF, "its format is 0x881a")]
+)
+def test_a_texture_that_cannot_be_stored_to_is_refused_and_the_old_one_kept(
+    player: Player, context: HeadlessContext, given: dict[str, Any], says: str
+) -> None:
+    own = player.output_texture("sum")
+    name = make_texture(context.gl, 5, 3, layers=2, **given)
+    with pytest.raises(ShadergenError, match="cannot have this texture as the image") as caught:
+        player.bind_output("sum", name)
+    assert caught.value.code == "SG0602"
+    assert says in caught.value.why
+    assert "rgba32f" in caught.value.help
+    assert player.output_texture("sum") == own
+    player.run()
+    player.check()
+    np.testing.assert_allclose(player.read("sum"), expected_sum(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("given", [MUTABLE, HALF])
+def test_an_output_that_is_drawn_and_then_loaded_must_be_an_image_too(
+    context: HeadlessContext, good: Build, given: dict[str, Any]
+) -> None:
+    add, sign = good.passes[5:]
+    reads = (replace(add.reads[0], texture="y"), add.reads[1])
+    passes = (*good.passes[:5], replace(add, reads=reads), sign)
+    with Player(replace(good, passes=passes), context) as player:
+        player.upload("x", X)
+        player.upload("img", IMAGE)
+        with pytest.raises(ShadergenError, match="as the image 'y'") as caught:
+            player.bind_output("out", make_texture(context.gl, 5, 3, layers=2, **given))
+        assert caught.value.code == "SG0602"
+        for bind in (False, True):
+            if bind:
+                player.bind_output("out", make_texture(context.gl, 5, 3, layers=2))
+            player.run()
+            player.check()
+            np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+            np.testing.assert_allclose(player.read("sum"), expected(X) + X, atol=1e-5)
 
 
 def test_a_float_output_may_go_to_a_texture_of_bytes(
@@ -489,6 +693,17 @@ def test_the_complaints_of_every_driver_are_put_under_their_lines(line: str) -> 
     assert shown == ["   1 | first", "   2 | second", f"     ^ {line}", "all is lost"]
 
 
+def test_a_compute_shader_that_does_not_compile_is_shown_with_its_source(
+    good: Build, context: HeadlessContext
+) -> None:
+    broken = spoil(good, "shaders/sum.comp", "imageLoad(i_mixed", "imageLoad(i_mix")
+    with pytest.raises(ShadergenError) as caught, Player(broken, context):
+        pass
+    assert caught.value.code == "SG0603"
+    assert caught.value.where[1:] == ("shaders/sum.comp", "pass add", "layers add")
+    assert re.search(r"\^ .*i_mix", caught.value.why)
+
+
 @pytest.mark.parametrize(("buffer", "block"), [("bias", "Bias"), ("gain", "Gain")])
 def test_a_buffer_smaller_than_its_block_is_refused(
     good: Build, context: HeadlessContext, buffer: str, block: str
@@ -499,6 +714,17 @@ def test_a_buffer_smaller_than_its_block_is_refused(
     with pytest.raises(ShadergenError, match=f"16 bytes, the block {block} takes 32") as caught:
         Player(build, context).init()
     assert caught.value.code == "SG0503"
+
+
+def test_a_workgroup_other_than_the_shaders_is_refused(
+    good: Build, context: HeadlessContext
+) -> None:
+    broken = spoil(good, "shaders/sum.comp", "local_size_x = 4", "local_size_x = 8")
+    says = re.escape("stated as (4, 2, 1), the shader's is (8, 2, 1)")
+    with pytest.raises(ShadergenError, match=says) as caught:
+        Player(broken, context).init()
+    assert caught.value.code == "SG0503"
+    assert caught.value.where[1:] == ("shaders/sum.comp", "pass add")
 
 
 # requirements, on a GL that does not exist
@@ -527,6 +753,10 @@ class FalseGL:
         known = self._limits | {"GL_NUM_EXTENSIONS": len(self._extensions)}
         value._obj.value = known.get(enum, 4)
 
+    def glGetIntegeri_v(self, enum: str, axis: int, value: Any) -> None:
+        assert enum == "GL_MAX_COMPUTE_WORK_GROUP_COUNT"
+        value._obj.value = (4, 1, 4)[axis]
+
 
 def test_a_missing_version_extension_and_limit_are_all_named(good: Build) -> None:
     with pytest.raises(ShadergenError) as caught:
@@ -538,6 +768,29 @@ def test_a_missing_version_extension_and_limit_are_all_named(good: Build) -> Non
     assert "GL_EXT_color_buffer_float, to draw to 32-bit float textures" in text
     assert "texture size 5 (GL_MAX_TEXTURE_SIZE is 4)" in text
     assert "storage blocks 1 (GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS is 0)" in text
+
+
+def test_missing_limits_of_compute_shaders_are_all_named(good: Build) -> None:
+    needed = {
+        "fragment_images": ("GL_MAX_FRAGMENT_IMAGE_UNIFORMS", 5, 4),
+        "compute_images": ("GL_MAX_COMPUTE_IMAGE_UNIFORMS", 6, 4),
+        "compute_texture_units": ("GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS", 7, 4),
+        "compute_uniform_blocks": ("GL_MAX_COMPUTE_UNIFORM_BLOCKS", 8, 4),
+        "workgroup_invocations": ("GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS", 9, 4),
+        # the least of the three axes
+        "workgroup_count": ("GL_MAX_COMPUTE_WORK_GROUP_COUNT", 2, 1),
+    }
+    limits = dict.fromkeys(LIMITS, 0) | {name: n for name, (_, n, _) in needed.items()}
+    build = replace(good, requires=replace(good.requires, color_buffer="none", limits=limits))
+    with pytest.raises(ShadergenError) as caught:
+        Player(build, gl=FalseGL("OpenGL ES 3.1 False")).init()
+    assert caught.value.code == "SG0602"
+    said = re.findall(r"[a-z ]+ \d+ \(GL_\w+ is \d+\)", caught.value.render())
+    wanted = [
+        f"{k.replace('_', ' ')} {n} ({enum} is {has})" for k, (enum, n, has) in needed.items()
+    ]
+    assert len(said) == len(wanted)
+    assert all(text.endswith(want) for text, want in zip(said, wanted, strict=True))
 
 
 @pytest.mark.parametrize(

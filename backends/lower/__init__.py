@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ...ir.graph import Graph, Node
     from ...ir.ops import Op
     from ...ir.target import Target
-    from ..gpu import RenderPass
+    from ..gpu import GpuPass
 
-    Lowering = Callable[[Node, Target], Iterator[RenderPass]]
+    Lowering = Callable[[Node, Target], Iterator[GpuPass]]
 
 KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     Conv: (is_direct, lower_convolution),
@@ -30,14 +30,14 @@ KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
 """For an operator, the nodes that a kernel is for, and the kernel."""
 
 
-def lower(graph: Graph, target: Target) -> tuple[RenderPass, ...]:
+def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
     """Return the GPU passes of a placed graph, in order of execution.
 
     Raises:
         ShadergenError: SG0402 when a kernel does not fit the device.
         InternalError: for an operator that should have been decomposed.
     """
-    passes: list[RenderPass] = []
+    passes: list[GpuPass] = []
     for node in graph.nodes:
         suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
         passes.extend((kernel if suits(node) else lower_nest)(node, target))

@@ -1,15 +1,15 @@
-"""Convolution in the fragment stage: one invocation is one output pixel of several planes.
+"""Convolution: an invocation is a block of output pixels of several planes.
 
 Weights are columns, four output channels each: ``a += column * v.x`` for every input channel, or
 ``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as constants;
-larger ones loop over ``weight(i)``, rows ordered by tap, input plane, output plane, column.
+larger ones loop over ``weight(i)``, rows in the order of :mod:`.tiles`. Where an invocation has
+neighbours in a row, the taps of a row are unrolled and share what they load.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, parts
-from ...ir.placement import input_planes, is_depthwise
 from ...ir.types import LANES
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
 from .store import Group, finish, groups, precision, stores
+from .tiles import Tiles, cut_weights, plan_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,77 +31,13 @@ if TYPE_CHECKING:
     from ...ir.graph import Node, Value
     from ...ir.ops import Parts
     from ...ir.target import Target
-    from ..gpu import RenderPass
+    from ..gpu import GpuPass
 
 LANE = "xyzw"
+MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
 
 
-@dataclass(frozen=True)
-class Tiles:
-    """How a pass's weights are cut into tiles of one tap, one input plane and one output plane.
-
-    Attributes:
-        first: for each output plane of the pass, the first input plane it reads.
-        shape: taps, input planes, output planes, columns, 4 output lanes.
-        diagonal: depthwise: the only column multiplies lane by lane.
-    """
-
-    first: tuple[int, ...]
-    shape: tuple[int, int, int, int, int]
-    diagonal: bool
-
-
-def plan_tiles(shape: tuple[int, ...], groups: int, planes: range) -> Tiles:
-    """Plan the tiles that some output planes need of weights of ``shape``, OIHW."""
-    _, per_group, kh, kw = shape
-    taps, width = kh * kw, min(LANES, per_group * groups)
-    if is_depthwise(shape, groups):
-        return Tiles(tuple(planes), (taps, 1, len(planes), 1, LANES), True)
-    planes_in = -(-per_group * groups // LANES)
-    if groups == 1:
-        first, blocks = (0,) * len(planes), planes_in
-    else:
-        reads = [input_planes(shape, groups, plane) for plane in planes]
-        blocks = max(map(len, reads))
-        first = tuple(min(r.start, planes_in - blocks) for r in reads)  # no tile past the end
-    return Tiles(first, (taps, blocks, len(planes), width, LANES), False)
-
-
-def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
-    """Cut weights (OIHW, I for each group) into the planned tiles."""
-    tiles = plan_tiles(w.shape, groups, planes)
-    o, per_group, kh, kw = w.shape
-    taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
-    if groups == 1:
-        return _cut_dense(taps, planes)
-    columns = np.zeros(tiles.shape, np.float32)
-    out_per_group = o // groups
-    for k, plane in enumerate(planes):
-        channels = slice(plane * LANES, min((plane + 1) * LANES, o))
-        if tiles.diagonal:
-            columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
-            continue
-        for lane, out in enumerate(range(channels.start, channels.stop)):
-            start = out // out_per_group * per_group - tiles.first[k] * LANES
-            for i in range(per_group):
-                block, column = divmod(start + i, LANES)
-                columns[:, block, k, column, lane] = taps[:, out, i]
-    return columns
-
-
-def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
-    """Cut the weights of an ungrouped convolution, (tap, o, i), into tiles: padding and views."""
-    count, o, i = taps.shape
-    width = min(LANES, i)
-    blocks = -(-i // width)
-    some = taps[:, planes[0] * LANES : min((planes[-1] + 1) * LANES, o)]
-    padded = np.zeros((count, len(planes) * LANES, blocks * width), np.float32)
-    padded[:, : some.shape[1], :i] = some
-    tiles = padded.reshape(count, len(planes), LANES, blocks, width)
-    return np.ascontiguousarray(tiles.transpose(0, 3, 1, 4, 2))
-
-
-def lower_convolution(node: Node, target: Target) -> Iterator[RenderPass]:
+def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a Conv node, fused or not."""
     p = parts(node)
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
@@ -110,44 +46,46 @@ def lower_convolution(node: Node, target: Target) -> Iterator[RenderPass]:
         yield _lower(node, p, group, target)
 
 
-def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
+def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     conv = p.kernel
     assert isinstance(conv, Conv)
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
-    shader = Shader(target, precision(node))
+    shader = Shader(target, precision(node), node.choice.stage or "fragment")
     tiles = plan_tiles(w.shape, conv.groups, group.planes)
     o, per_group, kh, kw = w.shape
-    channels = min((group.planes[-1] + 1) * LANES, o) - group.planes[0] * LANES
     _, _, height, width = node.result.shape
-    macs = channels * per_group * kh * kw * height * width
+    macs = group.channels * per_group * kh * kw * height * width
     storage = node.choice.weights
-    context: dict[str, object] = {}
+    context: dict[str, Any] = {}
     if storage == "constants":
         columns = cut_weights(w.data, conv.groups, group.planes)
         context["taps"] = list(_unrolled(conv, tiles, columns, kw))
     elif storage is not None:
-        data, planes = w.data, group.planes
+        rows = prod(tiles.shape[:4])
         blob = Blob(
             f"{node.name}.weights",
-            prod(tiles.shape[:4]),
-            lambda: cut_weights(data, conv.groups, planes).reshape(-1, LANES),
+            rows * len(group.covered) // len(group.planes),
+            lambda: _rows(w.data, conv.groups, group),
             half=shader.precision == "mediump",
         )
         shader.weights(blob, storage)
+        unrolled = kw if _shares_rows(conv, kw, group) else 1
         context |= {
             "kernel_size": (kh, kw),
             "step": tuple(
                 name if d == 1 else f"{name} * {d}"
                 for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
             ),
+            "first_row": f"plane * {rows // len(group.planes)}" if group.in_compute else "0",
             "blocks_in": tiles.shape[1],
-            "body": _looped(tiles, group),
+            "skip": rows // (kh * kw) * (unrolled - 1),  # rows of the other taps of a row
+            "body": _looped(tiles, conv, group, unrolled),
         }
     else:
         raise InternalError(f"{node.name}: no weight storage was chosen")
     starts = _starts(bias, group, shader)
-    accumulators = [f"a{k}" for k in range(len(group.planes))]
+    names = [f"a{k}" for k in range(len(group.planes))]
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if conv.groups > 1:
         kind += f" in {conv.groups} groups"
@@ -156,14 +94,18 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> RenderPass:
         node,
         group,
         "convolution",
-        "conv.frag.j2",
+        "conv.glsl.j2",
         kind,
-        stores(shader, node, group, accumulators),
+        stores(shader, node, group, names),
+        accumulators=len(names),
         macs=macs,
         weights=storage,
         storage=storage,
         corner=_corner(conv),
-        starts=starts,
+        starts=[
+            ([name + end for *_, end in group.pixels], start)
+            for name, start in zip(names, starts, strict=True)
+        ],
         **_loader(shader, conv, p, x, group),
         **context,
     )
@@ -175,8 +117,24 @@ def _starts(bias: list[Value], group: Group, shader: Shader) -> list[str]:
         return ["vec4(0.0)"] * len(group.planes)
     return [
         shader.channel_vector(bias[0], group.plane(k), number)
-        for k, number in enumerate(group.planes)
+        for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
+
+
+def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
+    """Return the rows of the weights that a GPU pass loops over, for its planes in turn."""
+    size = len(group.planes)
+    starts = range(group.covered[0], group.covered[-1] + 1, size)
+    cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
+    return np.concatenate([c.reshape(-1, LANES) for c in cut])
+
+
+def _shares_rows(conv: Conv, kw: int, group: Group) -> bool:
+    """Whether neighbours in a row read the same input at different taps of a row."""
+    columns = group.node.choice.block[0]
+    step, stride = conv.dilations[1], conv.strides[1]
+    apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
+    return bool(apart) and kw <= MAX_UNROLLED
 
 
 def _corner(conv: Conv) -> str:
@@ -187,7 +145,7 @@ def _corner(conv: Conv) -> str:
     return text if (top, left) == (0, 0) else f"{text} - ivec2({left}, {top})"
 
 
-def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, object]:
+def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
     """Return the template's context for ``load_x``: borders, prologue, guard."""
     n, _, height, width = x.shape
     top, left, bottom, right = conv.pads
@@ -272,24 +230,80 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
     return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
-def _looped(tiles: Tiles, group: Group) -> list[str]:
-    """Return the statements of the innermost loop, which advance ``k`` over the rows."""
+def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int) -> list[str]:
+    """Return the statements of the innermost loop, which advance ``k`` over the rows.
+
+    Args:
+        tiles: of the planes of an invocation.
+        conv: the convolution.
+        group: what an invocation writes.
+        taps: how many taps of a row are unrolled: 1 or all.
+    """
     _, _, planes, width, _ = tiles.shape
     shared = len(set(tiles.first)) == 1
-    lines = []
-    for k in range(planes):
-        if not shared or k == 0:
-            start = group.plane(k) if tiles.diagonal else tiles.first[k]
-            declare = "vec4 v" if k == 0 else "v"
-            lines.append(f"{declare} = load_x(p, {f'i + {start}' if start else 'i'});")
-        at = k * width
-        rows = [f"weight({f'k + {at + i}' if at + i else 'k'})" for i in range(width)]
-        if tiles.diagonal:
-            lines.append(f"a{k} += {rows[0]} * v;")
-        elif width == LANES:
-            lines.append(f"a{k} += mat4({', '.join(rows)}) * v;")
-        else:
-            terms = " + ".join(f"{row} * v.{LANE[i]}" for i, row in enumerate(rows))
-            lines.append(f"a{k} += {terms};")
-    lines.append(f"k += {planes * width};")
+    lines: list[str] = []
+    loaded: set[str] = set()
+
+    def load(name: str, i: int, j: int, plane: int | str) -> Iterator[str]:
+        """Yield the load of the pixel (i, j) away from ``p``."""
+        declare = "" if name in loaded else "vec4 "
+        loaded.add(name)
+        at = f"p + ivec2({i}, {j})" if i or j else "p"
+        yield f"{declare}{name} = load_x({at}, {f'i + {plane}' if plane else 'i'});"
+
+    stride_x, stride_y = conv.strides[1], conv.strides[0]
+    step = conv.dilations[1]
+    block_in = planes * width  # rows of one tap and input plane
+    for plane in range(1 if shared else planes):
+        start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
+        names: dict[tuple[int, int], str] = {}
+        for tap in range(taps):
+            for i, j, _ in group.pixels:
+                place = (i * stride_x + tap * step, j * stride_y)
+                if place not in names:
+                    alone = len(group.pixels) * taps == 1
+                    names[place] = "v" if alone else f"v_{place[0]}_{place[1]}"
+                    lines += load(names[place], *place, start)
+        for tap in range(taps):
+            for k in range(planes) if shared else (plane,):
+                first = k * width + tap * tiles.shape[1] * block_in
+                rows = [_row("k", first + n) for n in range(width)]
+                pixels = [
+                    (f"a{k}{end}", names[i * stride_x + tap * step, j * stride_y])
+                    for i, j, end in group.pixels
+                ]
+                lines += _multiply(rows, pixels, tiles.diagonal)
+    lines.append(f"k += {block_in};")
     return lines
+
+
+def _row(counter: str, offset: int) -> str:
+    return f"weight({f'{counter} + {offset}' if offset else counter})"
+
+
+def _multiply(rows: list[str], pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
+    """Yield the statements that add one tile times a loaded vector to each accumulator."""
+    if len(pixels) == 1:
+        ((a, v),) = pixels
+        if diagonal:
+            yield f"{a} += {rows[0]} * {v};"
+        elif len(rows) == LANES:
+            yield f"{a} += mat4({', '.join(rows)}) * {v};"
+        else:
+            yield f"{a} += {_columns(rows, v)};"
+        return
+    yield "{"
+    if diagonal or len(rows) < LANES:
+        names = [f"w{n}" for n in range(len(rows))]
+        yield f"    vec4 {', '.join(f'{n} = {row}' for n, row in zip(names, rows, strict=True))};"
+        for a, v in pixels:
+            yield f"    {a} += {f'w0 * {v}' if diagonal else _columns(names, v)};"
+    else:
+        yield f"    mat4 w = mat4({', '.join(rows)});"
+        for a, v in pixels:
+            yield f"    {a} += w * {v};"
+    yield "}"
+
+
+def _columns(rows: list[str], v: str) -> str:
+    return " + ".join(f"{row} * {v}.{LANE[i]}" for i, row in enumerate(rows))

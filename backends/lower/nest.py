@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.nest import Binding, Nest
     from ...ir.target import Target
-    from ..gpu import RenderPass
+    from ..gpu import GpuPass
     from .loads import LoadFunction
     from .store import Group
 
 
-def lower_nest(node: Node, target: Target) -> Iterator[RenderPass]:
+def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower any node whose kernel gives a nest.
 
     Raises:
@@ -48,7 +48,7 @@ class _Nest:
 
     def __init__(self, node: Node, nest: Nest, group: Group, target: Target) -> None:
         self.node, self.nest, self.group = node, nest, group
-        self.shader = Shader(target, precision(node))
+        self.shader = Shader(target, precision(node), node.choice.stage or "fragment")
         t = node.result.type
         self.reader = group.reader(self.shader)
         self.loads: dict[str, LoadFunction] = {}
@@ -61,7 +61,7 @@ class _Nest:
         self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
 
-    def lower(self) -> RenderPass:
+    def lower(self) -> GpuPass:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
         self._find_texels()
@@ -89,9 +89,10 @@ class _Nest:
             node,
             group,
             "nest",
-            "nest.frag.j2",
+            "nest.glsl.j2",
             f"{type(p.kernel).__name__} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
             stores(self.shader, node, group, accumulators),
+            accumulators=len(accumulators),
             macs=nest.steps * _elements(node, group) if nest.loops else 0,
             head=f"vec4 {function}({', '.join(f'int {self.own[name]}' for name in parameters)})",
             outer=list(self._statements("u", nest.outer)),
@@ -200,5 +201,4 @@ def _elements(node: Node, group: Group) -> int:
     if not t.in_planes:
         return t.size // t.layers
     _, _, height, width = t.shape
-    last = min((group.planes[-1] + 1) * LANES, t.channels)
-    return (last - group.planes[0] * LANES) * height * width
+    return group.channels * height * width

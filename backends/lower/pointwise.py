@@ -13,21 +13,21 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Node
     from ...ir.target import Target
-    from ..gpu import RenderPass
+    from ..gpu import GpuPass
     from .store import Group
 
 
-def lower_pointwise(node: Node, target: Target) -> Iterator[RenderPass]:
+def lower_pointwise(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a Pointwise node."""
     yield from lower_groups(node, lambda group: _lower(node, group, target))
 
 
-def _lower(node: Node, group: Group, target: Target) -> RenderPass:
+def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     assert isinstance(node.op, Pointwise)
-    shader = Shader(target, precision(node))
+    shader = Shader(target, precision(node), node.choice.stage or "fragment")
     texts = [
-        masked(epilogue(shader, node.op.expr, {}, node.inputs, group, k), node, plane)
-        for k, plane in enumerate(group.planes)
+        masked(shader, epilogue(shader, node.op.expr, {}, node.inputs, group, k), group, k)
+        for k in range(len(group.planes))
     ]
     what = f"element-wise {node.op.expr}"
-    return finish(shader, node, group, "pointwise", "pointwise.frag.j2", what, texts)
+    return finish(shader, node, group, "pointwise", "pointwise.glsl.j2", what, texts)

@@ -5,23 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from math import prod
 from textwrap import shorten
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...ir.expr import Expr, Num, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
-from ...ir.ops import Conv, parts
-from ...ir.placement import computes_in_full, is_depthwise, is_direct, is_parameter, tensor_operands
+from ...ir.ops import parts
+from ...ir.placement import (
+    computes_in_full,
+    is_parameter,
+    planes_share_a_program,
+    tensor_operands,
+)
 from ...ir.types import LANES
 from ..glsl import function_text
-from ..gpu import RenderPass, Uniform
+from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
 from ..shader import Shader
+from .dispatch import plan_dispatch
 from .loads import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ...ir.graph import Node, Precision, Value
+    from .dispatch import Dispatch
 
 COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
@@ -29,14 +36,15 @@ SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 
 @dataclass
 class Group:
-    """What one GPU pass writes: consecutive planes of one batch entry, or one layer of rows.
+    """What one invocation writes: consecutive planes of one batch entry, or one layer of rows.
 
     Attributes:
         batch: the batch entry.
-        planes: the planes, or the layer.
+        planes: the planes, or the layer; in the compute stage those of the first invocation.
         node: whose result they are.
-        shared: the passes of a node differ in the planes alone, so that one program draws them
-            all and the uniform ``u_plane`` says which plane is the first.
+        shared: the first plane is a variable: the passes of a node differ in the planes alone, so
+            that one program draws them all, and the uniform ``u_plane`` says which is the first;
+            or it is a compute pass, and ``plane`` comes from the invocation.
         prelude: statements that compute the coordinates of :meth:`at`.
     """
 
@@ -49,9 +57,33 @@ class Group:
 
     @property
     def layers(self) -> tuple[int, ...]:
+        """Texture layers that the GPU pass writes."""
         t = self.node.result.type
         first = self.batch * t.planes if t.in_planes else 0
-        return tuple(first + p for p in self.planes)
+        return tuple(first + p for p in self.covered)
+
+    @property
+    def covered(self) -> range:
+        """The planes, or the layer, that the GPU pass writes."""
+        return range(self.node.result.type.planes) if self.in_compute else self.planes
+
+    @property
+    def channels(self) -> int:
+        """How many channels of planes the GPU pass writes."""
+        last = min((self.covered[-1] + 1) * LANES, self.node.result.type.channels)
+        return last - self.covered[0] * LANES
+
+    @property
+    def in_compute(self) -> bool:
+        return self.node.choice.stage == "compute"
+
+    @property
+    def pixels(self) -> list[tuple[int, int, str]]:
+        """Column and row of each pixel of an invocation, and how its accumulators' names end."""
+        columns, rows = self.node.choice.block
+        if (columns, rows) == (1, 1):
+            return [(0, 0, "")]
+        return [(i, j, f"_{i}{j}") for j in range(rows) for i in range(columns)]
 
     @property
     def fixed(self) -> dict[str, Expr]:
@@ -68,7 +100,12 @@ class Group:
         """Return plane k of the pass: its number, or an int expression where that varies."""
         if not self.shared:
             return self.planes[k]
-        return f"u_plane + {k}" if k else "u_plane"
+        first = "plane" if self.in_compute else "u_plane"
+        return f"{first} + {k}" if k else first
+
+    def number(self, k: int) -> int | None:
+        """Return the number of plane k of the pass where it is known."""
+        return None if self.in_compute else self.planes[k]
 
     def at(self, k: int) -> dict[str, str]:
         """Return the int text of each coordinate of the first lane in plane k of the pass."""
@@ -121,20 +158,21 @@ def groups(node: Node) -> Iterator[Group]:
         for layer in range(t.layers):
             yield Group(0, range(layer, layer + 1), node)
         return
-    size = node.choice.planes_per_pass or 1
-    shared = size < t.planes and _differs_in_planes_alone(node)
+    size = node.choice.planes or 1
+    if node.choice.stage == "compute":
+        yield from (Group(n, range(size), node, True) for n in range(t.shape[0]))
+        return
+    shared = size < t.planes and planes_share_a_program(node)
     for n in range(t.shape[0]):
         for p in range(0, t.planes, size):
             yield Group(n, range(p, min(p + size, t.planes)), node, shared)
 
 
-def lower_groups(node: Node, lower: Callable[[Group], RenderPass]) -> Iterator[RenderPass]:
+def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuPass]:
     """Lower each pass of a node; of passes that are one program and hold no weights, the first."""
-    known: dict[tuple[int, int, int], RenderPass] = {}
+    known: dict[tuple[int, int, int], GpuPass] = {}
     for group in groups(node):
-        channels = node.result.type.channels
-        lanes = min((group.planes[-1] + 1) * LANES, channels) - group.planes[0] * LANES
-        key = (group.batch, len(group.planes), lanes)
+        key = (group.batch, len(group.planes), group.channels)
         if group.shared and key in known:
             like = known[key]
             yield replace(like, layers=group.layers, uniforms=_uniforms(group, like.source))
@@ -145,18 +183,6 @@ def lower_groups(node: Node, lower: Callable[[Group], RenderPass]) -> Iterator[R
 
 def _uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
     return (Uniform("u_plane", group.planes[0]),) if "u_plane" in source else ()
-
-
-def _differs_in_planes_alone(node: Node) -> bool:
-    """Whether the passes of a node can be one program."""
-    kernel = parts(node).kernel
-    if isinstance(kernel, Conv) and is_direct(node):
-        shape = parts(node).operands[1].shape
-        even = kernel.groups == 1 or is_depthwise(shape, kernel.groups)
-        if not even or node.choice.weights == "constants":
-            return False
-    layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
-    return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)
 
 
 def precision(node: Node) -> Precision:
@@ -172,7 +198,7 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     """Return the vec4 of an operand at the position being written, broadcast as numpy does."""
     result = group.node.result.type
     if is_parameter(value, result):
-        return shader.parameter(value, group.plane(k), group.planes[k])
+        return shader.parameter(value, group.plane(k), group.number(k))
     if value.type.in_planes and result.in_planes:
         return _of_map(shader, value, role, group, k)
     rows = not value.type.in_planes and not result.in_planes
@@ -240,18 +266,25 @@ def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) ->
             y = f"{accumulator}.xxxx"
         if p.epilogue is not None:
             y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, k)
-        texts.append(masked(y, node, group.planes[k]))
+        texts.append(masked(shader, y, group, k))
     return texts
 
 
-def masked(text: str, node: Node, plane: int) -> str:
+def masked(shader: Shader, text: str, group: Group, k: int) -> str:
     """Set the unused lanes of the last plane to zero; thin formats and rows need it not."""
-    t = node.result.type
-    used = min(LANES, t.channels - plane * LANES)
-    if used == LANES or t.channels_per_texel < LANES or not t.in_planes:
+    t = group.node.result.type
+    last = (
+        group.planes[k] == group.planes[-1] if group.in_compute else group.planes[k] + 1 == t.planes
+    )
+    used = t.channels - (t.planes - 1) * LANES
+    if not last or used == LANES or t.channels_per_texel < LANES or not t.in_planes:
         return text
     zeros = ", ".join(["0.0"] * (LANES - used))
-    return f"vec4(({text}).{SWIZZLE[used]}, {zeros})"
+    if not group.in_compute or len(group.planes) == t.planes:
+        return f"vec4(({text}).{SWIZZLE[used]}, {zeros})"
+    y = f"plane < {t.planes - 1} ? y : vec4(y.{SWIZZLE[used]}, {zeros})"
+    shader.functions.texts["masked"] = f"vec4 masked(vec4 y, int plane) {{ return {y}; }}"
+    return f"masked({text}, {group.plane(k)})"
 
 
 def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
@@ -265,7 +298,7 @@ def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
             lines.append(f"reads  {v.name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
     what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
-    first, last = group.planes[0], group.planes[-1]
+    first, last = group.covered[0], group.covered[-1]
     if t.in_planes:
         planes = f"plane {first}" if first == last else f"planes {first} to {last}"
         batch = f", batch {group.batch}" if t.shape[0] > 1 else ""
@@ -286,15 +319,34 @@ def finish(
     template: str,
     what: str,
     stores: list[str],
+    accumulators: int = 0,
     macs: int = 0,
     weights: str = "none",
-    **context: object,
-) -> RenderPass:
-    """Render the template and return the GPU pass."""
+    **context: Any,
+) -> GpuPass:
+    """Render the template and return the GPU pass.
+
+    Args:
+        shader: as far as the kernel needs it.
+        node: what is lowered.
+        group: what an invocation writes.
+        kernel: its name.
+        template: its template.
+        what: for people.
+        stores: what is written for each plane, see :func:`stores`.
+        accumulators: how many, ``a0`` and so on, they are expressions of.
+        macs: multiply-adds of the pass.
+        weights: where they are.
+        context: of the template.
+    """
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]
     before = [str(e) for e in (p.prologue,) if e is not None]
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
+    dispatch = None
+    if group.in_compute:
+        dispatch = plan_dispatch(node, len(group.planes), shader.target)
+        context |= _compute(group, dispatch, accumulators)
     source = shader.render(
         template,
         node.name,
@@ -304,14 +356,45 @@ def finish(
         shared=group.shared,
         **context,
     )
-    return RenderPass(
-        node=node,
-        kernel=kernel,
-        source=source,
-        reads=tuple(shader.reads),
-        blocks=tuple(shader.blocks),
-        layers=group.layers,
-        weights=weights,
-        macs=macs,
-        uniforms=_uniforms(group, source),
-    )
+    common: dict[str, Any] = {
+        "node": node,
+        "kernel": kernel,
+        "source": source,
+        "reads": tuple(shader.reads),
+        "blocks": tuple(shader.blocks),
+        "layers": group.layers,
+        "weights": weights,
+        "macs": macs,
+    }
+    if dispatch is None:
+        return RenderPass(**common, uniforms=_uniforms(group, source))
+    return ComputePass(**common, workgroup=dispatch.workgroup, groups=dispatch.groups)
+
+
+def _compute(group: Group, dispatch: Dispatch, accumulators: int) -> dict[str, object]:
+    """Return the template's context for ``main`` and ``store`` of a compute pass."""
+    t = group.node.result.type
+    assert t.layout is not None
+    columns, rows = group.node.choice.block
+    names = [f"a{k}" for k in range(accumulators)]
+    calls = []
+    for i, j, suffix in group.pixels:
+        at = f"o + ivec2({i}, {j})" if i or j else "o"
+        calls.append(f"store({', '.join([at, 'plane', *(n + suffix for n in names)])});")
+    base = group.batch * t.planes
+    layers = [f"{group.plane(k)} + {base}" if base else group.plane(k) for k in group.planes]
+    array = t.layout.kind == "array"
+    return {
+        "across": dispatch.across,
+        "down": dispatch.down,
+        "workgroup": dispatch.workgroup,
+        "block": (columns, rows),
+        "scale": "" if (columns, rows) == (1, 1) else f" * ivec2({columns}, {rows})",
+        "planes": t.planes,
+        "size": t.extent,
+        "parameters": ["ivec2 o", "int plane", *(f"vec4 {n}" for n in names)],
+        "places": [f"ivec3(o, {layer})" if array else "o" for layer in layers],
+        "calls_of_store": calls,
+        "result_format": t.layout.format,
+        "result_kind": "image2DArray" if array else "image2D",
+    }

@@ -13,7 +13,8 @@ context and gives its textures to :meth:`Player.bind_input` and :meth:`Player.bi
 from __future__ import annotations
 
 from .context import HeadlessContext
+from .loading import load
 from .player import Player
-from .schedule import Build, load
+from .schedule import Build
 
 __all__ = ["Build", "HeadlessContext", "Player", "load"]

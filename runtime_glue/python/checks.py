@@ -10,10 +10,13 @@ from math import prod
 from typing import TYPE_CHECKING, NoReturn
 
 from .document import SCHEDULE, malformed
-from .pixels import FORMATS, LANES, MAP_RANK, PLANES, as_map, logical_shape
+from .pixels import FORMATS, IMAGES, LANES, MAP_RANK, PLANES, as_map, logical_shape
+from .schedule import ComputePass, RenderPass
 
 if TYPE_CHECKING:
-    from .schedule import Build, Port, Range, RenderPass, Texture
+    from collections.abc import Iterable
+
+    from .schedule import Build, GpuPass, Port, Range, Texture
 
 MAX_TEXTURE_BYTES = 1 << 33
 _COLOR_BUFFER = {"8": 0, "16f": 1, "32f": 2}
@@ -157,14 +160,15 @@ class _Use:
 
 def _check_passes(build: Build, inputs: set[str]) -> _Use:
     use = _Use(build, inputs)
-    for i, render_pass in enumerate(build.passes):
+    for i, gpu_pass in enumerate(build.passes):
         member = f"passes[{i}]"
-        slots = _check_reads(build, render_pass, i, member, use)
-        _check_blocks(build, render_pass, member)
-        names = [u.name for u in render_pass.uniforms] + [r.uniform for r in render_pass.reads]
+        slots = _check_reads(build, gpu_pass, i, member, use)
+        _check_blocks(build, gpu_pass, member)
+        names = [u.name for u in gpu_pass.uniforms] + [r.uniform for r in gpu_pass.samplers]
         if len(set(names)) < len(names):
             refuse("a uniform is given twice", member)
-        for j, write in enumerate(render_pass.writes):
+        _check_images(build, gpu_pass, member, inputs)
+        for j, write in enumerate(gpu_pass.writes):
             place = f"{member}.writes[{j}]"
             texture = _texture(build, write.texture, place)
             if texture.name in use.given:
@@ -174,22 +178,21 @@ def _check_passes(build: Build, inputs: set[str]) -> _Use:
             if texture.slot in slots:
                 refuse(f"it reads what it writes: {texture.name!r} in slot {texture.slot}", place)
             _check_lifetime(texture, i, place)
-            width, height = render_pass.viewport
-            if width > texture.width or height > texture.height:
-                refuse(f"the viewport is larger than {texture.name!r}", f"{member}.viewport")
-        writes = {(w.texture, w.layer) for w in render_pass.writes}
-        if len(writes) < len(render_pass.writes):
+            if isinstance(gpu_pass, RenderPass):
+                width, height = gpu_pass.viewport
+                if width > texture.width or height > texture.height:
+                    refuse(f"the viewport is larger than {texture.name!r}", f"{member}.viewport")
+        writes = {(w.texture, w.layer) for w in gpu_pass.writes}
+        if len(writes) < len(gpu_pass.writes):
             refuse("it writes a layer twice", f"{member}.writes")
         use.written |= writes
     return use
 
 
-def _check_reads(
-    build: Build, render_pass: RenderPass, index: int, member: str, use: _Use
-) -> set[int]:
+def _check_reads(build: Build, gpu_pass: GpuPass, index: int, member: str, use: _Use) -> set[int]:
     """Check what a pass reads and return the slots of it."""
     slots = set()
-    for j, read in enumerate(render_pass.reads):
+    for j, read in enumerate(gpu_pass.reads):
         place = f"{member}.reads[{j}]"
         texture = _texture(build, read.texture, place)
         if read.layer is not None and (texture.is_array or read.layer >= texture.layers):
@@ -206,6 +209,29 @@ def _check_reads(
     return slots
 
 
+def _check_images(build: Build, gpu_pass: GpuPass, member: str, inputs: set[str]) -> None:
+    """Check what a pass has bound to image units."""
+    units = [read.image for read in gpu_pass.images]
+    names = [read.texture for read in gpu_pass.images]
+    for name in names:
+        if name in inputs:
+            refuse(f"{name!r} is an input, which may have no images", f"{member}.reads")
+    if isinstance(gpu_pass, ComputePass):
+        units.append(gpu_pass.image)
+        names += [write.texture for write in gpu_pass.writes]
+        if len({write.texture for write in gpu_pass.writes}) > 1:
+            refuse("a compute pass writes one texture", f"{member}.writes")
+        texture = _texture(build, names[-1], f"{member}.writes")
+        if len(gpu_pass.writes) > 1 and not texture.is_array:
+            refuse(f"an image is one layer of {texture.name!r}", f"{member}.writes")
+    if len(set(units)) < len(units):
+        refuse("an image unit is given twice", member)
+    for name in names:
+        format = build.textures[name].format
+        if format not in IMAGES:
+            refuse(f"{name!r} is {format}, of which there are no images", member)
+
+
 def _check_lifetime(texture: Texture, index: int, place: str) -> None:
     if not texture.first <= index <= texture.last:
         refuse(
@@ -215,12 +241,12 @@ def _check_lifetime(texture: Texture, index: int, place: str) -> None:
         )
 
 
-def _check_blocks(build: Build, render_pass: RenderPass, member: str) -> None:
-    for j, block in enumerate(render_pass.blocks):
+def _check_blocks(build: Build, gpu_pass: GpuPass, member: str) -> None:
+    for j, block in enumerate(gpu_pass.blocks):
         if block.buffer not in build.buffers:
             refuse(f"there is no buffer {block.buffer!r}", f"{member}.blocks[{j}]")
-    names = {block.block for block in render_pass.blocks}
-    if len(names) < len(render_pass.blocks):
+    names = {block.block for block in gpu_pass.blocks}
+    if len(names) < len(gpu_pass.blocks):
         refuse("a block is given twice", f"{member}.blocks")
 
 
@@ -247,14 +273,17 @@ def _check_slots(build: Build, outputs: set[str]) -> None:
 def _check_requirements(build: Build) -> None:
     """The stated requirements must cover what the schedule does."""
     requires = build.requires
+    if requires.glsl < 310:
+        if any(b.kind == "storage" for b in build.buffers.values()):
+            refuse("storage buffers need glsl 310", "requires.glsl")
+        if any(isinstance(p, ComputePass) or p.images or p.barriers for p in build.passes):
+            refuse("compute passes, images and barriers need glsl 310", "requires.glsl")
     for name, used in _largest_use(build).items():
         if requires.limits[name] < used:
             refuse(
                 f"it is stated as {requires.limits[name]}, and {used} is used",
                 f"requires.limits.{name}",
             )
-    if requires.glsl < 310 and any(b.kind == "storage" for b in build.buffers.values()):
-        refuse("storage buffers need glsl 310", "requires.glsl")
     drawn = {build.textures[w.texture].format for p in build.passes for w in p.writes}
     for format in sorted(drawn):
         need = _COLOR_BUFFER[format.lstrip("rgba")]
@@ -263,16 +292,31 @@ def _check_requirements(build: Build) -> None:
 
 
 def _largest_use(build: Build) -> dict[str, int]:
-    textures, passes = build.textures.values(), build.passes
+    textures = build.textures.values()
+    draws = [p for p in build.passes if isinstance(p, RenderPass)]
+    dispatches = [p for p in build.passes if isinstance(p, ComputePass)]
+
+    def most(counts: Iterable[int]) -> int:
+        return max(counts, default=0)
+
     used = {
         "texture_size": max((max(t.width, t.height) for t in textures), default=0),
         "array_texture_layers": max((t.layers for t in textures if t.is_array), default=0),
-        "texture_units": max(len(p.reads) for p in passes),
-        "draw_buffers": max(len(p.writes) for p in passes),
+        "texture_units": most(len(p.samplers) for p in draws),
+        "draw_buffers": most(len(p.writes) for p in draws),
+        "fragment_images": most(len(p.images) for p in draws),
+        "compute_images": most(len(p.images) + 1 for p in dispatches),
+        "compute_texture_units": most(len(p.samplers) for p in dispatches),
+        "workgroup_invocations": most(prod(p.workgroup) for p in dispatches),
+        "workgroup_count": most(max(p.groups) for p in dispatches),
     }
+    names: dict[str, set[str]] = {}
     for kind in ("uniform", "storage"):
         of_kind = [b for b in build.buffers.values() if b.kind == kind]
-        names = {b.name for b in of_kind}
-        used[f"{kind}_block_size"] = max((b.range.size for b in of_kind), default=0)
-        used[f"{kind}_blocks"] = max(sum(b.buffer in names for b in p.blocks) for p in passes)
+        names[kind] = {b.name for b in of_kind}
+        used[f"{kind}_block_size"] = most(b.range.size for b in of_kind)
+        used[f"{kind}_blocks"] = most(sum(b.buffer in names[kind] for b in p.blocks) for p in draws)
+    used["compute_uniform_blocks"] = most(
+        sum(b.buffer in names["uniform"] for b in p.blocks) for p in dispatches
+    )
     return used

@@ -24,6 +24,12 @@ LIMITS: dict[str, tuple[str, tuple[int, int]]] = {
     "uniform_blocks": ("GL_MAX_FRAGMENT_UNIFORM_BLOCKS", (3, 0)),
     "storage_block_size": ("GL_MAX_SHADER_STORAGE_BLOCK_SIZE", (3, 1)),
     "storage_blocks": ("GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS", (3, 1)),
+    "fragment_images": ("GL_MAX_FRAGMENT_IMAGE_UNIFORMS", (3, 1)),
+    "compute_images": ("GL_MAX_COMPUTE_IMAGE_UNIFORMS", (3, 1)),
+    "compute_texture_units": ("GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS", (3, 1)),
+    "compute_uniform_blocks": ("GL_MAX_COMPUTE_UNIFORM_BLOCKS", (3, 1)),
+    "workgroup_invocations": ("GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS", (3, 1)),
+    "workgroup_count": ("GL_MAX_COMPUTE_WORK_GROUP_COUNT", (3, 1)),
 }
 _FLOAT = "GL_EXT_color_buffer_float"
 _HALF_FLOAT = "GL_EXT_color_buffer_half_float"
@@ -72,7 +78,7 @@ def query_device(gl: Any) -> DeviceInfo:
     count = get_integer(gl, gl.GL_NUM_EXTENSIONS)
     names = (gl.glGetStringi(gl.GL_EXTENSIONS, i) for i in range(count))
     limits = {
-        name: get_integer(gl, getattr(gl, enum)) if es >= since else 0
+        name: _limit(gl, getattr(gl, enum)) if es >= since else 0
         for name, (enum, since) in LIMITS.items()
     }
     limits["draw_buffers"] = min(
@@ -87,6 +93,18 @@ def query_device(gl: Any) -> DeviceInfo:
         extensions=frozenset(n.decode("ascii", "replace") for n in names if n),
         limits=limits,
     )
+
+
+def _limit(gl: Any, enum: int) -> int:
+    """Return a limit; of one for each of three axes, the least."""
+    if enum != gl.GL_MAX_COMPUTE_WORK_GROUP_COUNT:
+        return get_integer(gl, enum)
+    value = ctypes.c_int(0)
+    counts = []
+    for axis in range(3):
+        gl.glGetIntegeri_v(enum, axis, ctypes.byref(value))
+        counts.append(value.value if value.value >= 0 else 2**31 - 1)
+    return min(counts)
 
 
 def get_integer(gl: Any, enum: int) -> int:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEDULE = "schedule.json"
 SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
 FORMAT = "shadergen"
-MAJOR, MINOR = 2, 0
+MAJOR, MINOR = 3, 0
 MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 _MESSAGE_LENGTH = 200
@@ -137,7 +137,17 @@ def validate(document: dict[str, Any], *, lenient: bool = False) -> None:
         ) from None
     error = best_match(_validator(lenient).iter_errors(document))
     if error is not None:
-        malformed(_short(error.message), f"{SCHEDULE}: {place(error.absolute_path)}")
+        malformed(_short(_message(error)), f"{SCHEDULE}: {place(error.absolute_path)}")
+
+
+def _message(error: Any) -> str:
+    """Return what is wrong; in our words where those of jsonschema speak of schemas."""
+    if error.validator == "not":
+        return "this member does not belong here"
+    if error.validator == "oneOf":
+        choices = ", ".join(name for s in error.validator_value for name in s["required"])
+        return f"it takes exactly one of {choices}"
+    return str(error.message)
 
 
 def place(path: Iterable[str | int]) -> str:

@@ -50,6 +50,8 @@ FORMATS: dict[str, TexelFormat] = {
     for prefix, components in (("r", 1), ("rg", 2), ("rgba", 4))
 }
 
+IMAGES = ("rgba32f", "rgba16f", "r32f", "rgba8")  # the formats that shaders see as images too
+
 
 def logical_shape(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
     """Return the logical shape of a host array of ``shape``: ``host = logical.transpose(axes)``."""

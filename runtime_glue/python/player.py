@@ -37,10 +37,10 @@ class Context(Protocol):
 class Player:
     """Plays one build on one GL context.
 
-    A frame leaves what it bound at zero (textures and samplers of the units it used, uniform and
-    storage buffers, vertex array, program, draw framebuffer), the blend, cull, depth, dither,
-    scissor, stencil and sample state off, and the viewport changed; the application sets what it
-    needs afterwards.
+    A frame leaves what it bound at zero (textures and samplers of the units it used, image units,
+    uniform and storage buffers, vertex array, program, draw framebuffer), the blend, cull, depth,
+    dither, scissor, stencil and sample state off, and the viewport changed; the application sets
+    what it needs afterwards.
 
     Args:
         build: from :func:`load`.
@@ -97,24 +97,18 @@ class Player:
         """Write an output to the application's texture: an array texture, or its 2D textures.
 
         Raises:
-            ShadergenError: SG0605, when it does not fit; SG0602, when GL cannot draw to it.
+            ShadergenError: SG0605, when it does not fit; SG0602, when GL cannot draw to it, or
+                where shaders use it as an image and its storage is mutable or of another format.
         """
         port, resources = self._port(self._outputs, "output", name)
         before = resources.textures[port.texture]
-        writers = [
-            i
-            for i, render_pass in enumerate(self.build.passes)
-            if any(write.texture == port.texture for write in render_pass.writes)
-        ]
         resources.textures[port.texture] = self._check(port, texture, resources)
         self._frame = None
         try:
-            for i in writers:
-                resources.attach(i)
+            resources.rebind(port.texture)
         except ShadergenError:
             resources.textures[port.texture] = before
-            for i in writers:
-                resources.attach(i)
+            resources.rebind(port.texture)
             raise
 
     def output_texture(self, name: str, layer: int = 0) -> int:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from .schedule import ComputePass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .objects import Objects
-    from .schedule import Build, RenderPass, Uniform
+    from .schedule import Build, GpuPass, Uniform
 
 _SETTERS = {
     "int": "glUniform1i",
@@ -47,13 +48,13 @@ def build_programs(gl: Any, objects: Objects, build: Build) -> list[Program]:
 
     Raises:
         ShadergenError: SG0603 with the numbered source around each complaint; SG0503 when a buffer
-            is smaller than the block it is bound to.
+            is smaller than the block it is bound to, or a workgroup other than the shader's.
     """
-    users: dict[tuple[str, str], list[RenderPass]] = {}
+    users: dict[tuple[str, ...], list[GpuPass]] = {}
     keys = []
-    for render_pass in build.passes:
-        key = build.shaders[render_pass.vertex], build.shaders[render_pass.shader]
-        users.setdefault(key, []).append(render_pass)
+    for gpu_pass in build.passes:
+        key = tuple(build.shaders[path] for path in gpu_pass.shaders)
+        users.setdefault(key, []).append(gpu_pass)
         keys.append(key)
     stages: dict[tuple[int, str], int] = {}
     try:
@@ -71,12 +72,15 @@ def _program(
     gl: Any,
     objects: Objects,
     build: Build,
-    passes: Sequence[RenderPass],
+    passes: Sequence[GpuPass],
     stages: dict[tuple[int, str], int],
 ) -> Program:
     first = passes[0]
     program = objects.adopt_program(gl.glCreateProgram())
-    for stage, path in ((gl.GL_VERTEX_SHADER, first.vertex), (gl.GL_FRAGMENT_SHADER, first.shader)):
+    kinds: tuple[int, ...] = (gl.GL_VERTEX_SHADER, gl.GL_FRAGMENT_SHADER)
+    if isinstance(first, ComputePass):
+        kinds = (gl.GL_COMPUTE_SHADER,)
+    for stage, path in zip(kinds, first.shaders, strict=True):
         source = build.shaders[path]
         if (stage, source) not in stages:
             stages[stage, source] = shader = gl.glCreateShader(stage)
@@ -86,18 +90,20 @@ def _program(
     if not _parameter(gl.glGetProgramiv, program, gl.GL_LINK_STATUS):
         log = _log(gl, gl.glGetProgramiv, gl.glGetProgramInfoLog, program)
         raise _error(f"the shaders of pass {first.name!r} do not link", log, first.shader, first)
+    if isinstance(first, ComputePass):
+        _check_workgroup(gl, program, passes)
     gl.glUseProgram(program)
     units: dict[str, int] = {}
-    for read in (r for p in passes for r in p.reads):
+    for read in (r for p in passes for r in p.samplers):
         unit = units.setdefault(read.uniform, len(units))
         gl.glUniform1i(_location(gl, program, read.uniform), unit)
     bindings: dict[str, tuple[int, int]] = {}
-    for render_pass in passes:
-        _bind_blocks(gl, program, build, render_pass, bindings)
+    for gpu_pass in passes:
+        _bind_blocks(gl, program, build, gpu_pass, bindings)
     return Program(program, units, bindings, _set_uniforms(gl, program, passes))
 
 
-def _compile(gl: Any, shader: int, source: str, path: str, render_pass: RenderPass) -> None:
+def _compile(gl: Any, shader: int, source: str, path: str, gpu_pass: GpuPass) -> None:
     encoded = source.encode()
     strings = (ctypes.c_char_p * 1)(encoded)
     gl.glShaderSource(shader, 1, strings, ctypes.byref(ctypes.c_int(len(encoded))))
@@ -105,13 +111,13 @@ def _compile(gl: Any, shader: int, source: str, path: str, render_pass: RenderPa
     if not _parameter(gl.glGetShaderiv, shader, gl.GL_COMPILE_STATUS):
         log = _log(gl, gl.glGetShaderiv, gl.glGetShaderInfoLog, shader)
         raise _error(
-            f"the shader '{path}' does not compile", interleave(log, source), path, render_pass
+            f"the shader '{path}' does not compile", interleave(log, source), path, gpu_pass
         )
 
 
-def _error(what: str, log: str, path: str, render_pass: RenderPass) -> ShadergenError:
-    layers = f"layers {', '.join(render_pass.layers)}" if render_pass.layers else ""
-    where = [place for place in (path, f"pass {render_pass.name}", layers) if place]
+def _error(what: str, log: str, path: str, gpu_pass: GpuPass) -> ShadergenError:
+    layers = f"layers {', '.join(gpu_pass.layers)}" if gpu_pass.layers else ""
+    where = [place for place in (path, f"pass {gpu_pass.name}", layers) if place]
     return ShadergenError(
         "SG0603",
         what,
@@ -161,7 +167,19 @@ def _location(gl: Any, program: int, uniform: str) -> int:
     return location
 
 
-def _set_uniforms(gl: Any, program: int, passes: Sequence[RenderPass]) -> dict[str, int]:
+def _check_workgroup(gl: Any, program: int, passes: Sequence[GpuPass]) -> None:
+    size = (ctypes.c_int * 3)()
+    gl.glGetProgramiv(program, gl.GL_COMPUTE_WORK_GROUP_SIZE, size)
+    for gpu_pass in passes:
+        if isinstance(gpu_pass, ComputePass) and gpu_pass.workgroup != tuple(size):
+            raise ShadergenError(
+                "SG0503",
+                f"the workgroup is stated as {gpu_pass.workgroup}, the shader's is {tuple(size)}",
+                where=(gpu_pass.shader, f"pass {gpu_pass.name}"),
+            )
+
+
+def _set_uniforms(gl: Any, program: int, passes: Sequence[GpuPass]) -> dict[str, int]:
     """Set the uniforms on which the passes agree; return the locations of the others."""
     values: dict[str, set[Uniform]] = {}
     for uniform in (u for p in passes for u in p.uniforms):
@@ -186,11 +204,11 @@ def _bind_blocks(
     gl: Any,
     program: int,
     build: Build,
-    render_pass: RenderPass,
+    gpu_pass: GpuPass,
     bindings: dict[str, tuple[int, int]],
 ) -> None:
     """Give each block of a pass a binding; a block that the compiler dropped gets none."""
-    for block in render_pass.blocks:
+    for block in gpu_pass.blocks:
         buffer = build.buffers[block.buffer]
         name = block.block.encode()
         if buffer.kind == "uniform":
@@ -220,7 +238,7 @@ def _bind_blocks(
                 "SG0503",
                 f"the buffer {buffer.name!r} has {buffer.range.size} bytes, "
                 f"the block {block.block} takes {needed}",
-                where=(render_pass.shader, f"pass {render_pass.name}"),
+                where=(gpu_pass.shader, f"pass {gpu_pass.name}"),
             )
 
 

@@ -7,16 +7,19 @@ plays. Redundant binds are left out when the list is made.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from .programs import set_uniform
+from .schedule import ComputePass, RenderPass
 from .textures import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .programs import Program
-    from .schedule import Build, RenderPass
+    from .schedule import Build, GpuPass
 
 Call = tuple[Any, tuple[Any, ...]]
 
@@ -33,6 +36,11 @@ _OFF = (
     "GL_STENCIL_TEST",
 )
 _TRIANGLE = 3
+_BARRIERS = {
+    "texture": "GL_TEXTURE_FETCH_BARRIER_BIT",
+    "image": "GL_SHADER_IMAGE_ACCESS_BARRIER_BIT",
+    "framebuffer": "GL_FRAMEBUFFER_BARRIER_BIT",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,11 @@ def record(gl: Any, build: Build, bound: Bound) -> Frame:
     recorder = _Recorder(gl, build, bound)
     passes = [recorder.record(i, p) for i, p in enumerate(build.passes)]
     after: list[Call] = []
+    if any(isinstance(p, ComputePass) or p.images for p in build.passes):
+        # for what the application does with outputs, and for the next frame
+        after.append((gl.glMemoryBarrier, (gl.GL_ALL_BARRIER_BITS,)))
+    for unit in sorted(recorder.bound_images):
+        after.append((gl.glBindImageTexture, (unit, 0, 0, 0, 0, gl.GL_READ_ONLY, gl.GL_RGBA32F)))
     for unit, target in sorted(recorder.bound_textures):
         after.append((gl.glActiveTexture, (gl.GL_TEXTURE0 + unit,)))
         after.append((gl.glBindTexture, (target, 0)))
@@ -87,16 +100,36 @@ class _Recorder:
         self._bound = bound
         self._state: dict[str, tuple[int, ...]] = {}
         self.bound_textures: dict[tuple[int, int], int] = {}
+        self.bound_images: dict[int, tuple[int, ...]] = {}
         self.bound_buffers: dict[tuple[int, int], int] = {}
 
-    def record(self, index: int, render_pass: RenderPass) -> list[Call]:
+    def record(self, index: int, gpu_pass: GpuPass) -> list[Call]:
+        """Return the calls of a pass, the draw or dispatch being the last."""
         gl, bound = self._gl, self._bound
         program = bound.programs[index]
         calls: list[Call] = []
+        if gpu_pass.barriers:
+            bits = [getattr(gl, _BARRIERS[name]) for name in gpu_pass.barriers]
+            calls.append((gl.glMemoryBarrier, (reduce(or_, bits),)))
         self._set(calls, "glUseProgram", program.name)
+        self._bind(calls, gpu_pass, program)
+        if isinstance(gpu_pass, ComputePass):
+            write = gpu_pass.writes[0]
+            self._image(calls, gpu_pass.image, write.texture, write.layer, gl.GL_WRITE_ONLY)
+            calls.append((gl.glDispatchCompute, gpu_pass.groups))
+            return calls
+        assert isinstance(gpu_pass, RenderPass)
         self._set(calls, "glBindFramebuffer", gl.GL_DRAW_FRAMEBUFFER, bound.framebuffers[index])
-        self._set(calls, "glViewport", 0, 0, *render_pass.viewport)
-        for read in render_pass.reads:
+        self._set(calls, "glViewport", 0, 0, *gpu_pass.viewport)
+        calls.append((gl.glDrawArrays, (gl.GL_TRIANGLES, 0, _TRIANGLE)))
+        return calls
+
+    def _bind(self, calls: list[Call], gpu_pass: GpuPass, program: Program) -> None:
+        """Bind what a pass reads."""
+        gl, bound = self._gl, self._bound
+        for read in gpu_pass.images:
+            self._image(calls, read.image, read.texture, read.layer or 0, gl.GL_READ_ONLY)
+        for read in gpu_pass.samplers:
             texture = self._build.textures[read.texture]
             name = bound.textures[read.texture][read.layer or 0]
             place = (program.units[read.uniform], target_of(gl, texture))
@@ -104,17 +137,26 @@ class _Recorder:
                 self.bound_textures[place] = name
                 self._set(calls, "glActiveTexture", gl.GL_TEXTURE0 + place[0])
                 calls.append((gl.glBindTexture, (place[1], name)))
-        for block in render_pass.blocks:
+        for block in gpu_pass.blocks:
             if block.block in program.bindings:
                 place, buffer = program.bindings[block.block], bound.buffers[block.buffer]
                 if self.bound_buffers.get(place) != buffer:
                     self.bound_buffers[place] = buffer
                     calls.append((gl.glBindBufferBase, (*place, buffer)))
-        for uniform in render_pass.uniforms:
+        for uniform in gpu_pass.uniforms:
             if uniform.name in program.varying:
                 calls.append(set_uniform(gl, uniform, program.varying[uniform.name]))
-        calls.append((gl.glDrawArrays, (gl.GL_TRIANGLES, 0, _TRIANGLE)))
-        return calls
+
+    def _image(self, calls: list[Call], unit: int, name: str, layer: int, access: int) -> None:
+        """Bind a texture to an image unit: all layers of an array, or one 2D texture."""
+        gl, texture = self._gl, self._build.textures[name]
+        names = self._bound.textures[name]
+        texels = getattr(gl, f"GL_{texture.format.upper()}")
+        whole = int(texture.is_array)
+        arguments = (names[0 if whole else layer], 0, whole, 0, access, texels)
+        if self.bound_images.get(unit) != arguments:
+            self.bound_images[unit] = arguments
+            calls.append((gl.glBindImageTexture, (unit, *arguments)))
 
     def _set(self, calls: list[Call], function: str, *arguments: int) -> None:
         """Record a call unless the last one of its function was the same."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .objects import Objects, check_errors
 from .programs import build_programs
 from .recording import Bound, Frame, record
-from .textures import attach, fill_textures, make_sampler, make_textures
+from .schedule import ComputePass
+from .textures import attach, check_images, fill_textures, make_sampler, make_textures
 from .timer import EXTENSION, Timer
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class Resources:
         self.objects = Objects(gl)
         self.textures: dict[str, tuple[int, ...]] = {}
         self.timer: Timer | None = None
+        self._images = {r.texture for p in build.passes for r in p.images}
+        stores = (p for p in build.passes if isinstance(p, ComputePass))
+        self._images |= {w.texture for p in stores for w in p.writes}
         try:
             self._make()
         except BaseException:
@@ -50,7 +54,7 @@ class Resources:
         )
         self.read_framebuffer = self.objects.make("framebuffer")
         for i in range(len(build.passes)):
-            self.attach(i)
+            self._attach(i)
             self._clear(i)
         if EXTENSION in self.device.extensions:
             self.timer = Timer(gl, self.objects, len(build.passes))
@@ -87,11 +91,26 @@ class Resources:
             gl.glBindBuffer(target, 0)
         return buffers
 
-    def attach(self, index: int) -> None:
-        """Point the framebuffer of a pass at the textures that it writes."""
+    def rebind(self, name: str) -> None:
+        """Let all passes write a tensor to the textures that it has now.
+
+        Raises:
+            ShadergenError: SG0602, when GL cannot draw to them, or use them as the images they are.
+        """
+        if name in self._images:
+            check_images(self._gl, self._build.textures[name], self.textures[name])
+        for i, gpu_pass in enumerate(self._build.passes):
+            if any(write.texture == name for write in gpu_pass.writes):
+                self._attach(i)
+
+    def _attach(self, index: int) -> None:
+        """Point the framebuffer of a pass, if it draws, at the textures that it writes."""
+        gpu_pass = self._build.passes[index]
+        if isinstance(gpu_pass, ComputePass):
+            return
         layers = [
             (self._build.textures[w.texture], self.textures[w.texture], w.layer)
-            for w in self._build.passes[index].writes
+            for w in gpu_pass.writes
         ]
         attach(self._gl, self._bound.framebuffers[index], layers)
 
@@ -102,6 +121,8 @@ class Resources:
         drawn nothing.
         """
         gl = self._gl
+        if isinstance(self._build.passes[index], ComputePass):
+            return
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, self._bound.framebuffers[index])
         for i in range(len(self._build.passes[index].writes)):
             gl.glClearBufferfv(gl.GL_COLOR, i, (ctypes.c_float * 4)())

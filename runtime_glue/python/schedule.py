@@ -1,19 +1,11 @@
-"""The schedule as Python objects, and :func:`load`, which reads one from a build folder.
-
-Everything is checked before a single GL call: the form (:mod:`.document`), the files
-(:mod:`.files`) and how the parts refer to each other (:mod:`.checks`).
-"""
+"""The schedule as Python objects: what docs/schedule.md lists."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError
-from . import checks
-from .document import SCHEDULE, malformed, read_document
-from .files import read_shader, read_weights
 from .pixels import FORMATS
 
 if TYPE_CHECKING:
@@ -96,16 +88,20 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A texture, or with ``layer`` one layer of a 2D one, bound to a sampler."""
+    """A texture, or with ``layer`` one layer of a 2D one.
+
+    Bound to the sampler ``uniform``, or where that is empty to the image unit ``image``.
+    """
 
     uniform: str
+    image: int
     texture: str
     layer: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A layer drawn to."""
+    """A layer that is drawn or stored to."""
 
     texture: str
     layer: int
@@ -128,24 +124,59 @@ class Uniform:
     value: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RenderPass:
-    """One draw; attachment i is ``writes[i]``."""
+@dataclass(frozen=True, kw_only=True)
+class GpuPass:
+    """What both stages have. ``barriers`` are issued before it."""
 
     name: str
     kernel: str
-    vertex: str
     shader: str
     layers: tuple[str, ...]
     reads: tuple[Read, ...]
     blocks: tuple[Block, ...]
     uniforms: tuple[Uniform, ...]
     writes: tuple[Write, ...]
-    viewport: tuple[int, int]
+    barriers: tuple[str, ...]
     weights: str
     macs: int
     bytes_read: int
     bytes_written: int
+
+    @property
+    def shaders(self) -> tuple[str, ...]:
+        """Paths of its shaders."""
+        return (self.shader,)
+
+    @property
+    def samplers(self) -> tuple[Read, ...]:
+        """What is read by samplers."""
+        return tuple(r for r in self.reads if r.uniform)
+
+    @property
+    def images(self) -> tuple[Read, ...]:
+        """What is read as images."""
+        return tuple(r for r in self.reads if not r.uniform)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderPass(GpuPass):
+    """One draw; attachment i is ``writes[i]``."""
+
+    vertex: str
+    viewport: tuple[int, int]
+
+    @property
+    def shaders(self) -> tuple[str, ...]:
+        return (self.vertex, self.shader)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComputePass(GpuPass):
+    """One dispatch; the texture of all ``writes`` is bound to the image unit ``image``."""
+
+    image: int
+    workgroup: tuple[int, int, int]
+    groups: tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,132 +192,10 @@ class Build:
     outputs: tuple[Port, ...]
     textures: Mapping[str, Texture]
     buffers: Mapping[str, Buffer]
-    passes: tuple[RenderPass, ...]
+    passes: tuple[GpuPass, ...]
     shaders: Mapping[str, str]
     weights: bytes
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""
         return self.weights[where.offset : where.offset + where.size]
-
-
-def load(folder: str | Path) -> Build:
-    """Read and check the build in ``folder``. Makes no GL call.
-
-    Raises:
-        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being played.
-    """
-    folder = Path(folder)
-    try:
-        document = read_document(folder)
-        weights = document["weights"]
-        size = int(weights["size"])
-        build = _build(folder, document)
-        checks.check(build, size)
-        shaders = {path for p in build.passes for path in (p.vertex, p.shader)}
-        return replace(
-            build,
-            shaders={path: read_shader(folder, path) for path in sorted(shaders)},
-            weights=read_weights(folder, weights["file"], size, weights["sha256"]),
-        )
-    except ShadergenError as error:
-        raise error.at(str(folder)) from None
-
-
-def _build(folder: Path, document: Mapping[str, Any]) -> Build:
-    requires = document["requires"]
-    return Build(
-        folder=folder,
-        version=document["version"],
-        generator=document["generator"],
-        model=document["model"],
-        requires=Requires(
-            int(requires["glsl"]),
-            requires["color_buffer"],
-            {name: int(value) for name, value in requires["limits"].items()},
-        ),
-        inputs=tuple(map(_port, document["inputs"])),
-        outputs=tuple(map(_port, document["outputs"])),
-        textures=_by_name("textures", map(_texture, document["textures"])),
-        buffers=_by_name("buffers", map(_buffer, document["buffers"])),
-        passes=tuple(map(_render_pass, document["passes"])),
-        shaders={},
-        weights=b"",
-    )
-
-
-def _by_name(member: str, items: Any) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for i, item in enumerate(items):
-        if item.name in result:
-            malformed(f"the name {item.name!r} is taken", f"{SCHEDULE}: {member}[{i}].name")
-        result[item.name] = item
-    return result
-
-
-# JSON knows no integers: 640.0 is one by the schema, so every one is converted.
-
-
-def _ints(values: Any) -> tuple[int, ...]:
-    return tuple(int(v) for v in values)
-
-
-def _port(d: Mapping[str, Any]) -> Port:
-    shape, axes = _ints(d["shape"]), _ints(d["axes"])
-    limits = d.get("range")  # outputs have none
-    span = None if limits is None else (float(limits[0]), float(limits[1]))
-    return Port(d["name"], d["texture"], shape, axes, d["encoding"], d["dtype"], span)
-
-
-def _range(d: Mapping[str, Any]) -> Range:
-    return Range(int(d["offset"]), int(d["size"]))
-
-
-def _texture(d: Mapping[str, Any]) -> Texture:
-    return Texture(
-        name=d["name"],
-        kind=d["kind"],
-        format=d["format"],
-        width=int(d["width"]),
-        height=int(d["height"]),
-        layers=int(d["layers"]),
-        packing=d["packing"],
-        channels=int(d["channels"]),
-        batch=int(d["batch"]),
-        slot=None if d["slot"] is None else int(d["slot"]),
-        first=int(d["first"]),
-        last=int(d["last"]),
-        data=None if d["data"] is None else _range(d["data"]),
-    )
-
-
-def _buffer(d: Mapping[str, Any]) -> Buffer:
-    return Buffer(d["name"], d["kind"], _range(d))
-
-
-def _render_pass(d: Mapping[str, Any]) -> RenderPass:
-    width, height = _ints(d["viewport"])
-    return RenderPass(
-        name=d["name"],
-        kernel=d["kernel"],
-        vertex=d["vertex"],
-        shader=d["shader"],
-        layers=tuple(d["layers"]),
-        reads=tuple(
-            Read(r["uniform"], r["texture"], int(r["layer"]) if "layer" in r else None)
-            for r in d["reads"]
-        ),
-        blocks=tuple(Block(b["block"], b["buffer"]) for b in d["blocks"]),
-        uniforms=tuple(map(_uniform, d["uniforms"])),
-        writes=tuple(Write(w["texture"], int(w["layer"])) for w in d["writes"]),
-        viewport=(width, height),
-        weights=d["weights"],
-        macs=int(d["macs"]),
-        bytes_read=int(d["bytes"]["read"]),
-        bytes_written=int(d["bytes"]["written"]),
-    )
-
-
-def _uniform(d: Mapping[str, Any]) -> Uniform:
-    number = int if d["type"] in ("int", "ivec2") else float
-    return Uniform(d["name"], d["type"], tuple(number(v) for v in d["value"]))

@@ -112,6 +112,34 @@ def attach(
         )
 
 
+def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
+    """Refuse an application's textures that shaders cannot have as images of the stated format.
+
+    Raises:
+        ShadergenError: SG0602.
+    """
+    target = target_of(gl, texture)
+    internal = getattr(gl, f"GL_{texture.format.upper()}")
+    wrong = ""
+    for name in names:
+        value = ctypes.c_int(0)
+        gl.glBindTexture(target, name)
+        gl.glGetTexParameteriv(target, gl.GL_TEXTURE_IMMUTABLE_FORMAT, ctypes.byref(value))
+        if not value.value:
+            wrong = wrong or "its storage is not immutable"
+        gl.glGetTexLevelParameteriv(target, 0, gl.GL_TEXTURE_INTERNAL_FORMAT, ctypes.byref(value))
+        if value.value != internal:
+            wrong = wrong or f"its format is 0x{value.value:04x}"
+    gl.glBindTexture(target, 0)
+    if wrong:
+        raise ShadergenError(
+            "SG0602",
+            f"shaders cannot have this texture as the image {texture.name!r}",
+            why=wrong,
+            help=f"make the texture with glTexStorage and the format {texture.format}",
+        )
+
+
 def _attach_layer(
     gl: Any, target: int, point: int, texture: Texture, names: tuple[int, ...], layer: int
 ) -> None:

@@ -33,7 +33,7 @@ vec4 fetch_e1(ivec2 p, int layer) {
     return texelFetch(u_e1_1, p, 0);
 }
 
-vec4 weight(int i) { return texelFetch(u_weights, ivec2(i % 16, i / 16), 0); }
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 15, i >> 4), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
     p = ivec2(min(p.x % 6, 6 - p.x % 6), min((p.y + 10) % 10, 10 - (p.y + 10) % 10));
