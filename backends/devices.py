@@ -1,18 +1,36 @@
-"""Device profiles: the limits a build may count on.
+"""Device profiles: the limits a build may count on, and what its shaders are best written for.
 
 The ``-min`` profiles are the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35
-of ES 3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2; the others are what practically
-every device of their class offers.
+of ES 3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2; ``llvmpipe`` is Mesa's software
+rasteriser, of which all is measured; the others are what practically every device of their class
+offers.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import get_args
 
 from ..errors import ShadergenError, did_you_mean
-from ..ir.target import Limits
+from ..ir.target import Fetch, GlslVersion, Limits
+
+
+@dataclass(frozen=True)
+class Device:
+    """A profile.
+
+    Attributes:
+        limits: of its GL.
+        glsl: the newest GLSL ES that builds for it use.
+        fetch: how it reads textures of the runtime's own faster.
+    """
+
+    limits: Limits
+    glsl: GlslVersion = 300
+    fetch: Fetch = "texel"
+
 
 _ES30 = Limits(
     texture_size=2048,
@@ -33,29 +51,34 @@ _ES31 = replace(
     workgroup_count=65535,
 )
 
-DEVICES: dict[str, Limits] = {
-    "gles30": replace(_ES30, texture_size=4096),
-    "gles30-min": _ES30,
-    "webgl2-min": _ES30,
-    "gles31-min": _ES31,
-    "gles31-mobile": replace(_ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4),
-    "gles32-desktop": replace(
-        _ES31,
-        texture_size=16384,
-        array_texture_layers=2048,
-        draw_buffers=8,
-        uniform_block_size=65536,
-        storage_blocks=8,
-        fragment_images=8,
-        compute_images=8,
-        workgroup_invocations=1024,
+_ES32 = replace(
+    _ES31,
+    texture_size=16384,
+    array_texture_layers=2048,
+    draw_buffers=8,
+    uniform_block_size=65536,
+    storage_blocks=8,
+    fragment_images=8,
+    compute_images=8,
+    workgroup_invocations=1024,
+)
+
+DEVICES: dict[str, Device] = {
+    "gles30": Device(replace(_ES30, texture_size=4096)),
+    "gles30-min": Device(_ES30),
+    "webgl2-min": Device(_ES30),
+    "gles31-min": Device(_ES31, 310),
+    "gles31-mobile": Device(
+        replace(_ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4), 310
     ),
+    "gles32-desktop": Device(_ES32, 310),
+    "llvmpipe": Device(replace(_ES32, storage_blocks=16, compute_images=16), 310, "image"),
 }
 DEFAULT_DEVICE = "gles30"
 
 
-def device(name: str) -> Limits:
-    """Return a profile's limits, by name or from a file that ``shadergen doctor --save`` wrote.
+def device(name: str) -> Device:
+    """Return a profile, by name or from a file that ``shadergen doctor --save`` wrote.
 
     Raises:
         ShadergenError: SG0301 for an unknown name or a file that is no profile.
@@ -72,11 +95,14 @@ def device(name: str) -> Limits:
     )
 
 
-def _read(path: Path) -> Limits:
+def _read(path: Path) -> Device:
     names = {f.name for f in fields(Limits)}
     try:
-        limits = json.loads(path.read_text("utf-8"))["limits"]
-        numbers = {name: int(limits[name]) for name in names}
+        found = json.loads(path.read_text("utf-8"))
+        numbers = {name: int(found["limits"][name]) for name in names}
+        glsl, fetch = int(found["glsl"]), found["fetch"]
+        if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
+            raise ValueError(f"glsl {glsl}, fetch {fetch!r}")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise ShadergenError(
             "SG0301",
@@ -86,4 +112,4 @@ def _read(path: Path) -> Limits:
         ) from None
     if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
         raise ShadergenError("SG0301", f"'{path}' holds limits that no device has")
-    return Limits(**numbers)
+    return Device(Limits(**numbers), glsl, fetch)  # type: ignore[arg-type]

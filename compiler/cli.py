@@ -106,9 +106,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--glsl",
             type=click.Choice(GLSL_VERSIONS),
-            default="300",
-            show_default=True,
-            help="GLSL ES version.",
+            default=None,
+            help="GLSL ES version, by default the device's.",
         ),
         click.option(
             "--precision",
@@ -137,14 +136,14 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(CHOICES["stage"]),
             default="auto",
             show_default=True,
-            help="Where kernels run; compute needs --glsl 310 and a --device that has it.",
+            help="Where kernels run; compute needs GLSL 310 and a --device that has it.",
         ),
         click.option(
             "--fetch",
             type=click.Choice(CHOICES["fetch"]),
-            default="texel",
+            default="auto",
             show_default=True,
-            help="Read intermediate textures by samplers, or as images (--glsl 310).",
+            help="Read intermediate textures by samplers, or as images (GLSL 310).",
         ),
         click.option(
             "--weights",
@@ -220,7 +219,7 @@ def _options(flags: dict[str, Any]) -> Options:
         inputs=inputs,
         outputs=outputs,
         input_value=parse_values(flags.pop("input_value")),
-        glsl=int(flags.pop("glsl")),  # type: ignore[arg-type]
+        glsl=int(glsl) if (glsl := flags.pop("glsl")) else None,  # type: ignore[arg-type]
         define=tuple(flags.pop("define")),
         validate=not flags.pop("no_validate"),
         **flags,

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING
 from .. import __version__
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError
+from ..ir.target import Limits
 from . import extras
+from .probing import faster_fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from ..ir.target import GlslVersion
 
 PACKAGES = ("numpy", "onnx", "h5py", "PyOpenGL", "jsonschema", "pillow", "onnxruntime", "keras")
 
@@ -31,6 +35,7 @@ class Findings:
     platform: str = ""
     float_targets: str = ""
     limits: dict[str, int] = field(default_factory=dict)
+    glsl: int = 300
     problem: str = ""
 
     def rows(self) -> Iterator[tuple[str, str]]:
@@ -44,6 +49,7 @@ class Findings:
         yield "OpenGL ES", f"{self.gl_version} through EGL, {self.platform}"
         yield "renderer", self.renderer
         yield "float render targets", self.float_targets
+        yield "GLSL ES for builds", str(self.glsl)
         yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())
 
 
@@ -64,20 +70,32 @@ def examine() -> Findings:
                 platform=context.platform,
                 float_targets=", ".join(k for k, v in targets.items() if v) or "none",
                 limits=dict(info.limits),
+                glsl=310 if info.es >= (3, 1) else 300,
             )
     except ShadergenError as error:
         return Findings(packages, glslang, problem=error.render())
 
 
 def save_profile(found: Findings, path: Path) -> None:
-    """Write the limits found as a device profile (``backends.devices``).
+    """Write what was found as a device profile (``backends.devices``), and how it reads faster.
 
     Raises:
         ShadergenError: SG0601 when there is no GL, SG0501 when the file cannot be written.
     """
     if found.problem:
         raise ShadergenError("SG0601", "there is no OpenGL ES to profile", why=found.problem)
-    profile = {"renderer": found.renderer, "version": found.gl_version, "limits": found.limits}
+    limits = Limits(**found.limits)
+    glsl: GlslVersion = 310 if found.glsl >= 310 else 300
+    runtime = extras.runtime()
+    with runtime.HeadlessContext() as context:
+        fetch = faster_fetch(runtime, context, limits, glsl)
+    profile = {
+        "renderer": found.renderer,
+        "version": found.gl_version,
+        "glsl": glsl,
+        "fetch": fetch,
+        "limits": found.limits,
+    }
     try:
         path.write_text(json.dumps(profile, indent=1) + "\n", "utf-8")
     except OSError as error:

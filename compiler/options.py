@@ -39,13 +39,13 @@ class Options:
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
         outputs: values or layers that become its outputs; none keeps the model's own.
         device: name of a device profile (``backends.devices``).
-        glsl: GLSL ES version: 300, 310 or 320.
+        glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
         input_range: what inputs other than 8-bit images hold (:func:`parse_range`); "auto" relies
             on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         stage: "auto", "fragment" or "compute".
-        fetch: "texel" or "image" (``ir.target.Target``).
+        fetch: "texel" or "image" (``ir.target.Target``); "auto" takes what the device is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
@@ -63,12 +63,12 @@ class Options:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     device: str = DEFAULT_DEVICE
-    glsl: Literal[300, 310, 320] = 300
+    glsl: Literal[300, 310, 320] | None = None
     precision: str = "highp"
     input_range: tuple[float, float] | None = None
     textures: str = "auto"
     stage: str = "auto"
-    fetch: str = "texel"
+    fetch: str = "auto"
     weights: str = "auto"
     parameters: str = "constants"
     mrt: int | None = None
@@ -89,19 +89,24 @@ class Options:
             value = getattr(self, name)
             if value not in allowed:
                 raise _invalid(name, value, ", ".join(allowed), did_you_mean(str(value), allowed))
-        if str(self.glsl) not in GLSL_VERSIONS:
+        if self.glsl is not None and str(self.glsl) not in GLSL_VERSIONS:
             raise _invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
         if self.mrt is not None and self.mrt < 1:
             raise _invalid("mrt", self.mrt, "1 or more")
         if not abs(self.zero_guard) <= FLOAT32_MAX:
             raise _invalid("zero_guard", self.zero_guard, "a number that float32 holds")
+        profile = device(self.device)
+        glsl = self.glsl or profile.glsl
+        if self.fetch == "image" and glsl < 310:
+            raise _invalid("fetch", "image", "texel, or --glsl 310 with a --device that has images")
+        fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
-            limits=device(self.device),
-            glsl=self.glsl,
+            limits=profile.limits,
+            glsl=glsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
             stage=self.stage,  # type: ignore[arg-type]
-            fetch=self.fetch,  # type: ignore[arg-type]
+            fetch=fetch if glsl >= 310 else "texel",  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
             parameters=self.parameters,  # type: ignore[arg-type]
             planes_per_pass=self.mrt,

@@ -44,7 +44,7 @@ def choose_stage(graph: Graph, context: Context) -> Graph:
             "SG0403",
             "--stage compute needs compute shaders",
             why=lacking,
-            help="use --glsl 310 and a --device that has them, gles31-min say",
+            help="use a --device that has them, gles31-min say, and no --glsl 300",
         )
     if lacking or target.stage == "fragment":
         return graph

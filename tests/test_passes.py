@@ -805,7 +805,7 @@ def test_observers_see_the_import_and_every_pass_in_order():
 
 
 def test_the_smallest_device_compiles_with_every_option_at_its_default():
-    target = Target(DEVICES["gles30-min"])
+    target = Target(DEVICES["gles30-min"].limits)
     graph = pipeline.optimise(graph_of(_deep(2), inputs=(X,)), Context(target))
     assert all(n.result.type.layout is not None for n in graph.nodes)
     assert TensorType((1, 8, 6, 6)) == graph.nodes[0].result.type.placed(None)

@@ -126,8 +126,8 @@ def _default(value: Any) -> str:
 def devices() -> str:
     head = [f.name for f in fields(Limits)]
     rows = []
-    for name, limits in DEVICES.items():
-        values = (str(getattr(limits, h)) for h in head)
+    for name, profile in DEVICES.items():
+        values = (str(getattr(profile.limits, h)) for h in head)
         rows.append((code(name) + (" (default)" if name == DEFAULT_DEVICE else ""), *values))
     return table(("profile", *(h.replace("_", " ") for h in head)), rows)
 
