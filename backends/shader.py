@@ -97,6 +97,7 @@ class Shader:
         self.reads: list[Read] = []
         self.blocks: list[Block] = []
         self.samplers: list[str] = []
+        self.sizes: dict[str, int] = {}
         self.block_texts: list[str] = []
         self.fetchers: list[str] = []
         self.constants: list[str] = []
@@ -164,6 +165,18 @@ class Shader:
         self.reads.append(Read(units, source, layer))
         return image
 
+    def size(self, name: str, value: int) -> str:
+        """Return an int that layers of one kind differ in: a number, or in compute a uniform.
+
+        So one program serves all of them, and drivers compile a few for a whole network. A draw's
+        program has its numbers, as every invocation of one pixel would have to work with uniforms.
+        """
+        if self.stage != "compute":
+            return str(value)
+        if self.sizes.setdefault(name, value) != value:
+            raise InternalError(f"two sizes are called {name}")
+        return f"u_{name}"
+
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
         """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them."""
         self._weights = (blob, storage)
@@ -175,8 +188,10 @@ class Shader:
         if storage == "texture":
             image = self._declare("2D", "u_weights", blob, None, blob.format)
             width = weight_texture_width(count)
-            shift = width.bit_length() - 1
-            at = f"ivec2(i & {width - 1}, i >> {shift})" if count > width else "ivec2(i, 0)"
+            at = "ivec2(i, 0)"
+            if count > width or self.stage == "compute":
+                mask = self.size("weights_mask", width - 1)
+                at = f"ivec2(i & {mask}, i >> {self.size('weights_shift', width.bit_length() - 1)})"
             body = texel("u_weights", at, bool(image))
         elif storage == "ubo":
             self.blocks.append(Block("Weights", "uniform", blob))
@@ -215,7 +230,9 @@ class Shader:
                 return f"weight({self._after_weights(rows[number : number + 1])})"
             if self.stage == "compute" and len(rows) > 1:
                 if (value, False) not in self._arrays:
-                    self._arrays[value, False] = str(self._after_weights(rows))
+                    start = self._after_weights(rows)
+                    name = f"vector_{sum(len(t) > 1 for t in self._tail)}"
+                    self._arrays[value, False] = self.size(name, start)
                 return f"weight({plane} + {self._arrays[value, False]})"
         return self._parameter((value, False), rows, plane)
 
@@ -282,6 +299,7 @@ class Shader:
                 stage=self.stage,
                 header=header,
                 samplers=self.samplers,
+                sizes=self.sizes,
                 blocks=self.block_texts,
                 constants=self.constants,
                 functions=[*self.functions.texts.values(), *self.fetchers],

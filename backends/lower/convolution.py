@@ -71,16 +71,18 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         )
         shader.weights(blob, storage)
         unrolled = kw if _shares_rows(conv, kw, group) else 1
+        blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
+        per_tap = shader.size("tap_rows", rows // (kh * kw))
         context |= {
             "kernel_size": (kh, kw),
             "step": tuple(
                 name if d == 1 else f"{name} * {d}"
                 for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
             ),
-            "first_row": f"plane * {rows // len(group.planes)}" if group.in_compute else "0",
-            "blocks_in": tiles.shape[1],
-            "skip": rows // (kh * kw) * (unrolled - 1),  # rows of the other taps of a row
-            "body": _looped(tiles, conv, group, unrolled),
+            "first_row": _first_row(group, kh * kw, per_tap),
+            "blocks_in": blocks,
+            "skip": f"{unrolled - 1} * {per_tap}" if unrolled > 1 else "",  # other taps of a row
+            "body": _looped(tiles, conv, group, unrolled, per_tap),
         }
     else:
         raise InternalError(f"{node.name}: no weight storage was chosen")
@@ -119,6 +121,14 @@ def _starts(bias: list[Value], group: Group, shader: Shader) -> list[str]:
         shader.channel_vector(bias[0], group.plane(k), number)
         for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
+
+
+def _first_row(group: Group, taps: int, per_tap: str) -> str:
+    """Return the first row of an invocation's weights."""
+    if not group.in_compute:
+        return "0"
+    position = "plane" if len(group.planes) == 1 else f"plane / {len(group.planes)}"
+    return f"{position} * {taps} * {per_tap}"
 
 
 def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
@@ -164,8 +174,8 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
             for text, needed in (
                 ("p.x < 0", left),
                 ("p.y < 0", top),
-                (f"p.x >= {width}", right),
-                (f"p.y >= {height}", bottom),
+                (f"p.x >= {shader.size('width_in', width)}", right),
+                (f"p.y >= {shader.size('height_in', height)}", bottom),
             )
             if needed
         ]
@@ -230,7 +240,7 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
     return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
-def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int) -> list[str]:
+def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str) -> list[str]:
     """Return the statements of the innermost loop, which advance ``k`` over the rows.
 
     Args:
@@ -238,6 +248,7 @@ def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int) -> list[str]:
         conv: the convolution.
         group: what an invocation writes.
         taps: how many taps of a row are unrolled: 1 or all.
+        per_tap: how many rows of weights a tap has.
     """
     _, _, planes, width, _ = tiles.shape
     shared = len(set(tiles.first)) == 1
@@ -266,8 +277,8 @@ def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int) -> list[str]:
                     lines += load(names[place], *place, start)
         for tap in range(taps):
             for k in range(planes) if shared else (plane,):
-                first = k * width + tap * tiles.shape[1] * block_in
-                rows = [_row("k", first + n) for n in range(width)]
+                start_row = ("k", f"k + {per_tap}", f"k + {tap} * {per_tap}")[min(tap, 2)]
+                rows = [_row(start_row, k * width + n) for n in range(width)]
                 pixels = [
                     (f"a{k}{end}", names[i * stride_x + tap * step, j * stride_y])
                     for i, j, end in group.pixels

@@ -1,7 +1,8 @@
 """How the invocations of a compute pass are spread over a result.
 
-Invocations along x are the blocks of pixels, row after row; those along y the groups of planes. A
-workgroup is as long along x as wastes least, since drivers run neighbours along x together.
+A workgroup is a line of invocations, since drivers run neighbours together. It covers ``span``
+blocks of pixels, counted row after row, of as many groups of planes as fill it; the span that starts
+the fewest workgroups is taken. It is a uniform, so that maps of all sizes share a program.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.target import Target
 
-SHAPES = tuple((WORKGROUP >> k, 1 << k) for k in range(4))
+SPANS = (64, 32, 16, 8)
 
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Blocks across and down the map, invocations in a workgroup, and workgroups."""
+    """Blocks across and down the map, the blocks of a workgroup, and workgroups along x and y."""
 
     across: int
     down: int
-    workgroup: tuple[int, int]
+    span: int
     groups: tuple[int, int]
 
 
@@ -40,21 +41,21 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     across, down = -(-width // columns), -(-height // rows)
     counts = across * down, -(-node.result.type.planes // planes)
 
-    def groups(shape: tuple[int, int]) -> tuple[int, int]:
-        return -(-counts[0] // shape[0]), -(-counts[1] // shape[1])
+    def groups(span: int) -> tuple[int, int]:
+        return -(-counts[0] // span), -(-counts[1] * span // WORKGROUP)
 
-    def started(shape: tuple[int, int]) -> int:
-        x, y = groups(shape)
+    def started(span: int) -> int:
+        x, y = groups(span)
         return x * y
 
-    workgroup = min(SHAPES, key=started)
+    span = min(SPANS, key=started)
     most = target.limits.workgroup_count
-    if max(groups(workgroup)) > most:
+    if max(groups(span)) > most:
         raise ShadergenError(
             "SG0402",
-            f"'{node.name}' needs {max(groups(workgroup))} workgroups",
+            f"'{node.name}' needs {max(groups(span))} workgroups",
             where=f"layer {node.name}",
             why=f"the device profile allows {most}",
             help="use --stage fragment",
         )
-    return Dispatch(across, down, workgroup, groups(workgroup))
+    return Dispatch(across, down, span, groups(span))

@@ -17,6 +17,7 @@ from ...ir.placement import (
     planes_share_a_program,
     tensor_operands,
 )
+from ...ir.target import WORKGROUP
 from ...ir.types import LANES
 from ..glsl import function_text
 from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
@@ -282,7 +283,8 @@ def masked(shader: Shader, text: str, group: Group, k: int) -> str:
     zeros = ", ".join(["0.0"] * (LANES - used))
     if not group.in_compute or len(group.planes) == t.planes:
         return f"vec4(({text}).{SWIZZLE[used]}, {zeros})"
-    y = f"plane < {t.planes - 1} ? y : vec4(y.{SWIZZLE[used]}, {zeros})"
+    last_plane = shader.size("planes", t.planes)
+    y = f"plane < {last_plane} - 1 ? y : vec4(y.{SWIZZLE[used]}, {zeros})"
     shader.functions.texts["masked"] = f"vec4 masked(vec4 y, int plane) {{ return {y}; }}"
     return f"masked({text}, {group.plane(k)})"
 
@@ -346,7 +348,7 @@ def finish(
     dispatch = None
     if group.in_compute:
         dispatch = plan_dispatch(node, len(group.planes), shader.target)
-        context |= _compute(group, dispatch, accumulators)
+        context |= _compute(shader, group, dispatch, accumulators)
     source = shader.render(
         template,
         node.name,
@@ -368,10 +370,17 @@ def finish(
     }
     if dispatch is None:
         return RenderPass(**common, uniforms=_uniforms(group, source))
-    return ComputePass(**common, workgroup=dispatch.workgroup, groups=dispatch.groups)
+    return ComputePass(
+        **common,
+        uniforms=tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items()),
+        workgroup=(WORKGROUP, 1),
+        groups=dispatch.groups,
+    )
 
 
-def _compute(group: Group, dispatch: Dispatch, accumulators: int) -> dict[str, object]:
+def _compute(
+    shader: Shader, group: Group, dispatch: Dispatch, accumulators: int
+) -> dict[str, object]:
     """Return the template's context for ``main`` and ``store`` of a compute pass."""
     t = group.node.result.type
     assert t.layout is not None
@@ -385,13 +394,14 @@ def _compute(group: Group, dispatch: Dispatch, accumulators: int) -> dict[str, o
     layers = [f"{group.plane(k)} + {base}" if base else group.plane(k) for k in group.planes]
     array = t.layout.kind == "array"
     return {
-        "across": dispatch.across,
-        "down": dispatch.down,
-        "workgroup": dispatch.workgroup,
+        "across": shader.size("across", dispatch.across),
+        "down": shader.size("down", dispatch.down),
+        "workgroup": WORKGROUP,
+        "span": shader.size("span", dispatch.span),
         "block": (columns, rows),
         "scale": "" if (columns, rows) == (1, 1) else f" * ivec2({columns}, {rows})",
-        "planes": t.planes,
-        "size": t.extent,
+        "planes": shader.size("planes", t.planes),
+        "size": (shader.size("width", t.extent[0]), shader.size("height", t.extent[1])),
         "parameters": ["ivec2 o", "int plane", *(f"vec4 {n}" for n in names)],
         "places": [f"ivec3(o, {layer})" if array else "o" for layer in layers],
         "calls_of_store": calls,
