@@ -1,8 +1,8 @@
 """How the invocations of a compute pass are spread over a result.
 
 A workgroup is a line of invocations, since drivers run neighbours together. It covers ``span``
-blocks of pixels, counted row after row, of as many groups of planes as fill it; the span that starts
-the fewest workgroups is taken. It is a uniform, so that maps of all sizes share a program.
+blocks of pixels, counted row after row, of as many groups of planes as fill it; the span that
+starts the fewest workgroups is taken. It is a uniform, so that maps of all sizes share a program.
 """
 
 from __future__ import annotations
