@@ -8,8 +8,8 @@ from typing import Any
 from ..errors import ShadergenError
 
 
-def need(module: str, package: str, purpose: str) -> Any:
-    """Import a package of the ``run`` extra.
+def need(module: str, package: str, purpose: str, extra: str = "run") -> Any:
+    """Import a package of one of the extras.
 
     Raises:
         ShadergenError: SG0606 when it is not installed.
@@ -21,7 +21,7 @@ def need(module: str, package: str, purpose: str) -> Any:
             "SG0606",
             f"{purpose} needs the Python package {package}",
             why=str(error),
-            help="pip install 'shadergen[run]'",
+            help=f"pip install 'shadergen[{extra}]'",
         ) from None
 
 
@@ -39,3 +39,12 @@ def runtime() -> Any:
 def pillow() -> Any:
     """Return ``PIL.Image``."""
     return need("PIL.Image", "pillow", "reading and writing pictures")
+
+
+def figure() -> Any:
+    """Return ``matplotlib.figure``, which draws to files without a screen.
+
+    Raises:
+        ShadergenError: SG0606 when matplotlib is missing.
+    """
+    return need("matplotlib.figure", "matplotlib", "drawing a chart", "bench")

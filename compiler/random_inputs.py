@@ -17,9 +17,12 @@ from ..ir.graph import Input, Result
 from ..ir.ops import Gather, GatherElements, Movement, Pointwise
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from ..ir.graph import Graph, Value
+    from ..runtime_glue.python.schedule import Port
 
 WHOLE = (Var("x0"), parse("trunc(x0)"))  # formulas that keep an index what it is
 
@@ -36,27 +39,52 @@ def random_inputs(
     """
     rng = np.random.default_rng(seed)
     entries = _entries(graph)
-    low, high = input_range or (0.0, 1.0)
     arrays: dict[str, NDArray[Any]] = {}
     for i in graph.inputs:
-        dtype = i.type.dtype
         uniform = rng.random(i.shape, np.float32)
         if i.name in entries:
             values = np.floor(uniform.astype(np.float64) * entries[i.name])
-        elif i.port.encoding == "unorm8":
-            values = np.round(uniform * 255) / np.float32(255)
-        elif dtype == "bool":
-            values = np.round(uniform)
-        elif dtype in ("int8", "uint8"):
-            values = np.floor(uniform * 256) + np.iinfo(dtype).min
         else:
-            values = low + (high - low) * uniform.astype(np.float64)
-            if dtype != "float32":
-                ends = np.iinfo(dtype)
-                values = np.clip(np.round(values), np.ceil(low), np.floor(high))
-                values = np.clip(values, ends.min, min(ends.max, 2**53))
-        arrays[i.name] = np.array(values.transpose(i.port.axes), dtype, order="C")
+            values = _spread(uniform, i.type.dtype, i.port.encoding, input_range or (0.0, 1.0))
+        arrays[i.name] = np.array(values.transpose(i.port.axes), i.type.dtype, order="C")
     return arrays
+
+
+def random_inputs_of_ports(ports: Sequence[Port], seed: int) -> dict[str, NDArray[Any]]:
+    """Return inputs for a build, whose schedule does not tell which of them are indices.
+
+    Integers of any width are 0 or 1, therefore. A range that does not hold 0..1 is kept to.
+    """
+    rng = np.random.default_rng(seed)
+    arrays: dict[str, NDArray[Any]] = {}
+    for port in ports:
+        uniform = rng.random(port.shape, np.float32)
+        low, high = port.range or (0.0, 1.0)
+        within = (0.0, 1.0) if low <= 0 and high >= 1 else (low, high)
+        dtype = "int32" if port.dtype in ("int8", "uint8") else port.dtype
+        arrays[port.name] = _spread(uniform, dtype, port.encoding, within).astype(port.dtype)
+    return arrays
+
+
+def _spread(
+    uniform: NDArray[np.float32], dtype: str, encoding: str, within: tuple[float, float]
+) -> NDArray[Any]:
+    """Return numbers of 0..1 as values of an input that is no index."""
+    values: NDArray[Any]
+    low, high = within
+    if encoding == "unorm8":
+        values = np.round(uniform * 255) / np.float32(255)
+    elif dtype == "bool":
+        values = np.round(uniform)
+    elif dtype in ("int8", "uint8"):
+        values = np.floor(uniform * 256) + np.iinfo(dtype).min
+    else:
+        values = low + (high - low) * uniform.astype(np.float64)
+        if dtype != "float32":
+            ends = np.iinfo(dtype)
+            values = np.clip(np.round(values), np.ceil(low), np.floor(high))
+            values = np.clip(values, ends.min, min(ends.max, 2**53))
+    return values
 
 
 def _entries(graph: Graph) -> dict[str, int]:

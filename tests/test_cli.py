@@ -23,6 +23,7 @@ from support import ESPCN
 from shadergen import __version__
 from shadergen.backends.lower import convolution
 from shadergen.compiler import cli, driver, inspection, vocabulary
+from shadergen.compiler.cli.output import bytes_text
 from shadergen.compiler.running import named
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
@@ -171,7 +172,7 @@ def test_the_memory_of_textures_is_what_the_schedule_adds_up_to(shadergen, tmp_p
      (5000 << 30, "5000 GiB")],
 )  # fmt: skip
 def test_sizes_are_never_in_scientific_notation(number, said):
-    assert cli._bytes(number) == said
+    assert bytes_text(number) == said
 
 
 def test_ops_lists_what_has_a_word_in_its_name(shadergen):

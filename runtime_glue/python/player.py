@@ -12,7 +12,14 @@ from .gl import load_gles
 from .objects import check_errors, forget_errors
 from .pixels import decode, encode
 from .resources import Resources
-from .textures import check_textures, fill_textures, make_textures, read_textures
+from .textures import (
+    await_textures,
+    check_textures,
+    fill_textures,
+    make_textures,
+    read_textures,
+)
+from .timer import step_through
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,10 +183,7 @@ class Player:
         Raises:
             ShadergenError: SG0605, when an input has no texture yet.
         """
-        self._make_current()
-        frame = self._frame or self._record()
-        for function, arguments in frame.before:
-            function(*arguments)
+        frame = self._begin()
         timer = self._resources.timer if timed and self._resources else None
         if timer:
             timer.run(frame.passes)
@@ -189,6 +193,27 @@ class Player:
                     function(*arguments)
         for function, arguments in frame.after:
             function(*arguments)
+
+    def run_stepwise(self) -> tuple[float, ...]:
+        """Draw a frame, waiting for each pass; return their milliseconds, by the CPU's clock.
+
+        For where :meth:`timings` has nothing, or nothing to be trusted.
+
+        Raises:
+            ShadergenError: SG0605, when an input has no texture yet.
+        """
+        frame = self._begin()
+        elapsed = step_through(self._gl, frame.passes)
+        for function, arguments in frame.after:
+            function(*arguments)
+        return elapsed
+
+    def _begin(self) -> Frame:
+        self._make_current()
+        frame = self._frame or self._record()
+        for function, arguments in frame.before:
+            function(*arguments)
+        return frame
 
     def _record(self) -> Frame:
         resources = self._ready()
@@ -201,6 +226,17 @@ class Player:
                 )
         self._frame = resources.record()
         return self._frame
+
+    def wait(self) -> None:
+        """Return when the outputs of all frames so far are drawn, for who measures time.
+
+        It reads one texel of each output; see ``textures.await_textures`` for why.
+        """
+        resources = self._ready()
+        for port in self.build.outputs:
+            texture = self.build.textures[port.texture]
+            names = resources.textures[port.texture]
+            await_textures(self._gl, resources.read_framebuffer, texture, names)
 
     def timings(self) -> tuple[float, ...]:
         """Return the milliseconds of each pass in the last timed frame. Waits for the GPU.

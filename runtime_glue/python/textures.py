@@ -175,6 +175,24 @@ def read_textures(
     return result[..., : FORMATS[texture.format].components]
 
 
+def await_textures(gl: Any, framebuffer: int, texture: Texture, names: tuple[int, ...]) -> None:
+    """Return when a tensor's textures are drawn, by reading one texel of the last layer back.
+
+    A texel cannot come early. glFinish may: browsers only submit on it, as drivers of GPUs that
+    draw by tiles have done.
+    """
+    target, point = gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0
+    gl.glBindFramebuffer(target, framebuffer)
+    gl.glReadBuffer(point)
+    gl.glBindBuffer(gl.GL_PIXEL_PACK_BUFFER, 0)
+    _attach_layer(gl, target, point, texture, names, texture.layers - 1)
+    floats = _holds_floats(gl, target, point)
+    texel = (ctypes.c_float * LANES)()
+    type_ = gl.GL_FLOAT if floats else gl.GL_UNSIGNED_BYTE
+    gl.glReadPixels(0, 0, 1, 1, gl.GL_RGBA, type_, ctypes.byref(texel))
+    gl.glBindFramebuffer(target, 0)
+
+
 def _holds_floats(gl: Any, target: int, point: int) -> bool:
     value = ctypes.c_int(0)
     gl.glGetFramebufferAttachmentParameteriv(

@@ -1,8 +1,9 @@
-"""Time each pass on the GPU with EXT_disjoint_timer_query."""
+"""Time each pass: on the GPU with EXT_disjoint_timer_query, or by waiting for it."""
 
 from __future__ import annotations
 
 import ctypes
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +13,23 @@ if TYPE_CHECKING:
     from .recording import Call
 
 EXTENSION = "GL_EXT_disjoint_timer_query"
+
+
+def step_through(gl: Any, passes: Iterable[list[Call]]) -> tuple[float, ...]:
+    """Draw passes, each when the one before is done; return the milliseconds of each.
+
+    What a GPU would overlap is kept apart, and every time holds the wait's own.
+    """
+    elapsed = []
+    for *binds, (draw, arguments) in passes:
+        for function, values in binds:
+            function(*values)
+        gl.glFinish()
+        start = time.perf_counter()
+        draw(*arguments)
+        gl.glFinish()
+        elapsed.append((time.perf_counter() - start) * 1e3)
+    return tuple(elapsed)
 
 
 class Timer:

@@ -1,0 +1,161 @@
+"""A whole benchmark, and its report."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from ... import __version__
+from ...errors import ShadergenError
+from ...runtime_glue.python import HeadlessContext, load
+from ...runtime_glue.python.schedule import ComputePass
+from .. import extras
+from .ceilings import measure_ceilings, warm_up
+from .latency import play_in_turns
+from .results import BuildResult, Ceilings, PassResult, Ratio, Spread, Startup, Transfer
+from .startup import start, without_shader_cache
+from .transfer import measure_transfers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ...runtime_glue.python import Build
+    from .latency import Frames
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to measure; see ``shadergen bench --help``."""
+
+    frames: int = 50
+    warm_up: int = 10
+    seconds: float | None = None
+    transfer: bool = True
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it was measured."""
+
+    shadergen: str
+    renderer: str
+    gl_version: str
+    system: str
+    cores: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """A benchmark of builds."""
+
+    machine: Machine
+    settings: Settings
+    ceilings: Ceilings
+    builds: tuple[BuildResult, ...]
+    transfers: tuple[Transfer, ...]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return it as what JSON holds."""
+        data = asdict(self)
+        data["ceilings"] = [asdict(c) | {"best": c.best} for c in self.ceilings.measured]
+        return data
+
+
+def run_benchmark(
+    folders: Sequence[Path], settings: Settings, progress: Callable[[str], None]
+) -> Report:
+    """Measure builds on a headless context.
+
+    Every folder is read once before anything is measured: what is no build is refused at once, and
+    the system's caches are equally warm for all. Builds start before ceilings are measured, so that
+    the memory they take is not what others left.
+
+    Raises:
+        ShadergenError: SG05xx, SG06xx; SG0606 when a package to run builds is missing.
+    """
+    extras.runtime()
+    progress("loading")
+    for folder in folders:
+        load(folder)
+    with without_shader_cache(), HeadlessContext() as context, ExitStack() as stack:
+        warm_up(context)
+        players, starts = [], []
+        for folder in folders:
+            progress(f"starting {folder}")
+            player, startup = start(folder, context, settings.seed)
+            players.append(stack.enter_context(player))
+            starts.append(startup)
+        ceilings = measure_ceilings(context, progress)
+        measured = play_in_turns(
+            players, settings.frames, settings.warm_up, settings.seconds, progress
+        )
+        transfers = measure_transfers(context, progress) if settings.transfer else ()
+        info = context.info()
+        return Report(
+            Machine(
+                __version__, info.renderer, info.version, platform.platform(), os.cpu_count() or 1
+            ),
+            settings,
+            ceilings,
+            tuple(
+                _build_result(str(folder), player.build, startup, frames, measured[0], ceilings)
+                for folder, player, startup, frames in zip(
+                    folders, players, starts, measured, strict=True
+                )
+            ),
+            transfers,
+        )
+
+
+def save_json(report: Report, path: Path) -> None:
+    """Write a report.
+
+    Raises:
+        ShadergenError: SG0501.
+    """
+    try:
+        path.write_text(json.dumps(report.as_data(), indent=1) + "\n", "utf-8")
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+
+
+def _build_result(
+    name: str,
+    build: Build,
+    startup: Startup,
+    frames: Frames,
+    first: Frames,
+    ceilings: Ceilings,
+) -> BuildResult:
+    medians = frames.medians()
+    passes = []
+    for p, milliseconds in zip(build.passes, medians, strict=True):
+        stage = "compute" if isinstance(p, ComputePass) else "fragment"
+        size = p.bytes_read + p.bytes_written
+        rates = ceilings.rates(p.macs, size, milliseconds, stage)
+        passes.append(
+            PassResult(p.name, p.layers, stage, p.kernel, p.macs, size, milliseconds, rates)
+        )
+    macs, size = sum(p.macs for p in passes), sum(p.bytes for p in passes)
+    latency = Spread.of(frames.latency)
+    return BuildResult(
+        name=name,
+        model=build.model,
+        macs=macs,
+        bytes=size,
+        startup=startup,
+        latency_ms=latency,
+        wait_ms=Spread.of(frames.waits).median,
+        ratio=Ratio.of(frames.latency, first.latency),
+        rates=ceilings.rates(macs, size, latency.median),
+        passes_ms=sum(medians),
+        passes_timed_by="queries" if frames.queries else "waiting",
+        passes=tuple(passes),
+        frames_ms=tuple(frames.latency),
+    )

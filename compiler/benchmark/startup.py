@@ -1,0 +1,89 @@
+"""Start-up of a build: loading, making GL objects, the first frame, and what memory they take.
+
+The driver's shader cache is off meanwhile, or the second benchmark of a build would find its
+shaders compiled.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...runtime_glue.python import Player, load
+from ..random_inputs import random_inputs_of_ports
+from .results import Memory, Startup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...runtime_glue.python import HeadlessContext
+
+_STATM = Path("/proc/self/statm")
+_NO_CACHE = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
+
+
+@contextmanager
+def without_shader_cache() -> Iterator[None]:
+    """Tell Mesa's and NVIDIA's drivers, where they are not loaded yet, to keep no shaders."""
+    before = {name: os.environ.get(name) for name in _NO_CACHE}
+    os.environ.update(_NO_CACHE)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Player, Startup]:
+    """Start a build whose files the system has read before; return a player that has its inputs.
+
+    The inputs are made and uploaded between, outside all times. The first frame is where most
+    drivers do what is left of compiling.
+
+    Raises:
+        ShadergenError: SG05xx, SG06xx.
+    """
+    memory = [_resident()]
+    times = [time.perf_counter()]
+
+    def mark() -> float:
+        memory.append(_resident())
+        times.append(time.perf_counter())
+        return times[-1] - times[-2]
+
+    build = load(folder)
+    loading = mark()
+    player = Player(build, context)
+    try:
+        player.init()
+        player.wait()
+        making = mark()
+        for name, array in random_inputs_of_ports(build.inputs, seed).items():
+            player.upload(name, array)
+        mark()
+        player.run()
+        player.wait()
+        drawing = mark()
+        player.check()
+    except BaseException:
+        player.close()
+        raise
+    grown = [max(0, b - a) for a, b in pairwise(memory)]
+    told = Memory(grown[0], grown[1], grown[3]) if memory[-1] else None
+    return player, Startup(loading * 1e3, making * 1e3, drawing * 1e3, told)
+
+
+def _resident() -> int:
+    """Return the bytes of memory that this process has; 0 where the system is not Linux."""
+    try:
+        pages = int(_STATM.read_text("ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

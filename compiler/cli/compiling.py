@@ -1,0 +1,157 @@
+"""The commands that compile: ``compile`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ..choices import REFERENCES
+from .options import compile_options, to_options
+from .output import bytes_text, new_table, print_table, progress_line, si_text
+
+if TYPE_CHECKING:
+    from ..driver import Compilation
+    from ..options import Options
+
+EXIT_DIFFERS = 1
+
+
+@click.command(
+    "compile",
+    epilog="Example: [bold]shadergen compile espcn_x2.h5 -o build/ --input-size 360x640[/bold]",
+)
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write; an earlier build there is replaced.",
+)
+@compile_options
+@click.option("--explain", is_flag=True, help="Say what each pass decided, and why.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
+    """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""
+    from ..driver import compile_model
+    from ..inspection import peak_bytes
+
+    options = to_options(flags)
+    with progress_line() as progress:
+        result = compile_model(model, output, options, progress)
+    if as_json:
+        passes = result.files.schedule["passes"]
+        decisions = [asdict(d) for d in result.decisions] if explain else None
+        data = {
+            "output": str(output),
+            "passes": len(passes),
+            "macs": sum(p["macs"] for p in passes),
+            "weight_bytes": result.files.weights.size,
+            "texture_bytes_peak": peak_bytes(result.files.schedule),
+            "validated": result.validated,
+            "notes": result.notes,
+        }
+        click.echo(json.dumps(data | ({"decisions": decisions} if explain else {}), indent=1))
+        return
+    if explain:
+        _print_decisions(result)
+    _print_compiled(result, output, options)
+
+
+def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
+    from ..inspection import peak_bytes
+
+    passes = result.files.schedule["passes"]
+    macs = sum(p["macs"] for p in passes)
+    size = result.files.weights.size
+    textures = f"{bytes_text(peak_bytes(result.files.schedule))} of textures"
+    weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
+    click.echo(
+        f"{output}: {len(passes)} GPU passes, {si_text(macs)} multiply-adds, {textures}, {weights}"
+    )
+    for note in result.notes:
+        click.echo(note)
+    if result.validated:
+        click.echo(f"glslang accepts all {len(result.files.shaders)} shaders")
+    elif options.validate:
+        click.echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
+
+
+def _print_decisions(result: Compilation) -> None:
+    table = new_table("pass", "node", "decision", "why")
+    for d in result.decisions:
+        table.add_row(d.step, d.subject, d.decision, d.why)
+    print_table(table)
+
+
+@click.command(epilog="Example: [bold]shadergen verify model.onnx --input-size 360x640[/bold]")
+@click.argument("model", type=click.Path(path_type=Path))
+@compile_options
+@click.option(
+    "--reference",
+    type=click.Choice(REFERENCES),
+    default="auto",
+    show_default=True,
+    help="What to compare with.",
+)
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    help="Of the random inputs: uniform in 0..1 or in --input-range, indices over their tables.",
+)
+@click.option(
+    "--input",
+    "given",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="An .npz or .npy to use instead of random inputs; it also says open sizes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def verify(
+    model: Path, reference: str, seed: int, given: Path | None, as_json: bool, **flags: Any
+) -> None:
+    """Compile MODEL, run it on OpenGL ES, and compare with a reference implementation.
+
+    Exits with 1 when an error is beyond 1e-4 (highp) or 1e-2 (mediump) of max(1, max|reference|).
+
+    Random inputs are uniform: floats in 0..1 or in --input-range, integers of 8 bits over their
+    type, indices over the entries of their table, other integers in --input-range or 0 or 1.
+    """
+    from ..verification import verify_model
+
+    options = to_options(flags)
+    arrays = None
+    if given is not None:
+        from ..running import read_arrays
+
+        arrays = read_arrays(given)
+    with progress_line() as progress:
+        report = verify_model(model, options, reference, seed, arrays, progress)
+    if as_json:
+        data = asdict(report) | {"ok": report.ok}
+        for entry, o in zip(data["outputs"], report.outputs, strict=True):
+            entry["ok"] = o.ok
+        click.echo(json.dumps(data, indent=1))
+    else:
+        table = new_table("output", "shape", "max error", "mean error", "bound", "")
+        for o in report.outputs:
+            shape = "x".join(map(str, o.shape))
+            numbers = (f"{o.max_error:.3g}", f"{o.mean_error:.3g}", f"{o.bound:.3g}")
+            table.add_row(o.name, shape, *numbers, "ok" if o.ok else "[red]differs[/red]")
+        print_table(table)
+        if report.note:
+            click.echo(report.note)
+        compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
+        unchecked = " (how the model was read is not checked)" * (report.reference == "numpy")
+        click.echo(
+            f"{compared}{unchecked}: {report.passes} GPU passes in {report.precision} on "
+            f"{report.renderer}"
+        )
+    if not report.ok:
+        sys.exit(EXIT_DIFFERS)

@@ -1,0 +1,59 @@
+"""The way in: the group of commands, and how every failure becomes an exit status."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+
+import rich_click as click
+
+from ... import __version__
+from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
+from .compiling import EXIT_DIFFERS, compile_command, verify
+from .machine import doctor, ops
+from .measuring import bench
+from .playing import inspect, run
+
+ISSUES = "please report it, with the model or the IR named above"
+COMMANDS = (compile_command, run, verify, inspect, bench, doctor, ops)
+
+click.rich_click.SHOW_ARGUMENTS = True
+click.rich_click.GROUP_ARGUMENTS_OPTIONS = True
+click.rich_click.TEXT_MARKUP = "rich"
+click.rich_click.MAX_WIDTH = 100
+
+
+def main() -> None:
+    """Run the command line and exit: 0 well, 1 different from the reference, 2 mistake, 70 bug."""
+    try:
+        sys.exit(cli.main(prog_name="shadergen", standalone_mode=False))
+    except click.Abort:
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except ShadergenError as error:
+        click.echo(error.render(), err=True)
+        sys.exit(EXIT_DIFFERS if error.code == "SG0701" else EXIT_USER_ERROR)
+    except InternalError as error:
+        click.echo(f"internal error: {error}\n  = help: {ISSUES}", err=True)
+        sys.exit(EXIT_INTERNAL_ERROR)
+    except BrokenPipeError:
+        sys.exit(0)
+    except Exception as error:  # a bug as well, outside the pipeline that reports its own
+        traceback.print_exc()
+        click.echo(f"internal error: {error!r}\n  = help: {ISSUES}", err=True)
+        sys.exit(EXIT_INTERNAL_ERROR)
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with: [bold]shadergen compile model.h5 -o build/[/bold]",
+)
+@click.version_option(__version__, message="shadergen %(version)s")
+def cli() -> None:
+    """Turn trained networks (Keras, ONNX) into GLSL ES shaders and a pass schedule."""
+
+
+for command in COMMANDS:
+    cli.add_command(command)

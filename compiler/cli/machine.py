@@ -1,0 +1,56 @@
+"""The commands that say what there is: ``doctor`` on this machine, ``ops`` in this compiler."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import rich_click as click
+
+from .output import new_table, print_table
+
+
+@click.command(
+    epilog="Example: [bold]shadergen doctor --save mine.json[/bold], then "
+    "[bold]shadergen compile model.h5 -o build/ --device mine.json[/bold]"
+)
+@click.option(
+    "--save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.json",
+    help="Write the limits of the GL found as a device profile.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(save: Path | None, as_json: bool) -> None:
+    """Say what this machine has for running and validating shaders."""
+    from ..doctor import examine, save_profile
+
+    found = examine()
+    if as_json:
+        click.echo(json.dumps(asdict(found), indent=1))
+    else:
+        table = new_table("what", "found")
+        for name, value in found.rows():
+            table.add_row(name, value)
+        print_table(table)
+    if save is not None:
+        save_profile(found, save)
+        click.echo(f"{save}: use it with --device {save}", err=as_json)
+
+
+@click.command(epilog="Example: [bold]shadergen ops pool[/bold]")
+@click.argument("pattern", default="", metavar="[NAME]")
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def ops(pattern: str, as_json: bool) -> None:
+    """List the operators and layers that are implemented, or those with NAME in their name."""
+    from ..vocabulary import matching
+
+    found = matching(pattern)
+    if as_json:
+        click.echo(json.dumps([asdict(e) for e in found], indent=1))
+        return
+    table = new_table("source", "name", "what it does, within which limits")
+    for e in found:
+        table.add_row(e.source, e.name, e.summary)
+    print_table(table)

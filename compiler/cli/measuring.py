@@ -1,0 +1,189 @@
+"""The command that measures builds: ``bench``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from .output import bytes_text, new_table, print_table, progress_line, short_text, si_text
+
+if TYPE_CHECKING:
+    from ..benchmark.report import Report
+    from ..benchmark.results import BuildResult, Rates
+
+DEAREST = 10  # passes of a build in the table
+
+
+@click.command(epilog="Example: [bold]shadergen bench build/ other-build/ --chart bench.svg[/bold]")
+@click.argument("builds", metavar="BUILD...", nargs=-1, required=True,
+                type=click.Path(path_type=Path))  # fmt: skip
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Write everything as JSON, or print it in place of the tables with -.",
+)
+@click.option(
+    "--chart",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw latency and passes as .svg or .png.",
+)
+@click.option(
+    "--frames",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Frames of each build to measure.",
+)
+@click.option(
+    "--warm-up",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Frames of each build before that.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0),
+    metavar="N",
+    help="Draw no more frames after this time, whatever --frames says.",
+)
+@click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
+def bench(
+    builds: tuple[Path, ...],
+    json_file: Path | None,
+    chart: Path | None,
+    frames: int,
+    warm_up: int,
+    seconds: float | None,
+    no_transfer: bool,
+) -> None:
+    """Measure what each BUILD takes on the OpenGL ES at hand, and what that could do at most.
+
+    Builds take turns frame by frame, so that other load on the machine slows all of them; ratios
+    are to the first.
+    """
+    from ..benchmark.chart import check_chart, draw_chart
+    from ..benchmark.report import Settings, run_benchmark, save_json
+
+    if chart is not None:
+        check_chart(chart)
+    settings = Settings(frames, warm_up, seconds, not no_transfer)
+    with progress_line() as progress:
+        report = run_benchmark(builds, settings, progress)
+    if str(json_file) == "-":
+        click.echo(json.dumps(report.as_data(), indent=1))
+    else:
+        _print_report(report)
+        if json_file is not None:
+            save_json(report, json_file)
+    if chart is not None:
+        draw_chart(report, chart)
+
+
+def _print_report(report: Report) -> None:
+    machine = report.machine
+    click.echo(f"{machine.renderer}, {machine.gl_version}, {machine.cores} CPU cores\n")
+    _print_ceilings(report)
+    _print_startup(report)
+    _print_latency(report)
+    for build in report.builds:
+        _print_passes(build)
+    if report.transfers:
+        _print_transfers(report)
+
+
+def _print_ceilings(report: Report) -> None:
+    table = new_table("ceiling", "stage", "at most", "with")
+    for c in report.ceilings.measured:
+        unit = "GFLOP/s" if c.kind == "multiply-add" else "GB/s"
+        shape = max(c.shapes, key=lambda name: c.shapes[name])
+        table.add_row(c.kind, c.stage, f"{short_text(c.best)} {unit}", shape)
+    print_table(table)
+
+
+def _print_startup(report: Report) -> None:
+    table = new_table("start-up", "load ms", "init ms", "first frame ms", "memory")
+    for b in report.builds:
+        s, memory = b.startup, "unknown"
+        if s.memory:
+            memory = bytes_text(s.memory.load + s.memory.init + s.memory.first_frame)
+        times = (s.load_ms, s.init_ms, s.first_frame_ms)
+        table.add_row(b.name, *map(short_text, times), memory)
+    print_table(table)
+
+
+def _print_latency(report: Report) -> None:
+    table = new_table(
+        "frame", "median ms", "mean ms", "p95 ms", "min ms", "ratio", "10..90 %", "passes", "MACs",
+        "GFLOP/s", "of max", "GB/s", "of max",
+    )  # fmt: skip
+    for b in report.builds:
+        t, r = b.latency_ms, b.ratio
+        table.add_row(
+            b.name,
+            *map(short_text, (t.median, t.mean, t.p95, t.min)),
+            f"{r.median:.2f}",
+            f"{r.p10:.2f}..{r.p90:.2f}",
+            str(len(b.passes)),
+            si_text(b.macs) if b.macs else "-",
+            *_rates(b.rates),
+        )
+    print_table(table)
+
+
+def _print_passes(build: BuildResult) -> None:
+    dearest = sorted(build.passes, key=lambda p: -p.milliseconds)[:DEAREST]
+    how = "timer queries" if build.passes_timed_by == "queries" else "waiting for each"
+    rest = "" if len(dearest) == len(build.passes) else f"{DEAREST} dearest of "
+    click.echo(
+        f"{build.name}: {rest}{len(build.passes)} passes, timed by {how}, "
+        f"{short_text(build.passes_ms)} ms together"
+    )
+    table = new_table(
+        "pass", "layers", "stage", "ms", "share", "MACs", "GFLOP/s", "of max", "bytes", "GB/s",
+        "of max",
+    )  # fmt: skip
+    for p in dearest:
+        gflops, of_arithmetic, gigabytes, of_bandwidth = _rates(p.rates)
+        table.add_row(
+            p.name,
+            ", ".join(p.layers),
+            f"{p.stage} {p.kernel}",
+            short_text(p.milliseconds),
+            f"{p.milliseconds / build.passes_ms:.0%}",
+            si_text(p.macs) if p.macs else "-",
+            gflops,
+            of_arithmetic,
+            bytes_text(p.bytes),
+            gigabytes,
+            of_bandwidth,
+        )
+    print_table(table)
+
+
+def _rates(rates: Rates | None) -> tuple[str, str, str, str]:
+    if rates is None:
+        return "-", "-", "-", "-"
+    arithmetic = (short_text(rates.gflops), f"{rates.of_arithmetic:.0%}")
+    if not rates.gflops:
+        arithmetic = ("-", "-")
+    return *arithmetic, short_text(rates.gigabytes), f"{rates.of_bandwidth:.0%}"
+
+
+def _print_transfers(report: Report) -> None:
+    table = new_table(
+        "transfer", "size", "upload ms", "p95 ms", "GB/s", "read-back ms", "p95 ms", "GB/s"
+    )
+    for t in report.transfers:
+        row: list[Any] = [t.upload_ms.mean, t.upload_ms.p95, t.upload_gigabytes]
+        row += [t.read_ms.mean, t.read_ms.p95, t.read_gigabytes]
+        table.add_row(t.format, f"{t.width}x{t.height}", *map(short_text, row))
+    print_table(table)

@@ -1,0 +1,183 @@
+"""The options of a compilation: ``compile`` and ``verify`` share them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ..choices import CHOICES, GLSL_VERSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..options import Options
+
+
+def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation."""
+    options = (
+        click.option(
+            "--input-size",
+            "input_size",
+            metavar="HxW",
+            multiple=True,
+            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW with several "
+            "inputs.",
+        ),
+        click.option(
+            "--input-value",
+            "input_value",
+            metavar="NAME=1,2,3",
+            multiple=True,
+            help="Fix an input of an ONNX model, such as the shape that a Reshape takes; it is "
+            "then no input of the build.",
+        ),
+        click.option(
+            "--inputs",
+            metavar="NAME,...",
+            multiple=True,
+            help="Begin the model at these values or layers: what computes them is dropped. "
+            "NAME=HxW, or the whole shape, where the size is not known.",
+        ),
+        click.option(
+            "--outputs",
+            metavar="NAME,...",
+            multiple=True,
+            help="End the model at these values or layers: what is behind them is dropped.",
+        ),
+        click.option(
+            "--device",
+            default="gles30",
+            show_default=True,
+            metavar="PROFILE",
+            help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
+            "gles31-mobile, gles32-desktop, or a file from shadergen doctor --save.",
+        ),
+        click.option(
+            "--glsl",
+            type=click.Choice(GLSL_VERSIONS),
+            default=None,
+            help="GLSL ES version, by default the device's.",
+        ),
+        click.option(
+            "--precision",
+            type=click.Choice(CHOICES["precision"]),
+            default="highp",
+            show_default=True,
+            help="Arithmetic and storage: highp is fp32, mediump is fp16, auto takes fp16 where no "
+            "number can exceed it.",
+        ),
+        click.option(
+            "--input-range",
+            default=None,
+            metavar="LOW:HIGH",
+            help="What float inputs hold: --precision auto relies on it (-256:256 if not given), "
+            "and verify draws from it (0:1).",
+        ),
+        click.option(
+            "--textures",
+            type=click.Choice(CHOICES["textures"]),
+            default="auto",
+            show_default=True,
+            help="sampler2D for each plane, or one sampler2DArray.",
+        ),
+        click.option(
+            "--stage",
+            type=click.Choice(CHOICES["stage"]),
+            default="auto",
+            show_default=True,
+            help="Where kernels run; compute needs GLSL 310 and a --device that has it.",
+        ),
+        click.option(
+            "--fetch",
+            type=click.Choice(CHOICES["fetch"]),
+            default="auto",
+            show_default=True,
+            help="Read intermediate textures by samplers, or as images (GLSL 310).",
+        ),
+        click.option(
+            "--weights",
+            type=click.Choice(CHOICES["weights"]),
+            default="auto",
+            show_default=True,
+            help="Where convolution weights live.",
+        ),
+        click.option(
+            "--parameters",
+            type=click.Choice(CHOICES["parameters"]),
+            default="constants",
+            show_default=True,
+            help="Where biases and batch normalisation live.",
+        ),
+        click.option(
+            "--mrt",
+            type=int,
+            default=None,
+            metavar="N",
+            help="Render targets in a GPU pass; all the device has if not given.",
+        ),
+        click.option(
+            "--output-encoding",
+            type=click.Choice(CHOICES["output_encoding"]),
+            default="float",
+            show_default=True,
+            help="How outputs are written: as they are; 0..1 in 8 bits; signed values in two "
+            "channels; both signs in two unsigned channels.",
+        ),
+        click.option(
+            "--zero-guard",
+            type=float,
+            default=0.0,
+            metavar="VALUE",
+            help="Convolutions read exact zeros as this, 0.001 say.",
+        ),
+        click.option(
+            "--preprocess",
+            default="",
+            metavar="SPEC",
+            help="Compile in image preprocessing: "
+            "order=bgr,scale=255,mean=104/117/124,std=1,input=unorm8.",
+        ),
+        click.option(
+            "--define",
+            multiple=True,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Formulas for custom operators, layers and Lambdas.",
+        ),
+        click.option("--no-validate", is_flag=True, help="Do not run glslang over the shaders."),
+        click.option(
+            "--dump-ir",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Write the graph after every pass.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def to_options(flags: dict[str, Any]) -> Options:
+    """Take the options of a compilation out of a command's arguments.
+
+    Raises:
+        ShadergenError: SG03xx, for one that cannot be read.
+    """
+    from ..options import Options, parse_cut, parse_range, parse_sizes, parse_values
+
+    inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
+    within = flags.pop("input_range")
+    return Options(
+        input_size={**parse_sizes(flags.pop("input_size")), **sizes},
+        input_range=None if within is None else parse_range(within),
+        inputs=inputs,
+        outputs=outputs,
+        input_value=parse_values(flags.pop("input_value")),
+        glsl=int(glsl) if (glsl := flags.pop("glsl")) else None,  # type: ignore[arg-type]
+        define=tuple(flags.pop("define")),
+        validate=not flags.pop("no_validate"),
+        **flags,
+    )

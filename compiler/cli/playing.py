@@ -1,0 +1,79 @@
+"""The commands that take a build: ``inspect`` and ``run``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import rich_click as click
+
+from .output import bytes_text, new_table, print_table, progress_line, si_text
+
+
+@click.command(epilog="Example: [bold]shadergen inspect build/[/bold]")
+@click.argument("build", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
+def inspect(build: Path, as_json: bool) -> None:
+    """Show what BUILD does: its GPU passes, their work, and the memory it takes."""
+    from ..inspection import inspect_build
+
+    found = inspect_build(build)
+    if as_json:
+        click.echo(json.dumps(asdict(found) | {"macs": found.macs}, indent=1))
+        return
+    table = new_table("#", "pass", "layers", "stage", "size", "packing", "weights", "MACs", "bytes")
+    for k, p in enumerate(found.passes):
+        table.add_row(
+            str(k),
+            p.name,
+            ", ".join(p.layers),
+            f"{p.stage} {p.kernel}",
+            f"{p.width}x{p.height}",
+            f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
+            p.weights,
+            si_text(p.macs) if p.macs else "-",
+            bytes_text(p.bytes_read + p.bytes_written),
+        )
+    click.echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
+    print_table(table)
+    click.echo(
+        f"{len(found.passes)} GPU passes, {si_text(found.macs)} multiply-adds, "
+        f"GLSL ES {found.glsl}\n"
+        f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
+        f"{bytes_text(found.texture_bytes_total)} without sharing; "
+        f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}"
+    )
+
+
+@click.command(
+    epilog="Examples: [bold]shadergen run build/ photo.png -o out.png[/bold]; "
+    "[bold]shadergen run build/ in.npz -o out.npz[/bold]"
+)
+@click.argument("build", type=click.Path(path_type=Path))
+@click.argument("input", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Picture, .npz or .npy to write.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
+    """Run BUILD on INPUT: a picture, an .npz with arrays named as the inputs, or one .npy.
+
+    Arrays are in the model's own shape and layout. A 1-channel network gets a picture's luma.
+    """
+    from ..running import run_file
+
+    with progress_line() as progress:
+        progress("running on OpenGL ES")
+        result = run_file(build, input, output)
+    if as_json:
+        click.echo(json.dumps(asdict(result), indent=1))
+    else:
+        click.echo(
+            f"{output}: {result.passes} GPU passes on {result.renderer}, "
+            f"{result.milliseconds:.1f} ms after {result.init_milliseconds:.0f} ms of set-up"
+        )
