@@ -124,12 +124,19 @@ def _default(value: Any) -> str:
 
 
 def devices() -> str:
-    head = [f.name for f in fields(Limits)]
-    rows = []
-    for name, profile in DEVICES.items():
-        values = (str(getattr(profile.limits, h)) for h in head)
-        rows.append((code(name) + (" (default)" if name == DEFAULT_DEVICE else ""), *values))
-    return table(("profile", *(h.replace("_", " ") for h in head)), rows)
+    profiles = DEVICES.values()
+    rows = [
+        ("GLSL ES", *(str(p.glsl) for p in profiles)),
+        (
+            "textures are read by",
+            *("images" if p.fetch == "image" else "samplers" for p in profiles),
+        ),
+    ]
+    for field in fields(Limits):
+        values = (str(getattr(p.limits, field.name)) for p in profiles)
+        rows.append((field.name.replace("_", " "), *values))
+    heads = (code(n) + (" (default)" if n == DEFAULT_DEVICE else "") for n in DEVICES)
+    return table(("", *heads), rows)
 
 
 def options(command: str) -> Callable[[], str]:

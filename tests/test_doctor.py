@@ -1,0 +1,98 @@
+"""``shadergen doctor``: what is found, and the profile it saves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from support import assert_runs_like_reference, conv, graph_of, image
+
+from shadergen.backends.devices import DEVICES, device
+from shadergen.compiler import extras, probing
+from shadergen.compiler.doctor import examine, save_profile
+from shadergen.compiler.options import Options
+from shadergen.errors import ShadergenError
+from shadergen.ir.target import Limits
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    """Return a profile of the GL at hand."""
+    path = tmp_path_factory.mktemp("doctor") / "here.json"
+    save_profile(examine(), path)
+    return path
+
+
+@pytest.mark.gl
+def test_a_saved_profile_says_what_the_gl_offers(profile):
+    with extras.runtime().HeadlessContext() as context:
+        info = context.info()
+    found = device(str(profile))
+    assert asdict(found.limits) == info.limits
+    assert found.glsl == (310 if info.es >= (3, 1) else 300)
+    assert found.fetch in ("texel", "image")
+
+
+@pytest.mark.gl
+def test_builds_for_a_saved_profile_run(profile):
+    x = image(1, 5, 6, 7)
+    y = conv(np.random.default_rng(0), x, 9, (3, 3), pads=(1, 1, 1, 1))
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), device=str(profile))
+    assert files.schedule["requires"]["glsl"] == device(str(profile)).glsl
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("quicker", "want"), [("texel", "texel"), ("image", "image")])
+def test_the_quicker_way_to_read_is_taken(monkeypatch, quicker, want):
+    class Player:
+        def __init__(self, build, context):
+            images = any(read.image for p in build.passes for read in p.images)
+            self.seconds = 1.0 if images == (quicker == "image") else 2.0
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        upload = run = read = lambda self, *_: None
+
+    monkeypatch.setattr(probing, "_frame", lambda player: player.seconds)
+    monkeypatch.setattr(extras.runtime(), "Player", Player)
+    limits = DEVICES["gles32-desktop"].limits
+    assert probing.faster_fetch(extras.runtime(), None, limits, 310) == want
+
+
+def test_without_compute_shaders_samplers_read():
+    assert probing.faster_fetch(None, None, DEVICES["gles30"].limits, 300) == "texel"
+
+
+@pytest.mark.parametrize("name", ["gles30", "gles31-min", "gles32-desktop", "llvmpipe"])
+def test_a_target_is_written_as_its_device_wants(name):
+    target = Options(device=name).target()
+    assert (target.glsl, target.fetch) == (DEVICES[name].glsl, DEVICES[name].fetch)
+
+
+def test_options_win_over_the_device():
+    target = Options(device="llvmpipe", glsl=300).target()
+    assert (target.glsl, target.fetch) == (300, "texel")
+    assert Options(device="gles32-desktop", fetch="image").target().fetch == "image"
+    with pytest.raises(ShadergenError, match="--fetch image"):
+        Options(device="gles30", fetch="image").target()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"glsl": 200}, {"glsl": None}, {"fetch": "sampler"}, {"limits": {}}, {"limits": 1}],
+)
+def test_a_file_that_is_no_profile_is_refused(tmp_path, change):
+    limits = asdict(DEVICES["gles31-min"].limits)
+    good = {"glsl": 310, "fetch": "texel", "limits": limits}
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps(good))
+    assert device(str(path)).limits == Limits(**limits)
+    path.write_text(json.dumps(good | change))
+    with pytest.raises(ShadergenError, match="SG0301"):
+        device(str(path))
