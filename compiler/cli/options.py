@@ -53,7 +53,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             show_default=True,
             metavar="PROFILE",
             help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
-            "gles31-mobile, gles32-desktop, or a file from shadergen doctor --save.",
+            "gles31-mobile, gles32-desktop, llvmpipe, or a file from shadergen doctor --save.",
         ),
         click.option(
             "--glsl",
