@@ -22,7 +22,8 @@ from ...ir.types import LANES
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
-from .store import Group, finish, groups, precision, stores
+from .groups import Group, groups
+from .store import finish, precision, stores
 from .tiles import Tiles, cut_weights, plan_tiles
 
 if TYPE_CHECKING:

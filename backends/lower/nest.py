@@ -14,8 +14,9 @@ from ...ir.indexing import Load
 from ...ir.ops import parts
 from ...ir.types import LANES
 from ..shader import Shader
+from .groups import lower_groups
 from .loads import LANE
-from .store import finish, lower_groups, precision, stores
+from .store import finish, precision, stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from ...ir.nest import Binding, Nest
     from ...ir.target import Target
     from ..gpu import GpuPass
+    from .groups import Group
     from .loads import LoadFunction
-    from .store import Group
 
 
 def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import Pointwise
 from ..shader import Shader
-from .store import epilogue, finish, lower_groups, masked, precision
+from .groups import lower_groups
+from .store import epilogue, finish, masked, precision
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.target import Target
     from ..gpu import GpuPass
-    from .store import Group
+    from .groups import Group
 
 
 def lower_pointwise(node: Node, target: Target) -> Iterator[GpuPass]:

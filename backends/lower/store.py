@@ -1,189 +1,31 @@
-"""What all kernels share: which planes a GPU pass writes, epilogue, stores, header."""
+"""What all kernels share: operands, epilogue, stores, header."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from math import prod
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from ...ir.expr import Expr, Num, Var, variables
+from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import parts
-from ...ir.placement import (
-    computes_in_full,
-    is_parameter,
-    planes_share_a_program,
-    tensor_operands,
-)
+from ...ir.placement import computes_in_full, is_parameter, tensor_operands
 from ...ir.target import WORKGROUP
 from ...ir.types import LANES
 from ..glsl import function_text
 from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
-from ..shader import Shader
 from .dispatch import plan_dispatch
-from .loads import Reader
+from .groups import plane_uniforms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Mapping
 
     from ...ir.graph import Node, Precision, Value
+    from ..shader import Shader
     from .dispatch import Dispatch
+    from .groups import Group
 
-COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
-
-
-@dataclass
-class Group:
-    """What one invocation writes: consecutive planes of one batch entry, or one layer of rows.
-
-    Attributes:
-        batch: the batch entry.
-        planes: the planes, or the layer; in the compute stage those of the first invocation.
-        node: whose result they are.
-        shared: the first plane is a variable: the passes of a node differ in the planes alone, so
-            that one program draws them all, and the uniform ``u_plane`` says which is the first;
-            or it is a compute pass, and ``plane`` comes from the invocation.
-        prelude: statements that compute the coordinates of :meth:`at`.
-    """
-
-    batch: int
-    planes: range
-    node: Node
-    shared: bool = False
-    prelude: list[str] = field(default_factory=list)
-    _coordinates: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """Texture layers that the GPU pass writes."""
-        t = self.node.result.type
-        first = self.batch * t.planes if t.in_planes else 0
-        return tuple(first + p for p in self.covered)
-
-    @property
-    def covered(self) -> range:
-        """The planes, or the layer, that the GPU pass writes."""
-        return range(self.node.result.type.planes) if self.in_compute else self.planes
-
-    @property
-    def channels(self) -> int:
-        """How many channels of planes the GPU pass writes."""
-        last = min((self.covered[-1] + 1) * LANES, self.node.result.type.channels)
-        return last - self.covered[0] * LANES
-
-    @property
-    def in_compute(self) -> bool:
-        return self.node.choice.stage == "compute"
-
-    @property
-    def pixels(self) -> list[tuple[int, int, str]]:
-        """Column and row of each pixel of an invocation, and how its accumulators' names end."""
-        columns, rows = self.node.choice.block
-        if (columns, rows) == (1, 1):
-            return [(0, 0, "")]
-        return [(i, j, f"_{i}{j}") for j in range(rows) for i in range(columns)]
-
-    @property
-    def fixed(self) -> dict[str, Expr]:
-        """Coordinates that are the same for the whole pass: the batch entry of planes."""
-        return {"o0": Num(float(self.batch))} if self.node.result.type.in_planes else {}
-
-    def reader(self, shader: Shader) -> Reader:
-        """Return what emits loads that are seen from this result."""
-        t = self.node.result.type
-        names = COORDINATES if t.in_planes else {}
-        return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
-
-    def plane(self, k: int) -> int | str:
-        """Return plane k of the pass: its number, or an int expression where that varies."""
-        if not self.shared:
-            return self.planes[k]
-        first = "plane" if self.in_compute else "u_plane"
-        return f"{first} + {k}" if k else first
-
-    def number(self, k: int) -> int | None:
-        """Return the number of plane k of the pass where it is known."""
-        return None if self.in_compute else self.planes[k]
-
-    def at(self, k: int) -> dict[str, str]:
-        """Return the int text of each coordinate of the first lane in plane k of the pass."""
-        if self.node.result.type.in_planes:
-            plane = self.plane(k)
-            channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
-            return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
-        if not self._coordinates:
-            self._locate()
-        return self._coordinates
-
-    def _locate(self) -> None:
-        """Write the prelude that finds an element of rows from the position of its texel."""
-        t = self.node.result.type
-        width, height, layers = t.extent
-        (layer,) = self.planes
-        line = f"o.y + {layer * height}" if layer else "o.y"
-        group, last = "o.x", f"o{max(t.rank - 1, 0)}"
-        if width != t.planes:
-            past = width * height * layers > t.texels
-            texel = f"({line}) * {width} + o.x" if layer else f"o.y * {width} + o.x"
-            self.prelude.append(
-                f"int texel = {f'min({texel}, {t.texels - 1})' if past else texel};"
-            )
-            group, line = f"texel % {t.planes}", f"texel / {t.planes}"
-            if t.planes == 1:
-                group, line = "0", "texel"
-        self._coordinates[last] = last
-        self.prelude.append(f"int {last} = {'0' if t.planes == 1 else f'{group} * {LANES}'};")
-        if t.rank == 2:
-            self.prelude.append(f"int o0 = {line};")
-            self._coordinates["o0"] = "o0"
-            return
-        if t.rank > 2:
-            self.prelude.append(f"int row = {line};")
-        for axis in range(t.rank - 2, -1, -1):
-            name = f"o{axis}"
-            inner = prod(t.shape[axis + 1 : -1])
-            text = "row" if inner == 1 else f"row / {inner}"
-            if axis:
-                text = f"{text} % {t.shape[axis]}"
-            self.prelude.append(f"int {name} = {text};")
-            self._coordinates[name] = name
-
-
-def groups(node: Node) -> Iterator[Group]:
-    """Yield the passes of a node in order."""
-    t = node.result.type
-    if not t.in_planes:
-        for layer in range(t.layers):
-            yield Group(0, range(layer, layer + 1), node)
-        return
-    size = node.choice.planes or 1
-    if node.choice.stage == "compute":
-        yield from (Group(n, range(size), node, True) for n in range(t.shape[0]))
-        return
-    shared = size < t.planes and planes_share_a_program(node)
-    for n in range(t.shape[0]):
-        for p in range(0, t.planes, size):
-            yield Group(n, range(p, min(p + size, t.planes)), node, shared)
-
-
-def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuPass]:
-    """Lower each pass of a node; of passes that are one program and hold no weights, the first."""
-    known: dict[tuple[int, int, int], GpuPass] = {}
-    for group in groups(node):
-        key = (group.batch, len(group.planes), group.channels)
-        if group.shared and key in known:
-            like = known[key]
-            yield replace(like, layers=group.layers, uniforms=_uniforms(group, like.source))
-        else:
-            known[key] = lower(group)
-            yield known[key]
-
-
-def _uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
-    return (Uniform("u_plane", group.planes[0]),) if "u_plane" in source else ()
 
 
 def precision(node: Node) -> Precision:
@@ -369,7 +211,7 @@ def finish(
         "macs": macs,
     }
     if dispatch is None:
-        return RenderPass(**common, uniforms=_uniforms(group, source))
+        return RenderPass(**common, uniforms=plane_uniforms(group, source))
     return ComputePass(
         **common,
         uniforms=tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items()),

@@ -1,0 +1,173 @@
+"""Which planes, or which layer of rows, each GPU pass of a node writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from ...ir.expr import Expr, Num
+from ...ir.placement import planes_share_a_program
+from ...ir.types import LANES
+from ..gpu import GpuPass, Uniform
+from .loads import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ...ir.graph import Node
+    from ..shader import Shader
+
+COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
+
+
+@dataclass
+class Group:
+    """What one invocation writes: consecutive planes of one batch entry, or one layer of rows.
+
+    Attributes:
+        batch: the batch entry.
+        planes: the planes, or the layer; in the compute stage those of the first invocation.
+        node: whose result they are.
+        shared: the first plane is a variable: the passes of a node differ in the planes alone, so
+            that one program draws them all, and the uniform ``u_plane`` says which is the first;
+            or it is a compute pass, and ``plane`` comes from the invocation.
+        prelude: statements that compute the coordinates of :meth:`at`.
+    """
+
+    batch: int
+    planes: range
+    node: Node
+    shared: bool = False
+    prelude: list[str] = field(default_factory=list)
+    _coordinates: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Texture layers that the GPU pass writes."""
+        t = self.node.result.type
+        first = self.batch * t.planes if t.in_planes else 0
+        return tuple(first + p for p in self.covered)
+
+    @property
+    def covered(self) -> range:
+        """The planes, or the layer, that the GPU pass writes."""
+        return range(self.node.result.type.planes) if self.in_compute else self.planes
+
+    @property
+    def channels(self) -> int:
+        """How many channels of planes the GPU pass writes."""
+        last = min((self.covered[-1] + 1) * LANES, self.node.result.type.channels)
+        return last - self.covered[0] * LANES
+
+    @property
+    def in_compute(self) -> bool:
+        return self.node.choice.stage == "compute"
+
+    @property
+    def pixels(self) -> list[tuple[int, int, str]]:
+        """Column and row of each pixel of an invocation, and how its accumulators' names end."""
+        columns, rows = self.node.choice.block
+        if (columns, rows) == (1, 1):
+            return [(0, 0, "")]
+        return [(i, j, f"_{i}{j}") for j in range(rows) for i in range(columns)]
+
+    @property
+    def fixed(self) -> dict[str, Expr]:
+        """Coordinates that are the same for the whole pass: the batch entry of planes."""
+        return {"o0": Num(float(self.batch))} if self.node.result.type.in_planes else {}
+
+    def reader(self, shader: Shader) -> Reader:
+        """Return what emits loads that are seen from this result."""
+        t = self.node.result.type
+        names = COORDINATES if t.in_planes else {}
+        return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
+
+    def plane(self, k: int) -> int | str:
+        """Return plane k of the pass: its number, or an int expression where that varies."""
+        if not self.shared:
+            return self.planes[k]
+        first = "plane" if self.in_compute else "u_plane"
+        return f"{first} + {k}" if k else first
+
+    def number(self, k: int) -> int | None:
+        """Return the number of plane k of the pass where it is known."""
+        return None if self.in_compute else self.planes[k]
+
+    def at(self, k: int) -> dict[str, str]:
+        """Return the int text of each coordinate of the first lane in plane k of the pass."""
+        if self.node.result.type.in_planes:
+            plane = self.plane(k)
+            channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
+            return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
+        if not self._coordinates:
+            self._locate()
+        return self._coordinates
+
+    def _locate(self) -> None:
+        """Write the prelude that finds an element of rows from the position of its texel."""
+        t = self.node.result.type
+        width, height, layers = t.extent
+        (layer,) = self.planes
+        line = f"o.y + {layer * height}" if layer else "o.y"
+        group, last = "o.x", f"o{max(t.rank - 1, 0)}"
+        if width != t.planes:
+            past = width * height * layers > t.texels
+            texel = f"({line}) * {width} + o.x" if layer else f"o.y * {width} + o.x"
+            self.prelude.append(
+                f"int texel = {f'min({texel}, {t.texels - 1})' if past else texel};"
+            )
+            group, line = f"texel % {t.planes}", f"texel / {t.planes}"
+            if t.planes == 1:
+                group, line = "0", "texel"
+        self._coordinates[last] = last
+        self.prelude.append(f"int {last} = {'0' if t.planes == 1 else f'{group} * {LANES}'};")
+        if t.rank == 2:
+            self.prelude.append(f"int o0 = {line};")
+            self._coordinates["o0"] = "o0"
+            return
+        if t.rank > 2:
+            self.prelude.append(f"int row = {line};")
+        for axis in range(t.rank - 2, -1, -1):
+            name = f"o{axis}"
+            inner = prod(t.shape[axis + 1 : -1])
+            text = "row" if inner == 1 else f"row / {inner}"
+            if axis:
+                text = f"{text} % {t.shape[axis]}"
+            self.prelude.append(f"int {name} = {text};")
+            self._coordinates[name] = name
+
+
+def groups(node: Node) -> Iterator[Group]:
+    """Yield the passes of a node in order."""
+    t = node.result.type
+    if not t.in_planes:
+        for layer in range(t.layers):
+            yield Group(0, range(layer, layer + 1), node)
+        return
+    size = node.choice.planes or 1
+    if node.choice.stage == "compute":
+        yield from (Group(n, range(size), node, True) for n in range(t.shape[0]))
+        return
+    shared = size < t.planes and planes_share_a_program(node)
+    for n in range(t.shape[0]):
+        for p in range(0, t.planes, size):
+            yield Group(n, range(p, min(p + size, t.planes)), node, shared)
+
+
+def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuPass]:
+    """Lower each pass of a node; of passes that are one program and hold no weights, the first."""
+    known: dict[tuple[int, int, int], GpuPass] = {}
+    for group in groups(node):
+        key = (group.batch, len(group.planes), group.channels)
+        if group.shared and key in known:
+            like = known[key]
+            yield replace(like, layers=group.layers, uniforms=plane_uniforms(group, like.source))
+        else:
+            known[key] = lower(group)
+            yield known[key]
+
+
+def plane_uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
+    """Return what says which plane a draw begins with, where its program reads that."""
+    return (Uniform("u_plane", group.planes[0]),) if "u_plane" in source else ()
