@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 from ..errors import ShadergenError
 from ..ir.ops import Conv, parts
 from ..ir.placement import is_direct, planes_share_a_program
+from ..ir.target import WORKGROUP
 from ..ir.types import IMAGE_FORMATS
-from .choose_weight_storage import storage_room, weight_floats
+from .choose_weight_storage import parameter_floats, storage_room, weight_floats
 from .group_outputs import planes_in_a_pass
 
 if TYPE_CHECKING:
@@ -52,11 +53,13 @@ def choose_stage(graph: Graph, context: Context) -> Graph:
     def choose(now: Node, was: Node) -> Node | None:
         if now.choice.stage is not None:
             return None
-        weights = _weights(now, target)
-        why = _unsuited(now, weights) or (target.stage == "auto" and _not_worth(now, target))
+        weights = _weights(now, context)
+        block, planes = _block(now)
+        why = _unsuited(now, weights, block, target)
+        if target.stage == "auto":
+            why = why or _not_worth(now, target)
         choice = replace(now.choice, stage="fragment")
         if not why:
-            block, planes = _block(now)
             choice = replace(
                 now.choice, stage="compute", block=block, planes=planes, weights=weights
             )
@@ -67,18 +70,21 @@ def choose_stage(graph: Graph, context: Context) -> Graph:
     return graph.rewrite(choose)
 
 
-def _weights(node: Node, target: Target) -> WeightStorage | None:
+def _weights(node: Node, context: Context) -> WeightStorage | None:
     """Return where all of a convolution's weights go, or None: in compute they are looped over."""
     if not is_direct(node):
         return None
+    target, planes = context.target, node.result.type.planes
     asked: WeightStorage = "texture" if target.weights == "auto" else target.weights
-    needed = 4 * weight_floats(node, node.result.type.planes)
+    needed = 4 * (weight_floats(node, planes) + parameter_floats(node, planes, context))
     if asked == "constants" or needed > storage_room(target)[asked]:
         return None
     return asked
 
 
-def _unsuited(node: Node, weights: WeightStorage | None) -> str:
+def _unsuited(
+    node: Node, weights: WeightStorage | None, block: tuple[int, int], target: Target
+) -> str:
     """Return why a node cannot run in compute, or nothing."""
     t = node.result.type
     assert t.layout is not None
@@ -94,6 +100,9 @@ def _unsuited(node: Node, weights: WeightStorage | None) -> str:
     looped = replace(node, choice=replace(node.choice, weights=weights)) if direct else node
     if not planes_share_a_program(looped):
         return "its planes differ in more than their number"
+    blocks = -(-t.shape[3] // block[0]) * -(-t.shape[2] // block[1])
+    if blocks > target.limits.workgroup_count * WORKGROUP:
+        return f"it takes more workgroups than {target.limits.workgroup_count}"
     return ""
 
 

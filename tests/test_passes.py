@@ -9,6 +9,7 @@ import pytest
 from support import ESPCN, conv, graph_of, image, pointwise
 
 from shadergen.backends.devices import DEVICES
+from shadergen.backends.lower import lower
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import InternalError, ShadergenError
@@ -24,6 +25,7 @@ from shadergen.ir.ops import (
     Fused,
     Pad,
     Pointwise,
+    Pool,
     Reduce,
     Reshape,
     ResizeNearest,
@@ -845,3 +847,28 @@ def test_residual_blocks_of_an_nhwc_exporter_keep_no_transpose():
     y = pointwise("relu(x0 + x1)", a, convolved(a))
     graph = pipeline.optimise(graph_of(convolved(y), inputs=(x,)), context())
     assert [type(parts(n).kernel) for n in graph.nodes] == [Conv, Conv, Conv]
+
+
+def test_a_map_of_more_workgroups_than_there_are_stays_in_fragments():
+    target = Target(DEVICES["gles31-min"].limits, glsl=310, stage="compute")
+    x = Input(TensorType((1, 20, 2048, 2048)), "x", Port.plain(4))
+    pool = apply(Pool("max", (3, 3), pads=(1, 1, 1, 1)), x, layer="pool")
+    context = Context(target)
+    graph = pipeline.optimise(graph_of(pool, inputs=(x,)), context)
+    assert [n.choice.stage for n in graph.nodes] == ["fragment"]
+    assert "more workgroups than 65535" in next(
+        d.why for d in context.decisions if d.step == "choose stage"
+    )
+    assert lower(graph, target)
+
+
+@pytest.mark.parametrize(("bias", "stage"), [(False, "compute"), (True, "fragment")])
+def test_weights_and_bias_together_fit_one_texture_or_stay_in_fragments(bias, stage):
+    """1024 x 1024 x 4 x 4 weights fill a texture of 2048 x 2048; a bias has no room after them."""
+    target = Target(DEVICES["gles31-min"].limits, glsl=310)
+    x = Input(TensorType((1, 1024, 4, 4)), "x", Port.plain(4))
+    weights = constant(np.zeros((1024, 1024, 4, 4), np.float32), "weights")
+    operands = [constant(np.ones(1024), "bias")] if bias else []
+    y = apply(Conv(), x, weights, *operands, layer="conv")
+    graph = pipeline.optimise(graph_of(y, inputs=(x,)), Context(target))
+    assert graph.nodes[0].choice.stage == stage

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError
+from ...errors import InternalError
 from ...ir.target import WORKGROUP
 
 if TYPE_CHECKING:
@@ -31,11 +31,7 @@ class Dispatch:
 
 
 def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
-    """Plan the dispatch of a map whose invocations compute so many planes.
-
-    Raises:
-        ShadergenError: SG0402 when it takes more workgroups than the device allows.
-    """
+    """Plan the dispatch of a map whose invocations compute so many planes."""
     columns, rows = node.choice.block
     _, _, height, width = node.result.shape
     across, down = -(-width // columns), -(-height // rows)
@@ -48,14 +44,9 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
         x, y = groups(span)
         return x * y
 
-    span = min(SPANS, key=started)
     most = target.limits.workgroup_count
-    if max(groups(span)) > most:
-        raise ShadergenError(
-            "SG0402",
-            f"'{node.name}' needs {max(groups(span))} workgroups",
-            where=f"layer {node.name}",
-            why=f"the device profile allows {most}",
-            help="use --stage fragment",
-        )
+    fitting = [span for span in SPANS if max(groups(span)) <= most]
+    if not fitting:
+        raise InternalError(f"{node.name}: no dispatch fits, choose_stage was to see to that")
+    span = min(fitting, key=started)
     return Dispatch(across, down, span, groups(span))
