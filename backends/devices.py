@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..errors import ShadergenError, did_you_mean
-from ..ir.target import Fetch, GlslVersion, Limits
+from ..ir.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,13 @@ class Device:
         limits: of its GL.
         glsl: the newest GLSL ES that builds for it use.
         fetch: how it reads textures of the runtime's own faster.
+        costs: what things take on it.
     """
 
     limits: Limits
     glsl: GlslVersion = 300
     fetch: Fetch = "texel"
+    costs: Costs = UNMEASURED
 
 
 _ES30 = Limits(
@@ -63,6 +65,26 @@ _ES32 = replace(
     workgroup_invocations=1024,
 )
 
+# Of two cores, divided by the eight invocations that each runs at once.
+_LLVMPIPE = Costs(
+    gpu_pass=50000.0,
+    code=1700.0,
+    fragment=1.0,
+    invocation=1.0,
+    texel=1.3,
+    image=0.44,
+    ubo=0.7,
+    ssbo=13.0,
+    multiply=0.08,
+    unrolled=0.12,
+    spill=0.01,
+    store=1.4,
+    store_half=1.4,
+    image_store=6.0,
+    image_store_half=3.9,
+    accumulators=8,
+)
+
 DEVICES: dict[str, Device] = {
     "gles30": Device(replace(_ES30, texture_size=4096)),
     "gles30-min": Device(_ES30),
@@ -72,7 +94,9 @@ DEVICES: dict[str, Device] = {
         replace(_ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4), 310
     ),
     "gles32-desktop": Device(_ES32, 310),
-    "llvmpipe": Device(replace(_ES32, storage_blocks=16, compute_images=16), 310, "image"),
+    "llvmpipe": Device(
+        replace(_ES32, storage_blocks=16, compute_images=16), 310, "image", _LLVMPIPE
+    ),
 }
 DEFAULT_DEVICE = "gles30"
 

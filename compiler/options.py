@@ -113,6 +113,7 @@ class Options:
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
             zero_guard=self.zero_guard,
             input_range=self.input_range or DEFAULT_RANGE,
+            costs=profile.costs,
         )
 
 

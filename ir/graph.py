@@ -97,6 +97,12 @@ class Choice:
     weights: WeightStorage | None = None
     precision: Precision | None = None
 
+    def __str__(self) -> str:
+        pixels = "" if self.block == (1, 1) else f"{self.block[0]}x{self.block[1]} pixels of "
+        planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
+        weights = f", weights in {self.weights}" if self.weights else ""
+        return f"{self.stage}, {pixels}{planes}{weights}"
+
 
 @dataclass(frozen=True, eq=False)
 class Node:

@@ -36,6 +36,54 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """What things take on a device, in nanoseconds while it is busy; the defaults are no device's.
+
+    They say what most GPUs have in common: reading costs more than multiplying, constants are
+    free, invocations that keep many numbers run slowly. Only ratios matter.
+
+    Attributes:
+        gpu_pass: a draw or a dispatch.
+        code: a multiply-add of four numbers in a program's text: what it takes to compile, spread
+            over the first thousand frames.
+        fragment: an invocation of a fragment shader.
+        invocation: an invocation of a compute shader.
+        texel: four numbers read from a texture through a sampler.
+        image: four read from an image.
+        ubo: four read from a uniform block.
+        ssbo: four read from a storage block.
+        multiply: a multiply-add of four numbers.
+        unrolled: one with a constant in the code.
+        spill: what each accumulator beyond ``accumulators`` adds to a multiply-add.
+        store: four numbers written to a render target of 32 bits, ``store_half`` of fewer.
+        image_store: four written to an image of 32 bits, ``image_store_half`` of fewer.
+        accumulators: vectors of four that an invocation keeps at once without harm.
+        lanes: invocations that run at once: fewer take as long.
+    """
+
+    gpu_pass: float = 10000.0
+    code: float = 0.0
+    fragment: float = 0.1
+    invocation: float = 0.1
+    texel: float = 0.02
+    image: float = 0.02
+    ubo: float = 0.02
+    ssbo: float = 0.03
+    multiply: float = 0.01
+    unrolled: float = 0.01
+    spill: float = 0.001
+    store: float = 0.05
+    store_half: float = 0.03
+    image_store: float = 0.1
+    image_store_half: float = 0.06
+    accumulators: int = 16
+    lanes: int = 1
+
+
+UNMEASURED = Costs()
+
+
+@dataclass(frozen=True)
 class Target:
     """Everything the passes need to know besides the graph.
 
@@ -54,6 +102,7 @@ class Target:
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: what inputs hold, images aside; only "auto" relies on it.
         zero_guard: value that convolutions read in place of exact zeros; 0 is off.
+        costs: what decides between the ways to run a kernel.
     """
 
     limits: Limits
@@ -68,6 +117,7 @@ class Target:
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
     input_range: tuple[float, float] = (-256.0, 256.0)
+    costs: Costs = UNMEASURED
 
     @property
     def lacks_compute(self) -> str:

@@ -93,11 +93,11 @@ def to_text(graph: Graph) -> str:
     lines = [f"graph {json.dumps(graph.name)} {{"]
     for i in graph.inputs:
         ids[i] = f"%{len(ids)}"
-        lines.append(f"  input {ids[i]} {json.dumps(i.name)}: {_type(i.type)} {_port(i.port)}")
+        lines.append(f"  input {ids[i]} {json.dumps(i.name)}: {type_text(i.type)} {_port(i.port)}")
     for c in graph.constants:
         ids[c] = f"%{len(ids)}"
         data = _value(c.data.reshape(-1).tolist()) if _inline(c) else f"#{digest(c)}"
-        lines.append(f"  const {ids[c]} {json.dumps(c.name)}: {_type(c.type)} = {data}")
+        lines.append(f"  const {ids[c]} {json.dumps(c.name)}: {type_text(c.type)} = {data}")
     for node in graph.nodes:
         operands = ", ".join(ids[v] for v in node.inputs)
         for r in node.results:
@@ -108,14 +108,20 @@ def to_text(graph: Graph) -> str:
         lines.append(
             f"  {results} = {type(node.op).__name__}({operands})"
             f"{'' if attributes == '{}' else ' ' + attributes} {_value(node.layers)}{choice}: "
-            + ", ".join(_type(r.type) for r in node.results)
+            + ", ".join(type_text(r.type) for r in node.results)
         )
     for o in graph.outputs:
         lines.append(f"  output {json.dumps(o.name)} = {ids[o.value]} {_port(o.port)}")
     return "\n".join([*lines, "}", ""])
 
 
-def _type(t: TensorType) -> str:
+def op_text(op: Op) -> str:
+    """Print an operator with its attributes."""
+    return _value(op)
+
+
+def type_text(t: TensorType) -> str:
+    """Print a type with its layout."""
     text = f"{t.dtype}[{', '.join(map(str, t.shape))}]"
     if t.layout is not None:
         slot = "" if t.layout.slot is None else f".{t.layout.slot}"

@@ -137,6 +137,10 @@ class TensorType:
     def placed(self, layout: Layout | None) -> Self:
         return replace(self, layout=layout)
 
+    def without_slot(self) -> Self:
+        """Return the type in a texture of its own."""
+        return self if self.layout is None else self.placed(replace(self.layout, slot=None))
+
     def __str__(self) -> str:
         return f"{self.dtype} {'x'.join(map(str, self.shape)) or 'scalar'}"
 

@@ -17,7 +17,7 @@ from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
 from ..ir.placement import is_direct, is_parameter, tensor_operands
 from ..ir.types import LANES
-from .group_outputs import planes_in_a_pass
+from .candidates import planes_in_a_pass
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -9,15 +9,13 @@ from ..ir.verifier import verify
 from .absorb_transposes import absorb_transposes
 from .apply_options import apply_options
 from .canonicalise import canonicalise
+from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
-from .choose_stage import choose_stage
-from .choose_weight_storage import choose_weight_storage
 from .drop_identities import drop_identities
 from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
-from .group_outputs import group_outputs
 from .plan_textures import plan_textures
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .tile_channels import tile_channels
@@ -43,9 +41,7 @@ NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
     choose_precision,
     tile_channels,
-    choose_weight_storage,
-    choose_stage,
-    group_outputs,
+    choose_kernels,
     plan_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

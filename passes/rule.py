@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from ..errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-    from ..ir.graph import Graph, Node, Value
+    from ..ir.graph import Choice, Graph, Node, Value
     from ..ir.target import Target
 
 M = TypeVar("M")
@@ -29,9 +29,13 @@ class Decision:
 
 @dataclass
 class Context:
-    """What a pass may look at besides the graph, and where it explains itself."""
+    """What a pass may look at besides the graph, and where it explains itself.
+
+    ``measured`` holds nanoseconds of choices by the signature of nodes (``ir.signature``).
+    """
 
     target: Target
+    measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
 
     def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:

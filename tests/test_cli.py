@@ -92,6 +92,9 @@ def test_compile_says_what_it_made(shadergen, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
 
+PLANES = {1: "4 planes", 2: "4 planes", 3: "1 plane"}  # of a GPU pass of each convolution of ESPCN
+
+
 def test_compile_as_json_is_parseable_and_explains(shadergen, tmp_path):
     ran = shadergen(
         "compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--weights", "texture", "--json", "--explain"
@@ -99,9 +102,10 @@ def test_compile_as_json_is_parseable_and_explains(shadergen, tmp_path):
     found = ran.json
     assert (found["passes"], found["macs"]) == (4, 16 * 24 * (25 * 16 + 9 * 16 * 16 + 9 * 16 * 4))
     assert found["weight_bytes"] == (tmp_path / "b" / "weights.bin").stat().st_size > 0
-    stored = [d for d in found["decisions"] if d["step"] == "choose weight storage"]
-    assert [(d["subject"], d["decision"], d["why"]) for d in stored] == [
-        (f"conv{k}", "texture", "asked for") for k in (1, 2, 3)
+    stored = [d for d in found["decisions"] if d["step"] == "choose kernels"]
+    assert [(d["subject"], d["decision"]) for d in stored] == [
+        *((f"conv{k}", f"fragment, {planes}, weights in texture") for k, planes in PLANES.items()),
+        ("subpixel", "fragment, 1 plane"),
     ]
     assert (
         "decisions" not in shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--json").json
@@ -110,8 +114,8 @@ def test_compile_as_json_is_parseable_and_explains(shadergen, tmp_path):
 
 def test_explain_prints_every_decision(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--explain")
-    assert "400 floats in a GPU pass, the budget is 4096" in ran.out
-    assert "4 of 4 planes in a pass" in ran.out
+    assert "fragment, 4 planes, weights in constants" in ran.out
+    assert "the least of 9" in ran.out
 
 
 def test_dumped_ir_reads_back(shadergen, tmp_path):
@@ -399,7 +403,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "kernel beyond a block": (
         lambda d: onnx(d, helper.make_node("Conv", ["x", "w"], ["y"], "c1"), w=BIG),
-        ("--weights", "ubo"), "SG0402", "a GPU pass reads 20736 bytes, the limit is 16384",
+        ("--weights", "ubo", "--mrt", "4"), "SG0402", "a GPU pass reads 20736 bytes, the limit is 16384",
     ),
     "kernel beyond the units": (
         lambda d: onnx(d, helper.make_node("Concat", ["x"] * 20, ["a"], axis=1),

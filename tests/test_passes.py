@@ -15,7 +15,7 @@ from shadergen.compiler.options import Options
 from shadergen.errors import InternalError, ShadergenError
 from shadergen.ir import text
 from shadergen.ir.expr import parse
-from shadergen.ir.graph import Constant, Graph, Input, Output, Port, Value, apply, constant
+from shadergen.ir.graph import Choice, Constant, Graph, Input, Output, Port, Value, apply, constant
 from shadergen.ir.ops import (
     BatchNormalization,
     Concat,
@@ -42,20 +42,15 @@ from shadergen.passes import pipeline
 from shadergen.passes.absorb_transposes import absorb_transposes
 from shadergen.passes.apply_options import apply_options
 from shadergen.passes.attach_preprocessing import Preprocessing, attach_preprocessing
+from shadergen.passes.candidates import parameter_floats, weight_floats
 from shadergen.passes.canonicalise import canonicalise
+from shadergen.passes.choose_kernels import NETWORK_BUDGET, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
-from shadergen.passes.choose_weight_storage import (
-    NETWORK_BUDGET,
-    choose_weight_storage,
-    parameter_floats,
-    weight_floats,
-)
 from shadergen.passes.drop_identities import drop_identities
 from shadergen.passes.fold_affine import fold_affine
 from shadergen.passes.fold_constants import fold_constants
 from shadergen.passes.fuse_pads import fuse_pads
 from shadergen.passes.fuse_pointwise import fuse_pointwise
-from shadergen.passes.group_outputs import group_outputs
 from shadergen.passes.plan_textures import plan_textures
 from shadergen.passes.recognise_pixel_shuffle import recognise_pixel_shuffle
 from shadergen.passes.rule import Context, Rule, always, apply_rules
@@ -634,19 +629,24 @@ def test_constants_beyond_fp16_are_refused_at_mediump(where):
     placed(y, X)
 
 
-def chosen(y: Value, **options) -> str | None:
-    found = context(**options)
-    (node,) = choose_weight_storage(graph_of(y, inputs=(y.node.inputs[0],)), found).nodes
-    return node.choice.weights
+def chosen(y: Value, **options) -> Choice:
+    graph = placed(y, y.node.inputs[0], **options)
+    (node,) = choose_kernels(graph, context(**options)).nodes
+    return node.choice
+
+
+def chosen_weights(y: Value, **options) -> str | None:
+    return chosen(y, **options).weights
 
 
 def test_weights_move_from_constants_to_a_block_to_a_texture_as_they_grow():
     wide = image(1, 64, 6, 6)
-    assert chosen(conv(RNG, X, 16, (3, 3))) == "constants"
-    assert chosen(conv(RNG, wide, 64, (3, 3), groups=64)) == "constants"
-    assert chosen(conv(RNG, wide, 16, (2, 2))) == "constants"
-    assert chosen(conv(RNG, wide, 16, (3, 3))) == "texture"
-    assert chosen(conv(RNG, wide, 16, (3, 3)), device="gles32-desktop") == "ubo"
+    assert chosen_weights(conv(RNG, X, 16, (3, 3))) == "constants"
+    assert chosen_weights(conv(RNG, wide, 64, (3, 3), groups=64)) == "constants"
+    assert chosen_weights(conv(RNG, wide, 16, (2, 2))) == "constants"
+    assert chosen_weights(conv(RNG, wide, 16, (3, 3))) == "texture"
+    large = {"device": "gles32-desktop", "stage": "fragment"}
+    assert chosen_weights(conv(RNG, wide, 16, (3, 3)), **large) == "ubo"
 
 
 def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_spent_them():
@@ -657,10 +657,11 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
         values.append(conv(RNG, values[-1], 16, (3, 3), layer=f"small{i}", pads=pads))
     last = conv(RNG, x, 16, (3, 3), pads=(1, 1, 1, 1), layer="largest")
     found = context(device="gles30")
-    graph = choose_weight_storage(graph_of(values[-1], last, inputs=(x,)), found)
+    graph = graph_of(values[-1], last, inputs=(x,))
+    graph = choose_kernels(tile_channels(choose_precision(graph, found), found), found)
     stored = {n.name: n.choice.weights for n in graph.nodes}
     assert stored["largest"] == stored["large"] == "constants"
-    assert stored[f"small{len(values) - 2}"] == "texture"
+    assert stored[f"small{len(values) - 2}"] == "ubo"
 
 
 @pytest.mark.parametrize(
@@ -680,24 +681,24 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
     most = max(b.blob.make().size for p in lower(graph, found.target) for b in p.blocks)
     (node,) = graph.nodes
     planes = node.choice.planes
-    assert most == weight_floats(node, planes) + parameter_floats(node, planes, found)
+    assert most == weight_floats(node, planes) + parameter_floats(node, planes, found.target)
 
 
 def test_weight_storage_that_is_too_small_or_absent_is_refused():
     big = conv(RNG, image(1, 64, 6, 6), 64, (3, 3), layer="big")
-    refused = error(lambda: chosen(big, weights="ubo"))
+    refused = error(lambda: chosen_weights(big, weights="ubo", mrt=4))
     assert (refused.code, refused.where) == ("SG0402", ("layer big",))
     assert refused.why == "a GPU pass reads 36928 bytes, the limit is 16384"
-    refused = error(lambda: chosen(big, weights="ssbo"))
+    refused = error(lambda: chosen_weights(big, weights="ssbo"))
     assert refused.code == "SG0403"
     assert refused.why == "GLSL ES 300 on a device with 0 storage blocks"
-    refused = error(lambda: chosen(big, weights="ssbo", glsl=310, device="gles31-min"))
+    refused = error(lambda: chosen_weights(big, weights="ssbo", glsl=310, device="gles31-min"))
     assert refused.why == "GLSL ES 310 on a device with 0 storage blocks"
     huge = conv(RNG, image(1, 512, 9, 9), 512, (5, 5))
-    refused = error(lambda: chosen(huge, weights="constants"))
+    refused = error(lambda: chosen_weights(huge, weights="constants", mrt=4))
     assert refused.code == "SG0402"
     assert "the limit is 262144" in refused.why
-    assert chosen(big, weights="ssbo", glsl=310, device="gles31-mobile") == "ssbo"
+    assert chosen_weights(big, weights="ssbo", glsl=310, device="gles31-mobile") == "ssbo"
 
 
 @pytest.mark.parametrize(
@@ -707,12 +708,11 @@ def test_weight_storage_that_is_too_small_or_absent_is_refused():
 )  # fmt: skip
 def test_planes_are_shared_out_evenly_over_the_fewest_passes(channels, mrt, device, want):
     y = conv(RNG, X, channels, (1, 1))
-    graph = group_outputs(graph_of(y, inputs=(X,)), context(mrt=mrt, device=device))
-    assert graph.nodes[0].choice.planes == want
+    assert chosen(y, mrt=mrt, device=device, stage="fragment").planes == want
 
 
 def test_more_render_targets_than_the_device_has_are_refused():
-    refused = error(group_outputs, graph_of(X, inputs=(X,)), context(mrt=5))
+    refused = error(choose_kernels, graph_of(X, inputs=(X,)), context(mrt=5))
     assert (refused.code, refused.why) == ("SG0402", "the device profile has 4 draw buffers")
     assert refused.help == "use --mrt 4 or less, or another --device"
 
@@ -857,7 +857,7 @@ def test_a_map_of_more_workgroups_than_there_are_stays_in_fragments():
     graph = pipeline.optimise(graph_of(pool, inputs=(x,)), context)
     assert [n.choice.stage for n in graph.nodes] == ["fragment"]
     assert "more workgroups than 65535" in next(
-        d.why for d in context.decisions if d.step == "choose stage"
+        d.why for d in context.decisions if d.step == "choose kernels"
     )
     assert lower(graph, target)
 

@@ -47,6 +47,6 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     most = target.limits.workgroup_count
     fitting = [span for span in SPANS if max(groups(span)) <= most]
     if not fitting:
-        raise InternalError(f"{node.name}: no dispatch fits, choose_stage was to see to that")
+        raise InternalError(f"{node.name}: no dispatch fits, candidates() was to see to that")
     span = min(fitting, key=started)
     return Dispatch(across, down, span, groups(span))

@@ -1,0 +1,208 @@
+"""Every way to run a node: what the target can carry out and the user leaves open.
+
+Here alone stands what varies between two ways to run a kernel and where each has room. Which of
+them is best is for :mod:`.predict_cost` to guess, for ``shadergen tune`` to measure and for
+:mod:`.choose_kernels` to decide.
+
+- Tensors in **rows** have one way: a fragment pass for each layer.
+- **Loop nests and formulas** run in fragment passes of some planes each, or in one compute pass.
+- **Convolutions** vary in the planes and, in compute, the pixels that one invocation computes, and
+  in where their weights live. All weights of a compute pass must have room, but only those of the
+  planes of a fragment pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+from ..ir.expr import variables
+from ..ir.ops import Conv, parts
+from ..ir.placement import (
+    input_planes,
+    is_depthwise,
+    is_direct,
+    is_parameter,
+    planes_share_a_program,
+)
+from ..ir.target import WORKGROUP
+from ..ir.types import IMAGE_FORMATS, LANES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..ir.graph import Choice, Node, WeightStorage
+    from ..ir.target import Target
+    from ..ir.types import TensorType
+
+COLUMNS = (8, 4, 2, 1)  # pixels of a row that one invocation may compute
+PLANES = (4, 2, 1)  # planes of them
+TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
+CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
+CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
+LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")
+LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")
+
+
+def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
+    """Return every choice for a placed node, preferred ones first where nothing tells them apart.
+
+    ``target`` may force stage, weights and planes of a fragment pass, and ``node.choice`` may have
+    pinned any of them. A stage is forced only on nodes that have room there. Empty when the
+    weights have no room in the storage asked for.
+    """
+    found = [c for c in (*_fragment(node, target), *_compute(node, target)) if _pinned(node, c)]
+    stages = {c.stage for c in found}
+    if target.stage != "auto" and target.stage in stages:
+        found = [c for c in found if c.stage == target.stage]
+    return tuple(found)
+
+
+def _pinned(node: Node, choice: Choice) -> bool:
+    """Whether a choice agrees with what the node's own says already."""
+    names = ("stage", "planes", "weights")
+    return all(getattr(node.choice, n) in (None, getattr(choice, n)) for n in names)
+
+
+def planes_in_a_pass(t: TensorType, target: Target) -> int:
+    """Return how many planes of a result one fragment pass writes at most; of rows, one layer."""
+    most = target.limits.draw_buffers
+    return _shared_out(t, min(most, target.planes_per_pass or most))
+
+
+def _shared_out(t: TensorType, limit: int) -> int:
+    """Return the planes of each of the fewest passes, shared out evenly."""
+    if not t.in_planes:
+        return 1
+    passes = -(-t.planes // limit)
+    return -(-t.planes // passes)
+
+
+def _fragment(node: Node, target: Target) -> Iterator[Choice]:
+    t = node.result.type
+    sizes = [planes_in_a_pass(t, target)]
+    if target.planes_per_pass is None:
+        sizes += [_shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
+    for planes in dict.fromkeys(sizes):
+        choice = replace(node.choice, stage="fragment", planes=planes)
+        if not is_direct(node):
+            yield choice
+            continue
+        for weights in ("constants", *LOOPED):
+            if (
+                target.weights in ("auto", weights)
+                and weight_bytes(node, planes, weights, target) <= storage_room(target)[weights]
+                and (target.weights != "auto" or not _unrolls_much(node, planes, weights))
+            ):
+                yield replace(choice, weights=weights)
+
+
+def _unrolls_much(node: Node, planes: int, weights: WeightStorage) -> bool:
+    return weights == "constants" and weight_floats(node, planes) > CONSTANT_BUDGET
+
+
+def _compute(node: Node, target: Target) -> Iterator[Choice]:
+    if target.lacks_compute or unsuited(node, target):
+        return
+    storages = _storages(node, target) if is_direct(node) else (None,)
+    for weights, columns, planes in product(storages, _columns(node, target), _planes(node)):
+        yield replace(
+            node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights
+        )
+
+
+def unsuited(node: Node, target: Target) -> str:
+    """Return why a placed node cannot run in compute, or nothing."""
+    t = node.result.type
+    assert t.layout is not None
+    if not t.in_planes:
+        return "its result lies in rows"
+    if t.layout.format not in IMAGE_FORMATS:
+        return f"there are no images of {t.layout.format}"
+    if t.layout.kind == "2d" and t.layers > 1:
+        return "its result lies in several textures"
+    looped = node
+    if is_direct(node):
+        if not _storages(node, target):
+            return "its weights have no room for a loop over all of them"
+        looped = replace(node, choice=replace(node.choice, weights="texture"))
+    if not planes_share_a_program(looped):
+        return "its planes differ in more than their number"
+    if not _columns(node, target):
+        return f"it takes more workgroups than {target.limits.workgroup_count}"
+    return ""
+
+
+def _storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
+    """Return where all of a convolution's weights have room, of what the user leaves open."""
+    planes, room = node.result.type.planes, storage_room(target)
+    return tuple(
+        weights
+        for weights in LOOPED_AT_ONCE
+        if target.weights in ("auto", weights)
+        and weight_bytes(node, planes, weights, target) <= room[weights]
+    )
+
+
+def _columns(node: Node, target: Target) -> list[int]:
+    """Return the pixels of a row that an invocation may compute: not many more than there are."""
+    _, _, height, width = node.result.shape
+    most = target.limits.workgroup_count * WORKGROUP
+    return [
+        columns
+        for columns in (COLUMNS if is_direct(node) else (1,))
+        if columns < 2 * width and -(-width // columns) * height <= most
+    ]
+
+
+def _planes(node: Node) -> list[int]:
+    """Return the planes that an invocation may compute: several where they read the same."""
+    kernel, planes = parts(node).kernel, node.result.type.planes
+    if isinstance(kernel, Conv) and is_direct(node) and kernel.groups == 1:
+        return [n for n in PLANES if planes % n == 0]
+    return [1]
+
+
+def weight_floats(node: Node, planes: int) -> int:
+    """Return how many floats one GPU pass over ``planes`` output planes reads as weights."""
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    shape, groups = p.operands[1].shape, p.kernel.groups
+    _, per_group, kh, kw = shape
+    if is_depthwise(shape, groups):
+        return kh * kw * planes * LANES
+    reads = (input_planes(shape, groups, k) for k in range(node.result.type.planes))
+    lanes = max(map(len, reads)) * min(LANES, per_group * groups)
+    return kh * kw * lanes * planes * LANES
+
+
+def parameter_floats(node: Node, planes: int, target: Target) -> int:
+    """Return how many floats of bias and of the epilogue's parameters follow looped weights."""
+    if target.parameters != "constants":
+        return 0
+    p = parts(node)
+    names = variables(p.epilogue) if p.epilogue is not None else ()
+    after = [v for k, v in enumerate(p.extras) if f"e{k}" in names and v.type.size > 1]
+    vectors = len(p.operands) - 2 + sum(is_parameter(v, node.result.type) for v in after)
+    return vectors * planes * LANES
+
+
+def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target) -> int:
+    """Return how many bytes a GPU pass reads from where its weights are."""
+    floats = weight_floats(node, planes)
+    if weights != "constants":
+        floats += parameter_floats(node, planes, target)
+    return floats * 4
+
+
+def storage_room(target: Target) -> dict[WeightStorage, int]:
+    """Return how many bytes of weights a GPU pass can read from each storage."""
+    limits = target.limits
+    buffers = target.glsl >= 310 and limits.storage_blocks
+    return {
+        "constants": CONSTANT_LIMIT * 4,
+        "ubo": limits.uniform_block_size if limits.uniform_blocks else 0,
+        "texture": limits.texture_size**2 * LANES * 4,
+        "ssbo": limits.storage_block_size if buffers else 0,
+    }

@@ -1,0 +1,172 @@
+"""Choose how each node runs: the cheapest of its candidates, within a budget for unrolled code.
+
+What a candidate takes is measured where a tuning file knows the node, else predicted; a node of
+which some candidates were measured is decided among those. Weights as constants in the code are
+fast in each frame and slow to start: at about 0.2 ms for each float, and as for ``PROGRAM`` of them
+for each program, drivers would take minutes to start a network of many layers. So
+``NETWORK_BUDGET`` holds for all shaders together; the layers with the most pixels have the first
+claim, because there each constant serves most often, and beside compute shaders only those of
+``MANY_PIXELS``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import ShadergenError
+from ..ir.signature import signature
+from .candidates import (
+    candidates,
+    planes_in_a_pass,
+    storage_room,
+    unsuited,
+    weight_bytes,
+    weight_floats,
+)
+from .predict_cost import Predictor
+
+if TYPE_CHECKING:
+    from ..ir.graph import Choice, Graph, Node
+    from ..ir.target import Target
+    from .rule import Context
+
+NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
+PROGRAM = 512  # as many floats take as long to compile as a program without any
+MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
+SPENT = "whose budget goes to layers of more pixels"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A node's candidates with their nanoseconds, the cheapest first."""
+
+    costs: tuple[tuple[float, Choice], ...]
+    measured: bool
+
+    def without_constants(self) -> Ranking:
+        """Return the ranking of the others, or the same if there are none."""
+        others = tuple((cost, c) for cost, c in self.costs if c.weights != "constants")
+        return replace(self, costs=others or self.costs)
+
+
+def choose_kernels(graph: Graph, context: Context) -> Graph:
+    """Choose ``stage``, ``block``, ``planes`` and ``weights`` for every node.
+
+    Raises:
+        ShadergenError: SG0402 when more render targets are asked for than the device has, or
+            weights are to be where they have no room; SG0403 when the target has no such storage,
+            or no compute shaders though they are asked for.
+    """
+    target = context.target
+    _check(target)
+    rankings = {n: rank(n, context) for n in graph.nodes if is_open(n)}
+    unrolled = _unrolled(rankings, target)
+
+    def choose(now: Node, was: Node) -> Node | None:
+        if was not in rankings:
+            return None
+        found = rankings[was]
+        within = found if was in unrolled else found.without_constants()
+        cost, choice = within.costs[0]
+        why = f"{'measured' if found.measured else 'predicted'} {cost / 1e6:.3g} ms"
+        if len(found.costs) > 1:
+            why += f", the least of {len(found.costs)}"
+        if within.costs[0] != found.costs[0]:
+            why += f" but for constants, {SPENT}"
+        if choice.stage != "compute" and target.stage == "compute":
+            why = unsuited(was, target)
+        context.explain("choose kernels", now.name, str(choice), why)
+        return replace(now, choice=choice)
+
+    return graph.rewrite(choose)
+
+
+def is_open(node: Node) -> bool:
+    """Whether a node's choice leaves anything open."""
+    return node.choice.stage is None or node.choice.planes is None
+
+
+def rank(node: Node, context: Context) -> Ranking:
+    """Return the candidates of a node by cost.
+
+    Raises:
+        ShadergenError: SG0402 or SG0403 when there are none.
+    """
+    target = context.target
+    found = candidates(node, target)
+    if not found:
+        _refuse_weights(node, target)
+    known = context.measured.get(signature(node, target), {}) if context.measured else {}
+    costs = [(known[c], c) for c in found if c in known]
+    measured = bool(costs)
+    if not measured:
+        predictor = Predictor(node, target)
+        costs = [(predictor.cost(c), c) for c in found]
+    return Ranking(tuple(sorted(costs, key=lambda pair: pair[0])), measured)
+
+
+def _check(target: Target) -> None:
+    """Refuse what the device has not."""
+    wanted, most = target.planes_per_pass, target.limits.draw_buffers
+    if wanted is not None and wanted > most:
+        raise ShadergenError(
+            "SG0402",
+            f"--mrt {wanted} asks for {wanted} render targets",
+            why=f"the device profile has {most} draw buffers",
+            help=f"use --mrt {most} or less, or another --device",
+        )
+    if target.stage == "compute" and target.lacks_compute:
+        raise ShadergenError(
+            "SG0403",
+            "--stage compute needs compute shaders",
+            why=target.lacks_compute,
+            help="use a --device that has them, gles31-min say, and no --glsl 300",
+        )
+
+
+def _unrolled(rankings: dict[Node, Ranking], target: Target) -> set[Node]:
+    """Return the nodes whose weights may be constants."""
+    best = {n: r.costs[0][1] for n, r in rankings.items()}
+    wanted = {n: c for n, c in best.items() if c.weights == "constants"}
+    if target.weights == "constants":
+        return set(wanted)
+    chosen, spent = set(), 0
+    computes = target.stage != "fragment" and not target.lacks_compute
+    for node in sorted(wanted, key=_pixels, reverse=True):
+        if computes and _pixels(node) < MANY_PIXELS:
+            break
+        planes = wanted[node].planes or 1
+        floats = weight_floats(node, planes)
+        total = (floats + PROGRAM) * -(-node.result.type.planes // planes)
+        if spent + total <= NETWORK_BUDGET:
+            chosen.add(node)
+            spent += total
+    return chosen
+
+
+def _pixels(node: Node) -> int:
+    return node.result.type.size // node.result.shape[1]
+
+
+def _refuse_weights(node: Node, target: Target) -> None:
+    """Say why a convolution's weights cannot be where they are to be."""
+    limits = target.limits
+    asked = "texture" if target.weights == "auto" else target.weights
+    if asked == "ssbo" and (target.glsl < 310 or not limits.storage_blocks):
+        raise ShadergenError(
+            "SG0403",
+            "--weights ssbo needs storage buffers in fragment shaders",
+            where=f"layer {node.name}",
+            why=f"GLSL ES {target.glsl} on a device with {limits.storage_blocks} storage blocks",
+            help="use --glsl 310 and a --device that has them, or --weights texture",
+        )
+    planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
+    needed = weight_bytes(node, planes, asked, target)
+    raise ShadergenError(
+        "SG0402",
+        f"the weights of '{node.name}' do not fit --weights {asked}",
+        where=f"layer {node.name}",
+        why=f"a GPU pass reads {needed} bytes, the limit is {storage_room(target)[asked]}",
+        help="use --weights auto or texture" + ", or no --mrt" * (planes > 1),
+    )

@@ -1,0 +1,151 @@
+"""Predict what a node takes with a choice, from counts and the target's costs for each.
+
+    time = max(1, lanes / invocations of a pass) * sum(count * cost) + what does not depend on sizes
+
+Counts (:class:`Work`) follow from the node and the choice alone; what each costs is a property of
+the device (``ir.target.Costs``). A prediction serves to order the candidates of a node. It knows
+nothing of caches, so its sizes are not to be relied on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from ..ir.expr import walk
+from ..ir.graph import Result
+from ..ir.ops import Conv, Pointwise, parts
+from ..ir.placement import is_depthwise, is_direct, tensor_operands
+from ..ir.types import LANES
+from .candidates import weight_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..ir.graph import Choice, Node
+    from ..ir.target import Target
+
+MAX_UNROLLED = 7  # taps of a row that neighbours share
+
+
+@dataclass(frozen=True)
+class Work:
+    """How often a node does each thing, in all its GPU passes; vectors are of four numbers.
+
+    Attributes:
+        passes: draws or dispatches.
+        invocations: of shaders.
+        loads: vectors read from tensors.
+        weights: vectors of weights read.
+        multiplies: multiply-adds of vectors, and parts of formulas.
+        stores: vectors written.
+        accumulators: vectors that an invocation keeps at once.
+        code: multiply-adds of vectors in the text of its programs.
+    """
+
+    passes: int
+    invocations: int
+    loads: int
+    weights: int
+    multiplies: int
+    stores: int
+    accumulators: int
+    code: int
+
+
+class Predictor:
+    """Predicts the costs of a placed node's choices; what they have in common is counted once."""
+
+    def __init__(self, node: Node, target: Target) -> None:
+        self._node, self._target = node, target
+        p, t = parts(node), node.result.type
+        formula = p.kernel.expr if isinstance(p.kernel, Pointwise) else p.epilogue
+        own = () if isinstance(p.kernel, Pointwise) else p.operands
+        read = tensor_operands(node)
+        self._places = t.texels // t.planes
+        self._extra_loads = sum(v not in own for v in read) * t.texels
+        self._formula = t.texels * (sum(1 for _ in walk(formula)) if formula is not None else 0)
+        self._reads_own = any(isinstance(v, Result) for v in read)
+        self._direct = is_direct(node)
+        self._plane_floats = weight_floats(node, 1) if self._direct else 0
+        self._loads, self._steps = 0, 0
+        if not self._direct and (nest := p.kernel.nest(*(v.type for v in p.operands))):
+            each = [name[0] == "v" for name, _ in nest.loads()]
+            self._loads = each.count(False) + each.count(True) * nest.steps
+            self._steps = nest.steps if nest.loops else 0
+
+    def cost(self, choice: Choice) -> float:
+        """Return nanoseconds."""
+        work, costs = self.work(choice), self._target.costs
+        idle = costs.lanes * work.passes / work.invocations
+        busy: float = sum(getattr(costs, name) * n for name, n in self._priced(work, choice))
+        return max(1.0, idle) * busy + costs.gpu_pass * work.passes + costs.code * work.code
+
+    def _priced(self, work: Work, choice: Choice) -> Iterator[tuple[str, float]]:
+        """Yield the name of each cost that grows with sizes, and how often it is paid."""
+        compute, image = choice.stage == "compute", self._target.fetch == "image"
+        yield "invocation" if compute else "fragment", work.invocations
+        yield "image" if image and self._reads_own else "texel", work.loads
+        block = choice.weights if choice.weights in ("ubo", "ssbo") else None
+        yield block or ("image" if image else "texel"), work.weights
+        yield "unrolled" if choice.weights == "constants" else "multiply", work.multiplies
+        spilled = max(0, work.accumulators - self._target.costs.accumulators)
+        yield "spill", work.multiplies * spilled
+        layout = self._node.result.type.layout
+        assert layout is not None
+        half = "" if layout.format.endswith("32f") else "_half"
+        yield ("image_store" if compute else "store") + half, work.stores
+
+    def work(self, choice: Choice) -> Work:
+        """Return how often each thing is done."""
+        if self._direct:
+            return self._convolution(choice)
+        t = self._node.result.type
+        planes = choice.planes or 1
+        groups = -(-t.planes // planes) if t.in_planes else 1
+        passes = groups * t.shape[0] if t.in_planes else t.layers
+        return Work(
+            passes=t.shape[0] if choice.stage == "compute" else passes,
+            invocations=self._places * groups if t.in_planes else t.texels,
+            loads=self._loads * t.texels + self._extra_loads,
+            weights=0,
+            multiplies=self._steps * t.texels + self._formula,
+            stores=t.texels,
+            accumulators=planes,
+            code=0,
+        )
+
+    def _convolution(self, choice: Choice) -> Work:
+        """Count what a convolution does: in compute, blocks of pixels share weights and inputs."""
+        t = self._node.result.type
+        n, _, height, width = t.shape
+        p = parts(self._node)
+        assert isinstance(p.kernel, Conv)
+        conv, shape = p.kernel, p.operands[1].shape
+        _, per_group, kh, kw = shape
+        planes, (columns, rows) = choice.planes or 1, choice.block
+        groups = -(-t.planes // planes)
+        invocations = n * groups * -(-width // columns) * -(-height // rows)
+        tiles = self._plane_floats * planes // LANES  # vectors of weights for a pixel
+        lanes = 1 if is_depthwise(shape, conv.groups) else min(LANES, per_group * conv.groups)
+        inputs = tiles // (kh * kw * planes * lanes)  # input planes that an output plane reads
+        taps = kw * columns
+        unrolled = columns > 1 and kw <= MAX_UNROLLED
+        if unrolled:  # neighbours share the taps of a row
+            step, stride = conv.dilations[1], conv.strides[1]
+            taps = len({i * stride + k * step for i in range(columns) for k in range(kw)})
+        loads = kh * taps * rows * inputs * (1 if conv.groups == 1 else planes)
+        constants = choice.weights == "constants"
+        passes = n if choice.stage == "compute" else n * groups
+        body = tiles * groups if constants else planes * lanes * (kw if unrolled else 1)
+        return Work(
+            passes=passes,
+            invocations=invocations,
+            loads=invocations * loads + self._extra_loads,
+            weights=0 if constants else invocations * tiles,
+            multiplies=invocations * tiles * prod(choice.block) + self._formula,
+            stores=t.texels,
+            accumulators=planes * prod(choice.block),
+            code=body * prod(choice.block),
+        )
