@@ -403,7 +403,8 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "kernel beyond a block": (
         lambda d: onnx(d, helper.make_node("Conv", ["x", "w"], ["y"], "c1"), w=BIG),
-        ("--weights", "ubo", "--mrt", "4"), "SG0402", "a GPU pass reads 20736 bytes, the limit is 16384",
+        ("--weights", "ubo", "--mrt", "4"), "SG0402",
+        "a GPU pass reads 20736 bytes, the limit is 16384",
     ),
     "kernel beyond the units": (
         lambda d: onnx(d, helper.make_node("Concat", ["x"] * 20, ["a"], axis=1),
