@@ -95,7 +95,7 @@ DEVICES: dict[str, Device] = {
     ),
     "gles32-desktop": Device(_ES32, 310),
     "llvmpipe": Device(
-        replace(_ES32, storage_blocks=16, compute_images=16), 310, "image", _LLVMPIPE
+        replace(_ES32, storage_blocks=16, compute_images=16), 310, "image-zero", _LLVMPIPE
     ),
 }
 DEFAULT_DEVICE = "gles30"

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def weight_texture_width(rows: int) -> int:
-    """Return the width of a texture for so many rows: a power of two, about square."""
-    return 1 << ((rows - 1).bit_length() + 1) // 2
+    """Return the width of a texture for so many rows: a power of two, whole tiles, about square."""
+    return max(LANES, 1 << ((rows - 1).bit_length() + 1) // 2)
 
 
 @cache
@@ -77,6 +77,10 @@ class Texture:
             lines.append(f"    if (layer == {self.first + k}) return {texel};")
         return "\n".join([*lines, f"    return {self._texel(self.samplers[-1], 'p')};", "}"])
 
+    def is_zero_outside(self, target: Target) -> bool:
+        """Whether reading beside the map gives zero."""
+        return self.image and target.fetch == "image-zero"
+
     def _texel(self, sampler: str, position: str) -> str:
         return texel(sampler, position, self.image)
 
@@ -105,7 +109,7 @@ class Shader:
         self.loads: dict[tuple[str, Value], LoadFunction] = {}
         self._textures: dict[tuple[Value, int | None], Texture] = {}
         self._parameters: list[np.ndarray] = []
-        self._weights: tuple[Blob, WeightStorage] | None = None
+        self._weights: tuple[Blob, WeightStorage, bool] | None = None
         self._tail: list[np.ndarray] = []
         self._arrays: dict[tuple[Value, bool], str] = {}  # by value and whether it fills lanes
 
@@ -156,7 +160,7 @@ class Shader:
         if self.stage == "compute":
             units += 1  # the first is the result's
             room = self.target.limits.compute_images
-        if self.target.fetch != "image" or image not in IMAGE_FORMATS or units >= room:
+        if self.target.fetch == "texel" or image not in IMAGE_FORMATS or units >= room:
             self.samplers.append(f"uniform sampler{kind} {name};")
             self.reads.append(Read(name, source, layer))
             return ""
@@ -177,11 +181,17 @@ class Shader:
             raise InternalError(f"two sizes are called {name}")
         return f"u_{name}"
 
-    def weights(self, blob: Blob, storage: WeightStorage) -> None:
-        """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them."""
-        self._weights = (blob, storage)
+    def weights(self, blob: Blob, storage: WeightStorage, tiled: bool) -> None:
+        """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them.
 
-    def _declare_weights(self, weights: Blob, storage: WeightStorage) -> None:
+        Args:
+            blob: the rows.
+            storage: where they go.
+            tiled: whether ``tile(i)`` is wanted, four rows from a multiple of four as a matrix.
+        """
+        self._weights = (blob, storage, tiled)
+
+    def _declare_weights(self, weights: Blob, storage: WeightStorage, tiled: bool) -> None:
         tail = self._tail
         count = weights.count + sum(map(len, tail))
         blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
@@ -192,20 +202,26 @@ class Shader:
             if count > width or self.stage == "compute":
                 mask = self.size("weights_mask", width - 1)
                 at = f"ivec2(i & {mask}, i >> {self.size('weights_shift', width.bit_length() - 1)})"
-            body = texel("u_weights", at, bool(image))
-        elif storage == "ubo":
-            self.blocks.append(Block("Weights", "uniform", blob))
-            self.block_texts.append(f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};")
-            body = "weights[i]"
-        elif storage == "ssbo":
-            self.blocks.append(Block("Weights", "storage", blob))
-            self.block_texts.append(
-                "layout(std430, binding = 0) readonly buffer Weights { vec4 weights[]; };"
-            )
-            body = "weights[i]"
+            row = texel("u_weights", at, bool(image))
+            places = (f"at + ivec2({k}, 0)" if k else "at" for k in range(LANES))
+            rows = [texel("u_weights", place, bool(image)) for place in places]
+            start = [f"ivec2 at = {at};"]
+        elif storage in ("ubo", "ssbo"):
+            text = f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};"
+            if storage == "ssbo":
+                text = "layout(std430, binding = 0) readonly buffer Weights { vec4 weights[]; };"
+            self.blocks.append(Block("Weights", "uniform" if storage == "ubo" else "storage", blob))
+            self.block_texts.append(text)
+            row = "weights[i]"
+            rows = [f"weights[i + {k}]" if k else row for k in range(LANES)]
+            start = []
         else:
             raise InternalError(f"weights in {storage} are not looped over")
-        self.fetchers.append(f"vec4 weight(int i) {{ return {body}; }}")
+        self.fetchers.append(f"vec4 weight(int i) {{ return {row}; }}")
+        if tiled:
+            body = [*start, "return mat4(", *(f"    {r}," for r in rows[:-1]), f"    {rows[-1]}"]
+            lines = ["mat4 tile(int i) {", *(f"    {line}" for line in body), "    );", "}"]
+            self.fetchers.append("\n".join(lines))
 
     def parameter(self, value: Value, plane: int | str, number: int | None = None) -> str:
         """Return the vec4 of a number or a per-channel constant for a plane.

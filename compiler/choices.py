@@ -14,7 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),
     "textures": ("auto", "2d", "array"),
     "stage": ("auto", "fragment", "compute"),
-    "fetch": ("auto", "texel", "image"),
+    "fetch": ("auto", "texel", "image", "image-zero"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),

@@ -45,7 +45,8 @@ class Options:
             on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         stage: "auto", "fragment" or "compute".
-        fetch: "texel" or "image" (``ir.target.Target``); "auto" takes what the device is better at.
+        fetch: "texel", "image" or "image-zero" (``ir.target.Target``); "auto" takes what the device
+            is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
@@ -97,8 +98,9 @@ class Options:
             raise _invalid("zero_guard", self.zero_guard, "a number that float32 holds")
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
-        if self.fetch == "image" and glsl < 310:
-            raise _invalid("fetch", "image", "texel, or --glsl 310 with a --device that has images")
+        if self.fetch.startswith("image") and glsl < 310:
+            supported = "texel, or --glsl 310 with a --device that has images"
+            raise _invalid("fetch", self.fetch, supported)
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
             limits=profile.limits,

@@ -8,7 +8,7 @@ from typing import Literal
 from .graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
-Fetch = Literal["texel", "image"]
+Fetch = Literal["texel", "image", "image-zero"]
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 
@@ -97,7 +97,8 @@ class Target:
         weights: where convolution weights live; "auto" chooses for each layer.
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
-        fetch: how textures of the runtime's own are read, by samplers or as images.
+        fetch: how textures of the runtime's own are read: by samplers, as images, or as images
+            whose texels outside are zero, so that convolutions need not test for borders.
         planes_per_pass: output planes of a fragment pass (MRT); None takes what the device allows.
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: what inputs hold, images aside; only "auto" relies on it.

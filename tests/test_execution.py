@@ -72,6 +72,7 @@ def test_convolution_runs_with_every_storage_grouping_and_precision(
         {"weights": "texture", "stage": "fragment", "fetch": "image"},
         {"weights": "texture", "stage": "compute"},
         {"weights": "ubo", "stage": "compute", "fetch": "image"},
+        {"weights": "texture", "stage": "compute", "fetch": "image-zero"},
     ),
     ids=lambda choice: "-".join(choice.values()),
 )
@@ -94,6 +95,30 @@ def test_blocks_of_pixels_cover_a_map_of_any_width(width, stride, kernel):
     y = pointwise("exp(-abs(x0))", y)  # not zero in unused lanes
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)), stage="compute", **DESKTOP)
     assert [p["stage"] for p in files.schedule["passes"]] == ["compute"] * 2  # one a batch entry
+
+
+@pytest.mark.parametrize("stage", ("fragment", "compute"))
+@pytest.mark.parametrize(
+    ("padded", "tested"),
+    (
+        ({"pads": (1, 1, 1, 1)}, False),
+        ({"pads": (2, 0, 1, 3)}, False),
+        ({"pads": (1, 1, 1, 1), "pad_mode": "edge"}, False),
+        ({"pads": (1, 1, 1, 1), "pad_value": 2.0}, True),
+    ),
+)
+def test_images_that_are_zero_outside_replace_only_tests_for_zeros(stage, padded, tested):
+    rng = np.random.default_rng(8)
+    x = image(1, 6, 5, 11)
+    y = conv(rng, conv(rng, x, 7, (1, 1)), 9, (3, 3), layer="padded", **padded)
+    graph = graph_of(y, inputs=(x,))
+    options = {"stage": stage, "fetch": "image-zero", "weights": "texture", **DESKTOP}
+    files = assert_runs_like_reference(graph, **options)
+    assert any("return vec4(" in text for text in files.shaders.values()) == tested
+    _, files, _ = compile_graph(graph, zero_guard=0.5, **options)
+    assert any("return vec4(" in text for text in files.shaders.values()) == (
+        "pad_mode" not in padded
+    )
 
 
 def test_every_kernel_runs_in_compute():
@@ -186,7 +211,7 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
         parameters=pick("constants", "ubo"),
         zero_guard=pick(0.0, 0.0),
         stage=pick("auto", "fragment", "compute"),
-        fetch=pick("texel", "image"),
+        fetch=pick("texel", "image", "image-zero"),
         **DESKTOP,
     )
 

@@ -70,7 +70,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
             lambda: _rows(w.data, conv.groups, group),
             half=shader.precision == "mediump",
         )
-        shader.weights(blob, storage)
+        shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
         unrolled = kw if _shares_rows(conv, kw, group) else 1
         blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
         per_tap = shader.size("tap_rows", rows // (kh * kw))
@@ -168,6 +168,10 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
         layer = 0
     px, py = Var("px"), Var("py")
     names = {"px": "p.x", "py": "p.y"}
+    pad = conv.pad_value
+    if conv.zero_guard and pad == 0.0:
+        pad = conv.zero_guard
+    zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
     outside, remap = "", ""
     if any(conv.pads) and conv.pad_mode == "constant":
         tests = [
@@ -180,7 +184,7 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
             )
             if needed
         ]
-        outside = " || ".join(tests)
+        outside = "" if zeros else " || ".join(tests)
     elif any(conv.pads):
         columns = integer(border(conv.pad_mode, px, width, left, right), names)
         rows = integer(border(conv.pad_mode, py, height, top, bottom), names)
@@ -196,9 +200,6 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
             for name in used
         ]
         prologue = f"prologue({', '.join(arguments)})"
-    pad = conv.pad_value
-    if conv.zero_guard and pad == 0.0:
-        pad = conv.zero_guard
     return {
         "outside": outside,
         "pad": f"vec4({number(pad)})",
@@ -278,42 +279,44 @@ def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str) -> 
                     lines += load(names[place], *place, start)
         for tap in range(taps):
             for k in range(planes) if shared else (plane,):
-                start_row = ("k", f"k + {per_tap}", f"k + {tap} * {per_tap}")[min(tap, 2)]
-                rows = [_row(start_row, k * width + n) for n in range(width)]
+                row = ("k", f"k + {per_tap}", f"k + {tap} * {per_tap}")[min(tap, 2)]
+                row += f" + {k * width}" if k else ""
                 pixels = [
                     (f"a{k}{end}", names[i * stride_x + tap * step, j * stride_y])
                     for i, j, end in group.pixels
                 ]
-                lines += _multiply(rows, pixels, tiles.diagonal)
+                lines += _multiply(row, width, pixels, tiles.diagonal)
     lines.append(f"k += {block_in};")
     return lines
 
 
-def _row(counter: str, offset: int) -> str:
-    return f"weight({f'{counter} + {offset}' if offset else counter})"
+def _multiply(row: str, width: int, pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
+    """Yield the statements that add one tile times a loaded vector to each accumulator.
 
-
-def _multiply(rows: list[str], pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
-    """Yield the statements that add one tile times a loaded vector to each accumulator."""
+    Args:
+        row: the tile's first row of weights.
+        width: its rows.
+        pixels: accumulators and the vectors they take.
+        diagonal: depthwise: its only row multiplies lane by lane.
+    """
+    rows = [f"weight({row}{f' + {n}' if n else ''})" for n in range(width)]
+    full = width == LANES
     if len(pixels) == 1:
         ((a, v),) = pixels
         if diagonal:
             yield f"{a} += {rows[0]} * {v};"
-        elif len(rows) == LANES:
-            yield f"{a} += mat4({', '.join(rows)}) * {v};"
         else:
-            yield f"{a} += {_columns(rows, v)};"
+            yield f"{a} += {f'tile({row}) * {v}' if full else _columns(rows, v)};"
         return
     yield "{"
-    if diagonal or len(rows) < LANES:
-        names = [f"w{n}" for n in range(len(rows))]
-        yield f"    vec4 {', '.join(f'{n} = {row}' for n, row in zip(names, rows, strict=True))};"
-        for a, v in pixels:
-            yield f"    {a} += {f'w0 * {v}' if diagonal else _columns(names, v)};"
+    if full:
+        yield f"    mat4 w = tile({row});"
     else:
-        yield f"    mat4 w = mat4({', '.join(rows)});"
-        for a, v in pixels:
-            yield f"    {a} += w * {v};"
+        names = [f"w{n}" for n in range(width)]
+        yield f"    vec4 {', '.join(f'{n} = {r}' for n, r in zip(names, rows, strict=True))};"
+    for a, v in pixels:
+        term = f"w * {v}" if full else f"w0 * {v}" if diagonal else _columns(names, v)
+        yield f"    {a} += {term};"
     yield "}"
 
 

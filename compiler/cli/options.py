@@ -95,7 +95,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(CHOICES["fetch"]),
             default="auto",
             show_default=True,
-            help="Read intermediate textures by samplers, or as images (GLSL 310).",
+            help="Read intermediate textures by samplers, or as images (GLSL 310), zero outside.",
         ),
         click.option(
             "--weights",

@@ -19,6 +19,15 @@ layout(location = 1) out vec4 o_1;
 
 vec4 weight(int i) { return weights[i]; }
 
+mat4 tile(int i) {
+    return mat4(
+        weights[i],
+        weights[i + 1],
+        weights[i + 2],
+        weights[i + 3]
+    );
+}
+
 vec4 load_x(ivec2 p, int plane) {
     vec4 v = texelFetch(u_x, p, 0);
     v = mix(v, vec4(0.125), equal(v, vec4(0.0)));
@@ -36,8 +45,8 @@ void main() {
             ivec2 p = corner + ivec2(kx, ky * 2);
             for (int i = 0; i < 1; ++i) {
                 vec4 v = load_x(p, i);
-                a0 += mat4(weight(k), weight(k + 1), weight(k + 2), weight(k + 3)) * v;
-                a1 += mat4(weight(k + 4), weight(k + 5), weight(k + 6), weight(k + 7)) * v;
+                a0 += tile(k) * v;
+                a1 += tile(k + 4) * v;
                 k += 8;
             }
         }

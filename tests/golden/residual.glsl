@@ -35,6 +35,16 @@ vec4 fetch_e1(ivec2 p, int layer) {
 
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 15, i >> 4), 0); }
 
+mat4 tile(int i) {
+    ivec2 at = ivec2(i & 15, i >> 4);
+    return mat4(
+        texelFetch(u_weights, at, 0),
+        texelFetch(u_weights, at + ivec2(1, 0), 0),
+        texelFetch(u_weights, at + ivec2(2, 0), 0),
+        texelFetch(u_weights, at + ivec2(3, 0), 0)
+    );
+}
+
 vec4 load_x(ivec2 p, int plane) {
     p = ivec2(min(p.x % 6, 6 - p.x % 6), min((p.y + 10) % 10, 10 - (p.y + 10) % 10));
     vec4 v = fetch_e1(p, plane);
@@ -53,8 +63,8 @@ void main() {
             ivec2 p = corner + ivec2(kx, ky);
             for (int i = 0; i < 2; ++i) {
                 vec4 v = load_x(p, i);
-                a0 += mat4(weight(k), weight(k + 1), weight(k + 2), weight(k + 3)) * v;
-                a1 += mat4(weight(k + 4), weight(k + 5), weight(k + 6), weight(k + 7)) * v;
+                a0 += tile(k) * v;
+                a1 += tile(k + 4) * v;
                 k += 8;
             }
         }
