@@ -30,7 +30,7 @@ from ..ir.expr import (
 )
 from ..ir.expr import parse_definitions as parse
 from ..ir.graph import Value, apply, constant
-from ..ir.ops import OPS, Fused, Op, Pointwise
+from ..ir.ops import OPS, Fused, Op, Pointwise, Viewed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def _snake(name: str) -> str:
 
 
 CALLABLE: dict[str, type[Op]] = {
-    _snake(name): op for name, op in OPS.items() if op not in (Fused, Pointwise)
+    _snake(name): op for name, op in OPS.items() if op not in (Fused, Pointwise, Viewed)
 }
 
 

@@ -34,6 +34,15 @@ def is_direct(node: Node) -> bool:
     return constant and x.type.in_planes and node.result.type.in_planes
 
 
+def joins_planes(node: Node) -> bool:
+    """Whether a node joins maps whose planes are planes of the result."""
+    from .ops import Concat
+
+    if not isinstance(node.op, Concat) or node.op.axis != 1 or not node.result.type.in_planes:
+        return False
+    return all(v.type.in_planes and v.shape[1] % LANES == 0 for v in node.inputs[:-1])
+
+
 def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:
     """Return the input planes that an output plane of a convolution reads; weights OIHW."""
     o, per_group = shape[:2]

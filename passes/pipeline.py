@@ -11,6 +11,7 @@ from .apply_options import apply_options
 from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
+from .compose_views import compose_views
 from .drop_identities import drop_identities
 from .fold_affine import fold_affine
 from .fold_constants import fold_constants
@@ -36,6 +37,7 @@ MATHEMATICS = (
     fold_affine,
     apply_options,
     fuse_pointwise,
+    compose_views,
 )
 NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (

@@ -90,6 +90,7 @@ from shadergen.ir.ops import (
     Tile,
     Transpose,
     Trilu,
+    Viewed,
     WindowsToChannels,
 )
 from shadergen.ir.ops.base import Op
@@ -545,6 +546,7 @@ def every_operator() -> list[Graph]:
     rng = np.random.default_rng(3)
     x, y = image(1, 8, 5, 6), image(1, 8, 5, 6, name="y")
     ones = [constant(np.ones(8)) for _ in range(4)]
+    rows = constant(np.ones((2, 40)))
     small = constant(rng.normal(size=(8, 3, 2, 2)), 'w "quoted" \\ \n \ud800 \N{SNOWMAN} // not')
     reflected = Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
     fused = Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
@@ -571,6 +573,7 @@ def every_operator() -> list[Graph]:
         apply(MatMul(), x, constant(np.ones((6, 2)))),
         apply(Reduce("sum", (1, 3), False, parse("exp(x0 - x1)"), "float32"), x, y),
         apply(PartialReduce("mean", 3, 2), x),
+        apply(Viewed(Concat(0), ((Transpose((3, 0, 1, 2)), Reshape((6, 40))), ())), x, rows),
         apply(Sorted(2, 4), x, apply(SortOrder(2, descending=True), x)),
         *windows_and_norms(x),
         *selections(x),

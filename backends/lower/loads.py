@@ -1,26 +1,22 @@
 """How a kernel reads elements of tensors: a GLSL function for each load.
 
-A kernel computes four neighbours along the result's lane axis at once. A load is
-
-- **uniform** when its index does not depend on that axis: one element for all four lanes;
-- **aligned** when it reads, along the operand's own lane axis, the same four neighbours or a whole
-  number of texels further: one texel;
-- **scattered** otherwise: an element for each lane.
+A uniform or a scattered load (:mod:`...ir.access`) is a function that gives one element, an aligned
+one gives a texel.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...ir.access import Access
 from ...ir.expr import (
     Call,
     Expr,
     Num,
     Var,
-    affine,
     evaluate,
     fold,
     replace_parts,
@@ -33,13 +29,13 @@ from ...ir.types import LANES
 from ..glsl import integer, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
+    from ...ir.access import Kind
     from ...ir.graph import Value
     from ...ir.indexing import Load, Source
     from ..shader import Shader
 
-Kind = Literal["uniform", "aligned", "scattered"]
 LANE = "xyzw"
 
 
@@ -102,24 +98,15 @@ class Reader:
     names: Mapping[str, str] = field(default_factory=dict)
     varying: set[str] = field(default_factory=set)
 
-    def depends(self, exprs: Iterable[Expr]) -> bool:
-        """Whether any expression differs between the four lanes."""
-        return any(
-            name == self.lane or name in self.varying for e in exprs for name in variables(e)
-        )
+    @property
+    def access(self) -> Access:
+        """Where loads are seen from."""
+        return Access(self.lane, self.lanes, self.varying)
 
     def along(self, counter: str, load: Load, operands: Sequence[Value]) -> bool:
         """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
-        if len(load.sources) != 1 or load.sources[0].valid:
-            return False
-        own = Reader(self.shader, counter, 0, self.fixed, self.names, self.varying)
-        (source,) = [self._prepared(s) for s in load.sources]
-        data = any(v[0] in "uv" for e in source.index for v in variables(e))
-        return (
-            not data
-            and not self.depends(source.index)
-            and own._aligned(source, operands[source.operand])
-        )
+        prepared = replace(load, sources=tuple(map(self._prepared, load.sources)))
+        return self.access.along(counter, prepared, [v.type for v in operands])
 
     def declare(
         self,
@@ -139,7 +126,9 @@ class Reader:
             whole: give whole texels of a load that :meth:`along` holds for.
         """
         sources = _reachable([self._prepared(s) for s in load.sources], self.lane, self.lanes)
-        kind: Kind = "aligned" if whole else self._kind(sources, operands)
+        kind: Kind = "aligned"
+        if not whole:
+            kind = self.access.kind(sources, [v.type for v in operands])
         used = dict.fromkeys(v for s in sources for e in (*s.index, *s.valid) for v in variables(e))
         function = self.shader.names(f"load_{name}")
         head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
@@ -181,21 +170,6 @@ class Reader:
         index = tuple(names.get(e, e) for e in source.index)
         valid = tuple(replace_parts(v, names) for v in source.valid)
         return lines, type(source)(source.operand, index, valid)
-
-    def _kind(self, sources: Sequence[Source], operands: Sequence[Value]) -> Kind:
-        if not any(self.depends((*s.index, *s.valid)) for s in sources):
-            return "uniform"
-        aligned = all(self._aligned(s, operands[s.operand]) for s in sources)
-        return "aligned" if aligned else "scattered"
-
-    def _aligned(self, source: Source, value: Value) -> bool:
-        axis = value.type.lane_axis
-        if value.type.rank == 0 or self.depends(e for k, e in enumerate(source.index) if k != axis):
-            return False
-        line = affine(source.index[axis], self.lane)
-        if line is None or line[0] != Num(1.0) or not _whole_texels(line[1], self.varying):
-            return False
-        return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
 
     def _fetch(self, value: Value, role: str, index: Sequence[Expr], kind: Kind) -> list[str]:
         """Return statements that return the element (or texel) of a tensor at an index."""
@@ -251,29 +225,6 @@ class Reader:
 
     def _int(self, expr: Expr) -> str:
         return integer(expr, {name: self.names.get(name, name) for name in variables(expr)})
-
-
-def _whole_texels(offset: Expr, varying: set[str]) -> bool:
-    """Whether an offset is surely a multiple of four, the same for all lanes."""
-    if isinstance(offset, Num):
-        return offset.value % LANES == 0
-    if not isinstance(offset, Call) or any(v in varying for v in variables(offset)):
-        return False
-    parts = [_whole_texels(a, varying) for a in offset.args]
-    if offset.function in ("add", "sub"):
-        return all(parts)
-    return offset.function == "mul" and any(parts)
-
-
-def _between_texels(condition: Expr, lane: str, size: int) -> bool:
-    """Whether a condition on the lane axis changes only where one texel follows another."""
-    names = variables(condition)
-    if lane not in names:
-        return True
-    if names != (lane,):
-        return False
-    holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
-    return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)
 
 
 def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.expr import Expr, Var, variables
+from ...ir.graph import infer
 from ...ir.indexing import Load
 from ...ir.ops import parts
 from ...ir.types import LANES
+from ...ir.views import simplified
 from ..shader import Shader
 from .groups import lower_groups
 from .loads import LANE
@@ -41,6 +43,8 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
     nest = p.kernel.nest(*(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
+    (t,) = infer(p.kernel, p.operands, node.name)
+    nest = simplified(nest, t.shape)
     yield from lower_groups(node, lambda group: _Nest(node, nest, group, target).lower())
 
 
@@ -73,7 +77,7 @@ class _Nest:
                 self.loads[name] = self.reader.declare(name, binding, p.operands, roles, whole)
                 varies = not whole and self.loads[name].kind != "uniform"
             else:
-                varies = self.reader.depends((binding,))
+                varies = self.reader.access.depends((binding,))
             if varies:
                 self.reader.varying.add(name)
         parameters = self._parameters()

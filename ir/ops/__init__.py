@@ -68,6 +68,7 @@ from .selection import (
 from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
+from .viewed import Viewed
 
 OPS: dict[str, type[Op]] = {
     op.__name__: op
@@ -149,6 +150,7 @@ OPS: dict[str, type[Op]] = {
         Tile,
         Transpose,
         Trilu,
+        Viewed,
         WindowsToChannels,
     )
 }
@@ -235,6 +237,7 @@ __all__ = [
     "Tile",
     "Transpose",
     "Trilu",
+    "Viewed",
     "WindowsToChannels",
     "apart",
     "assemble",

@@ -1,0 +1,101 @@
+"""How a load reads texels, seen from four neighbours along the result's lane axis.
+
+A kernel computes these four at once. A load is
+
+- **uniform** when its index does not depend on that axis: one element for all four lanes;
+- **aligned** when it reads, along the operand's own lane axis, the same four neighbours or a whole
+  number of texels further: one texel;
+- **scattered** otherwise: an element for each lane.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from .expr import Call, Expr, Num, affine, evaluate, variables
+from .types import LANES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from .indexing import Load, Source
+    from .types import TensorType
+
+Kind = Literal["uniform", "aligned", "scattered"]
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where loads are seen from.
+
+    Attributes:
+        lane: the variable of the result's lane axis.
+        lanes: its size.
+        varying: bindings, by name, that differ between the four lanes.
+    """
+
+    lane: str
+    lanes: int
+    varying: set[str] = field(default_factory=set)
+
+    def depends(self, exprs: Iterable[Expr]) -> bool:
+        """Whether any expression differs between the four lanes."""
+        return any(
+            name == self.lane or name in self.varying for e in exprs for name in variables(e)
+        )
+
+    def kind(self, sources: Sequence[Source], types: Sequence[TensorType]) -> Kind:
+        """Return how a load of these sources reads; ``types`` are those of the operands."""
+        if not any(self.depends((*s.index, *s.valid)) for s in sources):
+            return "uniform"
+        aligned = all(self.aligned(s, types[s.operand]) for s in sources)
+        return "aligned" if aligned else "scattered"
+
+    def aligned(self, source: Source, t: TensorType) -> bool:
+        """Whether a source is read in whole texels."""
+        axis = t.lane_axis
+        if t.rank == 0 or self.depends(e for k, e in enumerate(source.index) if k != axis):
+            return False
+        line = affine(source.index[axis], self.lane)
+        if line is None or line[0] != Num(1.0) or not _whole_texels(line[1], self.varying):
+            return False
+        return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
+
+    def along(self, counter: str, load: Load, types: Sequence[TensorType]) -> bool:
+        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
+        if len(load.sources) != 1 or load.sources[0].valid:
+            return False
+        (source,) = load.sources
+        data = any(v[0] in "uv" for e in source.index for v in variables(e))
+        own = Access(counter, 0, self.varying)
+        return (
+            not data
+            and not self.depends(source.index)
+            and own.aligned(source, types[source.operand])
+        )
+
+
+def _whole_texels(offset: Expr, varying: set[str]) -> bool:
+    """Whether an offset is surely a multiple of four, the same for all lanes."""
+    if isinstance(offset, Num):
+        return offset.value % LANES == 0
+    if not isinstance(offset, Call) or any(v in varying for v in variables(offset)):
+        return False
+    parts = [_whole_texels(a, varying) for a in offset.args]
+    if offset.function in ("add", "sub"):
+        return all(parts)
+    return offset.function == "mul" and any(parts)
+
+
+def _between_texels(condition: Expr, lane: str, size: int) -> bool:
+    """Whether a condition on the lane axis changes only where one texel follows another."""
+    names = variables(condition)
+    if lane not in names:
+        return True
+    if names != (lane,):
+        return False
+    holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
+    return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)

@@ -1,0 +1,143 @@
+"""Let kernels read through movements instead of waiting for copies.
+
+kernel(movement(x)) = the kernel with the movement's index map composed into its loads (ir.views).
+Taken where it takes no longer than the copy, by what the target says things cost (``ir.target``):
+
+    composed = loads * cost(load through the view)
+    copied   = loads * cost(load of the copy) + texels of the copy * (cost(movement) + a store)
+               + a GPU pass
+
+where ``loads`` counts groups of four neighbours times the steps of the loops, and a load costs its
+texels and the divisions and conditions of its index. While others read the copy too it is made
+anyway, and counts nothing. So the flattening before a dense layer is composed where each plane is
+one pixel, and stays a copy where many neurons would look up pixels of a plane one by one; and of
+two movements, which load each element once, the first always goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..ir.access import Access
+from ..ir.expr import Call, Expr, walk
+from ..ir.graph import Result, infer
+from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
+from ..ir.placement import is_direct, joins_planes
+from ..ir.types import LANES
+from ..ir.views import simplified
+from .rule import Rule, apply_rules
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Node
+    from ..ir.indexing import Load
+    from ..ir.ops import Op
+    from ..ir.ops.viewed import Chain
+    from ..ir.target import Costs
+    from .rule import Context, Site
+
+ARITHMETIC = {"idiv": 4, "imod": 4}  # multiplications that take as long; else 1
+MOST_MOVEMENTS = 8  # in a chain: index maps grow with it
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """``node`` is to read operand number ``operand`` through the movements that ``inner`` is."""
+
+    node: Node
+    operand: int
+    inner: Node
+    read_elsewhere: bool
+
+
+def _match(site: Site) -> _View | None:
+    node = site.node
+    p = parts(node)
+    if isinstance(p.kernel, Pointwise) or p.prologue is not None or is_direct(node):
+        return None
+    for k, (value, uses) in enumerate(zip(p.operands, site.uses, strict=False)):
+        if isinstance(value, Result) and _chain(value.node.op) and len(value.node.inputs) == 1:
+            elsewhere = uses > sum(v is value for v in p.operands)
+            return _View(node, k, value.node, elsewhere)
+    return None
+
+
+def _chain(op: Op) -> Chain:
+    """Return the movements that an operator is, the first applied first, or ()."""
+    if isinstance(op, Viewed) and isinstance(op.kernel, Movement):
+        return (*op.views[0], op.kernel)
+    return (op,) if isinstance(op, Movement) else ()
+
+
+def _composed(found: _View) -> Node:
+    """Return the node that reads through the view."""
+    p = parts(found.node)
+    kernel = p.kernel
+    chains: list[Chain] = [()] * len(p.operands)
+    if isinstance(kernel, Viewed):
+        chains = list(kernel.views)
+        kernel = kernel.kernel
+    chains[found.operand] = (*_chain(found.inner.op), *chains[found.operand])
+    operands = list(p.operands)
+    operands[found.operand] = found.inner.inputs[0]
+    layers = tuple(dict.fromkeys((*found.inner.layers, *found.node.layers)))
+    viewed = replace(p, kernel=Viewed(kernel, tuple(chains)), operands=tuple(operands))
+    return assemble(viewed, layers, found.node.choice)
+
+
+def _check(found: _View, context: Context) -> str:
+    node, x, copy = found.node, found.inner.inputs[0], found.inner.result
+    if joins_planes(node):
+        return "what is joined is written in its place"
+    after = _composed(found)
+    kernel = parts(after).kernel
+    assert isinstance(kernel, Viewed)
+    if len(kernel.views[found.operand]) > MOST_MOVEMENTS:
+        return f"it would read through more than {MOST_MOVEMENTS} movements"
+    if context.target.textures == "2d" and x.type.layers > copy.type.layers:
+        return f"it would read {x.type.layers} textures in place of {copy.type.layers}"
+    if kernel.nest(*(v.type for v in parts(after).operands)) is None:
+        return "its places are data, or what lies outside differs"
+    costs = context.target.costs
+    composed, copied = _cost(after, costs), _cost(node, costs)
+    if not found.read_elsewhere:
+        copied += _cost(found.inner, costs) + costs.store * copy.type.texels + costs.gpu_pass
+    if composed > copied:
+        return f"it would take {composed / 1e6:.3g} ms, and {copied / 1e6:.3g} ms with a copy"
+    return ""
+
+
+def _cost(node: Node, costs: Costs) -> float:
+    """Return about how many nanoseconds the loads of a nest take."""
+    p = parts(node)
+    types = [v.type for v in p.operands]
+    (t,) = infer(p.kernel, p.operands, node.name)
+    nest = p.kernel.nest(*types)
+    if nest is None:
+        return 0.0
+    nest = simplified(nest, t.shape)
+    access = Access(f"o{t.lane_axis}", t.channels)
+    counter = f"k{len(nest.loops) - 1}"
+    total = 0.0
+    for name, load in nest.loads():
+        inner = name[0] == "v"
+        often = LANES if access.kind(load.sources, types) == "scattered" else 1
+        walks = inner and nest.loops[-1] >= LANES and access.along(counter, load, types)
+        times = (nest.steps if inner else 1) * (1 / LANES if walks else often)
+        total += times * (costs.texel + costs.multiply * _arithmetic(load))
+    return t.texels * total
+
+
+def _arithmetic(load: Load) -> int:
+    """Return how many multiplications take as long as the indices and conditions of a load."""
+    exprs: set[Expr] = {e for s in load.sources for i in (*s.index, *s.valid) for e in walk(i)}
+    functions = [e.function for e in exprs if isinstance(e, Call)]
+    return sum(ARITHMETIC.get(f, 1) for f in functions if f not in ("add", "sub", "mul"))
+
+
+COMPOSE: Rule[_View] = Rule("compose view", _match, _check, lambda found: _composed(found).result)
+
+
+def compose_views(graph: Graph, context: Context) -> Graph:
+    """Compose movements into the kernels that read them, until none costs less for it."""
+    return apply_rules(graph, context, COMPOSE)
