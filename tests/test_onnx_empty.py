@@ -36,6 +36,23 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
         ],
         {"n": np.array([0, 3, 0])},
     ),
+    "parts of a sequence": (
+        [
+            node("SplitToSequence", "x", "n", outputs=("p",), axis=1),
+            node("ConcatFromSequence", "p", axis=1),
+        ],
+        {"n": np.array([0, 3, 0])},
+    ),
+    "counted": (
+        [
+            CUT,
+            node("SplitToSequence", "z", "n", outputs=("p",), axis=1),
+            node("SequenceLength", "p", outputs=("l",)),
+            node("Cast", "l", outputs=("f",), to=1),
+            node("Add", "x", "f"),
+        ],
+        {"n": np.array([0, 0, 0])},
+    ),
     "summed": ([CUT, node("ReduceSum", "z", "a", keepdims=0)], {}),
     "padded": ([CUT, node("Pad", "z", "p")], {"p": np.array([0, 1, 0, 2])}),
     "gathered": (

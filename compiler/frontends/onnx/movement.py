@@ -12,6 +12,8 @@ from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpos
 from .items import Known, typed_item
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ....ir.graph import Value
     from .items import Item, Tensor
     from .node import OnnxNode
@@ -21,12 +23,17 @@ Sizes = tuple[int, ...]
 
 def concat(node: OnnxNode) -> Tensor:
     """Concat; the axis has been required since operator set 4."""
-    axis = node.axis(node.integer("axis"), len(node.shape(0)))
-    shapes = [node.shape(i) for i in range(len(node.inputs))]
+    items = [node.item(i) for i in range(len(node.inputs))]
+    return joined(node, items, node.axis(node.integer("axis"), len(node.shape(0))))
+
+
+def joined(node: OnnxNode, items: Sequence[Tensor], axis: int) -> Tensor:
+    """Join tensors along an axis."""
+    shapes = [item.shape for item in items]
     if len({(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes}) > 1:
         raise ShadergenError("SG0205", f"the operands differ elsewhere than on axis {axis}")
-    parts = [i for i, shape in enumerate(shapes) if shape[axis]] or [0]  # the empty add nothing
-    return node.item(parts[0]) if len(parts) == 1 else node.move(Concat(axis), *parts)
+    parts = [item for item in items if item.shape[axis]] or items[:1]  # the empty add nothing
+    return parts[0] if len(parts) == 1 else node.moved(Concat(axis), *parts)
 
 
 def depth_to_space(node: OnnxNode) -> Value:
@@ -154,12 +161,12 @@ def slice_(node: OnnxNode) -> Tensor:
         tuple(p.step for p in parts),
         tuple(map(len, parts)),
     )
-    return node.item(0) if op.sizes == shape and min(op.steps, default=1) > 0 else _cut(node, op)
-
-
-def _cut(node: OnnxNode, op: Slice) -> Tensor:
-    """Apply a Slice; what has no elements is known, whatever it is cut from."""
     x = node.item(0)
+    return x if op.sizes == shape and min(op.steps, default=1) > 0 else cut(node, op, x)
+
+
+def cut(node: OnnxNode, op: Slice, x: Tensor) -> Tensor:
+    """Apply a Slice; what has no elements is known, whatever it is cut from."""
     if 0 in op.sizes and not isinstance(x, Known):
         return Known(node.layer, np.zeros(op.sizes, x.type.dtype))
     return node.moved(op, x)
@@ -187,7 +194,8 @@ def split(node: OnnxNode) -> list[Tensor]:
         starts, lengths = [0] * len(shape), list(shape)
         starts[axis], lengths[axis] = start, size
         start += size
-        results.append(_cut(node, Slice(tuple(starts), (1,) * len(shape), tuple(lengths))))
+        op = Slice(tuple(starts), (1,) * len(shape), tuple(lengths))
+        results.append(cut(node, op, node.item(0)))
     return results
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.ops import Concat, Reshape, Slice
+from ....ir.ops import Reshape, Slice
 from .items import Known, Narrow, TensorList
+from .movement import cut, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,13 +95,13 @@ def join(node: OnnxNode) -> Tensor:
     new = node.choice("new_axis", (0, 1))
     rank = len(items[0].shape) + new
     axis = node.axis(node.integer("axis"), rank)
-    if len({(*s[:axis], len(s), *s[axis + 1 - new :]) for s in (i.shape for i in items)}) > 1:
-        raise ShadergenError("SG0205", f"the tensors differ elsewhere than on axis {axis}")
+    if new and len({i.shape for i in items}) > 1:
+        raise ShadergenError("SG0205", "the tensors to put side by side differ in shape")
     if new:
         shape = items[0].shape
         wide = Reshape((*shape[:axis], 1, *shape[axis:]))
         items = [node.moved(wide, item) for item in items]
-    return node.moved(Concat(axis), *items) if len(items) > 1 else items[0]
+    return joined(node, items, axis)
 
 
 def split(node: OnnxNode) -> TensorList:
@@ -117,14 +118,14 @@ def split(node: OnnxNode) -> TensorList:
         if not array.ndim and sizes[0] > 0:
             part = sizes[0]
             sizes = [min(part, total - start) for start in range(0, total, part)]
-    if sum(sizes) != total or min(sizes, default=1) < 1:
+    if sum(sizes) != total or min(sizes, default=0) < 0:
         raise ShadergenError("SG0205", f"parts of {sizes} do not fit axis {axis} of size {total}")
     items, start = [], 0
     for size in sizes:
         starts, lengths = [0] * len(shape), list(shape)
         starts[axis], lengths[axis] = start, size
         start += size
-        item = node.moved(Slice(tuple(starts), (1,) * len(shape), tuple(lengths)), x)
+        item = cut(node, Slice(tuple(starts), (1,) * len(shape), tuple(lengths)), x)
         if not keep and not node.given(1):
             item = node.moved(Reshape(shape[:axis] + shape[axis + 1 :]), item)
         items.append(item)
