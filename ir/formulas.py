@@ -46,6 +46,9 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     # Of small x, 1 + x keeps few digits: there, the Taylor polynomial is good to 3e-9.
     log1p(x) = where(abs(x) < 0.05, log1p_small(clamp(x, -0.05, 0.05)), log(1 + x))
     log1p_small(x) = x - x * x * (0.5 - x * (1 / 3 - x * (0.25 - x * (0.2 - x / 6))))
+    # Of large x, its square is infinite.
+    asinh(x) = sign(x) * where(abs(x) < 100, log1p(abs(x) + x * x / (1 + sqrt(x * x + 1))),
+        log(abs(x)) + 0.6931471805599453 + 0.25 / (x * x))
     softplus(x) = max(x, 0) + log1p(exp(-abs(x)))
     softsign(x) = x / (1 + abs(x))
     # x * tanh(softplus(x)), where tanh(log(1 + 1/e)) and tanh(log(1 + e)) are quotients.

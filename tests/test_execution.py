@@ -272,6 +272,7 @@ FORMULAS = (
     "exp(x0)",
     "log(1 + abs(x0))",
     "log1p(0.04 * x0)",
+    "asinh(3 * x0)",
     "sin(x0)",
     "cos(x0)",
     "tan(x0 / 4)",

@@ -142,6 +142,7 @@ INDEPENDENT = {
     "celu(x, 1.5)": np.array([x if x > 0 else 1.5 * math.expm1(x / 1.5) for x in X]),
     "log1p(abs(a) - 0.9)": np.log1p(np.abs(A) - 0.9),
     "log1p_small(a / 60)": np.log1p(A / 60),
+    "asinh(x)": np.arcsinh(X),
     "softplus(x)": SOFTPLUS,
     "softsign(x)": np.array([x / (1 + abs(x)) for x in X]),
     "mish(x)": X * np.tanh(SOFTPLUS),

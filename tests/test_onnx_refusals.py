@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "error[SG0201]: operator my.domain::Snake is not implemented\n"
         "  --> model.onnx: node y (Snake), inputs 1x3x6x5\n"
         "  = why: domain my.domain is not ONNX's own\n"
-        "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft\n"
+        "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, ai.onnx.preview.training\n"
         "  = help: define it with --define FILE, which holds a line like: "
         '"my.domain::Snake"(x) = ...',
     ),

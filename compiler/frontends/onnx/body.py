@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from .items import Narrow, Tensor
 
+TRAINING = "ai.onnx.preview.training"
 MAX_NESTING = 16  # of graphs in attributes of nodes
 
 
@@ -120,6 +121,9 @@ def subgraphs(node: NodeProto) -> Iterator[GraphProto]:
 def read_by(node: NodeProto) -> Iterator[str]:
     """Yield the names a node reads, those included that graphs in it take from around it."""
     yield from filter(None, node.input)
+    if (node.domain, node.op_type) == (TRAINING, "Gradient"):  # which names tensors in attributes
+        for a in node.attribute:
+            yield from (text.decode("utf-8", "replace") for text in (*a.strings, a.s) if text)
     for graph in subgraphs(node):
         yield from _taken(graph)
 

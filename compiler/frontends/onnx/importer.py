@@ -180,6 +180,7 @@ class Importer:
             self.model.folder,
             self.budget,
             lambda graph: Subgraph(graph, scope, layer, self._carry_out),
+            lambda name: self._item(name, scope),
         )
         definition = self._definition(proto, domain, layer)
         function = self.model.functions.get((domain, node.op, getattr(proto, "overload", "")))

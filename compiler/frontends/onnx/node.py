@@ -53,6 +53,7 @@ class OnnxNode:
         folder: the model's, if it has one.
         budget: shared by all nodes.
         enter: makes a graph in an attribute one that can be carried out.
+        find: returns what a name stands for where the node is.
     """
 
     proto: NodeProto
@@ -63,6 +64,7 @@ class OnnxNode:
     folder: Path | None
     budget: Budget
     enter: Callable[[GraphProto], Subgraph]
+    find: Callable[[str], Item | None]
     attributes: dict[str, AttributeProto] = field(init=False)
     unread: set[str] = field(init=False)
 

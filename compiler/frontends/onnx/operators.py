@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ....ir import integers
 from ....ir.ops import ArgMax, ArgMin, CumProd, CumSum, Hardmax, LogSoftmax, Softmax
 from .attention import rotary_embedding
+from .body import TRAINING
 from .casts import bit_cast, cast, cast_like, of_any_type
 from .control import CONTROL
 from .convolution import causal_conv_with_state, col2im, conv, conv_transpose, deform_conv
@@ -98,6 +99,7 @@ from .selection import (
 )
 from .sequences import SEQUENCES
 from .spectra import dft, mel_weight_matrix, stft
+from .training import gradient
 
 if TYPE_CHECKING:
     from .elementwise import Handler
@@ -116,7 +118,7 @@ OPERATORS: dict[str, Handler] = {
     "ArgMax": position(ArgMax),
     "ArgMin": position(ArgMin),
     "Asin": formula("asin(x0)"),
-    "Asinh": formula("sign(x0) * log1p(abs(x0) + x0 * x0 / (1 + sqrt(x0 * x0 + 1)))"),
+    "Asinh": formula("asinh(x0)"),
     "Atan": formula("atan(x0)"),
     "Atanh": formula("0.5 * log1p(2 * x0 / (1 - x0))"),
     "AveragePool": average_pool,
@@ -287,6 +289,7 @@ DOMAINS: dict[str, dict[str, Handler]] = {
     "": {**OPERATORS, **CONTROL, **SEQUENCES, **RETIRED},
     "ai.onnx.ml": MACHINE_LEARNING,
     "com.microsoft": MICROSOFT,
+    TRAINING: {"Gradient": gradient},
 }
 
 # Operators whose results have a shape that depends on data.
