@@ -39,6 +39,8 @@ CODES: dict[str, str] = {
     "SG0302": "a definition file does not parse",
     "SG0303": "a definition is called wrongly",
     "SG0304": "IR text does not parse",
+    "SG0305": "a tuning file is malformed or of another version",
+    "SG0306": "a tuning file was measured on another renderer",
     # 04: fitting a device
     "SG0401": "a tensor exceeds a device limit",
     "SG0402": "a kernel exceeds a device limit",

@@ -26,12 +26,14 @@ class Device:
         glsl: the newest GLSL ES that builds for it use.
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it.
+        renderer: how the name begins that its GL gives itself; empty where many are meant.
     """
 
     limits: Limits
     glsl: GlslVersion = 300
     fetch: Fetch = "texel"
     costs: Costs = UNMEASURED
+    renderer: str = ""
 
 
 _ES30 = Limits(
@@ -95,7 +97,11 @@ DEVICES: dict[str, Device] = {
     ),
     "gles32-desktop": Device(_ES32, 310),
     "llvmpipe": Device(
-        replace(_ES32, storage_blocks=16, compute_images=16), 310, "image-zero", _LLVMPIPE
+        replace(_ES32, storage_blocks=16, compute_images=16),
+        310,
+        "image-zero",
+        _LLVMPIPE,
+        "llvmpipe",
     ),
 }
 DEFAULT_DEVICE = "gles30"
@@ -125,6 +131,7 @@ def _read(path: Path) -> Device:
         found = json.loads(path.read_text("utf-8"))
         numbers = {name: int(found["limits"][name]) for name in names}
         glsl, fetch = int(found["glsl"]), found["fetch"]
+        renderer = str(found.get("renderer", ""))
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
             raise ValueError(f"glsl {glsl}, fetch {fetch!r}")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -136,4 +143,12 @@ def _read(path: Path) -> Device:
         ) from None
     if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
         raise ShadergenError("SG0301", f"'{path}' holds limits that no device has")
-    return Device(Limits(**numbers), glsl, fetch)  # type: ignore[arg-type]
+    known = named_profile(renderer)
+    costs = DEVICES[known].costs if known else UNMEASURED
+    return Device(Limits(**numbers), glsl, fetch, costs, renderer)  # type: ignore[arg-type]
+
+
+def named_profile(renderer: str) -> str:
+    """Return the name of the profile of a renderer alone, or nothing."""
+    own = (name for name, d in DEVICES.items() if d.renderer and renderer.startswith(d.renderer))
+    return next(own, "")

@@ -106,11 +106,11 @@ def compile_graph(
         The graph as compiled, the build's contents, and what each pass decided.
 
     Raises:
-        ShadergenError: SG04xx when it does not fit the target.
+        ShadergenError: SG04xx when it does not fit the target, SG03xx for the tuning file.
         InternalError: for a bug.
     """
     target = options.target()
-    context = Context(target)
+    context = Context(target, options.measured())
     progress("optimising")
     graph = optimise(graph, context, observe)
     progress("writing shaders")
@@ -134,6 +134,7 @@ def compile_model(
         InternalError: for a bug, with the place where the graph was left.
     """
     options.target()  # refuses wrong options before any work is done
+    options.measured()
     check_replaceable(output)
     known = definitions.read_all(options.define)
     dump = _Dump(options.dump_ir)

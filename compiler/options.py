@@ -15,11 +15,14 @@ from ..errors import ShadergenError, did_you_mean
 from ..ir.target import Target
 from ..passes.attach_preprocessing import Preprocessing
 from .choices import CHOICES, GLSL_VERSIONS, PRECISIONS
+from .tuning.file import read_tuning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
+
+    from ..ir.graph import Choice
 
 DEFAULT_RANGE = (-256.0, 256.0)  # of pictures in 0..1 or 0..255, and of what is normalised
 FLOAT32_MAX = 3.4028234663852886e38
@@ -53,6 +56,8 @@ class Options:
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
         zero_guard: what convolutions read in place of exact zeros, 0.001 say; 0 is off.
         preprocess: image preprocessing to compile in (:func:`parse_preprocessing`), or "".
+        tuning: a file of measured times (``tuning.file``), or None to go by predictions.
+        foreign_tuning: take it although its renderer is not the device's.
         define: definition files for custom operators and layers.
         validate: send every shader through glslang where that is installed.
         dump_ir: folder for the graph's text after every pass, or None.
@@ -76,6 +81,8 @@ class Options:
     output_encoding: str = "float"
     zero_guard: float = 0.0
     preprocess: str = ""
+    tuning: Path | None = None
+    foreign_tuning: bool = False
     define: tuple[Path, ...] = ()
     validate: bool = True
     dump_ir: Path | None = None
@@ -117,6 +124,20 @@ class Options:
             input_range=self.input_range or DEFAULT_RANGE,
             costs=profile.costs,
         )
+
+    def measured(self) -> Mapping[str, Mapping[Choice, float]]:
+        """Return the times in the tuning file, by the signature of nodes.
+
+        Raises:
+            ShadergenError: SG0101, SG0305 for a file that cannot be read, SG0306 for one of another
+                renderer than the device's.
+        """
+        if self.tuning is None:
+            return {}
+        tuning = read_tuning(self.tuning)
+        if not self.foreign_tuning:
+            tuning.check_renderer(device(self.device).renderer, self.tuning)
+        return tuning.measured
 
 
 def _invalid(name: str, value: object, supported: str, help: str = "") -> ShadergenError:

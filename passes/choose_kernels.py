@@ -12,6 +12,7 @@ claim, because there each constant serves most often, and beside compute shaders
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
@@ -98,11 +99,12 @@ def rank(node: Node, context: Context) -> Ranking:
     if not found:
         _refuse_weights(node, target)
     known = context.measured.get(signature(node, target), {}) if context.measured else {}
-    costs = [(known[c], c) for c in found if c in known]
+    costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     measured = bool(costs)
     if not measured:
         predictor = Predictor(node, target)
-        costs = [(predictor.cost(c), c) for c in found]
+        unknown = [c for c in found if c not in known]  # those known were wrong
+        costs = [(predictor.cost(c), c) for c in unknown or found]
     return Ranking(tuple(sorted(costs, key=lambda pair: pair[0])), measured)
 
 

@@ -84,7 +84,7 @@ class Predictor:
 
     def _priced(self, work: Work, choice: Choice) -> Iterator[tuple[str, float]]:
         """Yield the name of each cost that grows with sizes, and how often it is paid."""
-        compute, image = choice.stage == "compute", self._target.fetch == "image"
+        compute, image = choice.stage == "compute", self._target.fetch != "texel"
         yield "invocation" if compute else "fragment", work.invocations
         yield "image" if image and self._reads_own else "texel", work.loads
         block = choice.weights if choice.weights in ("ubo", "ssbo") else None

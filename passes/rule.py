@@ -31,7 +31,8 @@ class Decision:
 class Context:
     """What a pass may look at besides the graph, and where it explains itself.
 
-    ``measured`` holds nanoseconds of choices by the signature of nodes (``ir.signature``).
+    ``measured`` holds nanoseconds of choices by the signature of nodes (``ir.signature``), infinite
+    ones where a choice gave wrong results.
     """
 
     target: Target

@@ -141,6 +141,17 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "order=bgr,scale=255,mean=104/117/124,std=1,input=unorm8.",
         ),
         click.option(
+            "--tuning",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Choose kernels by what shadergen tune measured.",
+        ),
+        click.option(
+            "--foreign-tuning",
+            is_flag=True,
+            help="Use --tuning although it was measured on another renderer than the --device's.",
+        ),
+        click.option(
             "--define",
             multiple=True,
             type=click.Path(path_type=Path),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NUMBERS = {
     "#", "MACs", "bytes", "packing", "max error", "mean error", "bound", "at most", "memory", "ms",
-    "ratio", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
+    "ratio", "alike", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
 }  # fmt: skip
 
 
@@ -25,6 +25,23 @@ def progress_line() -> Iterator[Callable[[str], None]]:
 
     with Console(stderr=True).status("starting") as status:
         yield status.update
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """Show the step at hand and how much is done on a terminal; say nothing in a pipe."""
+    if not sys.stderr.isatty():
+        yield lambda step, done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda step, done, total: bar.update(
+            task, description=step, completed=done, total=total
+        )
 
 
 def new_table(*columns: str) -> Any:

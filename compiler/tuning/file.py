@@ -1,0 +1,195 @@
+"""Tuning files: nanoseconds of choices by the signature of nodes, measured on one renderer.
+
+JSON, read strictly and without GL: a compilation only looks measurements up. A candidate whose
+result was wrong has null for its time.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from ...errors import ShadergenError
+from ...ir.graph import Choice, Precision, Stage, WeightStorage
+from ...ir.target import Limits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = "shadergen tuning"
+VERSION = 1
+WRONG = math.inf  # the time of a candidate whose result differs from the reference
+LONGEST = 1e15  # nanoseconds; no frame takes twelve days
+MOST_PIXELS, MOST_PLANES = 64, 1 << 16
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What was measured.
+
+    Attributes:
+        renderer: as GL names it.
+        limits: of that GL.
+        measured: nanoseconds of choices, or ``WRONG``, by ``ir.signature``.
+    """
+
+    renderer: str
+    limits: Limits
+    measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
+
+    def extended(self, signature: str, times: Mapping[Choice, float]) -> Tuning:
+        """Return it with the choices of a node added; those that are known are kept."""
+        known = self.measured.get(signature, {})
+        return replace(self, measured={**self.measured, signature: {**times, **known}})
+
+    def check_renderer(self, renderer: str, path: Path) -> None:
+        """Refuse what was measured elsewhere.
+
+        Args:
+            renderer: how the name of the renderer begins; empty fits any.
+            path: of the file, for the message.
+
+        Raises:
+            ShadergenError: SG0306.
+        """
+        if not self.renderer.startswith(renderer):
+            raise ShadergenError(
+                "SG0306",
+                f"'{path}' was measured on another renderer",
+                why=f"on '{self.renderer}', and this is for '{renderer}'",
+                help="tune into another file, or compile with --foreign-tuning to use it anyway",
+            )
+
+
+def save_tuning(tuning: Tuning, path: Path) -> None:
+    """Write a file beside its destination and move it into place.
+
+    Raises:
+        ShadergenError: SG0501.
+    """
+    data = {
+        "format": FORMAT,
+        "version": VERSION,
+        "renderer": tuning.renderer,
+        "limits": asdict(tuning.limits),
+        "nodes": [
+            {"signature": signature, "choices": [_entry(c, t) for c, t in times.items()]}
+            for signature, times in tuning.measured.items()
+        ],
+    }
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", dir=path.absolute().parent, prefix=".tuning", delete=False
+        ) as scratch:
+            try:
+                json.dump(data, scratch, indent=1)
+                scratch.write("\n")
+                scratch.close()
+                os.replace(scratch.name, path)
+            except BaseException:
+                Path(scratch.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+
+
+def read_tuning(path: Path) -> Tuning:
+    """Read a file.
+
+    Raises:
+        ShadergenError: SG0101 when it cannot be opened, SG0305 when it is no tuning file.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ShadergenError(
+            "SG0101",
+            f"cannot read '{path}'",
+            why=str(error),
+            help="shadergen tune MODEL --tuning FILE makes one",
+        ) from None
+    try:
+        return _tuning(json.loads(text))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ShadergenError(
+            "SG0305",
+            f"'{path}' is not a tuning file of this version",
+            why=str(error) or type(error).__name__,
+            help="shadergen tune MODEL --tuning FILE makes one; delete this or name another",
+        ) from None
+
+
+def _entry(choice: Choice, nanoseconds: float) -> dict[str, Any]:
+    time = None if nanoseconds == WRONG else int(nanoseconds)
+    return {**asdict(choice), "nanoseconds": time}
+
+
+def _tuning(data: Any) -> Tuning:
+    _expect(data, dict, "the file")
+    _members(data, {"format", "version", "renderer", "limits", "nodes"}, "the file")
+    if (data["format"], data["version"]) != (FORMAT, VERSION):
+        raise ValueError(f"it is version {data['version']!r} of {data['format']!r}")
+    limits = _expect(data["limits"], dict, "limits")
+    _members(limits, {f.name for f in fields(Limits)}, "limits")
+    measured: dict[str, dict[Choice, float]] = {}
+    for node in _expect(data["nodes"], list, "nodes"):
+        _members(_expect(node, dict, "a node"), {"signature", "choices"}, "a node")
+        signature = _expect(node["signature"], str, "a signature")
+        if signature in measured:
+            raise ValueError(f"two nodes have the signature {signature!r}")
+        measured[signature] = dict(map(_choice, _expect(node["choices"], list, "choices")))
+    return Tuning(
+        _expect(data["renderer"], str, "the renderer"),
+        Limits(**{name: _integer(value, name, 1 << 40) for name, value in limits.items()}),
+        measured,
+    )
+
+
+def _choice(entry: Any) -> tuple[Choice, float]:
+    _expect(entry, dict, "a choice")
+    _members(entry, {f.name for f in fields(Choice)} | {"nanoseconds"}, "a choice")
+    block = _expect(entry["block"], list, "block")
+    if len(block) != 2:
+        raise ValueError(f"block {block!r} is not columns and rows")
+    choice = Choice(
+        stage=_one_of(entry["stage"], get_args(Stage)),
+        block=(_integer(block[0], "block", MOST_PIXELS), _integer(block[1], "block", MOST_PIXELS)),
+        planes=_integer(entry["planes"], "planes", MOST_PLANES),
+        weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
+        precision=_one_of(entry["precision"], get_args(Precision)),
+    )
+    time = entry["nanoseconds"]
+    if time is None:
+        return choice, WRONG
+    if isinstance(time, bool) or not isinstance(time, (int, float)) or not 0 <= time <= LONGEST:
+        raise ValueError(f"nanoseconds {time!r}")
+    return choice, float(time)
+
+
+def _expect(value: Any, kind: type, what: str) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _members(data: dict[str, Any], names: set[str], what: str) -> None:
+    if set(data) != names:
+        odd = ", ".join(sorted(set(data) ^ names))
+        raise ValueError(f"{what} has not the members it should, but for: {odd}")
+
+
+def _integer(value: Any, what: str, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"{what} {value!r} is not an integer of 0 to {most}")
+    return value
+
+
+def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
+    if value not in allowed:
+        raise ValueError(f"{value!r} is none of {', '.join(map(str, allowed))}")
+    return value

@@ -1,0 +1,79 @@
+"""A node alone: a build of nothing but it, whose operands come as they do in the network.
+
+The runtime's own textures may be read as images and the application's not, so what other nodes
+compute is copied from an input first. The copies are not measured.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...backends.lower import lower
+from ...backends.schedule import schedule
+from ...backends.writer import write_build
+from ...ir.expr import Var
+from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
+from ...ir.ops import Pointwise
+from ...passes.candidates import planes_in_a_pass
+from ...passes.plan_textures import plan_textures
+from ...passes.rule import Context
+from ...runtime_glue.python import load
+
+if TYPE_CHECKING:
+    from ...ir.graph import Value
+    from ...ir.target import Target
+    from ...ir.types import TensorType
+    from ...runtime_glue.python import Build
+
+GENERATOR = "shadergen tune"
+MEASURED = "measured"  # the layer that the node's passes belong to
+
+
+def isolate(node: Node, choice: Choice, target: Target) -> Graph:
+    """Return a graph of a placed node with a choice, and of copies that make its operands."""
+    inputs: list[Input] = []
+    operands: dict[Value, Value] = {}
+    for value in dict.fromkeys(node.inputs):
+        if isinstance(value, Constant):
+            operands[value] = value
+            continue
+        t = value.type.without_slot()
+        inputs.append(Input(t, f"x{len(inputs)}", _port(t)))
+        operands[value] = inputs[-1]
+        if not isinstance(value, Input):
+            drawn = Choice("fragment", planes=planes_in_a_pass(t, target))
+            drawn = replace(drawn, precision=node.choice.precision)
+            copy = Node(Pointwise(Var("x0"), t.dtype), (inputs[-1],), ("copy",), drawn, (t,))
+            operands[value] = copy.result
+    types = tuple(r.type.without_slot() for r in node.results)
+    own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
+    outputs = tuple(Output(f"y{r.index}", r, _port(r.type)) for r in own.results)
+    return plan_textures(Graph("tuning", tuple(inputs), outputs), Context(target))
+
+
+def _port(t: TensorType) -> Port:
+    plain = Port.plain(t.rank)
+    eight = t.layout is not None and t.layout.format in ("r8", "rg8", "rgba8")
+    return replace(plain, encoding="unorm8") if eight else plain
+
+
+def build_of(graph: Graph, target: Target) -> Build:
+    """Compile a placed graph and load the build.
+
+    Raises:
+        ShadergenError: SG04xx when a kernel does not fit the device.
+    """
+    files = schedule(graph, lower(graph, target), target, GENERATOR)
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+        write_build(files, Path(folder) / "build", lambda scratch: None)
+        return load(Path(folder) / "build")
+
+
+def repeated(build: Build, times: int) -> Build:
+    """Return a build that draws the node so often in a frame, or only the copies for it."""
+    own = tuple(p for p in build.passes if MEASURED in p.layers)
+    copies = tuple(p for p in build.passes if MEASURED not in p.layers)
+    return replace(build, passes=(*copies, *own * times))

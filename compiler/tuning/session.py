@@ -1,0 +1,248 @@
+"""Going through a model: which nodes and candidates to measure, and what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...backends.devices import named_profile
+from ...errors import ShadergenError
+from ...ir.graph import Choice
+from ...ir.signature import signature
+from ...ir.target import Limits
+from ...passes.candidates import candidates
+from ...passes.pipeline import optimise
+from ...passes.predict_cost import Predictor
+from ...passes.rule import Context
+from .. import extras
+from ..driver import import_model
+from .file import WRONG, Tuning, read_tuning, save_tuning
+from .trials import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ...ir.graph import Graph, Node
+    from ...ir.target import Target
+    from ...runtime_glue.python import HeadlessContext
+    from ..options import Options
+    from .trials import Settings
+
+MOST = 12  # candidates of a node
+HOPELESS = 10.0  # times the least prediction: not tried even to check the predictions
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Nodes of one signature in a model.
+
+    Attributes:
+        signature: of them.
+        node: the first, its choice open but for the precision.
+        count: how many there are.
+        predicted: nanoseconds of every candidate.
+    """
+
+    signature: str
+    node: Node
+    count: int
+    predicted: Mapping[Choice, float] = field(repr=False)
+
+    @property
+    def likely(self) -> list[Choice]:
+        """Candidates to measure: the best of each stage and weight storage, then the next best."""
+        order = sorted(self.predicted, key=lambda c: self.predicted[c])
+        first = {(c.stage, c.weights): c for c in reversed(order)}
+        hopeful = HOPELESS * self.predicted[order[0]]
+        chosen = [c for c in first.values() if self.predicted[c] <= hopeful]
+        chosen += [c for c in order if c not in chosen][: max(0, MOST - len(chosen))]
+        return sorted(chosen, key=lambda c: self.predicted[c])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured of a kind of nodes, now or before, without the wrong ones."""
+
+    kind: Kind
+    measured: Mapping[Choice, float]
+
+    @property
+    def predicted_best(self) -> Choice:
+        return min(self.measured, key=lambda c: self.kind.predicted[c])
+
+    @property
+    def best(self) -> Choice:
+        return min(self.measured, key=lambda c: self.measured[c])
+
+    @property
+    def loss(self) -> float:
+        """How many times the best time the choice takes that is predicted to be best."""
+        return self.measured[self.predicted_best] / self.measured[self.best]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What a session found.
+
+    Attributes:
+        device: the profile that was tuned for.
+        tuning: everything in the file.
+        outcomes: of the kinds of nodes that were measured, the dearest first.
+        left: kinds that there was no time for.
+        wrong: layer, choice, and what is wrong with it.
+    """
+
+    device: str
+    tuning: Tuning
+    outcomes: tuple[Outcome, ...]
+    left: int
+    wrong: tuple[tuple[str, Choice, str], ...]
+
+    def correlation(self) -> float | None:
+        """Return Spearman's rank correlation of all predictions with what was measured."""
+        pairs = [(o.kind.predicted[c], t) for o in self.outcomes for c, t in o.measured.items()]
+        return spearman(*zip(*pairs, strict=True)) if len(pairs) > 1 else None
+
+    def correlation_within(self) -> float | None:
+        """Return the mean of the rank correlations among the candidates of each kind."""
+        each = [
+            spearman([o.kind.predicted[c] for c in o.measured], list(o.measured.values()))
+            for o in self.outcomes
+            if len(o.measured) > 2
+        ]
+        return float(np.mean(each)) if each else None
+
+    def loss(self) -> float:
+        """Return how many times the best time of all nodes the predicted choices take."""
+        weights = [o.kind.count * o.measured[o.best] for o in self.outcomes]
+        return float(np.average([o.loss for o in self.outcomes], weights=weights))
+
+
+def spearman(a: object, b: object) -> float:
+    """Return the correlation of ranks; equal values share the mean of theirs."""
+    ranks = []
+    for values in (np.asarray(a), np.asarray(b)):
+        below = (values[:, None] > values).sum(1)
+        ranks.append(below + ((values[:, None] == values).sum(1) - 1) / 2)
+    if min(np.ptp(r) for r in ranks) == 0:
+        return 0.0
+    return float(np.corrcoef(*ranks)[0, 1])
+
+
+def kinds(graph: Graph, target: Target) -> list[Kind]:
+    """Return what there is to choose in a compiled graph, the dearest by prediction first."""
+    found: dict[str, Node] = {}
+    count: Counter[str] = Counter()
+    for node in graph.nodes:
+        name = signature(node, target)
+        count[name] += 1
+        found.setdefault(name, replace(node, choice=Choice(precision=node.choice.precision)))
+    every = []
+    for name, node in found.items():
+        predictor = Predictor(node, target)
+        predicted = {c: predictor.cost(c) for c in candidates(node, target)}
+        if len(predicted) > 1:
+            every.append(Kind(name, node, count[name], predicted))
+    return sorted(every, key=lambda k: -k.count * min(k.predicted.values()))
+
+
+def tune_model(
+    model: Path,
+    options: Options,
+    path: Path,
+    settings: Settings,
+    seconds: float | None,
+    given_device: bool,
+    progress: Callable[[str, int, int], None],
+) -> Session:
+    """Measure what a tuning file does not know yet of a model; write it after each kind of nodes.
+
+    Args:
+        model: the model file.
+        options: of the compilation to tune for.
+        path: of the tuning file, which is begun or gone on with.
+        settings: how to measure.
+        seconds: begin nothing new after this time; None for no limit.
+        given_device: whether the options' device is to be kept; else it is the GL's own.
+        progress: told what happens, how many kinds are done, and of how many.
+
+    Raises:
+        ShadergenError: for what keeps the model from being compiled or played; SG0301 when no
+            device is given and no profile is known for the GL; SG0306 when the file is of another
+            renderer.
+    """
+    progress("looking at the GL", 0, 1)
+    with extras.runtime().HeadlessContext() as context:
+        info = context.info()
+        if not given_device:
+            options = replace(options, device=_profile_of(info.renderer))
+        tuning = Tuning(info.renderer, Limits(**info.limits))
+        if path.exists():
+            tuning = read_tuning(path)
+            tuning.check_renderer(info.renderer, path)
+        progress("reading the model", 0, 1)
+        target = options.target()
+        graph = optimise(import_model(model, options), Context(target))
+        every = kinds(graph, target)
+        found = _Session(every, target, tuning, path, context, settings, seconds, progress)
+        return found.run(options.device)
+
+
+def _profile_of(renderer: str) -> str:
+    name = named_profile(renderer)
+    if not name:
+        raise ShadergenError(
+            "SG0301",
+            "tuning needs a --device",
+            why=f"there is no profile of the name '{renderer}'",
+            help="shadergen doctor --save mine.json, then --device mine.json for this and compile",
+        )
+    return name
+
+
+@dataclass
+class _Session:
+    """Measuring the kinds of nodes in turn."""
+
+    every: list[Kind]
+    target: Target
+    tuning: Tuning
+    path: Path
+    context: HeadlessContext
+    settings: Settings
+    seconds: float | None
+    progress: Callable[[str, int, int], None]
+    wrong: list[tuple[str, Choice, str]] = field(default_factory=list)
+
+    def run(self, device: str) -> Session:
+        limit = np.inf if self.seconds is None else time.perf_counter() + self.seconds
+        outcomes, left = [], 0
+        for done, kind in enumerate(self.every):
+            known = self.tuning.measured.get(kind.signature, {})
+            todo = [c for c in kind.likely if c not in known]
+            if todo and time.perf_counter() > limit:
+                left += 1
+            elif todo:
+                self._measure(kind, todo, done)
+            known = self.tuning.measured.get(kind.signature, {})
+            right = {c: t for c, t in known.items() if t != WRONG and c in kind.predicted}
+            if right:
+                outcomes.append(Outcome(kind, right))
+        return Session(device, self.tuning, tuple(outcomes), left, tuple(self.wrong))
+
+    def _measure(self, kind: Kind, todo: list[Choice], done: int) -> None:
+        name = kind.node.name
+
+        def tell(step: str) -> None:
+            self.progress(f"{name}: {step}", done, len(self.every))
+
+        trials = measure(kind.node, todo, self.target, self.context, self.settings, tell)
+        self.wrong += [(name, t.choice, t.wrong) for t in trials if t.wrong]
+        times = {t.choice: WRONG if t.wrong else t.nanoseconds for t in trials}
+        self.tuning = self.tuning.extended(kind.signature, times)
+        save_tuning(self.tuning, self.path)

@@ -1,0 +1,206 @@
+"""Candidates of one node played in turns, and the time that each takes.
+
+A frame draws the node several times, so that launching and waiting count as little as they do
+inside a network. What is left of the frame, copies and the wait, is drawn alone as one more player,
+and its median is subtracted. Rounds draw a frame of each in an order of their own, so that other
+load on the machine meets all; those that are clearly slower are left out of further rounds. Where
+timer queries give what a frame can have taken they are believed, else the CPU's clock after a wait.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...errors import ShadergenError
+from ...ir.reference import evaluate
+from ...runtime_glue.python import Player
+from ..benchmark.latency import believable, latency
+from ..random_inputs import random_inputs
+from ..verification import TOLERANCES
+from .isolation import MEASURED, build_of, isolate, repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...ir.graph import Choice, Node
+    from ...ir.target import Target
+    from ...runtime_glue.python import Build, HeadlessContext
+
+ENOUGH = 5.0  # milliseconds of a frame
+MOST_SERIES = 32
+FIRST_ROUNDS, FAR, CLEARLY = 2, 3.0, 1.5  # out of the running: early, and after the warm-up
+LEAST_ROUNDS = 3  # of frames that count, whatever time is left
+MEMORY = 1 << 30  # bytes of textures and weights of all candidates together
+LEAST = 1.0  # nanoseconds: noise must not make a node free or less
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure a node; see ``shadergen tune --help``."""
+
+    frames: int = 20
+    warm_up: int = 10
+    node_seconds: float = 20.0
+    seed: int = 0
+
+
+class Trial(NamedTuple):
+    """A candidate: its time in nanoseconds, or what is wrong with it."""
+
+    choice: Choice
+    nanoseconds: float
+    wrong: str = ""
+
+
+@dataclass(eq=False)
+class _Playing:
+    """A player and the milliseconds of its frames; ``own`` says which passes are the node's."""
+
+    player: Player
+    times: list[float] = field(default_factory=list)
+    queried: list[float] = field(default_factory=list)
+
+    def draw(self) -> None:
+        self.times.append(latency(self.player))
+
+    def query(self) -> bool:
+        """Draw a frame for its passes' times; return whether they can be believed."""
+        start = time.perf_counter()
+        self.player.run(timed=True)
+        self.player.wait()
+        whole = (time.perf_counter() - start) * 1e3
+        passes = self.player.timings()
+        if not believable(passes, whole):
+            return False
+        own = (MEASURED in p.layers for p in self.player.build.passes)
+        self.queried.append(sum(t for t, mine in zip(passes, own, strict=True) if mine))
+        return True
+
+
+def measure(
+    node: Node,
+    choices: Sequence[Choice],
+    target: Target,
+    context: HeadlessContext,
+    settings: Settings,
+    progress: Callable[[str], None],
+) -> list[Trial]:
+    """Measure choices of a placed node, likely ones first.
+
+    Choices that this GL cannot carry out, or whose result differs from the reference, are wrong.
+    Where all of them together would take too much memory the last ones are not tried.
+
+    Raises:
+        ShadergenError: SG0604 when the context is lost.
+    """
+    trials: list[Trial] = []
+    playing: dict[Choice, _Playing] = {}
+    plain = isolate(node, choices[0], target)
+    inputs = random_inputs(plain, settings.seed)
+    expected = evaluate(plain, inputs, np.float32)
+    with ExitStack() as stack:
+
+        def start(build: Build) -> Player:
+            player = stack.enter_context(Player(build, context))
+            for name, array in inputs.items():
+                player.upload(name, array)
+            latency(player)
+            return player
+
+        series, size, baseline = 0, 0, None
+        for number, choice in enumerate(choices, 1):
+            progress(f"compiling candidate {number} of {len(choices)}: {choice}")
+            try:
+                build = build_of(isolate(node, choice, target), target)
+                size += len(build.weights) + sum(t.bytes for t in build.textures.values())
+                if playing and size > MEMORY:
+                    break
+                if not series:
+                    first = start(build)
+                    once = min(latency(first) for _ in range(FIRST_ROUNDS))
+                    series = max(1, min(MOST_SERIES, int(ENOUGH / once)))
+                    baseline = _Playing(start(repeated(build, 0)))
+                player = start(repeated(build, series))
+                player.check()
+                wrong = _difference(player, expected, choice)
+            except ShadergenError as error:
+                if error.code == "SG0604":
+                    raise
+                wrong = error.what
+            if wrong:
+                trials.append(Trial(choice, np.inf, wrong))
+            else:
+                playing[choice] = _Playing(player)
+        if playing:
+            assert baseline is not None
+            _play(list(playing.values()), baseline, settings, progress)
+            trials += _results(playing, baseline, series)
+    return trials
+
+
+def _difference(player: Player, expected: dict[str, np.ndarray], choice: Choice) -> str:
+    """Return how a drawn frame differs from the reference, or nothing."""
+    for name, want in expected.items():
+        got = player.read(name)
+        finite = np.isfinite(want)
+        bound = TOLERANCES[choice.precision or "highp"]
+        bound *= max(1.0, float(np.abs(want[finite]).max(initial=0)))
+        error = float(np.abs(got - want)[finite].max(initial=0))
+        if not error <= bound:
+            return f"it differs from the reference by {error:.3g}, at most {bound:.3g} is allowed"
+    return ""
+
+
+def _play(
+    candidates: list[_Playing],
+    baseline: _Playing,
+    settings: Settings,
+    progress: Callable[[str], None],
+) -> None:
+    rng = np.random.default_rng(0)
+    limit = time.perf_counter() + settings.node_seconds
+    live = candidates
+    rounds = settings.warm_up + settings.frames
+    queries = True
+    for number in range(rounds):
+        progress(f"round {number + 1} of {rounds}, {len(live)} candidates")
+        late = time.perf_counter() > limit
+        if late and len(baseline.times) >= LEAST_ROUNDS:
+            break
+        for k in rng.permutation(len(live) + 1):
+            (baseline, *live)[k].draw()
+        if number == settings.warm_up - 1:
+            live = _nearest(live, CLEARLY)
+            for one in (baseline, *live):
+                one.times.clear()
+        elif FIRST_ROUNDS <= number + 1 < settings.warm_up:
+            live = _nearest(live, FAR)
+        if number >= settings.warm_up and queries:
+            queries = all(one.query() for one in live)
+    if not queries:
+        for one in candidates:
+            one.queried.clear()
+    for one in candidates:
+        one.player.check()
+
+
+def _nearest(live: list[_Playing], times: float) -> list[_Playing]:
+    """Return those whose best frame is not so many times that of the best."""
+    best = min(min(one.times) for one in live)
+    return [one for one in live if min(one.times) <= times * best]
+
+
+def _results(playing: dict[Choice, _Playing], baseline: _Playing, series: int) -> list[Trial]:
+    rest = float(np.median(baseline.times))
+    results = []
+    for choice, one in playing.items():
+        whole = float(np.median(one.times)) - rest
+        if one.queried:
+            whole = float(np.median(one.queried))
+        results.append(Trial(choice, float(round(max(LEAST, whole / series * 1e6)))))
+    return results

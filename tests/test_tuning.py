@@ -1,0 +1,386 @@
+"""Tuning: what may vary, what it is predicted to cost, what is measured and kept. No times."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import ESPCN, conv, gl_context, graph_of, image, pointwise
+
+from shadergen.compiler.cli import cli
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.tuning import file, session, trials
+from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuning
+from shadergen.compiler.tuning.session import kinds, spearman, tune_model
+from shadergen.compiler.tuning.trials import Settings, measure
+from shadergen.errors import ShadergenError
+from shadergen.ir.graph import Choice, Graph, Node, Value, apply
+from shadergen.ir.ops import Pool
+from shadergen.ir.signature import signature
+from shadergen.passes.candidates import candidates
+from shadergen.passes.pipeline import optimise
+from shadergen.passes.predict_cost import Predictor
+from shadergen.passes.rule import Context
+
+GL = pytest.mark.gl
+RNG = np.random.default_rng(0)
+QUICK = Settings(frames=1, warm_up=1, node_seconds=1.0)
+LLVMPIPE = Options(device="llvmpipe")
+FIRST = Choice("compute", (8, 1), 2, "texture", "highp")
+
+
+def placed(y: Value, x: Value, options: Options = LLVMPIPE) -> Graph:
+    return optimise(graph_of(y, inputs=(x,)), Context(options.target()))  # type: ignore[arg-type]
+
+
+def node_of(y: Value, x: Value, options: Options = LLVMPIPE) -> Node:
+    """Return the last node of a compiled graph with its choice left open."""
+    node = placed(y, x, options).nodes[-1]
+    return replace(node, choice=Choice(precision=node.choice.precision))
+
+
+def two(names: str = "a", stride: int = 1, out: int = 8, epilogue: str = "tanh(x0)") -> Value:
+    """Return a convolution of what another layer computes; weights differ from call to call."""
+    x = pointwise("x0 * x0", X, layer=f"{names}0")
+    y = conv(RNG, x, out, (3, 3), f"{names}1", strides=(stride, stride))
+    return pointwise(epilogue, y, layer=f"{names}2")
+
+
+X = image(1, 16, 12, 20)
+
+
+# --- signatures -----------------------------------------------------------------------------------
+
+
+def test_names_and_weights_are_no_part_of_a_signature():
+    one, other = node_of(two("a"), X), node_of(two("b"), X)
+    assert one.name != other.name
+    assert signature(one, LLVMPIPE.target()) == signature(other, LLVMPIPE.target())
+
+
+@pytest.mark.parametrize(
+    "other",
+    [two(stride=2), two(out=12), two(epilogue="relu(x0)"), conv(RNG, X, 8, (3, 3))],
+    ids=["stride", "channels", "epilogue", "of an input"],
+)
+def test_what_changes_a_shader_changes_the_signature(other):
+    target = LLVMPIPE.target()
+    assert signature(node_of(two(), X), target) != signature(node_of(other, X), target)
+
+
+def test_the_targets_way_to_read_is_part_of_the_signature():
+    sampled = Options(device="llvmpipe", fetch="texel").target()
+    node = node_of(two(), X)
+    assert signature(node, LLVMPIPE.target()) != signature(node, sampled)
+
+
+# --- candidates and predictions -------------------------------------------------------------------
+
+
+def found(**options: Any) -> tuple[Choice, ...]:
+    wanted = Options(device="llvmpipe", **options)
+    return candidates(node_of(two(), X, wanted), wanted.target())
+
+
+def test_options_filter_the_candidates():
+    every = set(found())
+    assert {c.stage for c in every} == {"fragment", "compute"}
+    assert {c.weights for c in every} == {"constants", "ubo", "texture", "ssbo"}
+    assert set(found(stage="compute")) == {c for c in every if c.stage == "compute"}
+    assert set(found(weights="ubo")) == {c for c in every if c.weights == "ubo"}
+    assert {c.planes for c in found(mrt=1) if c.stage == "fragment"} == {1}
+
+
+def test_a_stage_is_not_forced_where_a_node_has_no_room_in_it():
+    options = Options(device="llvmpipe", stage="compute")
+    x = image(4, 9)
+    node = node_of(pointwise("tanh(x0)", x), x, options)
+    assert [c.stage for c in candidates(node, options.target())] == ["fragment"]
+
+
+def test_what_a_node_has_pinned_is_kept():
+    node = node_of(two(), X)
+    pinned = replace(node, choice=replace(node.choice, weights="texture"))
+    assert {c.weights for c in candidates(pinned, LLVMPIPE.target())} == {"texture"}
+
+
+def test_a_block_shares_weights_and_inputs_and_multiplies_as_often():
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    one = predictor.work(Choice("compute", (1, 1), 1, "texture"))
+    row = predictor.work(Choice("compute", (2, 1), 1, "texture"))
+    both = predictor.work(Choice("compute", (2, 1), 2, "texture"))
+    pixels = 10 * 18  # of the result
+    assert one.weights == pixels * 2 * 9 * 4 * 4  # planes, taps, planes of the input, lanes
+    assert row.weights * 2 == one.weights
+    assert (one.loads, row.loads) == (pixels * 2 * 9 * 4, pixels * 2 * 3 * 4 * 4 // 2)
+    assert both.loads * 2 == row.loads
+    assert one.multiplies == row.multiplies == both.multiplies
+    assert one.stores == both.stores == pixels * 2
+
+
+def test_constants_are_not_read_but_are_code():
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    constants = predictor.work(Choice("fragment", planes=2, weights="constants"))
+    looped = predictor.work(Choice("fragment", planes=2, weights="texture"))
+    assert constants.weights == 0 < looped.weights
+    assert constants.code == 9 * 4 * 4 * 2 > looped.code
+
+
+def test_a_cost_is_never_free_and_grows_with_the_map():
+    target = LLVMPIPE.target()
+    large = image(1, 16, 48, 80)
+    small_node = node_of(conv(RNG, X, 8, (3, 3)), X)
+    large_node = node_of(conv(RNG, large, 8, (3, 3)), large)
+    for choice in candidates(small_node, target):
+        cost = Predictor(small_node, target).cost(choice)
+        assert 0 < cost < Predictor(large_node, target).cost(choice)
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def tuning(**more: Any) -> Tuning:
+    times = {FIRST: 1200.0, Choice("fragment", planes=2, precision="highp"): WRONG}
+    return Tuning("llvmpipe (LLVM)", LLVMPIPE.target().limits, {"a": times, "b": {}}, **more)
+
+
+def test_a_file_reads_back(tmp_path):
+    save_tuning(tuning(), tmp_path / "t.json")
+    assert read_tuning(tmp_path / "t.json") == tuning()
+    assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_failed_write_leaves_the_file_that_was(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    save_tuning(tuning(), path)
+    before = path.read_text()
+
+    def fail(source: str, destination: Path) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(file.os, "replace", fail)
+    with pytest.raises(ShadergenError, match=r"cannot write .*t\.json"):
+        save_tuning(replace(tuning(), renderer="other"), path)
+    assert path.read_text() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_known_times_are_kept():
+    more = tuning().extended("a", {FIRST: 5.0, replace(FIRST, planes=4): 7.0})
+    assert more.measured["a"][FIRST] == 1200.0
+    assert more.measured["a"][replace(FIRST, planes=4)] == 7.0
+
+
+def edit(change: Any) -> Any:
+    def apply_to(data: dict[str, Any]) -> Any:
+        change(data)
+        return data
+
+    return apply_to
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda d: [], "the file is list, not dict"),
+        (edit(lambda d: d.update(version=2)), "it is version 2"),
+        (edit(lambda d: d.update(more=1)), "but for: more"),
+        (edit(lambda d: d.pop("renderer")), "but for: renderer"),
+        (edit(lambda d: d.update(renderer=3)), "the renderer is int"),
+        (edit(lambda d: d["limits"].update(texture_size="x")), "texture_size 'x' is not"),
+        (edit(lambda d: d["nodes"].append(d["nodes"][0])), "two nodes have the signature 'a'"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].pop("planes")), "but for: planes"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(stage="mesh")), "'mesh' is none of"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8])), "block [8]"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8, 1000])), "block 1000"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds=-1)), "nanoseconds -1"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds="1")), "nanoseconds '1'"),
+    ],
+)
+def test_malformed_files_are_refused_by_name(tmp_path, change, says):
+    path = tmp_path / "t.json"
+    save_tuning(tuning(), path)
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(ShadergenError) as refused:
+        read_tuning(path)
+    assert refused.value.code == "SG0305"
+    assert says in refused.value.why
+
+
+@pytest.mark.parametrize(
+    ("text", "code"), [("{", "SG0305"), ("[" * 10**5, "SG0305"), (None, "SG0101")]
+)
+def test_what_is_no_json_is_refused(tmp_path, text, code):
+    path = tmp_path / "t.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ShadergenError) as refused:
+        read_tuning(path)
+    assert refused.value.code == code
+
+
+def test_another_renderer_is_refused_unless_forced(tmp_path):
+    path = tmp_path / "t.json"
+    save_tuning(replace(tuning(), renderer="Mali-G78"), path)
+    options = Options(device="llvmpipe", tuning=path)
+    with pytest.raises(ShadergenError) as refused:
+        options.measured()
+    assert refused.value.code == "SG0306"
+    assert "on 'Mali-G78'" in refused.value.why
+    assert replace(options, foreign_tuning=True).measured()
+    assert replace(options, device="gles31-mobile").measured()  # of no renderer in particular
+
+
+# --- choosing by what was measured ----------------------------------------------------------------
+
+
+def decide(times: dict[Choice, float]) -> Choice:
+    y = two()
+    name = signature(node_of(y, X), LLVMPIPE.target())
+    context = Context(LLVMPIPE.target(), {name: times})
+    return optimise(graph_of(y, inputs=(X,)), context).nodes[-1].choice
+
+
+def test_a_measured_candidate_is_taken_whatever_was_predicted():
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    dearest = max(found(), key=predictor.cost)
+    assert decide({dearest: 1e9}) == dearest
+    assert decide({dearest: 1e9, FIRST: 1e8}) == FIRST
+
+
+def test_a_wrong_candidate_is_not_taken():
+    predicted = decide({})
+    assert decide({predicted: WRONG}) != predicted
+    assert decide(dict.fromkeys(found(), WRONG)) == predicted  # nothing else is left
+
+
+def test_compile_uses_the_file(tmp_path):
+    path = tmp_path / "t.json"
+    options = Options(device="llvmpipe", input_size={"": (16, 24)})
+    plain = compile_model(ESPCN, tmp_path / "plain", options)
+    node = next(n for n in plain.graph.nodes if n.name == "conv2")
+    slow = replace(node.choice, stage="compute", block=(2, 1), planes=1, weights="ubo")
+    save_tuning(tuning().extended(signature(node, options.target()), {slow: 1.0}), path)
+    tuned = compile_model(ESPCN, tmp_path / "tuned", replace(options, tuning=path))
+    assert node.choice != slow
+    assert next(n for n in tuned.graph.nodes if n.name == "conv2").choice == slow
+    why = {d.subject: d.why for d in tuned.decisions if d.step == "choose kernels"}
+    assert why["conv2"].startswith("measured")
+    assert why["conv1"].startswith("predicted")
+
+
+# --- measuring ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "want"),
+    [((1, 2, 3), (10, 20, 30), 1.0), ((1, 2, 3), (3, 2, 1), -1.0), ((1, 1, 1), (1, 2, 3), 0.0),
+     ((1, 2, 3, 4, 5), (2, 1, 4, 3, 5), 0.8)],
+)  # fmt: skip
+def test_ranks_correlate(a, b, want):
+    assert spearman(a, b) == pytest.approx(want)
+
+
+def test_alike_layers_are_one_kind_and_the_best_of_each_way_are_tried():
+    x: Value = X
+    for k in range(3):
+        x = pointwise("relu(x0)", conv(RNG, x, 16, (3, 3), f"c{k}", pads=(1, 1, 1, 1)))
+    (first, second) = kinds(placed(x, X), LLVMPIPE.target())
+    assert {first.count, second.count} == {1, 2}  # the first reads the input
+    likely = first.likely
+    assert len(likely) <= session.MOST
+    assert likely[0] == min(first.predicted, key=lambda c: first.predicted[c])
+    assert {"fragment", "compute"} <= {c.stage for c in likely}
+
+
+def nodes() -> dict[str, Node]:
+    pooled = apply(Pool("max", (2, 2), strides=(2, 2)), pointwise("x0 + 1", X))
+    deep = image(1, 24, 6, 9)
+    depthwise = conv(RNG, pointwise("x0 * 2", deep), 24, (3, 3), groups=24, pads=(1, 1, 1, 1))
+    return {
+        "convolution": node_of(two(), X),
+        "depthwise": node_of(depthwise, deep),
+        "pool": node_of(pooled, X),
+        "half": node_of(two(), X, Options(device="llvmpipe", precision="mediump")),
+    }
+
+
+@GL
+@pytest.mark.parametrize("name", ["convolution", "depthwise", "pool", "half"])
+def test_candidates_are_right_and_take_time(name):
+    node, target = nodes()[name], LLVMPIPE.target()
+    every = candidates(node, target)
+    some = [every[k] for k in range(0, len(every), 1 + len(every) // 8)]
+    measured = measure(node, some, target, gl_context(), QUICK, lambda step: None)
+    assert len(measured) > 1
+    assert {t.choice: t.wrong for t in measured} == dict.fromkeys(some, "")
+    assert all(0 < t.nanoseconds < 1e10 for t in measured)
+
+
+@GL
+def test_a_candidate_that_differs_from_the_reference_is_reported_and_not_used(monkeypatch):
+    right = trials.evaluate
+    monkeypatch.setattr(
+        trials, "evaluate", lambda *a: {name: y + 1 for name, y in right(*a).items()}
+    )
+    node, target = node_of(two(), X), LLVMPIPE.target()
+    (trial,) = measure(node, [FIRST], target, gl_context(), QUICK, lambda step: None)
+    assert "it differs from the reference by 1" in trial.wrong
+    assert trial.nanoseconds == WRONG
+
+
+@GL
+def test_a_session_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
+    path = tmp_path / "t.json"
+    options = Options(input_size={"": (16, 24)})
+    measured: list[str] = []
+    own = session.measure
+
+    def noting(node: Node, *rest: Any) -> Any:
+        measured.append(node.name)
+        return own(node, *rest)
+
+    monkeypatch.setattr(session, "measure", noting)
+    monkeypatch.setattr(session, "MOST", 2)
+    none = tune_model(ESPCN, options, path, QUICK, 0.0, False, lambda *a: None)
+    assert (measured, none.left, none.device) == ([], 4, "llvmpipe")
+    first = tune_model(ESPCN, options, path, QUICK, None, False, lambda *a: None)
+    assert sorted(measured) == ["conv1", "conv2", "conv3", "subpixel"]
+    assert (first.left, first.wrong, len(first.outcomes)) == (0, (), 4)
+    assert first.loss() >= 1
+    assert read_tuning(path) == first.tuning
+    again = tune_model(ESPCN, options, path, QUICK, None, False, lambda *a: None)
+    assert len(measured) == 4
+    assert again.tuning == first.tuning
+    save_tuning(replace(first.tuning, renderer="Mali-G78"), path)
+    with pytest.raises(ShadergenError) as refused:
+        tune_model(ESPCN, options, path, QUICK, None, False, lambda *a: None)
+    assert refused.value.code == "SG0306"
+
+
+def test_an_unknown_gl_needs_a_device():
+    with pytest.raises(ShadergenError) as refused:
+        session._profile_of("Mali-G78")
+    assert (refused.value.code, refused.value.what) == ("SG0301", "tuning needs a --device")
+
+
+@GL
+def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(session, "MOST", 2)
+    path, size = tmp_path / "t.json", ("--input-size", "16x24")
+    arguments = ["tune", ESPCN, "--tuning", path, *size, "--frames", 1, "--warm-up", 0]
+    cli.main(list(map(str, arguments)), standalone_mode=False)
+    printed = capsys.readouterr().out
+    assert "rank correlation of prediction and measurement" in printed
+    assert f"use it with --device llvmpipe --tuning {path}" in printed
+    assert {"conv1", "conv2", "conv3", "subpixel"} <= set(printed.split())
+    build = ["compile", ESPCN, "-o", tmp_path / "b", *size, "--device", "llvmpipe"]
+    build += ["--tuning", path, "--explain"]
+    cli.main(list(map(str, build)), standalone_mode=False)
+    assert capsys.readouterr().out.count("measured") == 4
