@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
 
 from .graph import Constant
-from .types import LANES
+from .types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
@@ -41,6 +42,20 @@ def joins_planes(node: Node) -> bool:
     if not isinstance(node.op, Concat) or node.op.axis != 1 or not node.result.type.in_planes:
         return False
     return all(v.type.in_planes and v.shape[1] % LANES == 0 for v in node.inputs[:-1])
+
+
+def before_store(node: Node) -> Node:
+    """Return the node as its invocations compute it, before its store rearranges what they have."""
+    from .ops import assemble, parts
+
+    p = parts(node)
+    layout = node.result.type.layout
+    if not p.store or layout is None:
+        return node
+    inner = assemble(replace(p, store=()), node.layers, node.choice)
+    storage: Literal["16f", "32f"] = "32f" if layout.format.endswith("32f") else "16f"
+    placed = inner.result.type.placed(Layout("array", format_for(LANES, storage)))
+    return replace(inner, types=(placed,))
 
 
 def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING
 
 from ..ir.expr import variables
-from ..ir.ops import Conv, parts
+from ..ir.ops import Conv, DepthToSpace, parts
 from ..ir.placement import (
+    before_store,
     input_planes,
     is_depthwise,
     is_direct,
@@ -80,6 +82,8 @@ def _shared_out(t: TensorType, limit: int) -> int:
 
 
 def _fragment(node: Node, target: Target) -> Iterator[Choice]:
+    if parts(node).store:  # the fragment stage writes each invocation's own pixel
+        return
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
@@ -105,8 +109,9 @@ def _unrolls_much(node: Node, planes: int, weights: WeightStorage) -> bool:
 def _compute(node: Node, target: Target) -> Iterator[Choice]:
     if target.lacks_compute or unsuited(node, target):
         return
-    storages = _storages(node, target) if is_direct(node) else (None,)
-    for weights, columns, planes in product(storages, _columns(node, target), _planes(node)):
+    inner = before_store(node)
+    storages = _storages(inner, target) if is_direct(node) else (None,)
+    for weights, columns, planes in product(storages, _columns(inner, target), _planes(node)):
         yield replace(
             node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights
         )
@@ -122,7 +127,7 @@ def unsuited(node: Node, target: Target) -> str:
         return f"there are no images of {t.layout.format}"
     if t.layout.kind == "2d" and t.layers > 1:
         return "its result lies in several textures"
-    looped = node
+    looped = node = before_store(node)
     if is_direct(node):
         if not _storages(node, target):
             return "its weights have no room for a loop over all of them"
@@ -159,9 +164,21 @@ def _columns(node: Node, target: Target) -> list[int]:
 def _planes(node: Node) -> list[int]:
     """Return the planes that an invocation may compute: several where they read the same."""
     kernel, planes = parts(node).kernel, node.result.type.planes
+    if parts(node).store:
+        return [n for n in (planes_of_store(node),) if n <= max(PLANES)]
     if isinstance(kernel, Conv) and is_direct(node) and kernel.groups == 1:
         return [n for n in PLANES if planes % n == 0]
     return [1]
+
+
+def planes_of_store(node: Node) -> int:
+    """Return how many planes hold what a store pattern puts into one texel, or 0 if they vary."""
+    shuffle = parts(node).store[0]
+    assert isinstance(shuffle, DepthToSpace)
+    t = before_store(node).result.type
+    block = prod(shuffle.block)
+    whole = t.channels // block % LANES == 0  # each texel of the result is of one such group
+    return block if shuffle.order == "crd" and whole and t.planes > block else t.planes
 
 
 def weight_floats(node: Node, planes: int) -> int:

@@ -17,6 +17,7 @@ from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
+from .fuse_stores import fuse_stores
 from .plan_textures import plan_textures
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .tile_channels import tile_channels
@@ -43,6 +44,7 @@ NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
     choose_precision,
     tile_channels,
+    fuse_stores,
     choose_kernels,
     plan_textures,
 )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import walk
 from ..ir.graph import Result
 from ..ir.ops import Conv, Pointwise, parts
-from ..ir.placement import is_depthwise, is_direct, tensor_operands
+from ..ir.placement import before_store, is_depthwise, is_direct, tensor_operands
 from ..ir.types import LANES
 from .candidates import weight_floats
 
@@ -58,6 +58,8 @@ class Predictor:
     """Predicts the costs of a placed node's choices; what they have in common is counted once."""
 
     def __init__(self, node: Node, target: Target) -> None:
+        self._stores = node.result.type.texels
+        node = before_store(node)
         self._node, self._target = node, target
         p, t = parts(node), node.result.type
         formula = p.kernel.expr if isinstance(p.kernel, Pointwise) else p.epilogue
@@ -145,7 +147,7 @@ class Predictor:
             loads=invocations * loads + self._extra_loads,
             weights=0 if constants else invocations * tiles,
             multiplies=invocations * tiles * prod(choice.block) + self._formula,
-            stores=t.texels,
+            stores=self._stores,
             accumulators=planes * prod(choice.block),
             code=body * prod(choice.block),
         )

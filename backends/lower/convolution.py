@@ -44,7 +44,7 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
         raise InternalError(f"{node.name}: weights that are not constant reached the backend")
     for group in groups(node):
-        yield _lower(node, p, group, target)
+        yield _lower(group.node, p, group, target)
 
 
 def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:

@@ -7,7 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ...ir.expr import Expr, Num
-from ...ir.placement import planes_share_a_program
+from ...ir.placement import before_store, planes_share_a_program
 from ...ir.types import LANES
 from ..gpu import GpuPass, Uniform
 from .loads import Reader
@@ -28,7 +28,8 @@ class Group:
     Attributes:
         batch: the batch entry.
         planes: the planes, or the layer; in the compute stage those of the first invocation.
-        node: whose result they are.
+        node: what computes them.
+        written: the node whose result is written: ``node``, unless its store rearranges them.
         shared: the first plane is a variable: the passes of a node differ in the planes alone, so
             that one program draws them all, and the uniform ``u_plane`` says which is the first;
             or it is a compute pass, and ``plane`` comes from the invocation.
@@ -38,6 +39,7 @@ class Group:
     batch: int
     planes: range
     node: Node
+    written: Node
     shared: bool = False
     prelude: list[str] = field(default_factory=list)
     _coordinates: dict[str, str] = field(default_factory=dict)
@@ -45,7 +47,9 @@ class Group:
     @property
     def layers(self) -> tuple[int, ...]:
         """Texture layers that the GPU pass writes."""
-        t = self.node.result.type
+        t = self.written.result.type
+        if self.written is not self.node:
+            return tuple(self.batch * t.planes + p for p in range(t.planes))
         first = self.batch * t.planes if t.in_planes else 0
         return tuple(first + p for p in self.covered)
 
@@ -140,19 +144,20 @@ class Group:
 
 def groups(node: Node) -> Iterator[Group]:
     """Yield the passes of a node in order."""
+    written, node = node, before_store(node)
     t = node.result.type
     if not t.in_planes:
         for layer in range(t.layers):
-            yield Group(0, range(layer, layer + 1), node)
+            yield Group(0, range(layer, layer + 1), node, written)
         return
     size = node.choice.planes or 1
     if node.choice.stage == "compute":
-        yield from (Group(n, range(size), node, True) for n in range(t.shape[0]))
+        yield from (Group(n, range(size), node, written, True) for n in range(t.shape[0]))
         return
     shared = size < t.planes and planes_share_a_program(node)
     for n in range(t.shape[0]):
         for p in range(0, t.planes, size):
-            yield Group(n, range(p, min(p + size, t.planes)), node, shared)
+            yield Group(n, range(p, min(p + size, t.planes)), node, written, shared)
 
 
 def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuPass]:

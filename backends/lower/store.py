@@ -16,6 +16,7 @@ from ..glsl import function_text
 from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
 from .dispatch import plan_dispatch
 from .groups import plane_uniforms
+from .image_stores import image_stores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -131,8 +132,9 @@ def masked(shader: Shader, text: str, group: Group, k: int) -> str:
     return f"masked({text}, {group.plane(k)})"
 
 
-def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
+def header(group: Group, what: str, macs: int) -> list[str]:
     """Return the comment lines at the top of a shader: layers, shapes, cost."""
+    node = group.written
     t = node.result.type
     lines = [shorten(f"{', '.join(node.layers)}: {what}", 400, placeholder=" ...")]
     seen: set[int] = set()
@@ -142,7 +144,8 @@ def header(node: Node, group: Group, what: str, macs: int) -> list[str]:
             lines.append(f"reads  {v.name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
     what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
-    first, last = group.covered[0], group.covered[-1]
+    covered = group.covered if node is group.node else range(t.planes)
+    first, last = covered[0], covered[-1]
     if t.in_planes:
         planes = f"plane {first}" if first == last else f"planes {first} to {last}"
         batch = f", batch {group.batch}" if t.shape[0] > 1 else ""
@@ -185,23 +188,24 @@ def finish(
     """
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]
+    after += [f"stored as {type(m).__name__}" for m in parts(group.written).store]
     before = [str(e) for e in (p.prologue,) if e is not None]
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
     dispatch = None
     if group.in_compute:
         dispatch = plan_dispatch(node, len(group.planes), shader.target)
-        context |= _compute(shader, group, dispatch, accumulators)
+        context |= _compute(shader, group, dispatch, accumulators, stores)
     source = shader.render(
         template,
         node.name,
-        header(node, group, what, macs),
+        header(group, what, macs),
         stores=stores,
         prelude=group.prelude,
         shared=group.shared,
         **context,
     )
     common: dict[str, Any] = {
-        "node": node,
+        "node": group.written,
         "kernel": kernel,
         "source": source,
         "reads": tuple(shader.reads),
@@ -221,20 +225,17 @@ def finish(
 
 
 def _compute(
-    shader: Shader, group: Group, dispatch: Dispatch, accumulators: int
+    shader: Shader, group: Group, dispatch: Dispatch, accumulators: int, stores: list[str]
 ) -> dict[str, object]:
     """Return the template's context for ``main`` and ``store`` of a compute pass."""
-    t = group.node.result.type
-    assert t.layout is not None
+    t, written = group.node.result.type, group.written.result.type
+    assert written.layout is not None
     columns, rows = group.node.choice.block
     names = [f"a{k}" for k in range(accumulators)]
     calls = []
     for i, j, suffix in group.pixels:
         at = f"o + ivec2({i}, {j})" if i or j else "o"
         calls.append(f"store({', '.join([at, 'plane', *(n + suffix for n in names)])});")
-    base = group.batch * t.planes
-    layers = [f"{group.plane(k)} + {base}" if base else group.plane(k) for k in group.planes]
-    array = t.layout.kind == "array"
     return {
         "across": shader.size("across", dispatch.across),
         "down": shader.size("down", dispatch.down),
@@ -245,8 +246,9 @@ def _compute(
         "planes": shader.size("planes", t.planes),
         "size": (shader.size("width", t.extent[0]), shader.size("height", t.extent[1])),
         "parameters": ["ivec2 o", "int plane", *(f"vec4 {n}" for n in names)],
-        "places": [f"ivec3(o, {layer})" if array else "o" for layer in layers],
+        "planes_each": len(group.planes),
+        "image_stores": image_stores(shader, group, stores),
         "calls_of_store": calls,
-        "result_format": t.layout.format,
-        "result_kind": "image2DArray" if array else "image2D",
+        "result_format": written.layout.format,
+        "result_kind": "image2DArray" if written.layout.kind == "array" else "image2D",
     }

@@ -11,6 +11,7 @@ from ..expr import Expr, Var, check, evaluate, substitute, variables
 from ..graph import Node
 from ..types import MAP_RANK, DType, TensorType, broadcast
 from .base import Op, require
+from .movement import Movement
 from .pointwise import Pointwise, as_type
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fused(Op):
-    """z = epilogue(kernel(prologue(x), ...)).
+    """z = store(epilogue(kernel(prologue(x), ...))).
 
     The first ``arity`` operands are the kernel's; the rest, e0, e1, ..., are operands of the
     expressions. The prologue maps ``x``, every element of the kernel's first operand, before any
@@ -27,6 +28,9 @@ class Fused(Op):
 
     The epilogue may broadcast a one-channel map over more channels, nothing else. The result is
     of ``dtype``, as for a Pointwise.
+
+    ``store`` are movements that the kernel carries out by where it stores what it computed, the
+    first applied first: a pixel shuffle, and perhaps what is cut off its borders.
     """
 
     kernel: Op
@@ -34,6 +38,7 @@ class Fused(Op):
     prologue: Expr | None = None
     epilogue: Expr | None = None
     dtype: DType = "float32"
+    store: tuple[Movement, ...] = ()
 
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) >= self.arity >= 1, f"{len(inputs)} operands for arity {self.arity}")
@@ -60,7 +65,12 @@ class Fused(Op):
         )
         require(same, "the epilogue's operands do not broadcast to the kernel's result")
         assert shape is not None
-        return TensorType(shape, self.dtype if self.epilogue is not None else y.dtype)
+        z = TensorType(shape, self.dtype if self.epilogue is not None else y.dtype)
+        for movement in self.store:
+            moved = movement.infer(z)
+            assert not isinstance(moved, tuple)
+            z = moved
+        return z
 
     def reference(self, *inputs: Any) -> Any:
         floats = [np.asarray(e, np.result_type(e, np.float32)) for e in inputs[self.arity :]]
@@ -70,7 +80,13 @@ class Fused(Op):
             shape = operands[0].shape
             mapped = evaluate(self.prologue, {**extras, "x": operands[0]})
             operands[0] = np.broadcast_to(mapped, shape)
-        y = self.kernel.reference(*operands)
+        z = self._finished(self.kernel.reference(*operands), extras)
+        for movement in self.store:
+            z = movement.reference(z)
+        return z
+
+    def _finished(self, y: Any, extras: dict[str, Any]) -> Any:
+        """Return the epilogue of the kernel's result."""
         if self.epilogue is None:
             return y
         z = as_type(evaluate(self.epilogue, {**extras, "y": y}), self.dtype)
@@ -97,6 +113,7 @@ class Parts:
     epilogue: Expr | None
     extras: tuple[Value, ...]
     dtype: DType = "float32"
+    store: tuple[Movement, ...] = ()
 
 
 def parts(node: Node) -> Parts:
@@ -105,7 +122,13 @@ def parts(node: Node) -> Parts:
     if isinstance(op, Fused):
         k = op.arity
         return Parts(
-            op.kernel, node.inputs[:k], op.prologue, op.epilogue, node.inputs[k:], op.dtype
+            op.kernel,
+            node.inputs[:k],
+            op.prologue,
+            op.epilogue,
+            node.inputs[k:],
+            op.dtype,
+            op.store,
         )
     return Parts(op, node.inputs, None, None, ())
 
@@ -136,7 +159,7 @@ def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
                 renamed[name] = Var(f"e{position}")
     prologue = None if p.prologue is None else substitute(p.prologue, renamed)
     epilogue = None if p.epilogue is None else substitute(p.epilogue, renamed)
-    if prologue is None and epilogue is None:
+    if prologue is None and epilogue is None and not p.store:
         return Node(p.kernel, p.operands, layers, choice)
-    op = Fused(p.kernel, len(p.operands), prologue, epilogue, p.dtype)
+    op = Fused(p.kernel, len(p.operands), prologue, epilogue, p.dtype, p.store)
     return Node(op, (*p.operands, *used), layers, choice)

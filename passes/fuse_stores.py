@@ -1,0 +1,106 @@
+"""Let convolutions store their channels where a pixel shuffle puts them.
+
+shuffle(conv(x)) = conv(x), its channels stored as pixels: a pattern of stores in place of a pass
+that reads and writes all of them again; so is what is cut off the shuffled map's borders, as
+transposed convolutions do. A formula after the shuffle that reads nothing else goes before it.
+
+In the compute stage only, where an invocation may store anywhere, and where one invocation has all
+channels of a texel; the target's costs decide. Refused when the convolution is read elsewhere too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..ir.expr import Var, substitute
+from ..ir.graph import Constant, Node, Result
+from ..ir.ops import DepthToSpace, Slice, Viewed, assemble, parts
+from ..ir.ops.viewed import seen
+from ..ir.placement import is_direct
+from .candidates import candidates
+from .choose_kernels import rank
+from .rule import Rule, apply_rules
+
+if TYPE_CHECKING:
+    from ..ir.expr import Expr
+    from ..ir.graph import Graph
+    from ..ir.ops import Op
+    from ..ir.ops.viewed import Chain
+    from .rule import Context, Site
+
+
+@dataclass(frozen=True, eq=False)
+class _Store:
+    """``node`` rearranges what ``conv`` computes."""
+
+    node: Node
+    conv: Node
+    chain: Chain
+    read_elsewhere: bool
+
+
+def _match(site: Site) -> _Store | None:
+    node = site.node
+    chain = _chain(parts(node).kernel)
+    value = node.inputs[0] if node.inputs else None
+    if not chain or not isinstance(value, Result) or not is_direct(value.node):
+        return None
+    if parts(value.node).store or value.type.shape[1] == node.result.shape[1]:
+        return None
+    return _Store(node, value.node, chain, site.uses[0] > 1)
+
+
+def _chain(op: Op) -> Chain:
+    """Return a pixel shuffle, and what is cut off its borders, or ()."""
+    if isinstance(op, DepthToSpace):
+        return (op,)
+    if isinstance(op, Viewed) and isinstance(op.kernel, Slice) and len(op.views[0]) == 1:
+        (shuffle,) = op.views[0]
+        if isinstance(shuffle, DepthToSpace) and set(op.kernel.steps) == {1}:
+            return (shuffle, op.kernel)
+    return ()
+
+
+def _fused(found: _Store) -> Node:
+    p, after = parts(found.conv), parts(found.node)
+    epilogue = p.epilogue
+    if after.epilogue is not None:
+        names: dict[str, Expr] = {
+            f"e{k}": Var(f"e{k + len(p.extras)}") for k in range(len(after.extras))
+        }
+        epilogue = substitute(after.epilogue, {"y": epilogue or Var("y"), **names})
+        p = replace(p, extras=(*p.extras, *after.extras), dtype=after.dtype)
+    layers = tuple(dict.fromkeys((*found.conv.layers, *found.node.layers)))
+    fused = assemble(replace(p, epilogue=epilogue, store=found.chain), layers, found.conv.choice)
+    return replace(fused, types=(found.node.result.type,))
+
+
+def _check(found: _Store, context: Context) -> str:
+    if context.target.lacks_compute or context.target.stage == "fragment":
+        return "a fragment shader writes its own pixel"
+    if found.read_elsewhere:
+        return f"'{found.conv.name}' is read elsewhere too"
+    if any(v.type.size > 1 or not isinstance(v, Constant) for v in parts(found.node).extras):
+        return "the formula after it reads other tensors"
+    shuffled = seen(found.chain[:1], found.conv.result.type)
+    if shuffled.shape[:2] != found.node.result.shape[:2]:
+        return "channels are cut off"
+    fused = _fused(found)
+    ways = candidates(fused, context.target)
+    if not ways:
+        return "no invocation has all channels of a texel"
+    together = rank(fused, context).costs[0][0]
+    alone = sum(rank(n, context).costs[0][0] for n in (found.conv, found.node))
+    forced = context.target.stage == "compute"
+    if together > alone and not forced:
+        return f"it would take {together / 1e6:.3g} ms, and {alone / 1e6:.3g} ms in two passes"
+    return ""
+
+
+STORE: Rule[_Store] = Rule("fuse store", _match, _check, lambda found: _fused(found).result)
+
+
+def fuse_stores(graph: Graph, context: Context) -> Graph:
+    """Fuse pixel shuffles into the stores of convolutions."""
+    return apply_rules(graph, context, STORE)
