@@ -349,14 +349,14 @@ def test_a_session_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(session, "measure", noting)
     monkeypatch.setattr(session, "MOST", 2)
     none = tune_model(ESPCN, options, path, QUICK, 0.0, False, lambda *a: None)
-    assert (measured, none.left, none.device) == ([], 4, "llvmpipe")
+    assert (measured, none.left, none.device) == ([], 3, "llvmpipe")
     first = tune_model(ESPCN, options, path, QUICK, None, False, lambda *a: None)
-    assert sorted(measured) == ["conv1", "conv2", "conv3", "subpixel"]
-    assert (first.left, first.wrong, len(first.outcomes)) == (0, (), 4)
+    assert sorted(measured) == ["conv1", "conv2", "subpixel"]
+    assert (first.left, first.wrong, len(first.outcomes)) == (0, (), 3)
     assert first.loss() >= 1
     assert read_tuning(path) == first.tuning
     again = tune_model(ESPCN, options, path, QUICK, None, False, lambda *a: None)
-    assert len(measured) == 4
+    assert len(measured) == 3
     assert again.tuning == first.tuning
     save_tuning(replace(first.tuning, renderer="Mali-G78"), path)
     with pytest.raises(ShadergenError) as refused:
@@ -379,7 +379,7 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     printed = capsys.readouterr().out
     assert "rank correlation of prediction and measurement" in printed
     assert f"use it with --device llvmpipe --tuning {path}" in printed
-    assert {"conv1", "conv2", "conv3", "subpixel"} <= set(printed.split())
+    assert {"conv1", "conv2", "subpixel"} <= set(printed.split())
     build = ["compile", ESPCN, "-o", tmp_path / "b", *size, "--device", "llvmpipe"]
     build += ["--tuning", path, "--explain"]
     cli.main(list(map(str, build)), standalone_mode=False)
