@@ -75,6 +75,7 @@ def _import(model: Path | ModelProto, options: Options, known: definitions.Defin
         options.inputs,
         options.outputs,
         options.array_shapes,
+        options.strings,
     )
     try:
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)

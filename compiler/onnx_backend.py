@@ -17,6 +17,8 @@ Operands such as Reshape's shape must be known when compiling. Inputs that serve
 nothing else are compiled in, once an operator asks for them, and anew when they change; inputs that
 a result is computed from never are, unless they hold no element. :attr:`ShadergenRep.fixed` tells
 which.
+
+Strings are numbered for each run, and their numbers uploaded: shaders move and compare them.
 """
 
 from __future__ import annotations
@@ -139,14 +141,14 @@ class ShadergenRep(BackendRep):
         Raises:
             ShadergenError: when the model cannot be compiled, or the arrays do not fit it.
         """
-        arrays = self._arrays(inputs)
+        arrays, texts = _numbered(self._arrays(inputs))
         if self._program is None or not self._program.fits(arrays):
             self.close()
             self._program = self._compiled(arrays)
             self._release = weakref.finalize(self, self._program.player.close)
         results = self._program.run(arrays)
         outputs = self._model.graph.output
-        typed = (_declared(results[o.name], o) for o in outputs)
+        typed = (_declared(results[o.name], o, texts) for o in outputs)
         result: tuple[Any, ...] = namedtupledict("Outputs", [o.name for o in outputs])(*typed)
         return result
 
@@ -194,7 +196,7 @@ class ShadergenRep(BackendRep):
     def _try(self, arrays: Arrays, fixed: Arrays) -> _Program:
         shapes = {name: a.shape for name, a in arrays.items()}
         dynamic = {n: shapes[n] for n, i in self._inputs.items() if n not in fixed and _open(i)}
-        options = replace(self._options, input_size=dynamic, input_value=fixed)
+        options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
         graph, files, _ = compile_graph(import_model(self._model, options), options)
         runtime = extras.runtime()
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
@@ -322,6 +324,10 @@ def _given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
             "SG0206", f"input '{info.name}' is of type {kind}", supported="tensors"
         )
     array, dtype = np.asarray(value), _dtype(info)
+    if dtype is not None and dtype.kind == "O":
+        array = array.astype(object)
+        if not all(isinstance(text, (str, bytes)) for text in array.flat):
+            raise ShadergenError("SG0605", f"input '{info.name}' takes strings alone")
     if dtype is None or array.dtype == dtype:
         return array
     if not np.can_cast(array.dtype, dtype, "same_kind"):
@@ -331,8 +337,22 @@ def _given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
     return array.astype(dtype)
 
 
-def _declared(result: NDArray[Any], info: onnx.ValueInfoProto) -> NDArray[Any]:
-    """Return an output as an array of the declared type."""
+def _numbered(arrays: Arrays) -> tuple[Arrays, NDArray[Any]]:
+    """Return arrays with the places of strings in a list in place of them, and that list."""
+    strings = {name: a for name, a in arrays.items() if a.dtype.kind == "O"}
+    texts: dict[Any, int] = {}
+    numbers = {
+        name: np.array([texts.setdefault(t, len(texts)) for t in a.flat], np.int32).reshape(a.shape)
+        for name, a in strings.items()
+    }
+    return arrays | numbers, np.array([*texts], object)
+
+
+def _declared(result: NDArray[Any], info: onnx.ValueInfoProto, texts: NDArray[Any]) -> NDArray[Any]:
+    """Return an output as an array of the declared type; of strings, out of a list of all."""
+    if info.type.tensor_type.elem_type == onnx.TensorProto.STRING:
+        chosen: NDArray[Any] = texts[result.reshape(-1)].reshape(result.shape)
+        return chosen
     with np.errstate(over="ignore", invalid="ignore"):
         return result.astype(_dtype(info) or result.dtype, copy=False)
 

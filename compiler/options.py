@@ -30,13 +30,14 @@ FLOAT32_MAX = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. Every field but ``array_shapes`` is a command-line option of that name.
+    """How to compile. Every field but ``array_shapes`` and ``strings`` is a command-line option.
 
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
             numbers are height and width, otherwise the whole shape in the model's own order.
         array_shapes: of arrays that are at hand for inputs, by name as ``input_size``: what verify
             was given. They fill sizes that the model and ``input_size`` leave open, if they fit.
+        strings: take inputs of strings (``frontends.Request.strings``), which the caller numbers.
         input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
             numbers takes the declared shape where that leaves no doubt.
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
@@ -65,6 +66,7 @@ class Options:
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     array_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    strings: bool = False
     input_value: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()

@@ -51,6 +51,69 @@ def test_results_have_the_declared_type() -> None:
     np.testing.assert_array_equal(y, [1.5, -2])
 
 
+WORDS = "g (string[2,2] x, string[2] y) => (string[A,B] z, bool[C,D] e) "
+MOVED = """{
+    t = Transpose<perm=[1,0]>(x) e = Equal(t, y)
+    u = Where(e, y, t) s = Slice(u, zero, one, zero) z = Concat<axis=0>(s, t, u)
+}"""
+
+
+def test_strings_are_moved_and_compared_as_numbers_that_stand_for_them() -> None:
+    model = parsed(WORDS + MOVED.replace("zero", "o").replace("one", "i"))
+    for name, value in (("o", 0), ("i", 1)):
+        tensor = onnx.numpy_helper.from_array(np.array([value]), name)
+        model.graph.initializer.append(tensor)
+    x = np.array([["on", "off"], ["Ümlaut", ""]], object)
+    y = np.array(["on", "other"], object)
+    rep = onnx_backend.prepare(model)
+    z, e = rep.run([x, y])
+    assert rep.read == ("x", "y")
+    np.testing.assert_array_equal(e, y == x.T)
+    u = np.where(y == x.T, y, x.T)
+    assert z.dtype == object
+    np.testing.assert_array_equal(z, np.concatenate([u[:1], x.T, u]))
+    program = rep._program
+    (z, e) = rep.run([x[::-1].astype(str).tolist(), ["", ""]])  # other strings, the same program
+    assert rep._program is program
+    np.testing.assert_array_equal(e, x[::-1].T == "")
+    assert set(z.flat) == set(x.flat)
+
+
+def test_a_single_string_stays_an_array() -> None:
+    (y,) = onnx_backend.run_model(parsed("g (string x) => (string y) { y = Identity(x) }"), ["a"])
+    assert (y.shape, y[()]) == ((), "a")
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("y = Add(x, x)", "Add of string is not implemented"),
+        ("y = Less(x, x)", "Less of string is not implemented"),
+        ("y = Cast<to=1>(x)", "Cast of string is not implemented"),
+        ("y = DequantizeLinear(x, f)", "DequantizeLinear of string is not implemented"),
+        ("y = ArgMax(x)", "ArgMax of string is not implemented"),
+        ("y = Equal(x, n)", "Equal of different types: others, string"),
+        ('y = StringNormalizer<stopwords=["a"]>(x)', "StringNormalizer with stopwords"),
+        ('y = StringNormalizer<case_change_action="UPPER">(x)', "case_change_action=UPPER"),
+        ("y = StringNormalizer(n)", "input 0 of StringNormalizer is no tensor of strings"),
+    ],
+)
+def test_what_needs_more_than_the_number_of_a_string_is_refused(body: str, what: str) -> None:
+    model = parsed(f"g (string[2] x, int32[2] n, float f) => (float[2] y) {{ {body} }}")
+    arrays = [np.array(["a", "b"]), np.array([0, 1], np.int32), np.float32(1)]
+    with pytest.raises(ShadergenError) as caught:
+        onnx_backend.run_model(model, arrays)
+    assert what in caught.value.what
+
+
+def test_strings_and_numbers_do_not_stand_for_each_other() -> None:
+    strings = parsed("g (string[2] x) => (string[2] y) { y = Identity(x) }")
+    with pytest.raises(ShadergenError, match="input 'x' takes strings alone"):
+        onnx_backend.run_model(strings, [np.array([1.0, 2.0])])
+    with pytest.raises(ShadergenError, match="has element type <U1"):
+        onnx_backend.run_model(parsed(RELU), [np.array(["1", "2"])])
+
+
 def test_outputs_that_are_listed_twice_are_read_twice() -> None:
     text = "g (float[2] x) => (float[2] y, float[2] z, float[2] y) { y = Relu(x) z = Neg(x) }"
     results = onnx_backend.run_model(parsed(text), [np.array([-1, 2], np.float32)])

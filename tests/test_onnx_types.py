@@ -191,6 +191,32 @@ def test_any_type_is_selected_and_moved(tmp_path: Path, dtype: str) -> None:
     np.testing.assert_array_equal(play(files, feeds)["y"], theirs, strict=True)
 
 
+@pytest.mark.parametrize("narrow", [17, 22])  # float8e4m3fn, int4
+def test_narrow_types_are_selected_and_moved(tmp_path: Path, narrow: int) -> None:
+    feeds = {"x": (RNG.random((4, 3)) * 7).round().astype(F)}
+    inits = {"i": np.array([2, 0]), "n": np.array([1, 2]), "e": np.array([1])}
+    moves = [
+        node("Cast", "x", outputs=("c",), to=narrow),
+        node("Gather", "c", "i", outputs=("g",)),
+        node("Tile", "g", "n", outputs=("t",)),
+        node("Slice", "t", "e", "f", "e", outputs=("s",)),
+        node("Split", "c", outputs=("p", "q"), axis=0),
+        node("Where", "w", "p", "q", outputs=("u",)),
+        node("Concat", "u", "g", outputs=("d",), axis=1),
+        node("Cast", "d", outputs=("y",), to=1),
+        node("Cast", "s", outputs=("z",), to=1),
+    ]
+    inits |= {"f": np.array([2]), "w": np.array([True, False, True])}
+    proto = typed_model(moves, inits, feeds, {"y": F, "z": F})
+    graph = load_onnx(write(tmp_path, proto), Request())
+    found = evaluate(graph, feeds)
+    x = feeds["x"]
+    np.testing.assert_array_equal(
+        found["y"], np.concatenate([np.where(inits["w"], x[:2], x[2:]), x[[2, 0]]], 1)
+    )
+    np.testing.assert_array_equal(found["z"], np.tile(x[[2, 0]], (1, 2))[:, 1:2])
+
+
 @pytest.mark.parametrize(
     ("source", "target"),
     [p for p in product(("float32", "bool", *INTEGERS), repeat=2) if p[0] != p[1]],

@@ -40,6 +40,8 @@ class Request:
         outputs: values of the model that become its outputs, all of them; none keeps its own.
         shapes: of arrays that wait to be fed, by name as ``sizes``: where they fit, they fill the
             sizes that are open after all that.
+        strings: take inputs of strings, as numbers that stand for them: equal ones where, and only
+            where, the strings are.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -48,6 +50,7 @@ class Request:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    strings: bool = False
 
     def option(self, name: str) -> str:
         """Return the option by which the size of an input is given."""

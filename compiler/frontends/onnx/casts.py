@@ -5,6 +5,7 @@ All floats of 16 bits and more are computed as float32, so a cast among them cha
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ....errors import ShadergenError
 from ....ir.expr import Call, Expr, Var, evaluate, parse
 from ....ir.integers import wrapped
 from ....ir.ops import Pointwise
-from .items import Known, Narrow, TensorList, element_type
+from .items import Known, Narrow, element_type
 from .narrow import NARROW
 from .tensors import ENCODINGS, ir_type, numpy_type, type_name
 
@@ -36,10 +37,7 @@ def cast(node: OnnxNode) -> Item:
 
 def cast_like(node: OnnxNode) -> Item:
     """Cast to the type of another tensor, of which nothing else counts."""
-    like = node.entry(1)
-    if isinstance(like, TensorList):
-        raise ShadergenError("SG0105", "input 1 of CastLike is no tensor")
-    return _cast(node, element_type(like))
+    return _cast(node, element_type(node.held(1)))
 
 
 def _cast(node: OnnxNode, to: int) -> Item:
@@ -48,8 +46,8 @@ def _cast(node: OnnxNode, to: int) -> Item:
     if to not in ENCODINGS and to not in NARROW:
         supported = tuple(map(type_name, (*ENCODINGS, *NARROW)))
         raise node.refusal("to", type_name(to), supported)
-    entry = node.entry(0)
-    x = entry.tensor if isinstance(entry, Narrow) else node.item(0)
+    held = node.held(0)
+    x = held.tensor if isinstance(held, Narrow) else held
     if to not in NARROW:
         return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
     target = NARROW[to]
@@ -98,15 +96,51 @@ def bit_cast(node: OnnxNode) -> Item:
     return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
 
 
-def of_any_type(handler: Handler) -> Handler:
-    """Let an operator that moves elements, or nothing, take narrow types as well."""
+FIRST = slice(0, 1)
 
+
+def of_any_type(handler: Handler, moved: slice = FIRST) -> Handler:
+    """Let an operator that moves elements, or nothing, take narrow types and strings as well.
+
+    Args:
+        handler: takes tensors of all other types.
+        moved: the inputs whose elements the results are made of.
+    """
+
+    @wraps(handler)
     def kept(node: OnnxNode) -> Any:
-        entry = node.entry(0)
-        if not isinstance(entry, Narrow):
-            return handler(node)
-        node.inputs = (entry.tensor, *node.inputs[1:])
+        data_type = _unwrapped(node, moved)
         result: Any = handler(node)
-        return Narrow(result, entry.data_type)
+        if not data_type:
+            return result
+        several = isinstance(result, list)
+        typed = [Narrow(tensor, data_type) for tensor in (result if several else [result])]
+        return typed if several else typed[0]
 
     return kept
+
+
+def compared(handler: Handler) -> Handler:
+    """Let an operator that asks whether elements are equal take narrow types and strings."""
+
+    @wraps(handler)
+    def kept(node: OnnxNode) -> Any:
+        _unwrapped(node, slice(None))
+        return handler(node)
+
+    return kept
+
+
+def _unwrapped(node: OnnxNode, which: slice) -> int:
+    """Put what holds tensors of one narrow type in their place; return the type's number, or 0."""
+    entries = node.inputs[which]
+    types = {e.data_type if isinstance(e, Narrow) else 0 for e in entries if e is not None}
+    if types <= {0}:
+        return 0
+    if len(types) > 1:
+        names = ", ".join(type_name(t) if t else "others" for t in sorted(types))
+        raise ShadergenError("SG0105", f"{node.op} of different types: {names}")
+    inputs: list[Item | None] = list(node.inputs)
+    inputs[which] = [e.tensor if isinstance(e, Narrow) else e for e in entries]
+    node.inputs = tuple(inputs)
+    return types.pop()

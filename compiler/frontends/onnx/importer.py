@@ -28,7 +28,7 @@ from .narrow import NARROW
 from .node import DataDependentError, OnnxNode
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
-from .tensors import ENCODINGS, dimensions, ir_type, read_sparse, read_tensor, type_name
+from .tensors import ENCODINGS, STRING, dimensions, ir_type, read_sparse, read_tensor, type_name
 from .values import check_names, fixed_input
 from .versions import modernise
 
@@ -82,7 +82,8 @@ class Importer:
             kind = info.type.WhichOneof("value") or "nothing"
             raise ShadergenError("SG0206", f"{where} is of type {kind}", supported="tensors")
         tensor = info.type.tensor_type
-        dtype = ir_type(tensor.elem_type)
+        strings = tensor.elem_type == STRING and self.request.strings
+        dtype = "int32" if strings else ir_type(tensor.elem_type)
         if dtype is None:
             raise ShadergenError(
                 "SG0206",

@@ -13,7 +13,7 @@ from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Result, Value, constant
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .narrow import NARROW
-from .tensors import number_of_type
+from .tensors import STRING, number_of_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -84,7 +84,10 @@ Tensor = Known | Value
 
 @dataclass(frozen=True, eq=False)
 class Narrow:
-    """A tensor of one of ``narrow``'s element types, which few operators take."""
+    """A tensor of one of ``narrow``'s element types, which few operators take.
+
+    Or of strings, each held as the number that stands for it (:attr:`~..base.Request.strings`).
+    """
 
     tensor: Tensor
     data_type: int
@@ -107,7 +110,7 @@ Item = Tensor | Narrow | TensorList
 
 def typed_item(tensor: Tensor, data_type: int) -> Tensor | Narrow:
     """Return a tensor as operators take it; ``data_type`` is ONNX's number of its type."""
-    return Narrow(tensor, data_type) if data_type in NARROW else tensor
+    return Narrow(tensor, data_type) if data_type in (*NARROW, STRING) else tensor
 
 
 def element_type(item: Tensor | Narrow) -> int:

@@ -17,7 +17,7 @@ from ....ir.graph import Constant, Input, Value, apply, constant
 from ....ir.types import TensorType
 from ..base import ValueNeededError
 from .items import Item, Known, Narrow, Tensor, TensorList, check_shape, inputs_behind
-from .tensors import read_sparse, read_tensor, type_name
+from .tensors import STRING, read_sparse, read_tensor, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -194,12 +194,20 @@ class OnnxNode:
         if isinstance(item, TensorList):
             raise ShadergenError("SG0105", f"{role} of {self.op} is no tensor")
         if isinstance(item, Narrow):
+            numbers = item.data_type != STRING
             raise ShadergenError(
                 "SG0206",
                 f"{self.op} of {type_name(item.data_type)} is not implemented",
-                help="cast or dequantise it first",
+                help="cast or dequantise it first" if numbers else "",
             )
         return item
+
+    def held(self, index: int) -> Tensor | Narrow:
+        """Return an input that may be of any type of numbers, the narrow ones included."""
+        item = self.entry(index)
+        if isinstance(item, Narrow) and item.data_type != STRING:
+            return item
+        return self.plain(item, f"input {index}")
 
     def entry(self, index: int) -> Item:
         """Return an input that may be a sequence or an optional."""

@@ -12,7 +12,7 @@ from ....ir import integers
 from ....ir.ops import ArgMax, ArgMin, CumProd, CumSum, Hardmax, LogSoftmax, Softmax
 from .attention import rotary_embedding
 from .body import TRAINING
-from .casts import bit_cast, cast, cast_like, of_any_type
+from .casts import bit_cast, cast, cast_like, compared, of_any_type
 from .control import CONTROL
 from .convolution import causal_conv_with_state, col2im, conv, conv_transpose, deform_conv
 from .elementwise import (
@@ -99,6 +99,7 @@ from .selection import (
 )
 from .sequences import SEQUENCES
 from .spectra import dft, mel_weight_matrix, stft
+from .strings import string_normalizer
 from .training import gradient
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ OPERATORS: dict[str, Handler] = {
     "Clip": clip,
     "Col2Im": col2im,
     "Compress": compress,
-    "Concat": concat,
+    "Concat": of_any_type(concat, slice(None)),
     "Constant": constant,
     "Conv": conv,
     "ConvInteger": conv_integer,
@@ -156,15 +157,15 @@ OPERATORS: dict[str, Handler] = {
     "Dropout": dropout,
     "Einsum": einsum,
     "Elu": formula("elu(x0, alpha)", alpha=1.0),
-    "Equal": comparison("x0 == x1"),
+    "Equal": compared(comparison("x0 == x1")),
     "Erf": formula("erf(x0)"),
     "Exp": formula("exp(x0)"),
-    "Expand": expand,
+    "Expand": of_any_type(expand),
     "EyeLike": eye_like,
     "Flatten": of_any_type(flatten),
     "Floor": formula("floor(x0)"),
     "GRU": recurrence,
-    "Gather": gather,
+    "Gather": of_any_type(gather),
     "GatherElements": gather_elements,
     "GatherND": gather_nd,
     "Gelu": gelu,
@@ -251,15 +252,16 @@ OPERATORS: dict[str, Handler] = {
     "Sin": formula("sin(x0)"),
     "Sinh": formula(SINH),
     "Size": size,
-    "Slice": slice_,
+    "Slice": of_any_type(slice_),
     "Softmax": over_axis(Softmax),
     "SoftmaxCrossEntropyLoss": softmax_cross_entropy,
     "Softplus": formula("softplus(x0)"),
     "Softsign": formula("softsign(x0)"),
     "SpaceToDepth": space_to_depth,
-    "Split": split,
+    "Split": of_any_type(split),
     "Sqrt": formula("sqrt(x0)"),
     "Squeeze": of_any_type(squeeze),
+    "StringNormalizer": string_normalizer,
     "Sub": arithmetic("x0 - x1"),
     "Sum": variadic("add"),
     "SwiGLU": formula("swish(x0, alpha) * x1", alpha=1.0),
@@ -268,13 +270,13 @@ OPERATORS: dict[str, Handler] = {
     "Tanh": formula("tanh(x0)"),
     "TensorScatter": tensor_scatter,
     "ThresholdedRelu": formula("thresholded_relu(x0, alpha)", alpha=1.0),
-    "Tile": tile,
+    "Tile": of_any_type(tile),
     "TopK": top_k,
     "Transpose": of_any_type(transpose),
     "Trilu": trilu,
     "Unsqueeze": of_any_type(unsqueeze),
     "Upsample": resize,
-    "Where": where,
+    "Where": of_any_type(where, slice(1, 3)),
     "Xor": logical("abs(x0 - x1)"),
 }
 

@@ -35,6 +35,7 @@ class _Encoding:
 
 
 BFLOAT16 = 16
+STRING = 8
 ENCODINGS: dict[int, _Encoding] = {
     1: _Encoding("<f4", "float_data"),
     2: _Encoding("u1", "int32_data"),
