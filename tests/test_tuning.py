@@ -383,4 +383,4 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     build = ["compile", ESPCN, "-o", tmp_path / "b", *size, "--device", "llvmpipe"]
     build += ["--tuning", path, "--explain"]
     cli.main(list(map(str, build)), standalone_mode=False)
-    assert capsys.readouterr().out.count("measured") == 4
+    assert capsys.readouterr().out.count("measured") == 3
