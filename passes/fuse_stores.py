@@ -20,14 +20,14 @@ from ..ir.ops.viewed import seen
 from ..ir.placement import is_direct
 from .candidates import candidates
 from .choose_kernels import rank
-from .rule import Rule, apply_rules
+from .rule import Context, Rule, apply_rules
 
 if TYPE_CHECKING:
     from ..ir.expr import Expr
     from ..ir.graph import Graph
     from ..ir.ops import Op
     from ..ir.ops.viewed import Chain
-    from .rule import Context, Site
+    from .rule import Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +90,11 @@ def _check(found: _Store, context: Context) -> str:
     ways = candidates(fused, context.target)
     if not ways:
         return "no invocation has all channels of a texel"
-    together = rank(fused, context).costs[0][0]
-    alone = sum(rank(n, context).costs[0][0] for n in (found.conv, found.node))
+    rankings = [rank(n, context) for n in (fused, found.conv, found.node)]
+    if not all(r.measured for r in rankings):  # what is measured compares with its like alone
+        rankings = [rank(n, Context(context.target)) for n in (fused, found.conv, found.node)]
+    together, *others = (r.costs[0][0] for r in rankings)
+    alone = sum(others)
     forced = context.target.stage == "compute"
     if together > alone and not forced:
         return f"it would take {together / 1e6:.3g} ms, and {alone / 1e6:.3g} ms in two passes"
