@@ -48,15 +48,19 @@ class Costs:
             over the first thousand frames.
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
-        texel: four numbers read from a texture through a sampler.
+        texel: four numbers read from a texture through a sampler, in a fragment shader.
+        compute_texel: the same in a compute shader.
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
         multiply: a multiply-add of four numbers.
-        unrolled: one with a constant in the code.
+        far_multiply: one in a program of more than ``near`` of them, too long for the caches of
+            code.
         spill: what each accumulator beyond ``accumulators`` adds to a multiply-add.
         store: four numbers written to a render target of 32 bits, ``store_half`` of fewer.
+        crowd: what a store adds where a pass has more than four render targets.
         image_store: four written to an image of 32 bits, ``image_store_half`` of fewer.
+        near: multiply-adds of four numbers in the text of a program.
         accumulators: vectors of four that an invocation keeps at once without harm.
         lanes: invocations that run at once: fewer take as long.
     """
@@ -66,16 +70,19 @@ class Costs:
     fragment: float = 0.1
     invocation: float = 0.1
     texel: float = 0.02
+    compute_texel: float = 0.02
     image: float = 0.02
     ubo: float = 0.02
     ssbo: float = 0.03
     multiply: float = 0.01
-    unrolled: float = 0.01
+    far_multiply: float = 0.01
     spill: float = 0.001
     store: float = 0.05
     store_half: float = 0.03
+    crowd: float = 0.0
     image_store: float = 0.1
     image_store_half: float = 0.06
+    near: int = 128
     accumulators: int = 16
     lanes: int = 1
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Node
     from ..ir.target import Target
 
+CROWD = 4  # render targets; the tiles that GPUs draw in have room for about as many
 MAX_UNROLLED = 7  # taps of a row that neighbours share
 
 
@@ -41,7 +42,8 @@ class Work:
         multiplies: multiply-adds of vectors, and parts of formulas.
         stores: vectors written.
         accumulators: vectors that an invocation keeps at once.
-        code: multiply-adds of vectors in the text of its programs.
+        programs: of different text.
+        code: multiply-adds of vectors in the text of a program.
     """
 
     passes: int
@@ -51,6 +53,7 @@ class Work:
     multiplies: int
     stores: int
     accumulators: int
+    programs: int
     code: int
 
 
@@ -82,22 +85,26 @@ class Predictor:
         work, costs = self.work(choice), self._target.costs
         idle = costs.lanes * work.passes / work.invocations
         busy: float = sum(getattr(costs, name) * n for name, n in self._priced(work, choice))
-        return max(1.0, idle) * busy + costs.gpu_pass * work.passes + costs.code * work.code
+        once = costs.gpu_pass * work.passes + costs.code * work.code * work.programs
+        return max(1.0, idle) * busy + once
 
     def _priced(self, work: Work, choice: Choice) -> Iterator[tuple[str, float]]:
         """Yield the name of each cost that grows with sizes, and how often it is paid."""
         compute, image = choice.stage == "compute", self._target.fetch != "texel"
         yield "invocation" if compute else "fragment", work.invocations
-        yield "image" if image and self._reads_own else "texel", work.loads
+        texel = "compute_texel" if compute else "texel"
+        yield "image" if image and self._reads_own else texel, work.loads
         block = choice.weights if choice.weights in ("ubo", "ssbo") else None
-        yield block or ("image" if image else "texel"), work.weights
-        yield "unrolled" if choice.weights == "constants" else "multiply", work.multiplies
-        spilled = max(0, work.accumulators - self._target.costs.accumulators)
-        yield "spill", work.multiplies * spilled
+        yield block or ("image" if image else texel), work.weights
+        costs = self._target.costs
+        yield "multiply" if work.code <= costs.near else "far_multiply", work.multiplies
+        yield "spill", work.multiplies * max(0, work.accumulators - costs.accumulators)
         layout = self._node.result.type.layout
         assert layout is not None
         half = "" if layout.format.endswith("32f") else "_half"
         yield ("image_store" if compute else "store") + half, work.stores
+        if not compute and (choice.planes or 1) > CROWD:
+            yield "crowd", work.stores
 
     def work(self, choice: Choice) -> Work:
         """Return how often each thing is done."""
@@ -115,6 +122,7 @@ class Predictor:
             multiplies=self._steps * t.texels + self._formula,
             stores=t.texels,
             accumulators=planes,
+            programs=1,
             code=0,
         )
 
@@ -140,7 +148,7 @@ class Predictor:
         loads = kh * taps * rows * inputs * (1 if conv.groups == 1 else planes)
         constants = choice.weights == "constants"
         passes = n if choice.stage == "compute" else n * groups
-        body = tiles * groups if constants else planes * lanes * (kw if unrolled else 1)
+        body = tiles if constants else planes * lanes * (kw if unrolled else 1)
         return Work(
             passes=passes,
             invocations=invocations,
@@ -149,5 +157,6 @@ class Predictor:
             multiplies=invocations * tiles * prod(choice.block) + self._formula,
             stores=self._stores,
             accumulators=planes * prod(choice.block),
+            programs=groups if constants else 1,
             code=body * prod(choice.block),
         )
