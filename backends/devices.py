@@ -68,8 +68,8 @@ _ES32 = replace(
 )
 
 # Of two cores, fitted to 530 ways to run 45 layers of seven networks, which they predict within a
-# quarter (root mean square). Storage blocks were measured apart; what it takes to start a pass, while
-# threads wait for each other, is an estimate.
+# quarter (root mean square). Storage blocks were measured apart; what it takes to start a pass,
+# while threads wait for each other, is an estimate.
 _LLVMPIPE = Costs(
     gpu_pass=50000.0,
     code=2000.0,
