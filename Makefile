@@ -5,7 +5,8 @@
 #              set everything up, run the ONNX backend test suite, write docs/conformance.md
 # make networks
 #              set everything up, try 80 networks on GL, write docs/networks.md
-# make bench   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
+# make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
+# make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
 #
 # PYTHON=python3.12 chooses the Python; ARGS="-k tiling -x" goes to pytest.
@@ -17,15 +18,15 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance networks bench clean setup
+.PHONY: demo test lint conformance networks bench costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
 
 # surfaceless: a GL context without a window system. No threads: the rasteriser of Mesa 22.3 may free
 # a fence that a thread of its own still signals (lp_fence_signalled takes no lock), and then crashes
-# in whatever GL call comes next, now and then.
-test conformance networks: export EGL_PLATFORM := surfaceless
+# in whatever GL call comes next, now and then. What measures time keeps them.
+test conformance networks bench costs: export EGL_PLATFORM := surfaceless
 test conformance networks: export LP_NUM_THREADS := 0
 
 test: setup
@@ -41,7 +42,11 @@ networks: setup
 	@PYTHONPATH=tests .venv/bin/python -m networks $(ARGS)
 
 bench: setup
-	@EGL_PLATFORM=surfaceless .venv/bin/python bench/startup.py $(ARGS)
+	@PYTHON=$(PYTHON) tools/setup.sh compare
+	@PYTHONPATH=tests:bench .venv/bin/python -m comparison $(ARGS)
+
+costs: setup
+	@.venv/bin/python bench/startup.py $(ARGS)
 	@.venv/bin/python bench/compile_cost.py
 
 setup:

@@ -3,6 +3,7 @@
 # system's packages for OpenGL ES and glslang. Run by make; says nothing when nothing is to be done.
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
+#   tools/setup.sh compare              and what `make bench` compares with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -59,6 +60,23 @@ missing_packages() {
     fi
 }
 
+# The same for what is compared with: Vulkan and, where nothing implements it, Mesa's drivers.
+missing_vulkan() {
+    loadable libvulkan.so.1 || echo libvulkan1
+    [ -n "$(find /usr/share/vulkan/icd.d /etc/vulkan/icd.d -name '*.json' 2> /dev/null)" ] ||
+        echo mesa-vulkan-drivers
+}
+
+install_vulkan() {
+    local missing
+    missing=$(missing_vulkan | tr '\n' ' ')
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] &&
+        ! { command -v apt-get > /dev/null && apt_install $missing; }; then
+        say "missing $missing(Debian's names): what needs Vulkan will not be measured"
+    fi
+}
+
 install_system_packages() {
     local missing
     missing=$(missing_packages | tr '\n' ' ')
@@ -106,6 +124,16 @@ install_venv() {
     fingerprint > "$stamp"
 }
 
+# A package that this platform has no wheel of is no reason to measure nothing.
+install_compared() {
+    local compared=.venv/.shadergen-compare
+    [ "$(cat "$compared" 2> /dev/null)" != "$(fingerprint)" ] || return 0
+    say "installing what is compared with"
+    .venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[compare]' ||
+        say "pip could not install .[compare] (see above): what needs it will not be measured"
+    fingerprint > "$compared"
+}
+
 command -v "$python" > /dev/null ||
     fail "no $python; install Python 3.10 or later, or run: make PYTHON=/path/to/python3"
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
@@ -113,3 +141,7 @@ command -v "$python" > /dev/null ||
         "run: make PYTHON=/path/to/python3"
 install_system_packages
 install_venv
+if [ "${1:-}" = compare ]; then
+    install_vulkan
+    install_compared
+fi

@@ -17,7 +17,8 @@ from .. import extras
 from .ceilings import measure_ceilings, warm_up
 from .latency import play_in_turns
 from .results import BuildResult, Ceilings, PassResult, Ratio, Spread, Startup, Transfer
-from .startup import start, without_shader_cache
+from .shader_cache import without_shader_cache
+from .startup import start
 from .transfer import measure_transfers
 
 if TYPE_CHECKING:

@@ -1,14 +1,12 @@
 """Start-up of a build: loading, making GL objects, the first frame, and what memory they take.
 
-The driver's shader cache is off meanwhile, or the second benchmark of a build would find its
-shaders compiled.
+The driver's shader cache is off meanwhile (``shader_cache``).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,27 +16,9 @@ from ..random_inputs import random_inputs_of_ports
 from .results import Memory, Startup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ...runtime_glue.python import HeadlessContext
 
 _STATM = Path("/proc/self/statm")
-_NO_CACHE = {"MESA_SHADER_CACHE_DISABLE": "true", "__GL_SHADER_DISK_CACHE": "0"}
-
-
-@contextmanager
-def without_shader_cache() -> Iterator[None]:
-    """Tell Mesa's and NVIDIA's drivers, where they are not loaded yet, to keep no shaders."""
-    before = {name: os.environ.get(name) for name in _NO_CACHE}
-    os.environ.update(_NO_CACHE)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
 
 
 def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Player, Startup]:

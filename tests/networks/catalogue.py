@@ -44,7 +44,7 @@ class Network:
     pixels: bool = False
 
 
-def _made(module: str, name: str, *arguments: Any, sized: bool = False, **keywords: Any) -> Any:
+def made(module: str, name: str, *arguments: Any, sized: bool = False, **keywords: Any) -> Any:
     """Return a maker that imports its module when it is called."""
 
     def make(size: Size) -> Any:
@@ -57,14 +57,14 @@ def _made(module: str, name: str, *arguments: Any, sized: bool = False, **keywor
 
 def _vision(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
     """Return one of torchvision's classifiers."""
-    make = _made("torch_classifiers", "from_torchvision", model)
+    make = made("torch_classifiers", "from_torchvision", model)
     more = {"forms": BOTH, **more}
     return Network(name, make, (size,) * 2, (small,) * 2, classifier=True, **more)
 
 
 def _classifier(name: str, function: str, size: int, small: int, **more: Any) -> Network:
     """Return one of the classifiers written here."""
-    make = _made("torch_classifiers", function, sized=more.pop("sized", False))
+    make = made("torch_classifiers", function, sized=more.pop("sized", False))
     more = {"forms": BOTH, **more}
     return Network(name, make, (size,) * 2, (small,) * 2, classifier=True, **more)
 
@@ -72,18 +72,18 @@ def _classifier(name: str, function: str, size: int, small: int, **more: Any) ->
 def _torch(name: str, module: str, function: str, size: Size, small: Size, **more: Any) -> Network:
     """Return one of the other torch modules written here."""
     more = {"forms": BOTH, **more}
-    return Network(name, _made(f"torch_{module}", function), size, small, **more)
+    return Network(name, made(f"torch_{module}", function), size, small, **more)
 
 
 def _application(name: str, model: str, size: int = 224, small: int = 64, **more: Any) -> Network:
     """Return one of keras.applications."""
-    make = _made("keras_models", "application", model, sized=True)
+    make = made("keras_models", "application", model, sized=True)
     forms = more.pop("forms", KERAS)
     return Network(name, make, (size,) * 2, (small,) * 2, forms, classifier=True, **more)
 
 
 def _keras(name: str, function: str, size: Size, small: Size, **more: Any) -> Network:
-    make = _made("keras_models", function, sized=True)
+    make = made("keras_models", function, sized=True)
     return Network(name, make, size, small, ("keras", "h5"), **more)
 
 

@@ -6,14 +6,15 @@ import torch
 from torch import Tensor, nn
 
 
-def espcn(scale: int = 3) -> nn.Module:
+def espcn(scale: int = 3, channels: int = 1, widths: tuple[int, int] = (64, 32)) -> nn.Module:
     """ESPCN (Shi et al. 2016, section 3.2): 5-3-3, tanh, pixel shuffle."""
+    first, second = widths
     return nn.Sequential(
-        nn.Conv2d(1, 64, 5, padding=2),
+        nn.Conv2d(channels, first, 5, padding=2),
         nn.Tanh(),
-        nn.Conv2d(64, 32, 3, padding=1),
+        nn.Conv2d(first, second, 3, padding=1),
         nn.Tanh(),
-        nn.Conv2d(32, scale * scale, 3, padding=1),
+        nn.Conv2d(second, channels * scale * scale, 3, padding=1),
         nn.PixelShuffle(scale),
     )
 

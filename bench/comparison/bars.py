@@ -1,0 +1,98 @@
+"""What is asked of this project, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from .results import OWN, PEER, NetworkResult, geometric_mean
+
+FORCED = ("fragment", "compute")
+WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+POOLS = ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool")
+COMPILE = {"ResNet-18": 2.0, "MobileNet v2": 2.0}  # seconds
+START = {"ResNet-18": 3.0, "ESPCN": 0.5}  # seconds
+PASSES = (("ESPCN", "compute", 3), ("ESPCN", "fragment", 4))
+ONE_PER_LAYER = ("MobileNet v2", "ResNet-18")
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One demand; ``met`` is None where nothing was measured."""
+
+    asked: str
+    found: str
+    met: bool | None
+
+
+def bars(results: Sequence[NetworkResult]) -> list[Bar]:
+    """Hold results against what is asked."""
+    by_name = {r.name: r for r in results}
+    return [*_speed(results), *_choice(results), *_start(by_name), *_passes(by_name)]
+
+
+def _bar(asked: str, found: str | None, met: bool) -> Bar:
+    return Bar(asked, "not measured", None) if found is None else Bar(asked, found, met)
+
+
+def _speed(results: Sequence[NetworkResult]) -> Iterator[Bar]:
+    ratios = {r.name: r.ratio(PEER, OWN) for r in results if r.timed}
+    known = {name: ratio.median for name, ratio in ratios.items() if ratio}
+    missing = [name for name, ratio in ratios.items() if not ratio]
+    note = f" (without {', '.join(missing)})" if missing else ""
+    mean = geometric_mean(list(known.values())) if known else 0.0
+    found = f"{mean:.1f}{note}" if known else None
+    yield _bar(f"{OWN}, times as fast as {PEER}, geometric mean: at least 4", found, mean >= 4)
+    worst = min(known, key=lambda name: known[name]) if known else ""
+    found = f"{known[worst]:.1f}, {worst}{note}" if known else None
+    met = bool(known) and known[worst] >= 1.2
+    yield _bar(f"{OWN}, times as fast as {PEER}, every network: at least 1.2", found, met)
+    espcn = known.get("ESPCN")
+    found = None if espcn is None else f"{espcn:.1f}"
+    yield _bar(f"{OWN}, times as fast as {PEER}, ESPCN: at least 10", found, (espcn or 0) >= 10)
+
+
+def regret(result: NetworkResult) -> float | None:
+    """Return how many times longer ``auto`` takes than the best forced choice, resident."""
+    ratios = [result.ratio(OWN, forced, resident=True) for forced in FORCED]
+    known = [ratio.median for ratio in ratios if ratio]
+    return max(known) if known else None
+
+
+def _choice(results: Sequence[NetworkResult]) -> Iterator[Bar]:
+    known = {r.name: value for r in results if r.timed and (value := regret(r)) is not None}
+    worst = max(known, key=lambda name: known[name]) if known else ""
+    over = [f"{name} {value:.2f}" for name, value in known.items() if value > 1.1]
+    found = (", ".join(over) or f"{known[worst]:.2f} at most, {worst}") if known else None
+    asked = f"{OWN} over the best forced stage, every network: at most 1.10"
+    yield _bar(asked, found, not over)
+
+
+def _start(results: dict[str, NetworkResult]) -> Iterator[Bar]:
+    kinds = (("compiling", "convert", COMPILE), ("files to first output", "start", START))
+    for words, field, limits in kinds:
+        for name, limit in limits.items():
+            result = results.get(name)
+            own = result.contenders.get(OWN) if result else None
+            cost = getattr(own, field) if own else None
+            seconds = getattr(cost, result.clock) / 1e3 if cost and result else 0.0
+            found = f"{seconds:.2f} s" if cost else None
+            yield _bar(f"{name}, {words}: under {limit:g} s", found, seconds < limit)
+
+
+def _passes(results: dict[str, NetworkResult]) -> Iterator[Bar]:
+    limits = [(name, stage, limit, str(limit)) for name, stage, limit in PASSES]
+    for name in ONE_PER_LAYER:
+        count = layers(results[name]) if name in results else 0
+        limits.append((name, OWN, count, f"{count}, one per convolution, pool and dense layer"))
+    for name, stage, limit, words in limits:
+        result = results.get(name)
+        own = result.contenders.get(stage) if result else None
+        passes = own.passes if own else None
+        found = None if passes is None else str(passes)
+        yield _bar(f"{name}, GPU passes of {stage}: at most {words}", found, (passes or 0) <= limit)
+
+
+def layers(result: NetworkResult) -> int:
+    """Return how many of the model's nodes hold weights or pool."""
+    return sum(n for name, n in result.operations.items() if name in (*WEIGHED, *POOLS))

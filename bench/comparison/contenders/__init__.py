@@ -1,0 +1,97 @@
+"""What is compared. One file for each program, one interface for all: :class:`Contender`.
+
+A contender that is missing something says so (:class:`Unavailable`) and stands in the tables with
+its reason. Modules of the programs are imported when they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from ..networks import Model
+
+Array = NDArray[Any]
+
+
+class Unavailable(Exception):
+    """A program, or a device for it, is not there. The text is the reason."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all contenders share.
+
+    Attributes:
+        profile: the device profile of the GL at hand, as ``shadergen doctor --save`` writes it.
+        renderer: what that GL calls itself.
+        cores: of the processor.
+    """
+
+    profile: Path
+    renderer: str
+    cores: int
+
+    @property
+    def software(self) -> bool:
+        """Whether that GL computes on the processor."""
+        return any(word in self.renderer.lower() for word in ("llvmpipe", "softpipe", "swrast"))
+
+
+@dataclass(frozen=True)
+class Running:
+    """A network that is ready.
+
+    Attributes:
+        frame: from an input in memory to the output in memory, finished.
+        resident: the same from the last input, which the device still has, to an output there;
+            None where the program cannot.
+    """
+
+    frame: Callable[[Array], Array]
+    resident: Callable[[], None] | None = None
+
+
+class Contender(Protocol):
+    """A program that can run a network. Every call is made in a process of its own."""
+
+    name: str
+
+    def version(self, setting: Setting) -> str:
+        """Return the program's version and what it computes on.
+
+        Raises:
+            Unavailable: when it cannot run here.
+        """
+
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+        """Do what is done once, ahead: write what :meth:`start` needs to the folder.
+
+        Returns:
+            What it tells about the result: "passes" and "macs", where there are such numbers.
+
+        Raises:
+            Exception: of any kind, when it cannot take the network.
+        """
+
+    def start(self, model: Model, folder: Path, setting: Setting) -> Running:
+        """Load what :meth:`convert` wrote."""
+
+
+def contenders() -> tuple[Contender, ...]:
+    """Return all of them, in the order of the tables."""
+    from .ncnn_vulkan import NcnnVulkan
+    from .onnxruntime_cpu import OnnxRuntime
+    from .own import Own
+
+    return (
+        Own("fragment", {"stage": "fragment"}),
+        Own("compute", {"stage": "compute"}),
+        Own("auto", {}),
+        NcnnVulkan(),
+        OnnxRuntime(),
+    )

@@ -1,0 +1,56 @@
+"""This project: a build for the GL at hand, played by the Python runtime."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..networks import Model
+from . import Array, Running, Setting, Unavailable
+
+
+@dataclass(frozen=True)
+class Own:
+    """shadergen with some options of ``compile`` beside ``--device``."""
+
+    name: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def version(self, setting: Setting) -> str:
+        import shadergen
+        from shadergen.errors import ShadergenError
+        from shadergen.runtime_glue.python import HeadlessContext
+
+        try:
+            with HeadlessContext() as context:
+                renderer = context.info().renderer
+        except ShadergenError as error:
+            raise Unavailable(str(error)) from None
+        return f"shadergen {shadergen.__version__} on OpenGL ES, {renderer}"
+
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+        from shadergen.compiler.driver import compile_model
+        from shadergen.compiler.options import Options
+
+        options = Options(device=str(setting.profile), **self.options)
+        compiled = compile_model(model.path, folder / "build", options)
+        passes = compiled.files.schedule["passes"]
+        return {"passes": len(passes), "macs": sum(p["macs"] for p in passes)}
+
+    def start(self, model: Model, folder: Path, setting: Setting) -> Running:
+        from shadergen.runtime_glue.python import HeadlessContext, Player, load
+
+        player = Player(load(folder / "build"), HeadlessContext())
+        player.init()
+
+        def frame(x: Array) -> Array:
+            player.upload(model.input_name, x)
+            player.run()
+            return player.read(model.output_name)
+
+        def resident() -> None:
+            player.run()
+            player.wait()
+
+        return Running(frame, resident)

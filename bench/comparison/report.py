@@ -1,0 +1,204 @@
+"""A run as JSON and as the tables of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .bars import bars, regret
+from .results import OWN, PEER, ContenderResult, Cost, NetworkResult, Spread
+from .turns import Limits
+
+CLOCKS = ("wall", "cpu")
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where it was measured."""
+
+    processor: str
+    cores: int
+    system: str
+    renderer: str
+    gl_version: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """A comparison."""
+
+    machine: Machine
+    limits: Limits
+    networks: tuple[NetworkResult, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """The contenders', in order."""
+        return list(dict.fromkeys(n for r in self.networks for n in r.contenders))
+
+
+def as_data(run: Run) -> dict[str, Any]:
+    """Return what JSON holds: medians and spread in place of every round."""
+    return {
+        "machine": asdict(run.machine),
+        "limits": asdict(run.limits),
+        "bars": [asdict(bar) for bar in bars(run.networks)],
+        "networks": [_network_data(r, run.names) for r in run.networks],
+    }
+
+
+def _network_data(result: NetworkResult, names: Sequence[str]) -> dict[str, Any]:
+    data = asdict(result)
+    data["clock"] = result.clock
+    for name, own in data["contenders"].items():
+        for field in ("convert", "start"):
+            own[field] = own[field] and {k: round(v, 1) for k, v in own[field].items()}
+        for field in ("frames", "resident"):
+            times = {c: result.times(name, c, field == "resident") for c in CLOCKS}
+            own["rounds"] = len(result.times(name))
+            own[field] = {c: _rounded(Spread.of(t)) for c, t in times.items() if t}
+    data["times_as_fast_as"] = {
+        name: {c: _rounded(ratio) for c in CLOCKS if (ratio := result.ratio(name, OWN, c))}
+        for name in names
+        if name != OWN and result.times(name) and result.times(OWN)
+    }
+    return data
+
+
+def _rounded(numbers: Any) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in asdict(numbers).items()}
+
+
+def as_page(run: Run) -> str:
+    """Return the tables."""
+    parts = [_where(run), _bars(run), _speed(run), _frames(run), _starts(run), _problems(run)]
+    return "\n\n".join(filter(None, parts))
+
+
+def _where(run: Run) -> str:
+    machine = run.machine
+    versions = {
+        name: next((r.contenders[name].version for r in run.networks if _version(r, name)), "")
+        for name in run.names
+    }
+    lines = [
+        f"Measured on {machine.processor}, {machine.cores} cores, {machine.system}; "
+        f"GL: {machine.renderer}, {machine.gl_version}.",
+        "",
+    ]
+    lines += [f"- **{name}**: {text or 'not measured'}" for name, text in versions.items()]
+    return "\n".join(lines)
+
+
+def _version(result: NetworkResult, name: str) -> str:
+    return result.contenders[name].version if name in result.contenders else ""
+
+
+def _bars(run: Run) -> str:
+    words = {True: "met", False: "**missed**", None: NOTHING}
+    rows = [(bar.asked, bar.found, words[bar.met]) for bar in bars(run.networks)]
+    return "## What is asked\n\n" + table(("asked", "measured", ""), rows)
+
+
+def _speed(run: Run) -> str:
+    head = ("network", "input", "GFLOP", "wall clock", "processor time", "rounds", "others took")
+    rows = []
+    for r in filter(lambda r: r.timed, run.networks):
+        own = r.contenders.get(OWN, ContenderResult())
+        ratios = {c: _ratio(r, c) for c in CLOCKS}
+        if ratios[r.clock] != NOTHING:
+            ratios[r.clock] = f"**{ratios[r.clock]}**"
+        others = NOTHING if r.others is None else f"{r.others:.0%}"
+        flops = NOTHING if own.macs is None else f"{2 * own.macs / 1e9:.2f}"
+        count = str(len(r.times(OWN)) or NOTHING)
+        rows.append((r.name, _shape(r), flops, *ratios.values(), count, others))
+    words = f"## {OWN} against {PEER}: how many times as fast\n\n"
+    return words + table(head, rows, right=2)
+
+
+def _ratio(result: NetworkResult, clock: str) -> str:
+    ratio = result.ratio(PEER, OWN, clock)
+    return f"{ratio.median:.1f} ({ratio.p10:.1f} to {ratio.p90:.1f})" if ratio else NOTHING
+
+
+def _frames(run: Run) -> str:
+    parts = []
+    for resident, words in ((False, "with upload and download"), (True, "resident")):
+        names = [n for n in run.names if any(r.times(n, "", resident) for r in run.networks)]
+        head = ["network", "clock", *names, *([f"{OWN} / best forced"] * resident)]
+        rows = []
+        for r in filter(lambda r: r.timed, run.networks):
+            cells = [_spread(r.times(n, "", resident)) for n in names]
+            if resident:
+                over = regret(r)
+                cells.append(NOTHING if over is None else f"{over:.2f}")
+            rows.append((r.name, r.clock, *cells))
+        parts.append(f"## Frames {words}, ms\n\n" + table(head, rows, right=2))
+    return "\n\n".join(parts)
+
+
+def _spread(times: list[float]) -> str:
+    if not times:
+        return NOTHING
+    found = Spread.of(times)
+    return " ".join((_digits(found.median), f"({_digits(found.p10)} to {_digits(found.p90)})"))
+
+
+def _digits(value: float) -> str:
+    """Return three digits of a number, or all that stand before the point."""
+    return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
+def _starts(run: Run) -> str:
+    names = run.names
+    parts = []
+    kinds = (
+        ("Converting the model, s", _seconds("convert")),
+        ("From files to the first output, s", _seconds("start")),
+        ("Memory that takes, MB", lambda r, c: f"{c.memory / 1e6:.0f}" if c.memory else NOTHING),
+        ("GPU passes", lambda r, c: NOTHING if c.passes is None else str(c.passes)),
+    )
+    for title, cell in kinds:
+        rows = [
+            (r.name, *(cell(r, r.contenders.get(n, ContenderResult())) for n in names))
+            for r in run.networks
+        ]
+        used = [k for k, name in enumerate(names) if any(row[k + 1] != NOTHING for row in rows)]
+        rows = [(row[0], *(row[k + 1] for k in used)) for row in rows]
+        parts.append(f"## {title}\n\n" + table(["network", *(names[k] for k in used)], rows))
+    return "\n\n".join(parts)
+
+
+def _seconds(field: str) -> Any:
+    def cell(result: NetworkResult, contender: ContenderResult) -> str:
+        cost: Cost | None = getattr(contender, field)
+        return f"{getattr(cost, result.clock) / 1e3:.2f}" if cost else NOTHING
+
+    return cell
+
+
+def _problems(run: Run) -> str:
+    lines = [f"- {where}: {what}" for where, what in _all_problems(run)]
+    return "## Not measured\n\n" + "\n".join(lines) if lines else ""
+
+
+def _all_problems(run: Run) -> Iterator[tuple[str, str]]:
+    for r in run.networks:
+        if r.problem:
+            yield r.name, r.problem
+        for name, found in r.contenders.items():
+            if found.problem:
+                yield f"{r.name}, {name}", " ".join(found.problem.split())
+
+
+def _shape(result: NetworkResult) -> str:
+    return "×".join(str(n) for n in result.shape[1:])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) -> str:
+    """Return a Markdown table whose columns from ``right`` on are numbers."""
+    marks = ["---" if k < right else "---:" for k in range(len(head))]
+    cells = [[c.replace("|", "\\|") for c in row] for row in rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, marks, *cells))
