@@ -3,7 +3,7 @@
 What a compute pass stores is seen by a later pass only after a barrier of the kind that the later
 one reads or writes by: ``texture`` for samplers, ``image``, ``framebuffer``. And it may store into
 a texture only after an ``image`` barrier behind all that used it before. Accesses are tracked by
-what they share: the slot, or the tensor where it has none.
+what they share: layers of the slot, or the tensor where it has none.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def barriers(passes: Sequence[GpuPass]) -> list[list[Barrier]]:
     result = []
     for p in passes:
         in_compute = isinstance(p, ComputePass)
-        written = _place(p.node.result)
-        images = {_place(r.source) for r in p.reads if isinstance(r.place, int)}
-        samplers = {_place(r.source) for r in p.reads if isinstance(r.place, str)}
+        written = _places(p.node.result)
+        images = {a for r in p.reads if isinstance(r.place, int) for a in _places(r.source)}
+        samplers = {a for r in p.reads if isinstance(r.place, str) for a in _places(r.source)}
         uses: dict[Barrier, set[Hashable]] = {
-            "framebuffer": set() if in_compute else {written},
-            "image": images | ({written} if in_compute else set()),
+            "framebuffer": set() if in_compute else written,
+            "image": images | (written if in_compute else set()),
             "texture": samplers,
         }
         needed = sorted(kind for kind, places in uses.items() if places & unseen[kind])
@@ -41,15 +41,16 @@ def barriers(passes: Sequence[GpuPass]) -> list[list[Barrier]]:
         result.append(needed)
         if in_compute:
             for places in unseen.values():
-                places.add(written)
+                places |= written
         # Stores that follow wait for these; draws are in order with all but image loads.
-        unseen["image"] |= samplers | images | {written}
+        unseen["image"] |= samplers | images | written
         unseen["framebuffer"] |= images
     return result
 
 
-def _place(source: Value | Blob) -> Hashable:
-    if isinstance(source, Blob):
-        return source
-    layout = source.type.layout
-    return source if layout is None or layout.slot is None else layout.slot
+def _places(source: Value | Blob) -> set[Hashable]:
+    """Return the layers of a tensor, each by what identifies it."""
+    if isinstance(source, Blob) or source.type.layout is None or source.type.layout.slot is None:
+        return {source}
+    first = source.type.first_layer
+    return {(source.type.layout.slot, layer) for layer in range(first, first + source.type.layers)}

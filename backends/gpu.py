@@ -41,7 +41,7 @@ class Blob:
 
 @dataclass(frozen=True)
 class Read:
-    """A texture and where a shader has it; ``layer`` picks one 2D texture of a tensor.
+    """A tensor and where a shader has it; ``layer`` picks one 2D texture of it.
 
     ``place`` is a sampler's name or an image's unit.
     """

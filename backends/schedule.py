@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
+from ..ir.sharing import places_of
 from ..ir.types import LANES, Layout, TensorType
 from .barriers import barriers
 from .gpu import Blob, ComputePass
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
 
 PIECE = 1 << 20  # elements that are rearranged at a time
-FORMAT_VERSION = "3.0"
+FORMAT_VERSION = "4.0"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
@@ -113,10 +114,11 @@ class _Assembly:
         self.paths: dict[str, str] = {}  # source without comments -> path
         self.sharing: dict[str, int] = {}  # path -> how many passes use it
         self.barriers = barriers(passes)
+        self.places = places_of(graph)
         self.touching: dict[Value | Blob, list[int]] = {}
         for k, p in enumerate(passes):
             for source in (p.node.result, *(r.source for r in p.reads)):
-                self.touching.setdefault(source, []).append(k)
+                self.touching.setdefault(self._owner(source), []).append(k)
 
     def build(self) -> BuildFiles:
         for i in self.graph.inputs:
@@ -170,9 +172,11 @@ class _Assembly:
         for r in p.reads:
             self._texture(r.source)
             kind = "image" if isinstance(r.place, int) else "uniform"
-            entry: dict[str, Any] = {kind: r.place, "texture": self.names[r.source]}
+            entry: dict[str, Any] = {kind: r.place, "texture": self.names[self._owner(r.source)]}
             if r.layer is not None:
                 entry["layer"] = r.layer
+            elif not isinstance(r.source, Blob) and r.source in self.places:
+                entry["layers"] = [r.source.type.first_layer, r.source.type.layers]
             reads.append(entry)
         blocks = []
         for b in p.blocks:
@@ -205,7 +209,7 @@ class _Assembly:
             "reads": reads,
             "blocks": blocks,
             "uniforms": [{"name": u.name, "type": "int", "value": [u.value]} for u in p.uniforms],
-            "writes": [{"texture": self.names[result], "layer": n} for n in p.layers],
+            "writes": [{"texture": self.names[self._owner(result)], "layer": n} for n in p.layers],
             "weights": p.weights,
             "macs": p.macs,
             "bytes": {
@@ -214,10 +218,20 @@ class _Assembly:
             },
         }
 
+    def _owner(self, source: Value | Blob) -> Value | Blob:
+        """Return the tensor whose texture something lies in."""
+        if isinstance(source, Blob) or source not in self.places:
+            return source
+        return self.places[source].owner
+
     def _pass_name(self, p: GpuPass) -> str:
-        if len(p.layers) == p.node.result.type.layers:
-            return self.names[p.node.result]
-        return f"{self.names[p.node.result]}[{p.layers[0]}:{p.layers[-1] + 1}]"
+        result = p.node.result
+        if result not in self.names:  # it has a place in another's texture
+            self.names[result] = self._unique(result.name)
+        if len(p.layers) == result.type.layers:
+            return self.names[result]
+        first = result.type.first_layer
+        return f"{self.names[result]}[{p.layers[0] - first}:{p.layers[-1] + 1 - first}]"
 
     def _shader(self, position: int, p: GpuPass) -> str:
         key = COMMENT.sub("", p.source)  # other layers' names make no other program
@@ -243,6 +257,7 @@ class _Assembly:
         return name
 
     def _texture(self, source: Value | Blob) -> None:
+        source = self._owner(source)
         if source in self.names:
             return
         name = self.names[source] = self._unique(source.name)

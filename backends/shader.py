@@ -56,12 +56,15 @@ class Texture:
     samplers: tuple[str, ...]
     first: int
     image: bool = False
+    offset: str = ""  # of the layers of an array that are the tensor's
 
     def fetch(self, position: str, layer: int | str) -> str:
         """Return the texel of a layer at an ivec2; ``layer`` is a number or an int expression."""
         layout = self.value.type.layout
         assert layout is not None
         if layout.kind == "array":
+            if self.offset:
+                layer = f"{layer} + {self.offset}" if layer else self.offset
             return self._texel(self.samplers[0], f"ivec3({position}, {layer})")
         if isinstance(layer, int):
             return self._texel(self.samplers[layer - self.first], position)
@@ -129,7 +132,8 @@ class Shader:
         if layout is None:
             raise InternalError(f"'{value.name}' was given no layout")
         name = self.names(role)
-        image: str = layout.format if isinstance(value, Result) else ""
+        ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
+        image: str = layout.format if ours else ""
         if layout.kind == "array":
             samplers = [f"u_{name}"]
             image = self._declare("2DArray", samplers[0], value, None, image)
@@ -145,7 +149,9 @@ class Shader:
             for k, sampler in enumerate(samplers):
                 layer = first + k if value.type.layers > 1 else None
                 image = self._declare("2D", sampler, value, layer, image)
-        texture = Texture(name, value, tuple(samplers), first, bool(image))
+        offset = value.type.first_layer
+        begin = self.size(f"first_{name}", offset) if offset else ""
+        texture = Texture(name, value, tuple(samplers), first, bool(image), begin)
         if len(samplers) > 1:
             self.fetchers.append(texture.chain())
         self._textures[key] = texture

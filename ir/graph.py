@@ -89,6 +89,8 @@ class Choice:
         planes: planes that one invocation computes; in the fragment stage those of one GPU pass.
         weights: where a convolution's weights live.
         precision: of storage and arithmetic.
+        view: nothing is computed: operands lie in the result's texture, or the result in that of
+            the operand (``ir.sharing``).
     """
 
     stage: Stage | None = None
@@ -96,6 +98,7 @@ class Choice:
     planes: int | None = None
     weights: WeightStorage | None = None
     precision: Precision | None = None
+    view: bool = False
 
     def __str__(self) -> str:
         pixels = "" if self.block == (1, 1) else f"{self.block[0]}x{self.block[1]} pixels of "

@@ -44,6 +44,21 @@ def joins_planes(node: Node) -> bool:
     return all(v.type.in_planes and v.shape[1] % LANES == 0 for v in node.inputs[:-1])
 
 
+def cuts_planes(node: Node) -> bool:
+    """Whether a node takes whole planes, one after the other, out of a map."""
+    from .ops import Slice
+
+    op = node.op
+    if not isinstance(op, Slice) or not (
+        node.result.type.in_planes and node.inputs[0].type.in_planes
+    ):
+        return False
+    x = node.inputs[0].shape
+    start, end = op.starts[1], op.starts[1] + op.sizes[1]
+    rest_is_whole = op.sizes == (x[0], op.sizes[1], *x[2:]) and set(op.steps) == {1}
+    return rest_is_whole and start % LANES == 0 and (end % LANES == 0 or end == x[1])
+
+
 def before_store(node: Node) -> Node:
     """Return the node as its invocations compute it, before its store rearranges what they have."""
     from .ops import assemble, parts

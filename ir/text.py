@@ -47,7 +47,7 @@ GRAMMAR = r"""
     choice: "choose" attributes
     op_name: NAME
     tensor_type: NAME sequence [layout]
-    layout: "@" NAME "." NAME [sequence] ["." INT]
+    layout: "@" NAME "." NAME [sequence] ["." INT] ["+" INT]
     attributes: "{" [attribute ("," attribute)*] "}"
     attribute: NAME "=" value
     ?value: sequence | atom | op
@@ -126,7 +126,8 @@ def type_text(t: TensorType) -> str:
     if t.layout is not None:
         slot = "" if t.layout.slot is None else f".{t.layout.slot}"
         rows = "" if t.layout.rows is None else _value(t.layout.rows)
-        text += f" @{t.layout.kind}.{t.layout.format}{rows}{slot}"
+        first = f"+{t.layout.first}" if t.layout.first else ""
+        text += f" @{t.layout.kind}.{t.layout.format}{rows}{slot}{first}"
     return text
 
 
@@ -232,8 +233,14 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return self.op_name(items[:1])(**items[1])
 
     def layout(self, items: list[Any]) -> Layout:
-        kind, texture_format, rows, slot = items
-        return Layout(str(kind), str(texture_format), rows, None if slot is None else int(slot))  # type: ignore[arg-type]
+        kind, texture_format, rows, slot, first = items
+        return Layout(
+            str(kind),  # type: ignore[arg-type]
+            str(texture_format),  # type: ignore[arg-type]
+            rows,
+            None if slot is None else int(slot),
+            int(first or 0),
+        )
 
     def tensor_type(self, items: list[Any]) -> TensorType:
         dtype, shape, layout = items

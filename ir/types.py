@@ -58,13 +58,15 @@ class Layout:
 
     ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
     ``slot`` is the physical texture it shares with tensors that are never alive together, set by
-    ``passes.plan_textures``.
+    ``passes.plan_textures``. ``first`` is the layer from which the tensor's own begin: not 0 where
+    it is some planes of another's texture, whose slot it has (``ir.sharing``).
     """
 
     kind: TextureKind
     format: TextureFormat
     rows: tuple[int, int] | None = None
     slot: int | None = None
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +128,15 @@ class TensorType:
         return self.extent[2]
 
     @property
+    def first_layer(self) -> int:
+        """The layer of its texture from which the tensor's own begin."""
+        return 0 if self.layout is None else self.layout.first
+
+    @property
     def channels_per_texel(self) -> int:
-        """Components a texel needs: 1 or 2 for thin tensors, else 4."""
-        return self.channels if self.channels <= 2 else LANES
+        """Components a texel has: 1 or 2 for thin tensors, else 4."""
+        wide = self.layout is not None and self.layout.format.startswith("rgba")
+        return self.channels if self.channels <= 2 and not wide else LANES
 
     def of(self, shape: tuple[int, ...]) -> TensorType:
         """Return the type of a tensor of another shape and the same element type."""
@@ -139,7 +147,9 @@ class TensorType:
 
     def without_slot(self) -> Self:
         """Return the type in a texture of its own."""
-        return self if self.layout is None else self.placed(replace(self.layout, slot=None))
+        if self.layout is None:
+            return self
+        return self.placed(replace(self.layout, slot=None, first=0))
 
     def __str__(self) -> str:
         return f"{self.dtype} {'x'.join(map(str, self.shape)) or 'scalar'}"

@@ -23,7 +23,7 @@ from ..ir.access import Access
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Result, infer
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
-from ..ir.placement import is_direct, joins_planes
+from ..ir.placement import cuts_planes, is_direct, joins_planes
 from ..ir.types import LANES
 from ..ir.views import simplified
 from .rule import Rule, apply_rules
@@ -89,6 +89,8 @@ def _check(found: _View, context: Context) -> str:
     node, x, copy = found.node, found.inner.inputs[0], found.inner.result
     if joins_planes(node):
         return "what is joined is written in its place"
+    if cuts_planes(node) and (found.read_elsewhere or cuts_planes(found.inner)):
+        return "planes are read where they lie"
     after = _composed(found)
     kernel = parts(after).kernel
     assert isinstance(kernel, Viewed)

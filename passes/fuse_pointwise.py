@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Call, Expr, Num, Var, expand, substitute, tree_size, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
-from ..ir.placement import is_direct, is_parameter, tensor_operands
+from ..ir.placement import is_direct, is_parameter, joins_planes, tensor_operands
 from ..ir.types import LANES
 from .candidates import planes_in_a_pass
 from .rule import Rule, apply_rules
@@ -128,6 +128,8 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     inner, outer = found.inner.result.type, found.node.result.type
     if inner.rank != outer.rank:
         return "the result has another rank"
+    if context.target.textures != "2d" and inner.shape[0] == 1 and joins_planes(found.inner):
+        return "what is joined is written in its place"
     c, c2 = inner.channels, outer.channels
     few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))
     same = few and inner.shape[:1] + inner.shape[2:] == outer.shape[:1] + outer.shape[2:]

@@ -20,6 +20,7 @@ from .fuse_pointwise import fuse_pointwise
 from .fuse_stores import fuse_stores
 from .plan_textures import plan_textures
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
+from .share_planes import share_planes
 from .tile_channels import tile_channels
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ PLACEMENT = (
     tile_channels,
     fuse_stores,
     choose_kernels,
+    share_planes,
     plan_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

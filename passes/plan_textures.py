@@ -3,7 +3,7 @@
 A tensor is alive from the node that writes it to the last node that reads it, ends included; two
 whose intervals do not meet and whose textures agree in kind, format, width and height share a
 slot, which has as many layers as the deepest needs. Outputs keep slots of their own, inputs and
-constants have none.
+constants have none. A texture of which other tensors are planes is alive while any of them is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.placement import tensor_operands
+from ..ir.sharing import Place, places_of
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
@@ -20,19 +21,27 @@ if TYPE_CHECKING:
 
 
 def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
-    """Return for each node result the positions of its writer and its last reader."""
+    """Return for each texture that nodes write the positions of its writer and its last reader."""
     alive: dict[Value, tuple[int, int]] = {}
+    places = places_of(graph)
+
+    def owner(value: Value) -> Value:
+        return places[value].owner if value in places else value
+
     for position, node in enumerate(graph.nodes):
-        for value in tensor_operands(node):
+        if node.choice.view:
+            continue
+        for value in map(owner, tensor_operands(node)):
             if value in alive:
                 alive[value] = (alive[value][0], position)
-        alive |= dict.fromkeys(node.results, (position, position))
+        for value in map(owner, node.results):
+            alive[value] = (alive.get(value, (position,))[0], position)
     return alive
 
 
 def plan_textures(graph: Graph, context: Context) -> Graph:
     """Assign slots in order of writing: among the free ones, the nearest in depth."""
-    alive = intervals(graph)
+    alive, places = intervals(graph), places_of(graph)
     outputs = {o.value for o in graph.outputs}
     free: dict[tuple[object, ...], list[tuple[int, int]]] = {}  # texture -> (slot, last reader)
     slots: dict[Value, int] = {}
@@ -52,11 +61,15 @@ def plan_textures(graph: Graph, context: Context) -> Graph:
         if value not in outputs:
             pool.append((slot, last))
 
+    def placed(t: TensorType, place: Place) -> TensorType:
+        assert t.layout is not None
+        slot = slots.get(place.owner)  # none where that is an input or a constant
+        return t.placed(replace(t.layout, slot=slot, first=place.first))
+
     def assign(now: Node, was: Node) -> Node | None:
         types = tuple(
-            r.type.placed(replace(r.type.layout, slot=slots[old]))
+            placed(r.type, places.get(old, Place(old, 0)))
             for r, old in zip(now.results, was.results, strict=True)
-            if r.type.layout is not None
         )
         return None if types == now.types else replace(now, types=types)
 

@@ -49,5 +49,5 @@ def test_a_draw_into_a_slot_that_was_stored_to_waits_for_the_stores():
         [],  # the convolution, in compute
         ["texture"],  # a draw that samples it
         ["framebuffer"],  # one into its slot
-        *[[]] * 2,  # the output
+        [],  # the output
     ]

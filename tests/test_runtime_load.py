@@ -109,6 +109,9 @@ def test_a_malformed_build_is_refused_with_its_code_before_any_gl_call(
         ("compute_without_image", "'image' is a required property"),
         ("read_with_both_places", "it takes exactly one of uniform, image"),
         ("read_without_place", "it takes exactly one of uniform, image"),
+        ("layers_beyond_array", "'middle' is no array with layer 2"),
+        ("layers_of_2d", "'middle' is no array with layer 0"),
+        ("layers_without_count", "[1] is too short"),
         ("unknown_barrier", "'buffer' is not one of"),
         ("barrier_twice", "has non-unique elements"),
         ("input_as_image", "'x' is an input, which may have no images"),
@@ -215,14 +218,14 @@ def test_a_shader_that_is_not_text_is_refused(build_folder: Path) -> None:
 
 
 def test_a_newer_minor_version_may_add_members(build_folder: Path) -> None:
-    change(build_folder, "version", to="3.7")
+    change(build_folder, "version", to="4.7")
     change(build_folder, "passes", 0, "hint", to={"tile": 8})
-    assert load(build_folder).version == "3.7"
+    assert load(build_folder).version == "4.7"
 
 
 def test_a_newer_major_version_is_refused_with_the_way_on() -> None:
     error = refused(FIXTURES / "malformed" / "newer_major")
-    assert error.render().splitlines()[0] == "error[SG0504]: the schedule is of version 4.0"
+    assert error.render().splitlines()[0] == "error[SG0504]: the schedule is of version 5.0"
     assert "update shadergen" in error.help
 
 
@@ -281,6 +284,18 @@ def test_parts_that_contradict_each_other_are_refused(
     error = refused(build_folder)
     assert error.code == "SG0503"
     assert says in error.what
+
+
+def test_a_dispatch_may_read_other_layers_of_what_it_stores_to_and_a_draw_may_not(
+    build_folder: Path,
+) -> None:
+    change(build_folder, "passes", 5, "writes", to=[{"texture": "mixed", "layer": 1}])
+    assert "reads what it writes" in refused(build_folder).what
+    change(build_folder, "passes", 5, "reads", 0, "layers", to=[0, 1])
+    assert "layer 0 of 'sum' is read before" in refused(build_folder).what  # the next pass is wrong
+    change(build_folder, "passes", 3, "writes", to=[{"texture": "mixed", "layer": 1}])
+    change(build_folder, "passes", 3, "reads", 0, "layers", to=[0, 1])
+    assert "reads what it writes: 'mixed'" in refused(build_folder).what
 
 
 def test_the_schema_is_valid_and_closes_every_object() -> None:

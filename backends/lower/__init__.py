@@ -39,6 +39,8 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
     """
     passes: list[GpuPass] = []
     for node in graph.nodes:
+        if node.choice.view:
+            continue
         suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
         passes.extend((kernel if suits(node) else lower_nest)(node, target))
     return tuple(passes)

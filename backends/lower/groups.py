@@ -49,8 +49,8 @@ class Group:
         """Texture layers that the GPU pass writes."""
         t = self.written.result.type
         if self.written is not self.node:
-            return tuple(self.batch * t.planes + p for p in range(t.planes))
-        first = self.batch * t.planes if t.in_planes else 0
+            return tuple(t.first_layer + self.batch * t.planes + p for p in range(t.planes))
+        first = t.first_layer + (self.batch * t.planes if t.in_planes else 0)
         return tuple(first + p for p in self.covered)
 
     @property

@@ -25,16 +25,18 @@ def image_stores(shader: Shader, group: Group, texts: Sequence[str]) -> list[str
     """Return the statements that store a pixel ``o``: ``texts`` are its planes' vec4."""
     t = group.written.result.type
     assert t.layout is not None
-    base = group.batch * t.planes
+    first = t.first_layer + group.batch * t.planes
+    base = shader.size("first_layer", first) if first else ""
     if group.written is not group.node:
         return list(_shuffled(shader, group, texts, base))
-    layers = [f"{group.plane(k)} + {base}" if base else str(group.plane(k)) for k in group.planes]
+    planes = [str(group.plane(k)) for k in group.planes]
+    layers = [f"{plane} + {base}" if base else plane for plane in planes]
     array = t.layout.kind == "array"
     places = [f"ivec3(o, {layer})" if array else "o" for layer in layers]
     return [f"imageStore(u_result, {p}, {y});" for p, y in zip(places, texts, strict=True)]
 
 
-def _shuffled(shader: Shader, group: Group, texts: Sequence[str], base: int) -> Iterator[str]:
+def _shuffled(shader: Shader, group: Group, texts: Sequence[str], base: str) -> Iterator[str]:
     """Yield the stores of a pixel shuffle, less what is cut off its borders.
 
     Of C channels by * bx to a pixel, an invocation has those of all or of four, ``candidates``
@@ -55,9 +57,9 @@ def _shuffled(shader: Shader, group: Group, texts: Sequence[str], base: int) -> 
         assert isinstance(border, Slice)
         corner += f" - ivec2({border.starts[3]}, {border.starts[2]})"
     yield f"ivec2 p = {corner};"
-    first = "" if everything else f"plane / {len(group.planes)}"
     for q in range(-(-channels // LANES)):
-        layer = f"{first} + {q + base}" if first and q + base else first or str(q + base)
+        layer = str(q) if everything else f"plane / {len(group.planes)}"  # then q is 0
+        layer = f"{layer} + {base}" if base else layer
         for i in range(by):
             for j in range(bx):
                 lanes = []

@@ -162,7 +162,7 @@ def _check_passes(build: Build, inputs: set[str]) -> _Use:
     use = _Use(build, inputs)
     for i, gpu_pass in enumerate(build.passes):
         member = f"passes[{i}]"
-        slots = _check_reads(build, gpu_pass, i, member, use)
+        read = _check_reads(build, gpu_pass, i, member, use)
         _check_blocks(build, gpu_pass, member)
         names = [u.name for u in gpu_pass.uniforms] + [r.uniform for r in gpu_pass.samplers]
         if len(set(names)) < len(names):
@@ -175,7 +175,9 @@ def _check_passes(build: Build, inputs: set[str]) -> _Use:
                 refuse(f"{texture.name!r} is an input or a constant", place)
             if write.layer >= texture.layers:
                 refuse(f"{texture.name!r} has no layer {write.layer}", place)
-            if texture.slot in slots:
+            # a draw may not even sample other layers of what it draws to
+            layer = write.layer if isinstance(gpu_pass, ComputePass) else None
+            if (texture.slot, layer) in read:
                 refuse(f"it reads what it writes: {texture.name!r} in slot {texture.slot}", place)
             _check_lifetime(texture, i, place)
             if isinstance(gpu_pass, RenderPass):
@@ -189,9 +191,11 @@ def _check_passes(build: Build, inputs: set[str]) -> _Use:
     return use
 
 
-def _check_reads(build: Build, gpu_pass: GpuPass, index: int, member: str, use: _Use) -> set[int]:
-    """Check what a pass reads and return the slots of it."""
-    slots = set()
+def _check_reads(
+    build: Build, gpu_pass: GpuPass, index: int, member: str, use: _Use
+) -> set[tuple[int | None, int | None]]:
+    """Check what a pass reads and return the slots, with each layer and with None for any."""
+    found: set[tuple[int | None, int | None]] = set()
     for j, read in enumerate(gpu_pass.reads):
         place = f"{member}.reads[{j}]"
         texture = _texture(build, read.texture, place)
@@ -199,14 +203,18 @@ def _check_reads(build: Build, gpu_pass: GpuPass, index: int, member: str, use: 
             refuse(f"{texture.name!r} has no 2D texture {read.layer} to read", place)
         if read.layer is None and not texture.is_array and texture.layers > 1:
             refuse(f"{texture.name!r} has {texture.layers} 2D textures: name a layer", place)
-        layers = range(texture.layers) if read.layer is None else (read.layer,)
+        layers = range(texture.layers) if read.layer is None else range(read.layer, read.layer + 1)
+        if read.layers is not None:
+            layers = range(read.layers[0], sum(read.layers))
+            if not texture.is_array or layers[-1] >= texture.layers:
+                refuse(f"{texture.name!r} is no array with layer {layers[-1]}", f"{place}.layers")
         for layer in layers:
             if not use.holds(texture, layer):
                 refuse(f"layer {layer} of {texture.name!r} is read before it is written", place)
         _check_lifetime(texture, index, place)
         if texture.slot is not None:
-            slots.add(texture.slot)
-    return slots
+            found |= {(texture.slot, layer) for layer in (*layers, None)}
+    return found
 
 
 def _check_images(build: Build, gpu_pass: GpuPass, member: str, inputs: set[str]) -> None:

@@ -158,7 +158,9 @@ def _pass(d: Mapping[str, Any]) -> GpuPass:
 
 def _read(d: Mapping[str, Any]) -> Read:
     layer = int(d["layer"]) if "layer" in d else None
-    return Read(d.get("uniform", ""), int(d.get("image", 0)), d["texture"], layer)
+    span = _ints(d["layers"]) if "layers" in d else ()
+    layers = (span[0], span[1]) if span else None
+    return Read(d.get("uniform", ""), int(d.get("image", 0)), d["texture"], layer, layers)
 
 
 def _uniform(d: Mapping[str, Any]) -> Uniform:

@@ -88,7 +88,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A texture, or with ``layer`` one layer of a 2D one.
+    """A texture, or with ``layer`` one layer of a 2D one; of an array the first layer and how many.
 
     Bound to the sampler ``uniform``, or where that is empty to the image unit ``image``.
     """
@@ -97,6 +97,7 @@ class Read:
     image: int
     texture: str
     layer: int | None
+    layers: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

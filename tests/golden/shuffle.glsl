@@ -52,10 +52,9 @@ void main() {
 
 //// shaders/02_join.frag
 #version 300 es
-// join: Concat of 2
-// reads  pad: float32 1x4x4x6, rgba32f array
+// join: element-wise x0
 // reads  abs: float32 1x4x4x6, rgba32f array
-// writes join: float32 1x8x4x6, rgba32f array, planes 0 to 1 of 2
+// writes join: float32 1x4x4x6, rgba32f array, plane 0 of 1
 
 precision highp float;
 precision highp int;
@@ -63,29 +62,12 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2DArray u_x0;
-uniform sampler2DArray u_x1;
 
 layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
-
-vec4 load_u0(int c, int y, int x) {
-    if (c < 4) {
-        return texelFetch(u_x0, ivec3(ivec2(x, y), 0), 0);
-    }
-    return texelFetch(u_x1, ivec3(ivec2(x, y), 0), 0);
-}
-
-vec4 compute(int c, int y, int x) {
-    vec4 u0 = load_u0(c, y, x);
-    return u0;
-}
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(0, o.y, o.x);
-    vec4 a1 = compute(4, o.y, o.x);
-    o_0 = a0;
-    o_1 = a1;
+    o_0 = texelFetch(u_x0, ivec3(o, 0), 0);
 }
 
 //// shaders/03_shuffle.frag

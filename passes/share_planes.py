@@ -1,0 +1,214 @@
+"""Join and split maps on whole planes without moving anything.
+
+A concatenation of channels whose parts, but for the last, are whole planes has them written into
+its own texture: each part lies in it from some plane on (``ir.sharing``), and the concatenation
+computes nothing. So do concatenations of concatenations, and those of the first parts of a wider
+one. A slice of whole planes is read where it lies.
+
+What cannot be written in its place is copied there: the application's inputs and constants, graph
+outputs, which have textures of their own, what another concatenation holds, and what is of another
+format. The concatenation is a pass of its own where that is more than half of it.
+
+A draw must not sample a texture of which it draws other layers: OpenGL ES calls that a feedback
+loop and leaves it undefined (ES 3.2, section 9.3.1; layers are not told apart). So a part is copied
+too where a fragment pass that writes it reads the same texture. A compute pass may: loads and
+stores of images are only unordered where they meet in a texel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ..ir.expr import Var
+from ..ir.graph import Node, Result
+from ..ir.ops import Pointwise
+from ..ir.placement import cuts_planes, joins_planes, tensor_operands
+from ..ir.sharing import Place, widest_first
+from .choose_kernels import rank
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Value
+    from .rule import Context
+
+
+def share_planes(graph: Graph, context: Context) -> Graph:
+    """Mark what computes nothing as a view, and insert the copies that it takes."""
+    excluded: set[Node] = set()
+    while True:
+        plan = _Plan(graph, excluded)
+        if not (found := plan.feedback()):
+            break
+        excluded |= found
+    for node, why in plan.refused.items():
+        context.explain("share planes", node.name, "copied", why)
+    for node in plan.views:
+        copies = [node.inputs[k].name for k in plan.copies.get(node, ())]
+        context.explain(
+            "share planes", node.name, "view", f"{', '.join(copies)} copied" * bool(copies)
+        )
+
+    def rewrite(now: Node, was: Node) -> Node | None:
+        if was not in plan.views or was.choice.view:
+            return None
+        inputs = list(now.inputs)
+        for k in plan.copies.get(was, ()):
+            inputs[k] = _copy(inputs[k], now, context)
+        return replace(now, inputs=tuple(inputs), choice=replace(now.choice, view=True))
+
+    return graph.rewrite(rewrite)
+
+
+def _copy(value: Value, join: Node, context: Context) -> Value:
+    layout = join.result.type.layout
+    copy = Node(
+        Pointwise(Var("x0"), value.type.dtype),
+        (value,),
+        join.layers,
+        replace(join.choice, stage=None, planes=None, weights=None),
+        (value.type.placed(layout),),
+    )
+    return replace(copy, choice=rank(copy, context).costs[0][1]).result
+
+
+@dataclass
+class _Plan:
+    """What lies where.
+
+    Attributes:
+        graph: where kernels are chosen.
+        excluded: concatenations that are passes of their own whatever might be.
+        places: of what lies in another's texture.
+        views: what computes nothing, in order.
+        copies: of concatenations, the operands that are copied.
+        refused: why other concatenations are passes.
+    """
+
+    graph: Graph
+    excluded: set[Node]
+    places: dict[Value, Place] = field(default_factory=dict)
+    views: dict[Node, None] = field(default_factory=dict)
+    copies: dict[Node, list[int]] = field(default_factory=dict)
+    refused: dict[Node, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.outputs = {o.value for o in self.graph.outputs}
+        self.users: dict[Value, list[Node]] = {}
+        for node in self.graph.nodes:
+            for value in dict.fromkeys(node.inputs):
+                self.users.setdefault(value, []).append(node)
+        joins = [n for n in self.graph.nodes if joins_planes(n) and _shares(n.result)]
+        for node in widest_first(joins):
+            if node in self.excluded:
+                self.refused[node] = "a draw would sample the texture that it draws to"
+            elif not self._follows(node):
+                self._join(node)
+        for node in self.graph.nodes:
+            if self._reads_in_place(node):
+                self.views[node] = None
+                (x,) = node.inputs
+                own = self.places.get(x, Place(x, 0))
+                self.places[node.result] = Place(own.owner, own.first)
+
+    def _reads_in_place(self, node: Node) -> bool:
+        """Whether a node's result is planes of its operand, read where they lie."""
+        if not cuts_planes(node) or node.result in {*self.outputs, *self.places}:
+            return False
+        ours, theirs = node.result.type.layout, node.inputs[0].type.layout
+        same = ours and theirs and (ours.kind, ours.format) == (theirs.kind, theirs.format)
+        return bool(same) and _shares(node.inputs[0])
+
+    def _follows(self, node: Node) -> bool:
+        """Whether the operands of a concatenation lie in its order already, in a wider one."""
+        if node.result in {*self.outputs, *self.places}:
+            return False
+        places = [self.places.get(v) for v in node.inputs]
+        start = places[0]
+        if start is None:
+            return False
+        wanted = start.first
+        for place, value in zip(places, node.inputs, strict=True):
+            if place != Place(start.owner, wanted):
+                return False
+            wanted += value.type.planes
+        self.places[node.result] = start
+        self.views[node] = None
+        return True
+
+    def _join(self, node: Node) -> None:
+        """Give the operands of a concatenation places in its texture, where they may have them."""
+        own = self.places.get(node.result, Place(node.result, 0))
+        first, starts = own.first, []
+        for value in node.inputs:
+            starts.append(first)
+            first += value.type.planes
+        copied: dict[int, str] = {}
+        given: list[Value] = []
+        for k in sorted(range(len(starts)), key=lambda k: -node.inputs[k].type.planes):
+            value = node.inputs[k]
+            why = self._fixed(value, node) or self._loops(value, node, own.owner)
+            if why:
+                copied[k] = why
+            else:
+                self.places[value] = Place(own.owner, starts[k])
+                given.append(value)
+        if 2 * sum(node.inputs[k].type.planes for k in copied) > node.result.type.planes:
+            for value in given:
+                del self.places[value]
+            k, why = next(iter(copied.items()))
+            self.refused[node] = f"'{node.inputs[k].name}' {why}"
+            return
+        self.views[node] = None
+        self.copies[node] = sorted(copied)
+
+    def _fixed(self, value: Value, join: Node) -> str:
+        """Return why a value cannot lie in a concatenation's texture, whoever writes it."""
+        if not isinstance(value, Result):
+            return "is no result of a pass"
+        if value in self.outputs:
+            return "is an output"
+        if value in self.places:
+            return "lies elsewhere"
+        ours, theirs = value.type.layout, join.result.type.layout
+        assert ours is not None
+        assert theirs is not None
+        return (
+            "" if (ours.kind, ours.format) == (theirs.kind, theirs.format) else "differs in format"
+        )
+
+    def _loops(self, value: Value, join: Node, owner: Value) -> str:
+        """Return why a draw would sample the texture it draws to, if the value lay in it."""
+        assert isinstance(value, Result)
+        if _draws(value.node) and owner in map(self._owner, tensor_operands(value.node)):
+            return "is drawn from what lies there"
+        readers = (u for u in self.users.get(value, ()) if _draws(u) and u is not join)
+        if any(self._owner(u.result) is owner for u in readers):
+            return "is what others there are drawn from"
+        return ""
+
+    def _owner(self, value: Value) -> Value:
+        return self.places[value].owner if value in self.places else value
+
+    def feedback(self) -> set[Node]:
+        """Return the concatenations whose textures a draw would sample and draw to."""
+        bad = set()
+        for node in self.graph.nodes:
+            if node not in self.views and _draws(node):
+                owner = self._owner(node.result)
+                if owner in map(self._owner, tensor_operands(node)):
+                    bad.add(owner)
+        for join, copied in self.copies.items():  # a copy may be drawn
+            owner = self._owner(join.result)
+            if any(self._owner(join.inputs[k]) is owner for k in copied):
+                bad.add(owner)
+        return {n for n in self.views if self._owner(n.result) in bad}
+
+
+def _draws(node: Node) -> bool:
+    return node.choice.stage != "compute"
+
+
+def _shares(value: Value) -> bool:
+    """Whether parts of a tensor's texture may be other tensors."""
+    t = value.type
+    return t.shape[0] == 1 and t.layout is not None and t.layout.kind == "array"
