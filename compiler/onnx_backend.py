@@ -18,6 +18,8 @@ nothing else are compiled in, once an operator asks for them, and anew when they
 a result is computed from never are, unless they hold no element. :attr:`ShadergenRep.fixed` tells
 which.
 
+Float64 that float32 does not reach is taken by models that are linear in it (``bands``).
+
 Strings are numbered for each run, and their numbers uploaded: shaders move and compare them.
 """
 
@@ -37,19 +39,22 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
-from . import extras
+from ..ir.linear_part import linear_part
+from . import bands, extras
 from .driver import compile_graph, import_model
 from .frontends import ValueNeededError
+from .frontends.onnx.body import subgraphs
 from .frontends.onnx.parameters import data_inputs
+from .onnx_values import declared, given, is_open, numbered
 from .options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
     from onnx import ModelProto, NodeProto
 
-Arrays = dict[str, "NDArray[Any]"]
+    from .bands import Arrays
 
 
 @cache
@@ -110,7 +115,8 @@ class ShadergenRep(BackendRep):
         self._inputs = {i.name: i for i in model.graph.input if i.name not in weights}
         self._data = data_inputs(model.graph)
         self._program: _Program | None = None
-        self._release: Any = None
+        self._linear: tuple[frozenset[str], _Program] | None = None
+        self._releases: list[Any] = []
 
     @property
     def fixed(self) -> tuple[str, ...]:
@@ -141,22 +147,46 @@ class ShadergenRep(BackendRep):
         Raises:
             ShadergenError: when the model cannot be compiled, or the arrays do not fit it.
         """
-        arrays, texts = _numbered(self._arrays(inputs))
+        arrays, texts = numbered(self._arrays(inputs))
         if self._program is None or not self._program.fits(arrays):
             self.close()
-            self._program = self._compiled(arrays)
-            self._release = weakref.finalize(self, self._program.player.close)
-        results = self._program.run(arrays)
+            self._program = self._kept(self._compiled(arrays))
+        large = bands.beyond_float32({name: arrays[name] for name in self._program.inputs})
+        results = self._in_bands(arrays, large) if large else self._program.run(arrays)
         outputs = self._model.graph.output
-        typed = (_declared(results[o.name], o, texts) for o in outputs)
+        typed = (declared(results[o.name], o, texts) for o in outputs)
         result: tuple[Any, ...] = namedtupledict("Outputs", [o.name for o in outputs])(*typed)
         return result
 
     def close(self) -> None:
         """Free what the model occupies on GL; the next run compiles it again."""
-        if self._release is not None:
-            self._release()
-        self._program = self._release = None
+        for release in self._releases:
+            release()
+        self._releases.clear()
+        self._program = self._linear = None
+
+    def _kept(self, program: _Program) -> _Program:
+        self._releases.append(weakref.finalize(self, program.player.close))
+        return program
+
+    def _in_bands(self, arrays: Arrays, large: frozenset[str]) -> Arrays:
+        """Run the model on the parts of arrays that float32 does not reach."""
+        assert self._program is not None
+        if self._linear is None or self._linear[0] != large:
+            try:
+                self._linear = large, self._kept(self._try(arrays, self._program.fixed, large))
+            except ShadergenError as error:
+                if error.code != "SG0202":
+                    raise
+                raise ShadergenError(
+                    "SG0605",
+                    f"input '{min(large)}' holds numbers beyond {bands.LARGEST:g}",
+                    where=error.where,
+                    why=f"float32 ends there, and models take more that are linear: {error.what}",
+                ) from None
+        parts = bands.split(arrays, large)
+        results = {0: self._program.run(parts.pop(0))}
+        return bands.joined(results | {k: self._linear[1].run(p) for k, p in parts.items()})
 
     def _arrays(self, inputs: Any) -> Arrays:
         """Return the arrays by name."""
@@ -179,7 +209,7 @@ class ShadergenRep(BackendRep):
                     supported=", ".join(self._inputs),
                     help=did_you_mean(name, self._inputs),
                 )
-        return {name: _given(named[name], info) for name, info in self._inputs.items()}
+        return {name: given(named[name], info) for name, info in self._inputs.items()}
 
     def _compiled(self, arrays: Arrays) -> _Program:
         """Compile the model for these arrays."""
@@ -193,11 +223,21 @@ class ShadergenRep(BackendRep):
                     raise
                 fixed |= {name: arrays[name].copy() for name in sorted(needed)}
 
-    def _try(self, arrays: Arrays, fixed: Arrays) -> _Program:
+    def _try(
+        self,
+        arrays: Arrays,
+        fixed: Mapping[str, NDArray[Any]],
+        linear_in: frozenset[str] = frozenset(),
+    ) -> _Program:
+        """Compile the model, or its linear part in some inputs."""
         shapes = {name: a.shape for name, a in arrays.items()}
-        dynamic = {n: shapes[n] for n, i in self._inputs.items() if n not in fixed and _open(i)}
+        dynamic = {n: shapes[n] for n, i in self._inputs.items() if n not in fixed and is_open(i)}
         options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
-        graph, files, _ = compile_graph(import_model(self._model, options), options)
+        graph = import_model(self._model, options)
+        if linear_in:
+            _refuse_casts(self._model)
+            graph = linear_part(graph, linear_in)
+        graph, files, _ = compile_graph(graph, options)
         runtime = extras.runtime()
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             write_build(files, Path(folder) / "build", lambda written: None)
@@ -281,7 +321,7 @@ def _model_of(
     """Return a model of one node."""
     names = dict.fromkeys(filter(None, node.input))
     given = inputs if isinstance(inputs, dict) else dict(zip(names, inputs, strict=True))
-    declared = [
+    taken = [
         _info(name, a.dtype, a.shape) for name, a in ((n, np.asarray(given[n])) for n in names)
     ]
     results = [name for name in node.output if name]
@@ -289,7 +329,7 @@ def _model_of(
         outputs = [onnx.ValueInfoProto(name=name) for name in results]
     else:
         outputs = [_info(name, *i) for name, i in zip(results, outputs_info, strict=True)]
-    graph = onnx.helper.make_graph([node], node.op_type, declared, outputs)
+    graph = onnx.helper.make_graph([node], node.op_type, taken, outputs)
     version = version or onnx.defs.onnx_opset_version()
     model = onnx.helper.make_model(
         graph, opset_imports=[onnx.helper.make_opsetid(node.domain, version)]
@@ -302,59 +342,14 @@ def _info(name: str, dtype: Any, shape: Sequence[int]) -> onnx.ValueInfoProto:
     return onnx.helper.make_tensor_value_info(name, kind, shape)
 
 
-def _open(info: onnx.ValueInfoProto) -> bool:
-    """Whether the model leaves an input's shape open."""
-    tensor = info.type.tensor_type
-    return not tensor.HasField("shape") or not all(
-        d.HasField("dim_value") and d.dim_value >= 0 for d in tensor.shape.dim
-    )
-
-
-def _dtype(info: onnx.ValueInfoProto) -> np.dtype[Any] | None:
-    """Return the declared element type, or None where none is."""
-    kind = info.type.tensor_type.elem_type if info.type.HasField("tensor_type") else 0
-    return onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else None
-
-
-def _given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
-    """Return an input as an array of the declared type."""
-    kind = info.type.WhichOneof("value") or "tensor_type"
-    if kind != "tensor_type":
-        raise ShadergenError(
-            "SG0206", f"input '{info.name}' is of type {kind}", supported="tensors"
-        )
-    array, dtype = np.asarray(value), _dtype(info)
-    if dtype is not None and dtype.kind == "O":
-        array = array.astype(object)
-        if not all(isinstance(text, (str, bytes)) for text in array.flat):
-            raise ShadergenError("SG0605", f"input '{info.name}' takes strings alone")
-    if dtype is None or array.dtype == dtype:
-        return array
-    if not np.can_cast(array.dtype, dtype, "same_kind"):
-        raise ShadergenError(
-            "SG0605", f"input '{info.name}' has element type {array.dtype}", supported=str(dtype)
-        )
-    return array.astype(dtype)
-
-
-def _numbered(arrays: Arrays) -> tuple[Arrays, NDArray[Any]]:
-    """Return arrays with the places of strings in a list in place of them, and that list."""
-    strings = {name: a for name, a in arrays.items() if a.dtype.kind == "O"}
-    texts: dict[Any, int] = {}
-    numbers = {
-        name: np.array([texts.setdefault(t, len(texts)) for t in a.flat], np.int32).reshape(a.shape)
-        for name, a in strings.items()
-    }
-    return arrays | numbers, np.array([*texts], object)
-
-
-def _declared(result: NDArray[Any], info: onnx.ValueInfoProto, texts: NDArray[Any]) -> NDArray[Any]:
-    """Return an output as an array of the declared type; of strings, out of a list of all."""
-    if info.type.tensor_type.elem_type == onnx.TensorProto.STRING:
-        chosen: NDArray[Any] = texts[result.reshape(-1)].reshape(result.shape)
-        return chosen
-    with np.errstate(over="ignore", invalid="ignore"):
-        return result.astype(_dtype(info) or result.dtype, copy=False)
+def _refuse_casts(model: ModelProto) -> None:
+    """Refuse models that may go on in float32, whose infinity is then the right result."""
+    todo = [*model.graph.node, *(node for f in model.functions for node in f.node)]
+    while todo:
+        node = todo.pop()
+        if node.op_type in ("Cast", "CastLike"):
+            raise ShadergenError("SG0202", f"{node.op_type} may leave float64")
+        todo.extend(inner for graph in subgraphs(node) for inner in graph.node)
 
 
 is_compatible = ShadergenBackend.is_compatible

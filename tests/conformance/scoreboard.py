@@ -36,6 +36,12 @@ operator needs to know them; inputs that a result is computed from never are. Th
 be compiled in are listed in
 [compiler/frontends/onnx/parameters.py](../compiler/frontends/onnx/parameters.py).
 
+Two kinds of arrays are uploaded otherwise than they are, and results read back accordingly. Strings
+are numbered, and shaders move and compare the numbers. Where float64 exceeds what float32 reaches,
+and the model is linear but for a constant, it runs on parts of the array that differ by a power of
+2, and the results, scaled back, are added
+([compiler/bands.py](../compiler/bands.py)).
+
 Tolerances are the suite's, except for {loosened}: there the
 exact result fails, because the suite has the rounding errors of one implementation where it is 0.
 An absolute error of 1e-6 is allowed.

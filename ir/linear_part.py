@@ -1,0 +1,161 @@
+"""The linear part of a graph: of f(x) = L(x) + c, the graph of L.
+
+It tells what a graph makes of a sum, f(x + z) = f(x) + L(z), and of a multiple, L(2z) = 2 L(z). The
+linear part of each operator follows from those of its operands:
+
+    formula                       its slope by each operand that has a linear part, times that
+    movement                      moved; joined with zeros, padded with zeros
+    sum, mean                     the sum, the mean
+    product, convolution          of the one operand that has a linear part; no bias
+
+Everything else is what it is composed of, or not linear: a formula of a slope that depends on x, a
+product of two such operands, an extremum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError
+from .expr import Call, Expr, Var, affine, fold, variables
+from .graph import Graph, Node, Output, Port, Result, Value, apply, constant
+from .ops import (
+    Concat,
+    Conv,
+    DepthToSpace,
+    Expand,
+    Gather,
+    MatMul,
+    Pad,
+    Pointwise,
+    Rearrange,
+    Reduce,
+    Reshape,
+    ResizeNearest,
+    Slice,
+    Tile,
+    Transpose,
+)
+
+if TYPE_CHECKING:
+    from .ops import Op
+
+Parts = dict[Value, Value]
+Rule = Callable[[Any, Node, Parts], Value]
+
+
+def linear_part(graph: Graph, names: Collection[str]) -> Graph:
+    """Return the linear part of a graph in some of its inputs, the others taken as given.
+
+    Args:
+        graph: of any operators.
+        names: the inputs x.
+
+    Returns:
+        A graph of the same inputs, with those outputs that depend on x.
+
+    Raises:
+        ShadergenError: SG0202 naming an operator that is not linear; also where nothing depends on
+            them.
+    """
+    parts: Parts = {i: i for i in graph.inputs if i.name in names}
+    for output in graph.outputs:
+        _extend(output.value, parts)
+    outputs = tuple(replace(o, value=parts[o.value]) for o in graph.outputs if o.value in parts)
+    if not outputs:
+        raise ShadergenError("SG0202", "no output depends on them")
+    return Graph(graph.name, graph.inputs, outputs)
+
+
+def _extend(value: Value, parts: Parts) -> None:
+    """Add the linear parts of everything that a value is computed from, and its own."""
+    for node in Graph("", (), (Output("", value, Port.plain(value.type.rank)),)).nodes:
+        if parts.keys().isdisjoint(node.inputs) or not parts.keys().isdisjoint(node.results):
+            continue
+        rule = RULES.get(type(node.op))
+        if len(node.results) > 1 or node.result.type.dtype != "float32":
+            raise _not_linear(node)
+        if rule is not None:
+            parts[node.result] = rule(node.op, node, parts)
+            continue
+        simpler = node.op.decompose(*node.inputs)
+        if not isinstance(simpler, Result):
+            raise _not_linear(node)
+        _extend(simpler, parts)
+        parts[node.result] = parts[simpler]
+
+
+def _not_linear(node: Node) -> ShadergenError:
+    kind = type(node.op).__name__
+    text = f"'{node.op.expr}'" if isinstance(node.op, Pointwise) else kind
+    return ShadergenError("SG0202", f"{text} is not linear", where=f"{node.name} ({kind})")
+
+
+def _pointwise(op: Pointwise, node: Node, parts: Parts) -> Value:
+    names = [f"x{i}" for i, v in enumerate(node.inputs) if v in parts]
+    rest, total = op.expr, None
+    for name in names:
+        line = affine(rest, name)
+        if line is None or not set(names).isdisjoint(variables(line[0])):
+            raise _not_linear(node)
+        slope, rest = line
+        term: Expr = Call("mul", (slope, Var(name)))
+        total = term if total is None else Call("add", (total, term))
+    assert total is not None
+    operands = (parts.get(v, v) for v in node.inputs)
+    return apply(Pointwise(fold(total)), *operands, layer=node.layers)
+
+
+def _moved(op: Op, node: Node, parts: Parts) -> Value:
+    x, *places = node.inputs
+    if not parts.keys().isdisjoint(places):
+        raise _not_linear(node)
+    return apply(op, parts[x], *places, layer=node.layers)
+
+
+def _pad(op: Pad, node: Node, parts: Parts) -> Value:
+    return _moved(replace(op, value=0.0), node, parts)
+
+
+def _concat(op: Concat, node: Node, parts: Parts) -> Value:
+    operands = (parts[v] if v in parts else _zeros(v) for v in node.inputs)
+    return apply(op, *operands, layer=node.layers)
+
+
+def _zeros(like: Value) -> Value:
+    return constant(np.zeros(like.shape, np.float32), "zeros")
+
+
+def _reduce(op: Reduce, node: Node, parts: Parts) -> Value:
+    if op.kind not in ("sum", "mean") or op.element != Var("x0"):
+        raise _not_linear(node)
+    return _moved(op, node, parts)
+
+
+def _matmul(op: MatMul, node: Node, parts: Parts) -> Value:
+    if all(v in parts for v in node.inputs):
+        raise _not_linear(node)
+    return apply(op, *(parts.get(v, v) for v in node.inputs), layer=node.layers)
+
+
+def _conv(op: Conv, node: Node, parts: Parts) -> Value:
+    x, weights, *_ = node.inputs
+    if x not in parts or weights in parts or op.pad_value or op.zero_guard:
+        raise _not_linear(node)
+    return apply(op, parts[x], weights, layer=node.layers)
+
+
+MOVED = (DepthToSpace, Expand, Gather, Rearrange, Reshape, ResizeNearest, Slice, Tile, Transpose)
+RULES: dict[type[Op], Rule] = {
+    **dict.fromkeys(MOVED, _moved),
+    Concat: _concat,
+    Conv: _conv,
+    MatMul: _matmul,
+    Pad: _pad,
+    Pointwise: _pointwise,
+    Reduce: _reduce,
+}
