@@ -9,6 +9,7 @@ nothing of caches, so its sizes are not to be relied on.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
@@ -82,13 +83,20 @@ class Predictor:
 
     def cost(self, choice: Choice) -> float:
         """Return nanoseconds."""
-        work, costs = self.work(choice), self._target.costs
-        idle = costs.lanes * work.passes / work.invocations
-        busy: float = sum(getattr(costs, name) * n for name, n in self._priced(work, choice))
-        once = costs.gpu_pass * work.passes + costs.code * work.code * work.programs
-        return max(1.0, idle) * busy + once
+        costs = self._target.costs
+        return float(sum(getattr(costs, name) * n for name, n in self.bill(choice).items()))
 
-    def _priced(self, work: Work, choice: Choice) -> Iterator[tuple[str, float]]:
+    def bill(self, choice: Choice) -> dict[str, float]:
+        """Return how often each of the target's costs is paid, by the name of the cost."""
+        work, costs = self.work(choice), self._target.costs
+        idle = max(1.0, costs.lanes * work.passes / work.invocations)
+        paid: Counter[str] = Counter()
+        for name, n in self._paid_by_size(work, choice):
+            paid[name] += n
+        bill = {name: n * idle for name, n in paid.items()}
+        return bill | {"gpu_pass": work.passes, "code": work.code * work.programs}
+
+    def _paid_by_size(self, work: Work, choice: Choice) -> Iterator[tuple[str, int]]:
         """Yield the name of each cost that grows with sizes, and how often it is paid."""
         compute, image = choice.stage == "compute", self._target.fetch != "texel"
         yield "invocation" if compute else "fragment", work.invocations

@@ -68,28 +68,31 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
 
 
 def _print_session(session: Session, path: Path) -> None:
-    table = new_table("layer", "alike", "predicted best", "ms", "measured best", "ms", "ratio")
+    table = new_table("layer", "alike", "untuned", "ms", "tuned", "ms", "ratio")
     for o in session.outcomes:
-        times = (o.measured[o.predicted_best], o.measured[o.best])
-        first, best = (short_text(t / 1e6) for t in times)
+        before = o.measured.get(o.kind.chosen)
         table.add_row(
             o.kind.node.name,
             str(o.kind.count),
-            str(o.predicted_best),
-            first,
-            str(o.best),
-            best,
-            f"{o.loss:.2f}",
+            str(o.kind.chosen),
+            "-" if before is None else short_text(before / 1e6),
+            str(o.tuned),
+            short_text(o.measured[o.tuned] / 1e6),
+            _number(o.gain),
         )
     if session.outcomes:
         print_table(table)
         click.echo(
-            f"the predicted choices take {session.loss():.2f} of the time of the measured ones; "
-            f"rank correlation of prediction and measurement: {session.correlation():.2f} over "
-            f"all, {session.correlation_within():.2f} among the candidates of a layer"
+            f"untuned, these layers take {_number(session.gain())} times as long; rank correlation "
+            f"of prediction and measurement: {_number(session.correlation())} over all, "
+            f"{_number(session.correlation_within())} among the candidates of a layer"
         )
     for layer, choice, why in session.wrong:
         click.echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
         click.echo(f"{session.left} kinds of layers are left for another run")
     click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

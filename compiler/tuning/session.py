@@ -45,44 +45,48 @@ class Kind:
         signature: of them.
         node: the first, its choice open but for the precision.
         count: how many there are.
+        chosen: what compiling without tuning chooses.
         predicted: nanoseconds of every candidate.
     """
 
     signature: str
     node: Node
     count: int
+    chosen: Choice
     predicted: Mapping[Choice, float] = field(repr=False)
 
     @property
     def likely(self) -> list[Choice]:
-        """Candidates to measure: the best of each stage and weight storage, then the next best."""
+        """Candidates to measure: the best of each stage and weight storage, then the next best.
+
+        What compiling chooses is one of them; the budget for unrolled code may want another than
+        the best.
+        """
         order = sorted(self.predicted, key=lambda c: self.predicted[c])
         first = {(c.stage, c.weights): c for c in reversed(order)}
         hopeful = HOPELESS * self.predicted[order[0]]
-        chosen = [c for c in first.values() if self.predicted[c] <= hopeful]
-        chosen += [c for c in order if c not in chosen][: max(0, MOST - len(chosen))]
-        return sorted(chosen, key=lambda c: self.predicted[c])
+        picked = [c for c in first.values() if self.predicted[c] <= hopeful and c != self.chosen]
+        picked.append(self.chosen)
+        picked += [c for c in order if c not in picked][: max(0, MOST - len(picked))]
+        return sorted(picked, key=lambda c: self.predicted[c])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of a kind of nodes, now or before, without the wrong ones."""
+    """What was measured of a kind of nodes, now or before, without the wrong ones.
+
+    ``tuned`` is what compiling chooses with these measurements.
+    """
 
     kind: Kind
     measured: Mapping[Choice, float]
+    tuned: Choice
 
     @property
-    def predicted_best(self) -> Choice:
-        return min(self.measured, key=lambda c: self.kind.predicted[c])
-
-    @property
-    def best(self) -> Choice:
-        return min(self.measured, key=lambda c: self.measured[c])
-
-    @property
-    def loss(self) -> float:
-        """How many times the best time the choice takes that is predicted to be best."""
-        return self.measured[self.predicted_best] / self.measured[self.best]
+    def gain(self) -> float | None:
+        """How many times as long the choice without tuning takes, where it is known."""
+        before = self.measured.get(self.kind.chosen)
+        return None if before is None else before / self.measured[self.tuned]
 
 
 @dataclass(frozen=True)
@@ -117,10 +121,12 @@ class Session:
         ]
         return float(np.mean(each)) if each else None
 
-    def loss(self) -> float:
-        """Return how many times the best time of all nodes the predicted choices take."""
-        weights = [o.kind.count * o.measured[o.best] for o in self.outcomes]
-        return float(np.average([o.loss for o in self.outcomes], weights=weights))
+    def gain(self) -> float | None:
+        """Return how many times as long all measured nodes together take without tuning."""
+        known = [o for o in self.outcomes if o.gain is not None]
+        before = sum(o.kind.count * o.measured[o.kind.chosen] for o in known)
+        after = sum(o.kind.count * o.measured[o.tuned] for o in known)
+        return before / after if known else None
 
 
 def spearman(a: object, b: object) -> float:
@@ -137,17 +143,19 @@ def spearman(a: object, b: object) -> float:
 def kinds(graph: Graph, target: Target) -> list[Kind]:
     """Return what there is to choose in a compiled graph, the dearest by prediction first."""
     found: dict[str, Node] = {}
+    chosen: dict[str, Choice] = {}
     count: Counter[str] = Counter()
     for node in graph.nodes:
         name = signature(node, target)
         count[name] += 1
+        chosen.setdefault(name, node.choice)
         found.setdefault(name, replace(node, choice=Choice(precision=node.choice.precision)))
     every = []
     for name, node in found.items():
         predictor = Predictor(node, target)
         predicted = {c: predictor.cost(c) for c in candidates(node, target)}
         if len(predicted) > 1:
-            every.append(Kind(name, node, count[name], predicted))
+            every.append(Kind(name, node, count[name], chosen[name], predicted))
     return sorted(every, key=lambda k: -k.count * min(k.predicted.values()))
 
 
@@ -187,10 +195,20 @@ def tune_model(
             tuning.check_renderer(info.renderer, path)
         progress("reading the model", 0, 1)
         target = options.target()
-        graph = optimise(import_model(model, options), Context(target))
-        every = kinds(graph, target)
-        found = _Session(every, target, tuning, path, context, settings, seconds, progress)
-        return found.run(options.device)
+        imported = import_model(model, options)
+        every = kinds(optimise(imported, Context(target)), target)
+        session = _Session(every, target, tuning, path, context, settings, seconds, progress)
+        left = session.run()
+    tuned = optimise(imported, Context(target, session.tuning.measured))
+    choices = {k.signature: k.chosen for k in kinds(tuned, target)}
+    outcomes = []
+    for kind in every:
+        known = session.tuning.measured.get(kind.signature, {})
+        right = {c: t for c, t in known.items() if t != WRONG and c in kind.predicted}
+        if choices.get(kind.signature) in right:
+            outcomes.append(Outcome(kind, right, choices[kind.signature]))
+    wrong = tuple(session.wrong)
+    return Session(options.device, session.tuning, tuple(outcomes), left, wrong)
 
 
 def _profile_of(renderer: str) -> str:
@@ -219,9 +237,10 @@ class _Session:
     progress: Callable[[str, int, int], None]
     wrong: list[tuple[str, Choice, str]] = field(default_factory=list)
 
-    def run(self, device: str) -> Session:
+    def run(self) -> int:
+        """Measure; return how many kinds there was no time for."""
         limit = np.inf if self.seconds is None else time.perf_counter() + self.seconds
-        outcomes, left = [], 0
+        left = 0
         for done, kind in enumerate(self.every):
             known = self.tuning.measured.get(kind.signature, {})
             todo = [c for c in kind.likely if c not in known]
@@ -229,11 +248,7 @@ class _Session:
                 left += 1
             elif todo:
                 self._measure(kind, todo, done)
-            known = self.tuning.measured.get(kind.signature, {})
-            right = {c: t for c, t in known.items() if t != WRONG and c in kind.predicted}
-            if right:
-                outcomes.append(Outcome(kind, right))
-        return Session(device, self.tuning, tuple(outcomes), left, tuple(self.wrong))
+        return left
 
     def _measure(self, kind: Kind, todo: list[Choice], done: int) -> None:
         name = kind.node.name
