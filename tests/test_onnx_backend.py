@@ -79,6 +79,16 @@ def test_strings_are_moved_and_compared_as_numbers_that_stand_for_them() -> None
     assert set(z.flat) == set(x.flat)
 
 
+@pytest.mark.parametrize("shape", [(4,), (1, 4)])
+def test_a_normaliser_of_strings_that_changes_nothing(shape: tuple[int, ...]) -> None:
+    node = helper.make_node("StringNormalizer", ["x"], ["y"], is_case_sensitive=1)
+    x = np.array(["Mon", "tue", "", "tue"], object).reshape(shape)
+    (y,) = onnx_backend.run_node(node, [x])
+    np.testing.assert_array_equal(y, x)
+    with pytest.raises(ShadergenError, match=r"StringNormalizer of a tensor of shape \[2, 2\]"):
+        onnx_backend.run_node(node, [x.reshape(2, 2)])
+
+
 def test_a_single_string_stays_an_array() -> None:
     (y,) = onnx_backend.run_model(parsed("g (string x) => (string y) { y = Identity(x) }"), ["a"])
     assert (y.shape, y[()]) == ((), "a")
