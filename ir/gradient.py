@@ -178,10 +178,11 @@ def _flipped(node: Node, matrices: Value) -> Value:
 def _reduce(op: Reduce, node: Node, g: Value, position: int) -> Value:
     """A reduction of a formula of its operands."""
     plain = Pointwise(op.element)
-    e = node.inputs[0] if op.element == Var("x0") else _apply(plain, node, *node.inputs)
+    alone = op.element == Var("x0") and len(node.inputs) == 1
+    e = node.inputs[0] if alone else _apply(plain, node, *node.inputs)
     kept = tuple(1 if a in op.axes else s for a, s in enumerate(e.shape))
     y, g = (v if v.shape == kept else _apply(Reshape(kept), node, v) for v in (node.result, g))
-    if op.kind in EXTREMA and e is node.inputs[0]:  # else it might not be computed twice the same
+    if op.kind in EXTREMA and alone:  # a formula might not be computed twice the same
         those = _apply(Pointwise(parse("x0 == x1")), node, e, y)
         count = _apply(Reduce("sum", op.axes), node, those)
         g = _apply(Pointwise(parse("x0 * x1 / x2")), node, those, g, count)

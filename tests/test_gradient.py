@@ -133,6 +133,16 @@ CASES: dict[str, tuple[tuple[Any, ...], Build, Callable[..., Any]]] = {
     "a row added": ((A, ROW), lambda a, r: pointwise("x0 * x1", a, r), lambda a, r: a * r),
     "twice": ((A,), lambda a: pointwise("x0 * x1", a, pointwise("tanh(x0)", a)),
               lambda a: a * torch.tanh(a)),
+    "a sum of products": (
+        (A, ROW),
+        lambda a, r: apply(Reduce("sum", (0, 2), element=parse("x0 * x1")), a, r),
+        lambda a, r: (a * r).sum((0, 2), keepdim=True),
+    ),
+    "a sum stretched": (
+        (ROW, A),
+        lambda r, a: apply(Reduce("mean", (0,), False, parse("x0")), r, a),
+        lambda r, a: r.expand(3, 4) + 0 * a[0],
+    ),
     "steps": ((A,), lambda a: pointwise("floor(x0) + x0 * (x0 < 0.1)", a),
               lambda a: torch.floor(a) + a * (a < 0.1)),
     "reshape": ((A,), lambda a: apply(Reshape((6, 4)), a), lambda a: a.reshape(6, 4)),
@@ -180,7 +190,8 @@ def test_gradients_agree_with_pytorch(case: str) -> None:
     number = total(build(*inputs))
     found = gradients(number, inputs, constant(np.ones((), np.float32)))
     feed = {i.name: normal(*i.shape, seed=k) for k, i in enumerate(inputs)}
-    graph = graph_of(*(found[i] for i in inputs), inputs=tuple(inputs))
+    none = {i: constant(np.zeros(i.shape, np.float32)) for i in inputs}
+    graph = graph_of(*(none | found).values(), inputs=tuple(inputs))
     ours = run(graph, feed)
     tensors = [torch.tensor(feed[i.name], requires_grad=True) for i in inputs]
     y = theirs(*tensors)
@@ -216,6 +227,7 @@ def test_a_tensor_that_does_not_count_has_no_gradient() -> None:
         (apply(Pad((0, 0, 1), (0, 0, 1), "edge"), A), "through Pad in mode edge"),
         (apply(Slice((0, 0, 0), (1, 1, 2), (2, 3, 2)), A), r"through Slice with steps \(1, 1, 2\)"),
         (apply(Reduce("prod", (1,)), A), "through the prod"),
+        (apply(Reduce("max", (1,), element=parse("x0 * x0")), A), "through the max"),
         (apply(MatMul(), A, ROW), "through MatMul of a vector"),
     ],
 )
