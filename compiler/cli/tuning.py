@@ -90,7 +90,7 @@ def _print_session(session: Session, path: Path) -> None:
     for layer, choice, why in session.wrong:
         click.echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
-        click.echo(f"{session.left} kinds of layers are left for another run")
+        click.echo(f"kinds of layers left for another run: {session.left}")
     click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
 
 

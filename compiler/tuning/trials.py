@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ...runtime_glue.python import Build, HeadlessContext
 
-ENOUGH = 5.0  # milliseconds of a frame
-MOST_SERIES = 32
+ENOUGH = 5.0  # milliseconds of the node in a frame
+LEAST_FRAME, MOST_SERIES = 0.01, 128  # milliseconds that a node alone is taken to need, times drawn
 FIRST_ROUNDS, FAR, CLEARLY = 2, 3.0, 1.5  # out of the running: early, and after the warm-up
 LEAST_ROUNDS = 3  # of frames that count, whatever time is left
 MEMORY = 1 << 30  # bytes of textures and weights of all candidates together
-LEAST = 1.0  # nanoseconds: noise must not make a node free or less
+LEAST = 100.0  # nanoseconds: noise must not make a node free or less
 
 
 @dataclass(frozen=True)
@@ -121,10 +121,10 @@ def measure(
                 if playing and size > MEMORY:
                     break
                 if not series:
-                    first = start(build)
-                    once = min(latency(first) for _ in range(FIRST_ROUNDS))
-                    series = max(1, min(MOST_SERIES, int(ENOUGH / once)))
-                    baseline = _Playing(start(repeated(build, 0)))
+                    first, rest = start(build), start(repeated(build, 0))
+                    once = _shortest(first) - _shortest(rest)
+                    series = max(1, min(MOST_SERIES, int(ENOUGH / max(once, LEAST_FRAME))))
+                    baseline = _Playing(rest)
                 player = start(repeated(build, series))
                 player.check()
                 wrong = _difference(player, expected, choice)
@@ -141,6 +141,10 @@ def measure(
             _play(list(playing.values()), baseline, settings, progress)
             trials += _results(playing, baseline, series)
     return trials
+
+
+def _shortest(player: Player) -> float:
+    return min(latency(player) for _ in range(FIRST_ROUNDS))
 
 
 def _difference(player: Player, expected: dict[str, np.ndarray], choice: Choice) -> str:
