@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..ir.target import Target
     from ..ir.types import TensorType
 
-COLUMNS = (8, 4, 2, 1)  # pixels of a row that one invocation may compute
+COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
