@@ -6,7 +6,7 @@ fast in each frame and slow to start: at about 0.2 ms for each float, and as for
 for each program, drivers would take minutes to start a network of many layers. So
 ``NETWORK_BUDGET`` holds for all shaders together; the layers with the most pixels have the first
 claim, because there each constant serves most often, and beside compute shaders only those of
-``MANY_PIXELS``.
+``MANY_PIXELS`` or where a float saves more than ``PAYS``.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
+PAYS = 1000.0  # nanoseconds of each frame that a float must save to pay with fewer: 200 frames
 SPENT = "whose budget goes to layers of more pixels"
 
 
@@ -129,18 +130,18 @@ def _check(target: Target) -> None:
 
 def _unrolled(rankings: dict[Node, Ranking], target: Target) -> set[Node]:
     """Return the nodes whose weights may be constants."""
-    best = {n: r.costs[0][1] for n, r in rankings.items()}
-    wanted = {n: c for n, c in best.items() if c.weights == "constants"}
+    wanted = [n for n, r in rankings.items() if r.costs[0][1].weights == "constants"]
     if target.weights == "constants":
         return set(wanted)
     chosen, spent = set(), 0
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
-        if computes and _pixels(node) < MANY_PIXELS:
-            break
-        planes = wanted[node].planes or 1
-        floats = weight_floats(node, planes)
-        total = (floats + PROGRAM) * -(-node.result.type.planes // planes)
+        cost, choice = rankings[node].costs[0]
+        planes = choice.planes or 1
+        total = (weight_floats(node, planes) + PROGRAM) * -(-node.result.type.planes // planes)
+        saved = rankings[node].without_constants().costs[0][0] - cost
+        if computes and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
+            continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)
             spent += total

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 
+import shadergen
 from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
@@ -261,6 +262,13 @@ def test_a_wrong_candidate_is_not_taken():
     assert decide(dict.fromkeys(found(), WRONG)) == predicted  # nothing else is left
 
 
+@pytest.mark.parametrize(("slower", "weights"), [(3e6, "constants"), (2e6, "texture")])
+def test_constants_of_few_pixels_must_pay_for_their_compilation(slower, weights):
+    """1152 floats and a program's 512 must save a microsecond each beside compute shaders."""
+    constants = Choice("fragment", planes=2, weights="constants", precision="highp")
+    assert decide({constants: 1e6, FIRST: slower}).weights == weights
+
+
 def test_compile_uses_the_file(tmp_path):
     path = tmp_path / "t.json"
     options = Options(device="llvmpipe", input_size={"": (16, 24)})
@@ -268,7 +276,9 @@ def test_compile_uses_the_file(tmp_path):
     node = next(n for n in plain.graph.nodes if n.name == "conv2")
     slow = replace(node.choice, stage="compute", block=(2, 1), planes=1, weights="ubo")
     save_tuning(tuning().extended(signature(node, options.target()), {slow: 1.0}), path)
-    tuned = compile_model(ESPCN, tmp_path / "tuned", replace(options, tuning=path))
+    tuned = shadergen.compile_model(
+        ESPCN, tmp_path / "tuned", device="llvmpipe", input_size="16x24", tuning=str(path)
+    )
     assert node.choice != slow
     assert next(n for n in tuned.graph.nodes if n.name == "conv2").choice == slow
     why = {d.subject: d.why for d in tuned.decisions if d.step == "choose kernels"}
