@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
+ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds of each frame that a float must save to pay with fewer: 200 frames
 SPENT = "whose budget goes to layers of more pixels"
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """A node's candidates with their nanoseconds, the cheapest first."""
+    """A node's candidates with their nanoseconds, the best first."""
 
     costs: tuple[tuple[float, Choice], ...]
     measured: bool
@@ -100,13 +101,19 @@ def rank(node: Node, context: Context) -> Ranking:
     if not found:
         _refuse_weights(node, target)
     known = context.measured.get(signature(node, target), {}) if context.measured else {}
+    predictor = Predictor(node, target)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
-    measured = bool(costs)
-    if not measured:
-        predictor = Predictor(node, target)
+    if not costs:
         unknown = [c for c in found if c not in known]  # those known were wrong
         costs = [(predictor.cost(c), c) for c in unknown or found]
-    return Ranking(tuple(sorted(costs, key=lambda pair: pair[0])), measured)
+        return Ranking(tuple(sorted(costs, key=lambda pair: pair[0])), False)
+    close = ALIKE * min(cost for cost, _ in costs)
+
+    def order(pair: tuple[float, Choice]) -> tuple[bool, float]:
+        cost, choice = pair
+        return cost > close, cost if cost > close else predictor.cost(choice)
+
+    return Ranking(tuple(sorted(costs, key=order)), True)
 
 
 def _check(target: Target) -> None:

@@ -256,6 +256,13 @@ def test_a_measured_candidate_is_taken_whatever_was_predicted():
     assert decide({dearest: 1e9, FIRST: 1e8}) == FIRST
 
 
+def test_prediction_decides_between_times_that_are_alike():
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    likely, *_, dearest = sorted(found(), key=predictor.cost)
+    assert decide({dearest: 1e9, likely: 1.02e9}) == likely
+    assert decide({dearest: 1e9, likely: 1.04e9}) == dearest
+
+
 def test_a_wrong_candidate_is_not_taken():
     predicted = decide({})
     assert decide({predicted: WRONG}) != predicted
