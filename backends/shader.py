@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import InternalError, ShadergenError
 from ..ir.graph import Constant, Result
-from ..ir.types import IMAGE_FORMATS, LANES
+from ..ir.types import IMAGE_FORMATS, LANES, fits_half
 from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import Blob, Block, Read
 
@@ -199,6 +199,8 @@ class Shader:
 
     def _declare_weights(self, weights: Blob, storage: WeightStorage, tiled: bool) -> None:
         tail = self._tail
+        if self.precision == "highp" and not all(map(fits_half, tail)):
+            weights = replace(weights, half=False)
         count = weights.count + sum(map(len, tail))
         blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
         if storage == "texture":

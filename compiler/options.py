@@ -52,6 +52,7 @@ class Options:
         fetch: "texel", "image" or "image-zero" (``ir.target.Target``); "auto" takes what the device
             is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
+        weight_format: "float32" or "float16", of weights in textures.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
@@ -78,6 +79,7 @@ class Options:
     stage: str = "auto"
     fetch: str = "auto"
     weights: str = "auto"
+    weight_format: str = "float32"
     parameters: str = "constants"
     mrt: int | None = None
     output_encoding: str = "float"
@@ -119,6 +121,7 @@ class Options:
             stage=self.stage,  # type: ignore[arg-type]
             fetch=fetch if glsl >= 310 else "texel",  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
+            weight_format=self.weight_format,  # type: ignore[arg-type]
             parameters=self.parameters,  # type: ignore[arg-type]
             planes_per_pass=self.mrt,
             output_encoding=self.output_encoding,  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def signature(node: Node, target: Target) -> str:
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(places)}; "
         f"{node.choice.precision} in GLSL ES {target.glsl}, {target.fetch}, "
-        f"parameters in {target.parameters}"
+        f"parameters in {target.parameters}, weights of {target.weight_format}"
     )
 
 

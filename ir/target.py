@@ -9,6 +9,7 @@ from .graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "image", "image-zero"]
+WeightFormat = Literal["float32", "float16"]
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 
@@ -102,6 +103,7 @@ class Target:
         textures: one array texture for a tensor, or one 2D texture for each plane; "auto" takes
             2D where there is one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
+        weight_format: what weights in textures are rounded to; computing is not affected.
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
         fetch: how textures of the runtime's own are read: by samplers, as images, or as images
@@ -118,6 +120,7 @@ class Target:
     precision: Precision | Literal["auto"] = "highp"
     textures: Literal["auto", "2d", "array"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
+    weight_format: WeightFormat = "float32"
     parameters: Literal["constants", "ubo"] = "constants"
     stage: Literal["auto"] | Stage = "auto"
     fetch: Fetch = "texel"

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, get_args
 
+import numpy as np
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -47,6 +49,7 @@ TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
 # What OpenGL ES 3.1 has images of; shaders have the same names for them.
 IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
+HALF_MAX = 65504.0  # the largest 16-bit float
 LANES = 4
 MAP_RANK = 4  # of feature maps: N, C, H, W
 MAX_RANK = 8
@@ -166,6 +169,11 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
             return None
         result.append(wide.pop() if wide else 1)
     return tuple(result)
+
+
+def fits_half(data: np.ndarray) -> bool:
+    """Whether 16-bit floats hold numbers of such size."""
+    return float(np.abs(data).max(initial=0)) <= HALF_MAX
 
 
 def format_for(channels_per_texel: int, storage: Literal["8", "16f", "32f"]) -> TextureFormat:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from ..ir.placement import computes_in_full, places
 from ..ir.ranges import Interval, bounds
+from ..ir.types import HALF_MAX
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
     from .rule import Context
 
-HALF_MAX = 65504.0
 ROOM = 0.99  # of it: results are rounded
 
 

@@ -17,13 +17,13 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir.expr import Call, Num, expand, walk
 from ..ir.graph import Constant, Input
-from ..ir.ops import apart, assemble, parts
+from ..ir.ops import Einsum, MatMul, Viewed, apart, assemble, parts
 from ..ir.placement import is_direct, places, tensor_operands
-from ..ir.types import Layout, TensorType, format_for
-from .choose_precision import HALF_MAX
+from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, format_for
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
+    from ..ir.ops import Op
     from ..ir.target import Limits, Target
     from .rule import Context
 
@@ -75,6 +75,8 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         for v in tensor_operands(n):
             textures[v] = textures.get(v, True) and n.choice.precision == "mediump"
 
+    narrow = _weights(graph) if target.weight_format == "float16" else set()
+
     def place_constant(value: Value) -> Value:
         if not isinstance(value, Constant) or value.type.layout is not None:
             return value
@@ -83,9 +85,22 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         if value not in textures:
             return value
         half = textures[value] and value not in exact
+        if value in narrow and fits_half(value.data):
+            half = True
         return replace(value, type=_place(value.type, value.name, False, half, True, context))
 
     return graph.rewrite(lambda now, was: None, place_constant)
+
+
+def _weights(graph: Graph) -> set[Value]:
+    """Return the constants that kernels take products with, and nothing else reads."""
+    read = [(v, isinstance(_kernel(n), (MatMul, Einsum))) for n in graph.nodes for v in n.inputs]
+    return {v for v, _ in read} - {v for v, multiplied in read if not multiplied}
+
+
+def _kernel(node: Node) -> Op:
+    kernel = parts(node).kernel
+    return kernel.kernel if isinstance(kernel, Viewed) else kernel
 
 
 def _exact(graph: Graph, target: Target) -> set[Value]:

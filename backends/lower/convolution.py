@@ -18,7 +18,7 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, parts
-from ...ir.types import LANES
+from ...ir.types import LANES, fits_half
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
@@ -68,7 +68,8 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
             f"{node.name}.weights",
             rows * len(group.covered) // len(group.planes),
             lambda: _rows(w.data, conv.groups, group),
-            half=shader.precision == "mediump",
+            half=shader.precision == "mediump"
+            or (target.weight_format == "float16" and fits_half(w.data)),
         )
         shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
         unrolled = kw if _shares_rows(conv, kw, group) else 1

@@ -105,6 +105,13 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="Where convolution weights live.",
         ),
         click.option(
+            "--weight-format",
+            type=click.Choice(CHOICES["weight_format"]),
+            default="float32",
+            show_default=True,
+            help="What weights in textures are rounded to: float16 takes half the memory.",
+        ),
+        click.option(
             "--parameters",
             type=click.Choice(CHOICES["parameters"]),
             default="constants",
