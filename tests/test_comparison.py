@@ -16,7 +16,7 @@ from comparison.contenders import Contender, Setting, contenders
 from comparison.contenders.ncnn_vulkan import NcnnVulkan
 from comparison.contenders.own import Own
 from comparison.load import Moment, share_of_others
-from comparison.networks import ENTRIES, Model, describe, fix_size
+from comparison.networks import ENTRIES, Entry, Model, describe, fix_size
 from comparison.report import Machine, Run, as_data, as_page, table
 from comparison.results import ContenderResult, Cost, NetworkResult, geometric_mean
 from comparison.turns import Limits, compare, distance
@@ -347,8 +347,27 @@ def test_the_page_json_and_picture_are_written(tmp_path: Path) -> None:
     assert picture.getroot().tag.endswith("svg")
 
 
-def test_networks_are_chosen_by_words(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.argv", ["comparison", "--list", "espcn", "net-18"])
-        assert program.main() == 0
+def test_networks_are_chosen_by_words(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["comparison", "--list", "espcn", "net-18"])
+    assert program.main() == 0
     assert capsys.readouterr().out.split("\n")[:-1] == ["ESPCN", "ESPCN, paper size", "ResNet-18"]
+
+
+@pytest.mark.gl
+def test_what_is_measured_before_an_interruption_is_shown(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(entry: Entry, *others: object) -> NetworkResult:
+        if entry.name == "ACNet":
+            raise KeyboardInterrupt
+        return network(entry.name, auto=costs(1), ncnn=costs(3))
+
+    monkeypatch.setattr(program, "measure", measure)
+    monkeypatch.setattr(program, "write", lambda *what: pytest.fail("nothing is to be written"))
+    monkeypatch.setattr("sys.argv", ["comparison"])
+    assert program.main() == 130
+    printed = capsys.readouterr().out
+    assert "| ESPCN, paper size | 3×8×8 | 2.00 | **3.0" in printed
+    assert "ACNet" not in printed

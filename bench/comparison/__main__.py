@@ -4,8 +4,8 @@
     make bench ARGS="espcn u-net"                networks with one of these words in their name
     make bench ARGS="--frames 50 --seconds 600"  more rounds
 
-The page, its JSON and its picture are written by a run of all networks; of some, the tables are
-printed.
+The page, its JSON and its picture are written by a run of all networks; of some, or of those that
+were measured before Ctrl-C, the tables are printed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import platform
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from shadergen.compiler.doctor import examine, save_profile
@@ -94,17 +95,17 @@ def main() -> int:
         profile = Path(scratch) / "device.json"
         save_profile(found, profile)
         setting = Setting(profile, found.renderer, cores)
-        results = [
-            measure(entry, setting, limits, Path(scratch) / str(number))
-            for number, entry in enumerate(entries)
-        ]
+        results: list[NetworkResult] = []
+        with suppress(KeyboardInterrupt):  # what there is by then is shown
+            for number, entry in enumerate(entries):
+                results.append(measure(entry, setting, limits, Path(scratch) / str(number)))
     say("")
     machine = Machine(processor(), cores, platform.platform(), found.renderer, found.gl_version)
     run = Run(machine, limits, tuple(results))
     print(as_page(run))
-    if len(entries) == len(ENTRIES):
+    if len(results) == len(ENTRIES):
         write(run, DOCUMENT)
-    return 0
+    return 0 if len(results) == len(entries) else 130
 
 
 if __name__ == "__main__":
