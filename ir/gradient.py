@@ -26,7 +26,19 @@ from ..errors import ShadergenError
 from .derivatives import NOTHING, derivative
 from .expr import Call, Expr, Num, Var, parse, substitute, variables
 from .graph import Graph, Node, Output, Port, Value, apply
-from .ops import Concat, Expand, MatMul, Op, Pad, Pointwise, Reduce, Reshape, Slice, Transpose
+from .ops import (
+    Concat,
+    Expand,
+    MatMul,
+    Op,
+    Pad,
+    PairReduce,
+    Pointwise,
+    Reduce,
+    Reshape,
+    Slice,
+    Transpose,
+)
 
 Adjoint = Callable[[Any, Node, Value, int], Value]
 
@@ -67,7 +79,7 @@ def _pulled(
     """Yield the operands of a node and what its results add to the gradients by them."""
     single = len(node.results) == 1
     rule = ADJOINTS.get(type(node.op))
-    simpler = node.op.decompose(*node.inputs) if single and rule is None else None
+    simpler = _simpler(node) if single and rule is None else None
     if rule is not None:
         for position, operand in enumerate(node.inputs):
             if operand in depends and not _level(node, position):
@@ -83,6 +95,13 @@ def _pulled(
             supported=", ".join(sorted(op.__name__ for op in ADJOINTS))
             + ", and what is composed of these",
         )
+
+
+def _simpler(node: Node) -> Any:
+    """Return what an operator is composed of, with a gradient by each of its statistics."""
+    if isinstance(node.op, PairReduce):
+        return node.op.singly(*node.inputs)
+    return node.op.decompose(*node.inputs)
 
 
 def _level(node: Node, position: int) -> bool:

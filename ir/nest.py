@@ -10,11 +10,14 @@ reductions, products of matrices, gathers by computed indices. For the element a
         a = step
     result = finish
 
+Reductions that need more than one number for an element have further accumulators, b, c, ...: each
+has a start and a step of its own, and all steps see what all accumulators were before.
+
 A binding is a :class:`~.indexing.Load` or an expression. Two worlds meet here. Indices and
 conditions of loads are **integer** expressions of o, k, and of bindings before them, which are
 rounded to the nearest integer (so an index may be data, exact up to 2^24). Everything else is
 **floating point**: expressions of o, k (as floats), u, v, and in ``step`` and ``finish`` of a.
-``start`` sees u and o, ``finish`` sees a, u and o.
+``start`` sees u and o, ``finish`` sees the accumulators, u and o.
 """
 
 from __future__ import annotations
@@ -48,6 +51,13 @@ class Nest:
     start: Expr = ZERO
     step: Expr | None = None
     finish: Expr | None = None
+    others: tuple[tuple[Expr, Expr], ...] = ()  # start and step of b, c, ...
+
+    @property
+    def accumulators(self) -> tuple[tuple[str, Expr, Expr], ...]:
+        """Name, start and step of each accumulator."""
+        own = ((self.start, self.step or Var("a")), *self.others)
+        return tuple((chr(ord("a") + k), *pair) for k, pair in enumerate(own))
 
     @property
     def result(self) -> Expr:
@@ -70,8 +80,8 @@ class Nest:
         """Yield every floating-point expression."""
         yield from (b for b in (*self.outer, *self.inner) if not isinstance(b, Load))
         if self.loops:
-            yield self.start
-            yield self.step or Var("a")
+            for _, start, step in self.accumulators:
+                yield from (start, step)
         yield self.result
 
     def places(self) -> set[int]:
@@ -106,11 +116,11 @@ class Nest:
         env: dict[str, Any] = {f"o{axis}": g for axis, g in enumerate(grid)}
         self._bind("u", self.outer, env, operands)
         if self.loops:
-            env["a"] = evaluate(self.start, env)
+            env |= {name: evaluate(start, env) for name, start, _ in self.accumulators}
             for position in product(*map(range, self.loops)):
                 env |= {f"k{axis}": np.asarray(k) for axis, k in enumerate(position)}
                 self._bind("v", self.inner, env, operands)
-                env["a"] = evaluate(self.step or Var("a"), env)
+                env |= {name: evaluate(step, env) for name, _, step in self.accumulators}
         return np.broadcast_to(evaluate(self.result, env), tuple(shape))
 
     @staticmethod
@@ -125,7 +135,7 @@ class Nest:
                 integers = {
                     name: np.floor(np.asarray(value) + 0.5) if name[0] in "uv" else value
                     for name, value in env.items()
-                    if name != "a"
+                    if name[0] in "okuv"
                 }
                 found = binding.evaluate(integers, operands)
                 # Indices stay integers, all else is a float as on the GPU.

@@ -159,6 +159,9 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
         env |= {f"k{axis}": Interval(0.0, size - 1.0) for axis, size in enumerate(nest.loops)}
         largest = max(largest, _bind("v", nest.inner, operands, env))
         env["a"], stepped = _accumulate(nest.step or Var("a"), start, nest.steps, env)
+        if nest.others:  # they depend on each other
+            env |= dict.fromkeys((name for name, *_ in nest.accumulators), UNBOUNDED)
+            stepped = INFINITY
         largest = max(largest, met, stepped)
     result, met = evaluate(nest.result, env)
     return result, max(largest, met)

@@ -53,7 +53,7 @@ class _View:
 def _match(site: Site) -> _View | None:
     node = site.node
     p = parts(node)
-    if isinstance(p.kernel, Pointwise) or p.prologue is not None or is_direct(node):
+    if p.prologue is not None or is_direct(node):
         return None
     for k, (value, uses) in enumerate(zip(p.operands, site.uses, strict=False)):
         if isinstance(value, Result) and _chain(value.node.op) and len(value.node.inputs) == 1:
@@ -96,6 +96,10 @@ def _check(found: _View, context: Context) -> str:
     assert isinstance(kernel, Viewed)
     if len(kernel.views[found.operand]) > MOST_MOVEMENTS:
         return f"it would read through more than {MOST_MOVEMENTS} movements"
+    if isinstance(parts(node).kernel, Pointwise):
+        most = context.target.limits.texture_units
+        if context.target.textures == "2d" or len(set(node.inputs)) > most:
+            return "its parameters would be textures"
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
         return f"it would read {x.type.layers} textures in place of {copy.type.layers}"
     if kernel.nest(*(v.type for v in parts(after).operands)) is None:

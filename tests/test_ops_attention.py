@@ -102,10 +102,10 @@ def test_attention_runs_on_gl(name: str) -> None:
     assert_runs_like_reference(graph)
 
 
-def test_attention_takes_five_kernels() -> None:
+def test_attention_takes_four_kernels() -> None:
     inputs = tuple(image(*x.shape, name=n) for n, x in zip("qkv", qkv(), strict=True))
     graph, _, _ = compile_graph(graph_of(apply(Attention(0.4), *inputs), inputs=inputs))
-    assert len(graph.nodes) == 5  # scores, their maximum, a sum, shares, values
+    assert len(graph.nodes) == 4  # scores, their maximum and sum, shares, values
 
 
 REFUSED = {

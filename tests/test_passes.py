@@ -141,10 +141,10 @@ def test_canonicalise_leaves_only_operators_that_have_kernels():
 
 
 def test_what_a_decomposition_uses_twice_is_computed_once():
-    """The maximum is subtracted from what is summed, and from what is divided by the sum."""
+    """A pair of statistics, of which the maximum and the sum are taken."""
     y = apply(Softmax((1,)), X, layer="scores")
     graph = canonicalise(graph_of(y, inputs=(X,)), context())
-    assert operators(graph) == ["Reduce", "Reduce", "Pointwise"]
+    assert operators(graph) == ["PairReduce", "Slice", "Slice", "Pointwise"]
     assert all(n.layers == ("scores",) for n in graph.nodes)
 
 

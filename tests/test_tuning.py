@@ -21,7 +21,7 @@ from shadergen.compiler.tuning.session import kinds, spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply
-from shadergen.ir.ops import Pool
+from shadergen.ir.ops import Concat, Pool
 from shadergen.ir.signature import signature
 from shadergen.passes.candidates import candidates
 from shadergen.passes.pipeline import optimise
@@ -315,6 +315,13 @@ def test_alike_layers_are_one_kind_and_the_best_of_each_way_are_tried():
     assert len(likely) <= session.MOST
     assert likely[0] == min(first.predicted, key=lambda c: first.predicted[c])
     assert {"fragment", "compute"} <= {c.stage for c in likely}
+
+
+def test_what_is_joined_where_it_is_written_is_nothing_to_measure():
+    a, b = (conv(RNG, X, 8, (1, 1), f"part{k}") for k in range(2))
+    graph = placed(apply(Concat(1), a, b, layer="join"), X)
+    assert [n.choice.view for n in graph.nodes] == [False, False, True]
+    assert "join" not in {kind.node.name for kind in kinds(graph, LLVMPIPE.target())}
 
 
 def nodes() -> dict[str, Node]:

@@ -58,6 +58,7 @@ class _Nest:
         self.reader = group.reader(self.shader)
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
+        self.accumulators = {name for name, *_ in nest.accumulators}
         self.counter = f"k{len(nest.loops) - 1}"
         names = (f"o{axis}" for axis in range(max(t.rank, 1)))
         self.own = {name: self.reader.names.get(name, name) for name in names}
@@ -102,7 +103,7 @@ class _Nest:
             head=f"vec4 {function}({', '.join(f'int {self.own[name]}' for name in parameters)})",
             outer=list(self._statements("u", nest.outer)),
             loops=self._loops(),
-            start=self._inline(nest.start) if nest.loops else "",
+            starts=self._starts() if nest.loops else [],
             body=self._body() if nest.loops else [],
             rest=list(self._rest()) if nest.loops else [],
             result=self._lines(nest.result, "return "),
@@ -159,8 +160,18 @@ class _Nest:
         self.own[self.counter] = first
         return ["{", *(f"    {line}" for line in lines), "}"]
 
+    def _starts(self) -> list[tuple[str, str]]:
+        return [(name, self._inline(start)) for name, start, _ in self.nest.accumulators]
+
     def _step(self) -> list[str]:
-        return self._lines(self.nest.step or Var("a"), "a = ")
+        """Return a step of the accumulators; several see what all were before."""
+        if not self.nest.others:
+            return self._lines(self.nest.step or Var("a"), "a = ")
+        steps = self.nest.accumulators
+        lines = []
+        for name, _, step in steps:
+            lines += self._lines(step, f"vec4 next_{name} = ", f"{name}_")
+        return lines + [f"{name} = next_{name};" for name, *_ in steps]
 
     def _parameters(self) -> list[str]:
         """Return the coordinates that the kernel's function needs, in order."""
@@ -194,7 +205,7 @@ class _Nest:
         return {name: self._float(name) for name in variables(expr)}
 
     def _float(self, name: str) -> str:
-        if name[0] in "uv" or name == "a":
+        if name[0] in "uv" or name in self.accumulators:
             return name
         text = f"vec4({self.own[name]})"
         return f"({text} + vec4(0.0, 1.0, 2.0, 3.0))" if name == self.reader.lane else text

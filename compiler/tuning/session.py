@@ -146,6 +146,8 @@ def kinds(graph: Graph, target: Target) -> list[Kind]:
     chosen: dict[str, Choice] = {}
     count: Counter[str] = Counter()
     for node in graph.nodes:
+        if node.choice.view:  # it computes nothing
+            continue
         name = signature(node, target)
         count[name] += 1
         chosen.setdefault(name, node.choice)

@@ -40,6 +40,7 @@ from .normalization import (
     RMSNormalization,
 )
 from .ordering import ArgMax, ArgMin, Sorted, SortOrder
+from .pair_reduction import PairReduce
 from .pointwise import Pointwise
 from .pooling import AdaptivePool, Pool
 from .recurrence import GRU, LSTM, RNN
@@ -120,6 +121,7 @@ OPS: dict[str, type[Op]] = {
         MeanVarianceNormalization,
         OneHot,
         Pad,
+        PairReduce,
         PartialReduce,
         Pointwise,
         Pool,
@@ -207,6 +209,7 @@ __all__ = [
     "OneHot",
     "Op",
     "Pad",
+    "PairReduce",
     "PartialReduce",
     "Parts",
     "Pointwise",

@@ -1,8 +1,8 @@
 """Normalisation by statistics: what lies around is made to have mean 0 and deviation 1, or norm 1.
 
-Statistics are computed in two passes, the mean first and then the mean of squared differences from
-it: the difference of two large means would leave nothing of a small variance. Each operator is a
-few reductions and a formula.
+The variance is never the difference of two large means, which would leave nothing of a small one:
+it is updated along with the mean (:mod:`.pair_reduction`), or computed after it. Each operator is
+a few reductions and a formula.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ..nest import Nest
 from ..types import TensorType, broadcast
 from .base import Array, Op, require
 from .movement import Reshape, moved
+from .pair_reduction import pair_of
 from .pointwise import Pointwise
 from .reduction import Reduce
 
@@ -32,6 +33,9 @@ SQUARED_DIFFERENCE = parse("square(x0 - x1)")
 
 def mean_and_variance(x: Value, axes: Axes) -> tuple[Value, Value]:
     """Return mean and variance of x over ``axes``; the variance divides by their number."""
+    pair = pair_of("mean_variance", x, axes)
+    if pair is not None:
+        return pair
     mean = apply(Reduce("mean", axes), x)
     return mean, apply(Reduce("mean", axes, element=SQUARED_DIFFERENCE), x, mean)
 
@@ -230,6 +234,8 @@ class GroupNormalization(Op):
         if self.groups == 1:
             return apply(LayerNormalization(tuple(range(1, rank)), self.epsilon), x, *parameters)
         axes, group_mean = tuple(range(2, rank)), GroupMean(self.groups)
+        if self.groups == x.shape[1] and axes:
+            return apply(LayerNormalization(axes, self.epsilon), x, *parameters)
         mean = apply(group_mean, apply(Reduce("mean", axes), x))
         variance = apply(Reduce("mean", axes, element=SQUARED_DIFFERENCE), x, mean)
         return standardise(x, mean, apply(group_mean, variance), self.epsilon, *parameters)

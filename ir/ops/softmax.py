@@ -12,6 +12,7 @@ from ..graph import apply
 from ..types import TensorType
 from .base import Op, require
 from .ordering import ArgMax, positions
+from .pair_reduction import pair_of
 from .pointwise import Pointwise
 from .reduction import Reduce
 
@@ -86,5 +87,8 @@ class Hardmax(_OverAxes):
 
 def _max_and_sum(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
     """Return m = max x and the sum of exp(x - m)."""
+    pair = pair_of("max_sum_exp", x, axes)
+    if pair is not None:
+        return pair
     m = apply(Reduce("max", axes), x)
     return m, apply(Reduce("sum", axes, True, parse("exp(x0 - x1)")), x, m)

@@ -1,0 +1,183 @@
+"""Two statistics in one pass: mean and variance, or the maximum and a sum of exponentials.
+
+Each is known while the elements come: the mean and the sum of squared differences from it by
+Welford's update, the sum of exp(x - m) by rescaling it whenever m grows. So what takes both waits
+for one pass and not for two. Long reductions are done in stages: parts of equal size merge alike.
+
+Source: B. P. Welford, Note on a method for calculating corrected sums of squares and products
+(1962); T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm (1979).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..graph import apply
+from ..indexing import Load, Source, coordinates
+from ..nest import Nest
+from ..types import TensorType
+from .base import Op, require
+from .movement import Concat, Slice
+from .reduction import FLOAT_MAX, LONGEST, Kind, Reduce
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..graph import Value
+
+PairKind = Literal["mean_variance", "max_sum_exp"]
+PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
+
+
+@dataclass(frozen=True)
+class PairReduce(Op):
+    """Reduce over ``axes`` to two numbers, which lie along the last of them.
+
+    mean_variance: y[0] = mean x, y[1] = mean (x - y[0])^2.
+    max_sum_exp: y[0] = max x, y[1] = sum exp(x - y[0]).
+
+    With ``merge``, x holds such pairs along the last of ``axes``, each of as many elements, and y
+    is the pair of all their elements.
+
+    x: any shape -> y: the same, where ``axes`` (ascending) have size 1, and the last of them 2.
+    """
+
+    kind: PairKind
+    axes: tuple[int, ...]
+    merge: bool = False
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.kind in PAIR_KINDS, f"unknown statistics '{self.kind}'")
+        require(x.dtype == "float32", f"statistics of {x.dtype}")
+        require(
+            bool(self.axes)
+            and list(self.axes) == sorted(set(self.axes))
+            and self.axes[0] >= 0
+            and self.axes[-1] < x.rank,
+            f"statistics over axes {list(self.axes)} of a tensor of rank {x.rank}",
+        )
+        require(not self.merge or x.shape[self.axes[-1]] == 2, f"no pairs in {x}")
+        shape = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
+        shape[self.axes[-1]] = 2
+        return x.of(tuple(shape))
+
+    def reference(self, x: Any) -> Any:
+        *others, last = self.axes
+        if not self.merge:
+            pairs = (_STATISTICS[self.kind])(x, self.axes)
+            return np.concatenate(pairs, last)
+        first, second = (np.take(x, [k], last) for k in range(2))
+        axes = tuple(others)
+        if self.kind == "mean_variance":
+            mean = np.mean(first, axes, keepdims=True)
+            spread = np.mean(second + (first - mean) ** 2, axes, keepdims=True)
+            return np.concatenate((mean, spread), last)
+        m = np.max(first, axes, keepdims=True)
+        return np.concatenate((m, np.sum(second * np.exp(first - m), axes, keepdims=True)), last)
+
+    def nest(self, x: TensorType) -> Nest:
+        *others, last = self.axes
+        own = coordinates(x.rank)
+        reduced = [a for a in (others if self.merge else self.axes) if x.shape[a] > 1]
+        loops = tuple(x.shape[a] for a in reduced)
+        index: list[Expr] = list(own)
+        for axis in self.axes:
+            index[axis] = Var(f"k{reduced.index(axis)}") if axis in reduced else Num(0.0)
+        loads = [Load((Source(0, tuple(index)),))]
+        if self.merge:
+            loads = []
+            for k in range(2):
+                index[last] = Num(float(k))
+                loads.append(Load((Source(0, tuple(index)),)))
+        prefix = "v" if loops else "u"
+        one = {"mean_variance": 0.0, "max_sum_exp": 1.0}[self.kind]  # of a single element
+        names: dict[str, Expr] = {
+            "v": Var(f"{prefix}0"),
+            "w": Var(f"{prefix}1") if self.merge else Num(one),
+            "k": _count(loops),
+            "n": Num(float(prod(loops))),
+            "first": Call("eq", (own[last], Num(0.0))),
+        }
+
+        def said(text: str) -> Expr:
+            return substitute(parse(text), names)
+
+        if not loops:
+            return Nest(tuple(loads), finish=said("where(first, v, w)"))
+        if self.kind == "mean_variance":
+            start, step = Num(0.0), said("a + (v - a) / (k + 1)")
+            other = said("b + w + square(v - a) * (k / (k + 1))")
+            finish = said("where(first, a, b / n)")
+        else:
+            start, step = Num(-FLOAT_MAX), said("max(a, v)")
+            other = said("b * exp(a - max(a, v)) + w * exp(v - max(a, v))")
+            finish = said("where(first, a, b)")
+        return Nest((), loops, tuple(loads), start, step, finish, ((Num(0.0), other),))
+
+    def singly(self, x: Value) -> Value:
+        """Return the same pair from statistics that are computed one after the other."""
+        require(not self.merge, "pairs of pairs are not taken apart")
+        single: Kind = "mean" if self.kind == "mean_variance" else "max"
+        term = parse("square(x0 - x1)" if self.kind == "mean_variance" else "exp(x0 - x1)")
+        first = apply(Reduce(single, self.axes), x)
+        rest: Kind = "mean" if self.kind == "mean_variance" else "sum"
+        second = apply(Reduce(rest, self.axes, element=term), x, first)
+        return apply(Concat(self.axes[-1]), first, second)
+
+    def decompose(self, x: Value) -> Value | None:
+        """Reduce in stages where there are more than ``LONGEST`` elements."""
+        *others, last = self.axes
+        now = 1 if self.merge else x.shape[last]
+        first = [last]
+        for axis in reversed(others):
+            if len(first) > self.merge and now * x.shape[axis] > LONGEST:
+                break
+            first.append(axis)
+            now *= x.shape[axis]
+        if len(first) == len(self.axes):
+            return None
+        part = apply(replace(self, axes=tuple(sorted(first))), x)
+        rest = tuple(a for a in self.axes if a not in first)
+        return apply(PairReduce(self.kind, (*rest, last), True), part)
+
+
+def _count(loops: Sequence[int]) -> Expr:
+    """Return how many steps have been made, as a number."""
+    count: Expr = Var("k0")
+    for axis, size in enumerate(loops[1:], 1):
+        count = Call("add", (Call("mul", (count, Num(float(size)))), Var(f"k{axis}")))
+    return count
+
+
+def _mean_variance(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    return np.mean(x, axes, keepdims=True), np.var(x, axes, keepdims=True)
+
+
+def _max_sum_exp(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
+    m = np.max(x, axes, keepdims=True)
+    return m, np.sum(np.exp(x - m), axes, keepdims=True)
+
+
+_STATISTICS: dict[str, Any] = {"mean_variance": _mean_variance, "max_sum_exp": _max_sum_exp}
+
+
+def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value] | None:
+    """Return both statistics over ``axes``, which keep size 1; None where an axis is too long."""
+    axes = tuple(sorted(axes))
+    if not axes or max(x.shape[a] for a in axes) > LONGEST:
+        return None
+    pair = apply(PairReduce(kind, axes), x)
+    sizes = list(pair.shape)
+    sizes[axes[-1]] = 1
+
+    def taken(k: int) -> Value:
+        starts = [0] * x.type.rank
+        starts[axes[-1]] = k
+        return apply(Slice(tuple(starts), (1,) * x.type.rank, tuple(sizes)), pair)
+
+    return taken(0), taken(1)
