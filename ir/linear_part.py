@@ -143,8 +143,9 @@ def _matmul(op: MatMul, node: Node, parts: Parts) -> Value:
 
 
 def _conv(op: Conv, node: Node, parts: Parts) -> Value:
-    x, weights, *_ = node.inputs
-    if x not in parts or weights in parts or op.pad_value or op.zero_guard:
+    x, weights, *bias = node.inputs
+    given = parts.keys().isdisjoint((weights, *bias))
+    if x not in parts or not given or op.pad_value or op.zero_guard:
         raise _not_linear(node)
     return apply(op, parts[x], weights, layer=node.layers)
 

@@ -41,6 +41,7 @@ RNG = np.random.default_rng(3)
 X, C, N = image(2, 4, 3, 3), image(4, 3, 3, name="c"), image(2, 4, 3, 3, name="n")
 KERNEL = constant(RNG.normal(size=(4, 2, 2, 2)), "kernel")
 MATRIX, BATCH = constant(RNG.normal(size=(3, 5)), "matrix"), constant(RNG.normal(size=(3, 3)))
+SUMS = apply(Reduce("sum", (0, 2, 3), keepdims=False), X)
 HALVES = tuple((1, 0, 2) for _ in range(4))
 
 # --- Graphs ---------------------------------------------------------------------------------------
@@ -111,6 +112,7 @@ def test_outputs_that_do_not_depend_have_no_linear_part() -> None:
         (apply(MatMul(), X, apply(Transpose((0, 1, 3, 2)), X)), "MatMul"),
         (apply(Gather(0), KERNEL, apply(Reduce("sum", (0, 1, 2, 3)), X)), "Gather"),
         (apply(Conv(), N, apply(Reshape((2, 4, 3, 3)), X)), "Conv"),
+        (apply(Conv(groups=2), X, KERNEL, SUMS), "Conv"),
         (apply(Conv(zero_guard=0.1), X, constant(np.ones((1, 4, 3, 3)))), "Conv"),
     ],
 )  # fmt: skip
