@@ -201,6 +201,7 @@ def edit(change: Any) -> Any:
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8])), "block [8]"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8, 1000])), "block 1000"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(view=True)), "True is none of False"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds=-1)), "nanoseconds -1"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds="1")), "nanoseconds '1'"),
     ],

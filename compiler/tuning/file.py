@@ -162,6 +162,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
         planes=_integer(entry["planes"], "planes", MOST_PLANES),
         weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
         precision=_one_of(entry["precision"], get_args(Precision)),
+        view=_one_of(entry["view"], (False,)),
     )
     time = entry["nanoseconds"]
     if time is None:
