@@ -21,18 +21,14 @@ class Blob:
     """Rows of four float32 that a shader indexes: weights or parameters.
 
     ``make`` gives the ``count`` rows, of shape (count, 4), when they are written: a large model's
-    rearranged weights must not all be held at once. ``half`` stores a texture of them in 16 bits.
+    rearranged weights must not all be held at once. ``format`` is that of a texture of them;
+    "rgba8" holds whole numbers (``ir.types.fits_int8``).
     """
 
     name: str
     count: int
     make: Callable[[], np.ndarray]
-    half: bool = False
-
-    @property
-    def format(self) -> TextureFormat:
-        """The format of a texture of them."""
-        return "rgba16f" if self.half else "rgba32f"
+    format: TextureFormat = "rgba32f"
 
     @property
     def nbytes(self) -> int:

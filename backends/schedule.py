@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.sharing import places_of
-from ..ir.types import LANES, Layout, TensorType
+from ..ir.types import INT8_ZERO, LANES, Layout, TensorType
 from .barriers import barriers
 from .gpu import Blob, ComputePass
 from .shader import templates, weight_texture_width
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Graph, Port, Value
     from ..ir.target import Target
+    from ..ir.types import TextureFormat
     from .gpu import GpuPass
 
 PIECE = 1 << 20  # elements that are rearranged at a time
@@ -55,28 +56,36 @@ def tensor_bytes(t: TensorType) -> int:
     return width * height * layers * texel_bytes(t.layout)
 
 
+def components(numbers: np.ndarray, texel: TextureFormat) -> np.ndarray:
+    """Return numbers as the components of texels of a format."""
+    if texel.endswith("8"):
+        return (numbers + INT8_ZERO).astype(np.uint8)
+    return numbers.astype(np.float32 if texel.endswith("32f") else np.float16)
+
+
 def pack(data: np.ndarray, t: TensorType) -> Iterator[np.ndarray]:
-    """Yield a constant tensor's texels in pieces, float32 or float16: layers, or rows."""
+    """Yield a constant tensor's texels in pieces: layers, or rows."""
     assert t.layout is not None
     width, height, layers = t.extent
-    components = t.channels_per_texel
-    dtype = np.float32 if t.layout.format.endswith("32f") else np.float16
+    lanes_of_texel, texel = t.channels_per_texel, t.layout.format
 
     def padded(rows: np.ndarray) -> np.ndarray:
-        result = np.zeros((*rows.shape[:-1], t.planes * components), dtype)
+        result = np.zeros((*rows.shape[:-1], t.planes * lanes_of_texel), np.float32)
         result[..., : t.channels] = rows
-        return result
+        return components(result, texel)
 
     if t.in_planes:
         for entry in data:  # C, H, W -> planes, H, W, lanes
-            lanes = padded(entry.transpose(1, 2, 0)).reshape(height, width, t.planes, components)
+            lanes = padded(entry.transpose(1, 2, 0))
+            lanes = lanes.reshape(height, width, t.planes, lanes_of_texel)
             yield lanes.transpose(2, 0, 1, 3)
         return
     rows = data.reshape(-1, t.channels)
     step = max(1, PIECE // t.channels)
     for start in range(0, len(rows), step):
         yield padded(rows[start : start + step])
-    yield np.zeros((layers * height * width - t.texels, components), dtype)
+    rest = np.zeros((layers * height * width - t.texels, lanes_of_texel), np.float32)
+    yield components(rest, texel)
 
 
 def label(name: str) -> str:
@@ -289,10 +298,9 @@ class _Assembly:
         )
 
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
-        dtype = np.float16 if blob.half else np.float32
         width = weight_texture_width(blob.count)
         height = -(-blob.count // width)
-        rest = np.zeros((height * width - blob.count, LANES), dtype)
+        rest = np.zeros((height * width - blob.count, LANES))
         first, last = self._alive(blob)
         return {
             "name": name,
@@ -307,7 +315,7 @@ class _Assembly:
             "slot": None,
             "first": first,
             "last": last,
-            "data": self.weights.add([blob.make().astype(dtype), rest]),
+            "data": self.weights.add(components(r, blob.format) for r in (blob.make(), rest)),
         }
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:

@@ -11,11 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import InternalError, ShadergenError
 from ..ir.graph import Constant, Result
-from ..ir.types import IMAGE_FORMATS, LANES, fits_half
+from ..ir.types import IMAGE_FORMATS, INT8_ZERO, LANES, fits_half
 from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import Blob, Block, Read
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ir.graph import Precision, Stage, Value, WeightStorage
     from ..ir.target import Target
     from .lower.loads import LoadFunction
@@ -85,12 +87,20 @@ class Texture:
         return self.image and target.fetch == "image-zero"
 
     def _texel(self, sampler: str, position: str) -> str:
-        return texel(sampler, position, self.image)
+        text = texel(sampler, position, self.image)
+        layout = self.value.type.layout
+        assert layout is not None
+        return whole(text, layout.format) if isinstance(self.value, Constant) else text
 
 
 def texel(name: str, position: str, image: bool) -> str:
     """Return the texel of a sampler, or of an image, at integer coordinates."""
     return f"imageLoad({name}, {position})" if image else f"texelFetch({name}, {position}, 0)"
+
+
+def whole(text: str, texel_format: str) -> str:
+    """Return the whole numbers (``ir.types.fits_int8``) of 8-bit weights; others as they are."""
+    return f"({text} * 255.0 - {INT8_ZERO}.0)" if texel_format.endswith("8") else text
 
 
 class Shader:
@@ -199,21 +209,22 @@ class Shader:
 
     def _declare_weights(self, weights: Blob, storage: WeightStorage, tiled: bool) -> None:
         tail = self._tail
-        if self.precision == "highp" and not all(map(fits_half, tail)):
-            weights = replace(weights, half=False)
+        if weights.format == "rgba16f" and self.precision == "highp":
+            weights = replace(weights, format="rgba16f" if all(map(fits_half, tail)) else "rgba32f")
+        if tail and self._has_vectors:
+            name = weights.name.removesuffix("weights") + "vectors"
+            vectors = Blob(name, sum(map(len, tail)), lambda: np.concatenate(self._tail))
+            at, read = self._declare_rows("vectors", vectors)
+            self.fetchers.append(f"vec4 vector(int i) {{ return {read(at)}; }}")
+            tail = []
         count = weights.count + sum(map(len, tail))
         blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
+        start = []
         if storage == "texture":
-            image = self._declare("2D", "u_weights", blob, None, blob.format)
-            width = weight_texture_width(count)
-            at = "ivec2(i, 0)"
-            if count > width or self.stage == "compute":
-                mask = self.size("weights_mask", width - 1)
-                at = f"ivec2(i & {mask}, i >> {self.size('weights_shift', width.bit_length() - 1)})"
-            row = texel("u_weights", at, bool(image))
-            places = (f"at + ivec2({k}, 0)" if k else "at" for k in range(LANES))
-            rows = [texel("u_weights", place, bool(image)) for place in places]
+            at, read = self._declare_rows("weights", blob)
+            row = read(at)
             start = [f"ivec2 at = {at};"]
+            rows = [read(f"at + ivec2({k}, 0)" if k else "at") for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             text = f"layout(std140) uniform Weights {{ vec4 weights[{count}]; }};"
             if storage == "ssbo":
@@ -222,7 +233,6 @@ class Shader:
             self.block_texts.append(text)
             row = "weights[i]"
             rows = [f"weights[i + {k}]" if k else row for k in range(LANES)]
-            start = []
         else:
             raise InternalError(f"weights in {storage} are not looped over")
         self.fetchers.append(f"vec4 weight(int i) {{ return {row}; }}")
@@ -230,6 +240,23 @@ class Shader:
             body = [*start, "return mat4(", *(f"    {r}," for r in rows[:-1]), f"    {rows[-1]}"]
             lines = ["mat4 tile(int i) {", *(f"    {line}" for line in body), "    );", "}"]
             self.fetchers.append("\n".join(lines))
+
+    def _declare_rows(self, name: str, blob: Blob) -> tuple[str, Callable[[str], str]]:
+        """Declare a texture of rows; return where row i is, and what reads a place."""
+        image = self._declare("2D", f"u_{name}", blob, None, blob.format)
+        width = weight_texture_width(blob.count)
+        at = "ivec2(i, 0)"
+        if blob.count > width or self.stage == "compute":
+            mask = self.size(f"{name}_mask", width - 1)
+            at = f"ivec2(i & {mask}, i >> {self.size(f'{name}_shift', width.bit_length() - 1)})"
+        return at, lambda place: whole(texel(f"u_{name}", place, bool(image)), blob.format)
+
+    @property
+    def _has_vectors(self) -> bool:
+        """Whether parameters beside looped-over weights have a texture of their own."""
+        assert self._weights is not None
+        weights, storage, _ = self._weights
+        return storage == "texture" and weights.format == "rgba8"
 
     def parameter(self, value: Value, plane: int | str, number: int | None = None) -> str:
         """Return the vec4 of a number or a per-channel constant for a plane.
@@ -250,20 +277,21 @@ class Shader:
         assert isinstance(value, Constant)
         rows = plane_rows(value.data)
         if self.target.parameters == "constants" and self._weights is not None:
+            reader = "vector" if self._has_vectors else "weight"
             if number is not None:
-                return f"weight({self._after_weights(rows[number : number + 1])})"
+                return f"{reader}({self._after_weights(rows[number : number + 1])})"
             if self.stage == "compute" and len(rows) > 1:
                 if (value, False) not in self._arrays:
                     start = self._after_weights(rows)
                     name = f"vector_{sum(len(t) > 1 for t in self._tail)}"
                     self._arrays[value, False] = self.size(name, start)
-                return f"weight({plane} + {self._arrays[value, False]})"
+                return f"{reader}({plane} + {self._arrays[value, False]})"
         return self._parameter((value, False), rows, plane)
 
     def _after_weights(self, rows: np.ndarray) -> int:
         """Keep rows after the weights that are looped over; return where the first is."""
         assert self._weights is not None
-        start = self._weights[0].count + sum(map(len, self._tail))
+        start = sum(map(len, self._tail)) + (0 if self._has_vectors else self._weights[0].count)
         self._tail.append(rows)
         return start
 

@@ -16,7 +16,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "stage": ("auto", "fragment", "compute"),
     "fetch": ("auto", "texel", "image", "image-zero"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
-    "weight_format": ("float32", "float16"),
+    "weight_format": ("float32", "float16", "int8"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }

@@ -52,7 +52,7 @@ class Options:
         fetch: "texel", "image" or "image-zero" (``ir.target.Target``); "auto" takes what the device
             is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
-        weight_format: "float32" or "float16", of weights in textures.
+        weight_format: "float32", "float16" or "int8", of weights in textures.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
@@ -107,6 +107,10 @@ class Options:
             raise _invalid("mrt", self.mrt, "1 or more")
         if not abs(self.zero_guard) <= FLOAT32_MAX:
             raise _invalid("zero_guard", self.zero_guard, "a number that float32 holds")
+        if self.weight_format == "int8" and PRECISIONS[self.precision] != "highp":
+            supported = "float32, float16, or --precision highp"
+            help = "sums of 8-bit weights exceed 16-bit floats"
+            raise _invalid("weight_format", "int8", supported, help)
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:

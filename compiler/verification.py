@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 TOLERANCES = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
 UNORM8_STEP = 0.5 / 255
-ROUNDED_NOTE = "weights are rounded to 16 bits, so the bound is that of mediump"
+ROUNDED = {  # tolerance and note, by the format of weights
+    "float16": (1e-2, "weights are rounded to 16 bits, so the bound is that of mediump"),
+    "int8": (1e-1, "weights are rounded to 8 bits, so the bound is wide"),
+}
 HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
 
 
@@ -159,9 +162,10 @@ def verify_model(
         if expected[o.name].dtype == np.float16:
             tolerance = max(tolerance, TOLERANCES["mediump"])
             note = "\n".join(dict.fromkeys([*note.splitlines(), HALF_NOTE]))
-        if options.weight_format == "float16":
-            tolerance = max(tolerance, TOLERANCES["mediump"])
-            note = "\n".join(dict.fromkeys([*note.splitlines(), ROUNDED_NOTE]))
+        if options.weight_format in ROUNDED:
+            rounded, said = ROUNDED[options.weight_format]
+            tolerance = max(tolerance, rounded)
+            note = "\n".join(dict.fromkeys([*note.splitlines(), said]))
         bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
         if o.port.encoding == "unorm8":
             want = want.clip(0, 1)

@@ -9,7 +9,7 @@ from .graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "image", "image-zero"]
-WeightFormat = Literal["float32", "float16"]
+WeightFormat = Literal["float32", "float16", "int8"]
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 

@@ -50,6 +50,8 @@ TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
 IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
 HALF_MAX = 65504.0  # the largest 16-bit float
+INT8_MAX = 127  # the largest whole number in 8 bits, kept as a byte from 1 to 255
+INT8_ZERO = 128  # the byte that stands for 0
 LANES = 4
 MAP_RANK = 4  # of feature maps: N, C, H, W
 MAX_RANK = 8
@@ -174,6 +176,11 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 def fits_half(data: np.ndarray) -> bool:
     """Whether 16-bit floats hold numbers of such size."""
     return float(np.abs(data).max(initial=0)) <= HALF_MAX
+
+
+def fits_int8(data: np.ndarray) -> bool:
+    """Whether all are whole numbers of at most :data:`INT8_MAX`."""
+    return bool((np.abs(data) <= INT8_MAX).all()) and bool((data == np.round(data)).all())
 
 
 def format_for(channels_per_texel: int, storage: Literal["8", "16f", "32f"]) -> TextureFormat:

@@ -19,6 +19,7 @@ from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
 from .fuse_stores import fuse_stores
 from .plan_textures import plan_textures
+from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .share_planes import share_planes
 from .tile_channels import tile_channels
@@ -38,6 +39,7 @@ MATHEMATICS = (
     fuse_pads,
     fold_affine,
     apply_options,
+    quantise_weights,
     fuse_pointwise,
     compose_views,
 )

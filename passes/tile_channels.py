@@ -19,7 +19,7 @@ from ..ir.expr import Call, Num, expand, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import Einsum, MatMul, Viewed, apart, assemble, parts
 from ..ir.placement import is_direct, places, tensor_operands
-from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, format_for
+from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
@@ -75,7 +75,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         for v in tensor_operands(n):
             textures[v] = textures.get(v, True) and n.choice.precision == "mediump"
 
-    narrow = _weights(graph) if target.weight_format == "float16" else set()
+    weights = _weights(graph)
 
     def place_constant(value: Value) -> Value:
         if not isinstance(value, Constant) or value.type.layout is not None:
@@ -85,9 +85,11 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         if value not in textures:
             return value
         half = textures[value] and value not in exact
-        if value in narrow and fits_half(value.data):
-            half = True
-        return replace(value, type=_place(value.type, value.name, False, half, True, context))
+        whole = False
+        if value in weights:
+            half = half or (target.weight_format == "float16" and fits_half(value.data))
+            whole = target.weight_format == "int8" and fits_int8(value.data)
+        return replace(value, type=_place(value.type, value.name, whole, half, True, context))
 
     return graph.rewrite(lambda now, was: None, place_constant)
 

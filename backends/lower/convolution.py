@@ -18,7 +18,7 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, parts
-from ...ir.types import LANES, fits_half
+from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
@@ -29,9 +29,10 @@ from .tiles import Tiles, cut_weights, plan_tiles
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...ir.graph import Node, Value
+    from ...ir.graph import Node, Precision, Value
     from ...ir.ops import Parts
     from ...ir.target import Target
+    from ...ir.types import TextureFormat
     from ..gpu import GpuPass
 
 LANE = "xyzw"
@@ -68,8 +69,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
             f"{node.name}.weights",
             rows * len(group.covered) // len(group.planes),
             lambda: _rows(w.data, conv.groups, group),
-            half=shader.precision == "mediump"
-            or (target.weight_format == "float16" and fits_half(w.data)),
+            _format(w.data, target, shader.precision),
         )
         shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
         unrolled = kw if _shares_rows(conv, kw, group) else 1
@@ -113,6 +113,14 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         **_loader(shader, conv, p, x, group),
         **context,
     )
+
+
+def _format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
+    """Return the format of a texture of weights."""
+    if target.weight_format == "int8" and fits_int8(data):
+        return "rgba8"
+    narrow = target.weight_format == "float16" and fits_half(data)
+    return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
 def _starts(bias: list[Value], group: Group, shader: Shader) -> list[str]:

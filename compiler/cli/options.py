@@ -109,7 +109,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(CHOICES["weight_format"]),
             default="float32",
             show_default=True,
-            help="What weights in textures are rounded to: float16 takes half the memory.",
+            help="What weights in textures are rounded to; int8 with a scale for each channel.",
         ),
         click.option(
             "--parameters",
