@@ -128,7 +128,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     inner, outer = found.inner.result.type, found.node.result.type
     if inner.rank != outer.rank:
         return "the result has another rank"
-    if context.target.textures != "2d" and inner.shape[0] == 1 and joins_planes(found.inner):
+    if context.target.textures != "2d" and joins_planes(found.inner) and inner.shape[0] == 1:
         return "what is joined is written in its place"
     c, c2 = inner.channels, outer.channels
     few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))

@@ -211,4 +211,4 @@ def _draws(node: Node) -> bool:
 def _shares(value: Value) -> bool:
     """Whether parts of a tensor's texture may be other tensors."""
     t = value.type
-    return t.shape[0] == 1 and t.layout is not None and t.layout.kind == "array"
+    return t.in_planes and t.shape[0] == 1 and t.layout is not None and t.layout.kind == "array"

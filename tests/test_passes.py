@@ -523,6 +523,13 @@ def test_an_epilogue_may_not_change_the_rank():
     assert optimised(fuse_pointwise, graph)[1] == ["the result has another rank"]
 
 
+def test_an_epilogue_may_belong_to_a_scalar():
+    y = apply(Reduce("max", (0, 1, 2, 3), keepdims=False), X)
+    graph = graph_of(pointwise("x0 * 2", y), inputs=(X,))
+    assert optimised(fuse_pointwise, graph) == (["Reduce+epilogue"], [])
+    assert pipeline.optimise(graph, Context(Options().target())).outputs[0].value.type.rank == 0
+
+
 def test_fusing_stops_at_the_texture_units_and_at_the_size_of_expressions():
     others = [image(1, 8, 6, 6, name=f"r{k}") for k in range(20)]
     y = conv(RNG, X, 8, (1, 1))
