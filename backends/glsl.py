@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 TANH_RANGE: dict[Precision, float] = {"highp": 10.0, "mediump": 5.0}
 
 
-ROUNDS_TO_INFINITY = 2.0**128 - 2.0**103  # the first number that float32 cannot hold
-
-
 def number(value: float) -> str:
     """Return a float literal that reads back as the same float32 and has a decimal point.
 

@@ -10,7 +10,10 @@ from .types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
+    from .ops import Conv
     from .types import TensorType
+
+MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
 
 
 def is_parameter(value: Value, result: TensorType) -> bool:
@@ -138,6 +141,13 @@ def places(graph: Graph) -> set[Value]:
         if nest is not None:
             found.update(p.operands[k] for k in nest.places())
     return found
+
+
+def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
+    """Whether an invocation of so many pixels of a row unrolls its taps, which share inputs."""
+    step, stride = conv.dilations[1], conv.strides[1]
+    apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
+    return bool(apart) and kw <= MAX_UNROLLED
 
 
 def planes_share_a_program(node: Node) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import walk
 from ..ir.graph import Result
 from ..ir.ops import Conv, Pointwise, parts
-from ..ir.placement import before_store, is_depthwise, is_direct, tensor_operands
+from ..ir.placement import before_store, is_depthwise, is_direct, tensor_operands, unrolls_rows
 from ..ir.types import LANES
 from .candidates import weight_floats
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..ir.target import Target
 
 CROWD = 4  # render targets; the tiles that GPUs draw in have room for about as many
-MAX_UNROLLED = 7  # taps of a row that neighbours share
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class Predictor:
         lanes = 1 if is_depthwise(shape, conv.groups) else min(LANES, per_group * conv.groups)
         inputs = tiles // (kh * kw * planes * lanes)  # input planes that an output plane reads
         taps = kw * columns
-        unrolled = columns > 1 and kw <= MAX_UNROLLED
+        unrolled = unrolls_rows(conv, kw, columns)
         if unrolled:  # neighbours share the taps of a row
             step, stride = conv.dilations[1], conv.strides[1]
             taps = len({i * stride + k * step for i in range(columns) for k in range(kw)})

@@ -12,6 +12,7 @@ import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 
 import shadergen
+from shadergen.backends.lower.convolution import lower_convolution
 from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
@@ -122,6 +123,17 @@ def test_a_block_shares_weights_and_inputs_and_multiplies_as_often():
     assert both.loads * 2 == row.loads
     assert one.multiplies == row.multiplies == both.multiplies
     assert one.stores == both.stores == pixels * 2
+
+
+@pytest.mark.parametrize(("stride", "unrolled"), [(1, True), (2, True), (3, False)])
+def test_taps_count_as_code_where_the_kernel_unrolls_them(stride, unrolled):
+    """Three taps three pixels apart share nothing."""
+    node = node_of(two(stride=stride), X)
+    choice = Choice("compute", (2, 1), 1, "texture", "highp")
+    (lowered,) = lower_convolution(replace(node, choice=choice), LLVMPIPE.target())
+    assert ("kx" not in lowered.source) == unrolled
+    taps = 3 if unrolled else 1
+    assert Predictor(node, LLVMPIPE.target()).work(choice).code == 4 * 2 * taps
 
 
 def test_constants_are_not_read_but_are_code():

@@ -18,11 +18,13 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, parts
+from ...ir.placement import unrolls_rows
 from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
 from .groups import Group, groups
+from .loads import LANE
 from .store import finish, precision, stores
 from .tiles import Tiles, cut_weights, plan_tiles
 
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ...ir.types import TextureFormat
     from ..gpu import GpuPass
-
-LANE = "xyzw"
-MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
 
 
 def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -72,7 +71,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
             _format(w.data, target, shader.precision),
         )
         shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
-        unrolled = kw if _shares_rows(conv, kw, group) else 1
+        unrolled = kw if unrolls_rows(conv, kw, group.node.choice.block[0]) else 1
         blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
         per_tap = shader.size("tap_rows", rows // (kh * kw))
         context |= {
@@ -147,14 +146,6 @@ def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
     starts = range(group.covered[0], group.covered[-1] + 1, size)
     cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
     return np.concatenate([c.reshape(-1, LANES) for c in cut])
-
-
-def _shares_rows(conv: Conv, kw: int, group: Group) -> bool:
-    """Whether neighbours in a row read the same input at different taps of a row."""
-    columns = group.node.choice.block[0]
-    step, stride = conv.dilations[1], conv.strides[1]
-    apart = {k * step for k in range(1, kw)} & {i * stride for i in range(1, columns)}
-    return bool(apart) and kw <= MAX_UNROLLED
 
 
 def _corner(conv: Conv) -> str:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import DepthToSpace, Slice, parts
 from ...ir.types import LANES
+from .loads import LANE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..shader import Shader
     from .groups import Group
-
-LANE = "xyzw"
 
 
 def image_stores(shader: Shader, group: Group, texts: Sequence[str]) -> list[str]:
