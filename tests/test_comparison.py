@@ -224,8 +224,7 @@ def test_this_project_and_onnxruntime_run_a_network(model: Model, tmp_path: Path
 @SLOW
 @pytest.mark.gl
 def test_ncnn_runs_a_network_or_says_why_not(model: Model, tmp_path: Path) -> None:
-    with gl_context() as context:
-        setting = replace(SETTING, renderer=context.info().renderer)
+    setting = replace(SETTING, renderer=gl_context().info().renderer)
     result = compare("tiny", model, [NcnnVulkan()], setting, QUICK, tmp_path, lambda what: None)
     found = result.contenders["ncnn"]
     if found.problem:
