@@ -50,6 +50,7 @@ TEXTURE_FORMATS: tuple[str, ...] = get_args(TextureFormat)
 IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
 HALF_MAX = 65504.0  # the largest 16-bit float
+HALF_MIN = 2.0**-14  # the least that has all its digits
 INT8_MAX = 127  # the largest whole number in 8 bits, kept as a byte from 1 to 255
 INT8_ZERO = 128  # the byte that stands for 0
 LANES = 4
@@ -174,8 +175,9 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def fits_half(data: np.ndarray) -> bool:
-    """Whether 16-bit floats hold numbers of such size."""
-    return float(np.abs(data).max(initial=0)) <= HALF_MAX
+    """Whether 16-bit floats hold numbers of such size, neither too large nor all too small."""
+    largest = float(np.abs(data).max(initial=0))
+    return largest == 0 or HALF_MIN <= largest <= HALF_MAX
 
 
 def fits_int8(data: np.ndarray) -> bool:

@@ -59,6 +59,13 @@ def test_what_16_bits_cannot_hold_stays_in_32(large):
     assert weight_formats(convolution(**large), weight_format="float16", **DESKTOP) == {"rgba32f"}
 
 
+def test_weights_too_small_for_16_bits_stay_in_32():
+    w = np.full((8, 4, 1, 1), 1e-8, np.float32)
+    x = image(1, 4, 5, 5)
+    graph = graph_of(apply(Conv(), x, constant(w)), inputs=(x,))
+    assert weight_formats(graph, weight_format="float16", **DESKTOP) == {"rgba32f"}
+
+
 def test_only_weights_are_rounded():
     x = Input(TensorType((3, 40)), "x", Port.plain(2))
     table = constant(rounded(np.random.default_rng(2), 40, 3), "table")
