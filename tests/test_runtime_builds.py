@@ -1,0 +1,42 @@
+"""The builds that every runtime must play, in Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from runtime_builds import MODELS, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
+from support import gl_context
+
+from shadergen.runtime_glue.python import Player, load
+from shadergen.runtime_glue.python.schedule import RenderPass
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.gl
+
+
+def test_there_are_builds_of_every_kind():
+    builds = runtime_builds()
+    assert len(builds) == len({b.name for b in builds}) == len(MODELS) * len(TARGETS) + len(SPECIAL)
+    assert sum(b.compute for b in builds) >= 15
+    assert sum(not b.compute for b in builds) >= 30
+
+
+@pytest.mark.parametrize("case", runtime_builds(), ids=lambda case: case.name)
+def test_a_build_does_what_onnx_runtime_does(case: RuntimeBuild, tmp_path: Path):
+    arrays = case.write(tmp_path / "case")
+    build = load(tmp_path / "case" / "build")
+    assert case.compute or all(isinstance(p, RenderPass) for p in build.passes)
+    with Player(build, gl_context()) as player:
+        for name, array in arrays["inputs"].items():
+            player.upload(name, array)
+        player.run()
+        player.check()
+        for name, expected in arrays["outputs"].items():
+            found = player.read(name)
+            assert found.shape == expected.shape
+            bound = case.tolerance * max(1.0, float(np.abs(expected).max()))
+            assert float(np.abs(found - expected).max()) <= bound
