@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
 
 PIECE = 1 << 20  # elements that are rearranged at a time
-FORMAT_VERSION = "4.0"
+FORMAT_VERSION = "5.0"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 

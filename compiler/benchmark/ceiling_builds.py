@@ -130,6 +130,7 @@ def _build(
         generator="",
         model="ceiling",
         requires=Requires(310 if shape.group else 300, COLOR_BUFFERS[shape.format], {}),
+        sizes=None,
         inputs=(ports["x"],) if reads else (),
         outputs=(ports["y"],),
         textures=textures,

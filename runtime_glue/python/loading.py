@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
 from . import checks
-from .document import SCHEDULE, malformed, read_document
+from .document import SCHEDULE, malformed, read_document, validate
 from .files import read_shader, read_weights
 from .schedule import (
     Block,
@@ -25,36 +25,83 @@ from .schedule import (
     Read,
     RenderPass,
     Requires,
+    Sizes,
     Texture,
     Uniform,
     Write,
 )
+from .sizes import chosen, defaults, described, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def load(folder: str | Path) -> Build:
+def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
     """Read and check the build in ``folder``. Makes no GL call.
 
+    Args:
+        folder: what the compiler wrote.
+        sizes: of a build that leaves sizes open, those that shall not be its defaults.
+
     Raises:
-        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being played.
+        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being played; SG0605,
+            when it cannot have these sizes.
     """
     folder = Path(folder)
     try:
         document = read_document(folder)
         weights = document["weights"]
         size = int(weights["size"])
-        build = _build(folder, document)
-        checks.check(build, size)
+        values = defaults(document)
+        try:
+            build = _checked(folder, document, values)
+        except ShadergenError as error:
+            if error.code == "SG0605":
+                malformed(f"its own defaults break a constraint: {error.why}")
+            raise
         shaders = {path for p in build.passes for path in p.shaders}
-        return replace(
+        build = replace(
             build,
             shaders={path: read_shader(folder, path) for path in sorted(shaders)},
             weights=read_weights(folder, weights["file"], size, weights["sha256"]),
         )
+        return resized(build, sizes) if sizes else build
     except ShadergenError as error:
         raise error.at(str(folder)) from None
+
+
+def resized(build: Build, sizes: Mapping[str, int]) -> Build:
+    """Return a build at other sizes; those not given stay. Makes no GL call.
+
+    Raises:
+        ShadergenError: SG0605, when it cannot have these sizes.
+    """
+    document = build.sizes.document if build.sizes else {}
+    values = chosen(document, build.sizes.values if build.sizes else {}, sizes)
+    if build.sizes is None or values == build.sizes.values:
+        return build
+    try:
+        found = _checked(build.folder, document, values)
+    except ShadergenError as error:
+        if error.code == "SG0605":
+            raise
+        why = ": ".join((*error.where, error.what))
+        raise ShadergenError(
+            "SG0605", f"the build cannot have {described(values)}", why=why
+        ) from None
+    return replace(found, shaders=build.shaders, weights=build.weights)
+
+
+def _checked(folder: Path, document: Mapping[str, Any], values: Mapping[str, int]) -> Build:
+    """Return a document at sizes as a build without its files, checked as one of fixed sizes."""
+    resolved = resolve(document, values)
+    if values:
+        validate(resolved, lenient=True)
+    build = _build(folder, resolved)
+    if values:
+        build = replace(build, sizes=Sizes(values, document))
+    checks.check(build, int(document["weights"]["size"]))
+    return build
 
 
 def _build(folder: Path, document: Mapping[str, Any]) -> Build:
@@ -69,6 +116,7 @@ def _build(folder: Path, document: Mapping[str, Any]) -> Build:
             requires["color_buffer"],
             {name: int(value) for name, value in requires["limits"].items()},
         ),
+        sizes=None,
         inputs=tuple(map(_port, document["inputs"])),
         outputs=tuple(map(_port, document["outputs"])),
         textures=_by_name("textures", map(_texture, document["textures"])),

@@ -9,6 +9,7 @@ import numpy as np
 from ...errors import ShadergenError, did_you_mean
 from .device import check_requirements, query_device
 from .gl import load_gles
+from .loading import resized
 from .objects import check_errors, forget_errors
 from .pixels import decode, encode
 from .resources import Resources
@@ -85,6 +86,30 @@ class Player:
         except ShadergenError as error:
             raise error.at(str(self.build.folder)) from None
 
+    def resize(self, **sizes: int) -> None:
+        """Give the sizes that the build leaves open other values; those not named stay.
+
+        Textures are made anew, so the application's are to be bound and inputs to be uploaded
+        again; programs and weights stay. A player that refuses is left as it was.
+
+        Raises:
+            ShadergenError: SG0605, when the build cannot have these sizes; SG0602, when the GL
+                lacks what they need; SG0604, when it reports an error.
+        """
+        build = resized(self.build, sizes)
+        if build is self.build:
+            return
+        if self._resources:
+            resources = self._ready()
+            check_requirements(build.requires, resources.device)
+            forget_errors(self._gl)
+            resources.resize(build)
+        self.build = build
+        self._inputs = {port.name: port for port in build.inputs}
+        self._outputs = {port.name: port for port in build.outputs}
+        self._uploads.clear()
+        self._frame = None
+
     # textures in and out
 
     def bind_input(self, name: str, texture: int | Sequence[int]) -> None:
@@ -150,7 +175,7 @@ class Player:
             raise error.at(f"input '{name}'") from None
         forget_errors(self._gl)
         if name not in self._uploads:
-            self._uploads[name] = make_textures(self._gl, resources.objects, texture)
+            self._uploads[name] = make_textures(self._gl, resources.sized, texture)
         names = self._uploads[name]
         fill_textures(self._gl, texture, names, texels)
         check_errors(self._gl, f"the input '{name}' is uploaded")
@@ -272,7 +297,7 @@ class Player:
             except ShadergenError:
                 pass  # the context is gone, and the objects with it
             else:
-                self._resources.objects.delete()
+                self._resources.delete()
         self._resources = self._frame = None
         self._uploads.clear()
 

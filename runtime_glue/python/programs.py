@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
@@ -101,6 +101,19 @@ def _program(
     for gpu_pass in passes:
         _bind_blocks(gl, program, build, gpu_pass, bindings)
     return Program(program, units, bindings, _set_uniforms(gl, program, passes))
+
+
+def set_uniforms(gl: Any, programs: Sequence[Program], passes: Sequence[GpuPass]) -> list[Program]:
+    """Return the program of each pass, with the uniforms of passes at other sizes set anew."""
+    users: dict[int, list[GpuPass]] = {}
+    for program, gpu_pass in zip(programs, passes, strict=True):
+        users.setdefault(program.name, []).append(gpu_pass)
+    varying = {}
+    for name, found in users.items():
+        gl.glUseProgram(name)
+        varying[name] = _set_uniforms(gl, name, found)
+    gl.glUseProgram(0)
+    return [replace(program, varying=varying[program.name]) for program in programs]
 
 
 def _compile(gl: Any, shader: int, source: str, path: str, gpu_pass: GpuPass) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .objects import Objects, check_errors
-from .programs import build_programs
+from .programs import build_programs, set_uniforms
 from .recording import Bound, Frame, record
 from .schedule import ComputePass
 from .textures import attach, check_images, fill_textures, make_sampler, make_textures
@@ -29,6 +30,7 @@ class Resources:
         self._build = build
         self.device = device
         self.objects = Objects(gl)
+        self.sized = Objects(gl)  # the textures whose sizes the build may leave open
         self.textures: dict[str, tuple[int, ...]] = {}
         self.timer: Timer | None = None
         self._images = {r.texture for p in build.passes for r in p.images}
@@ -37,12 +39,13 @@ class Resources:
         try:
             self._make()
         except BaseException:
-            self.objects.delete()
+            self.delete()
             raise
 
     def _make(self) -> None:
         gl, build = self._gl, self._build
         programs = build_programs(gl, self.objects, build)
+        self._fill_constants()
         self._make_textures()
         self._bound = Bound(
             vertex_array=self.objects.make("vertex_array"),
@@ -53,12 +56,18 @@ class Resources:
             buffers=self._make_buffers(),
         )
         self.read_framebuffer = self.objects.make("framebuffer")
-        for i in range(len(build.passes)):
-            self._attach(i)
-            self._clear(i)
+        self._attach_all()
         if EXTENSION in self.device.extensions:
             self.timer = Timer(gl, self.objects, len(build.passes))
         check_errors(gl, "the build's GL objects are made")
+
+    def _fill_constants(self) -> None:
+        for texture in self._build.textures.values():
+            if texture.data:
+                names = make_textures(self._gl, self.objects, texture)
+                content = self._build.bytes_of(texture.data)
+                fill_textures(self._gl, texture, names, content)
+                self.textures[texture.name] = names
 
     def _make_textures(self) -> None:
         gl, build = self._gl, self._build
@@ -68,13 +77,9 @@ class Resources:
                 known = deepest.setdefault(texture.slot, texture)
                 if texture.layers > known.layers:
                     deepest[texture.slot] = texture
-        slots = {slot: make_textures(gl, self.objects, t) for slot, t in deepest.items()}
+        slots = {slot: make_textures(gl, self.sized, t) for slot, t in deepest.items()}
         for texture in build.textures.values():
-            if texture.data:
-                names = make_textures(gl, self.objects, texture)
-                fill_textures(gl, texture, names, build.bytes_of(texture.data))
-                self.textures[texture.name] = names
-            elif texture.slot is not None:
+            if texture.slot is not None and not texture.data:
                 self.textures[texture.name] = slots[texture.slot][: texture.objects]
         check_errors(gl, "textures are made")
 
@@ -102,6 +107,48 @@ class Resources:
         for i, gpu_pass in enumerate(self._build.passes):
             if any(write.texture == name for write in gpu_pass.writes):
                 self._attach(i)
+
+    def resize(self, build: Build) -> None:
+        """Make the textures of a build anew at other sizes; programs and weights stay.
+
+        What the application bound is let go. Where GL refuses, all is as it was.
+
+        Args:
+            build: the same one at other sizes.
+
+        Raises:
+            ShadergenError: SG0602 or SG0604.
+        """
+        before = self._build, self.sized, self.textures.copy()
+        self._build, self.sized = build, Objects(self._gl)
+        constants = {t.name for t in build.textures.values() if t.data}
+        for name in self.textures.keys() - constants:
+            del self.textures[name]
+        try:
+            self._make_textures()
+            self._attach_all()
+            check_errors(self._gl, "the build's textures are made")
+        except BaseException:
+            self.sized.delete()
+            self._build, self.sized, textures = before
+            self.textures.clear()
+            self.textures.update(textures)
+            for i in range(len(build.passes)):
+                self._attach(i)
+            raise
+        before[1].delete()
+        programs = set_uniforms(self._gl, self._bound.programs, build.passes)
+        self._bound = replace(self._bound, programs=programs)
+
+    def delete(self) -> None:
+        """Delete all that was made."""
+        self.sized.delete()
+        self.objects.delete()
+
+    def _attach_all(self) -> None:
+        for i in range(len(self._build.passes)):
+            self._attach(i)
+            self._clear(i)
 
     def _attach(self, index: int) -> None:
         """Point the framebuffer of a pass, if it draws, at the textures that it writes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .pixels import FORMATS
 
@@ -181,14 +181,29 @@ class ComputePass(GpuPass):
 
 
 @dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes that a build leaves open, and those it has now.
+
+    ``values`` are the present sizes by their names, ``document`` the schedule with expressions.
+    """
+
+    values: Mapping[str, int]
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Build:
-    """A build in memory: the schedule, its shaders' sources by path, and its weights."""
+    """A build in memory: the schedule, its shaders' sources by path, and its weights.
+
+    All numbers are of the present sizes; ``sizes`` is None where those are fixed.
+    """
 
     folder: Path
     version: str
     generator: str
     model: str
     requires: Requires
+    sizes: Sizes | None
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     textures: Mapping[str, Texture]

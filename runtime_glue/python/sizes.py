@@ -1,0 +1,184 @@
+"""Sizes that a build leaves open: expressions of the schedule, worked out for sizes at hand.
+
+A schedule may have expressions in place of integers, arrays in postfix notation of integers,
+parameters and operators: ``["width", 3, "+", 4, "/"]``. :func:`resolve` returns the schedule that a
+build of fixed sizes would have; everything after it is the same for both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ...errors import ShadergenError, did_you_mean
+from .document import SCHEDULE, malformed, place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+LARGEST = 2**53 - 1  # the largest integer below which every runtime's numbers are exact
+
+OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a // b,
+    "%": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+}
+
+# the members that may be expressions; * is every item of an array or object
+MEMBERS = (
+    "requires.limits.*",
+    "inputs.*.shape.*",
+    "outputs.*.shape.*",
+    "textures.*.width",
+    "textures.*.height",
+    "textures.*.layers",
+    "textures.*.channels",
+    "textures.*.batch",
+    "passes.*.viewport.*",
+    "passes.*.groups.*",
+    "passes.*.uniforms.*.value.*",
+    "passes.*.reads.*.layer",
+    "passes.*.reads.*.layers.*",
+    "passes.*.writes.*.layer",
+    "passes.*.macs",
+    "passes.*.bytes.read",
+    "passes.*.bytes.written",
+)
+_PATHS = tuple(tuple(member.split(".")) for member in MEMBERS)
+
+
+def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
+    """Return the value of an expression in postfix notation.
+
+    Args:
+        expression: integers, names of parameters and operators.
+        values: of the parameters.
+
+    Raises:
+        ValueError: what is wrong, to follow a colon.
+    """
+    stack: list[int] = []
+    for term in expression:
+        if not isinstance(term, str):
+            stack.append(int(term))
+        elif term in OPERATORS:
+            if len(stack) < 2:
+                raise ValueError(f"{term!r} has fewer than two operands")
+            right, left = stack.pop(), stack.pop()
+            if term in "/%" and right == 0:
+                raise ValueError("it divides by zero")
+            stack.append(OPERATORS[term](left, right))
+        elif term in values:
+            stack.append(values[term])
+        else:
+            raise ValueError(f"there is no parameter {term!r}")
+        if abs(stack[-1]) > LARGEST:
+            raise ValueError(f"{stack[-1]} is beyond 2^53")
+    if len(stack) != 1:
+        raise ValueError(f"it leaves {len(stack)} values")
+    return stack[0]
+
+
+def defaults(document: Mapping[str, Any]) -> dict[str, int]:
+    """Return the parameters of a valid document with their defaults; none of a fixed build.
+
+    Raises:
+        ShadergenError: SG0503, when a name is taken or a default outside its bounds.
+    """
+    values: dict[str, int] = {}
+    for i, parameter in enumerate(document.get("sizes", {}).get("parameters", ())):
+        member = f"{SCHEDULE}: sizes.parameters[{i}]"
+        name, default = parameter["name"], int(parameter["default"])
+        if name in values:
+            malformed(f"the name {name!r} is taken", f"{member}.name")
+        if not parameter["min"] <= default <= parameter["max"]:
+            malformed(f"{default} lies outside its bounds", f"{member}.default")
+        values[name] = default
+    return values
+
+
+def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Return a valid document without expressions.
+
+    Args:
+        document: valid by the schema.
+        sizes: a value for every parameter, as :func:`defaults` and :func:`chosen` give them.
+
+    Raises:
+        ShadergenError: SG0503, when an expression has no value; SG0605, when the sizes break a
+            constraint of the build.
+    """
+    known: dict[tuple[Any, ...], int] = {}
+
+    def value_of(expression: Sequence[Any], path: tuple[str | int, ...]) -> int:
+        key = tuple(expression)
+        if not sizes:
+            malformed("only a build with sizes has expressions", f"{SCHEDULE}: {place(path)}")
+        if key not in known:
+            try:
+                known[key] = evaluate(expression, sizes)
+            except ValueError as error:
+                malformed(f"this size has no value: {error}", f"{SCHEDULE}: {place(path)}")
+        return known[key]
+
+    for i, constraint in enumerate(document.get("sizes", {}).get("constraints", ())):
+        value = value_of(constraint["value"], ("sizes", "constraints", i, "value"))
+        if not constraint["min"] <= value <= constraint["max"]:
+            _refuse(sizes, constraint["why"])
+
+    def walk(node: Any, members: tuple[tuple[str, ...], ...], path: tuple[str | int, ...]) -> Any:
+        """Return a part of the document, in which ``members`` may be expressions."""
+        if () in members:
+            return value_of(node, path) if isinstance(node, list) else node
+        items = node.items() if isinstance(node, dict) else enumerate(node)
+        result = node.copy()
+        for key, value in items:
+            below = tuple(m[1:] for m in members if m[0] in ("*", key))
+            if below:
+                result[key] = walk(value, below, (*path, key))
+        return result
+
+    resolved: dict[str, Any] = walk(document, _PATHS, ())
+    return resolved
+
+
+def chosen(
+    document: Mapping[str, Any], present: Mapping[str, int], sizes: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the present sizes of the parameters with others in place of some.
+
+    Raises:
+        ShadergenError: SG0605, when there is no such parameter or its bounds do not hold the size.
+    """
+    values = dict(present)
+    bounds = {p["name"]: p for p in document.get("sizes", {}).get("parameters", ())}
+    for name, value in sizes.items():
+        if name not in bounds:
+            raise ShadergenError(
+                "SG0605",
+                f"the build has no size '{name}'",
+                why="" if bounds else "all its sizes are fixed",
+                supported=", ".join(bounds),
+                help=did_you_mean(name, bounds)
+                if bounds
+                else "compile the model with --input-size dynamic",
+            )
+        least, most = int(bounds[name]["min"]), int(bounds[name]["max"])
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ShadergenError(
+                "SG0605", f"{value!r} is no {name} of this build", supported=f"{least} to {most}"
+            )
+        values[name] = value
+    return values
+
+
+def _refuse(sizes: Mapping[str, int], why: str) -> NoReturn:
+    raise ShadergenError("SG0605", f"the build cannot have {described(sizes)}", why=why)
+
+
+def described(sizes: Mapping[str, int]) -> str:
+    """Return sizes as people write them: ``a height of 360 and a width of 640``."""
+    return " and ".join(f"a {name} of {value}" for name, value in sizes.items())

@@ -1,0 +1,266 @@
+"""Sizes that a build leaves open: expressions, constraints, and playing at one size and another."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_runtime_load import FIXTURES, change, refused
+from test_runtime_play import Tracer, make_texture
+
+from shadergen.errors import ShadergenError
+from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
+
+DYNAMIC = FIXTURES / "good_dynamic"
+SIZES = {"height": 5, "width": 8}
+
+
+# expressions
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (["height"], 5),
+        ([7], 7),
+        (["height", "width", "-"], -3),
+        (["width", 3, "+", 4, "/"], 2),
+        (["height", 100, "-", 7, "/"], -14),  # floor of -95 / 7
+        (["height", 100, "-", 7, "%"], 3),
+        (["height", -3, "/"], -2),
+        (["height", -3, "%"], -1),
+        (["height", "width", "min", 6, "max"], 6),
+        ([2, "height", "width", "*", "+"], 42),
+        ([LARGEST], LARGEST),
+    ],
+)
+def test_an_expression_is_worked_out_in_integers(expression: list[Any], value: int) -> None:
+    assert evaluate(expression, SIZES) == value
+
+
+@pytest.mark.parametrize(
+    ("expression", "says"),
+    [
+        (["depth"], "there is no parameter 'depth'"),
+        (["height", "*"], "fewer than two operands"),
+        (["height", 2], "it leaves 2 values"),
+        ([], "it leaves 0 values"),
+        (["height", 5, "height", "-", "/"], "divides by zero"),
+        (["height", 0, "%"], "divides by zero"),
+        ([LARGEST, 1, "+", 1, "-"], "beyond 2^53"),
+        ([-LARGEST, 2, "*"], "beyond 2^53"),
+    ],
+)
+def test_an_expression_without_value_says_why(expression: list[Any], says: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        evaluate(expression, SIZES)
+    assert says in str(caught.value)
+
+
+@given(
+    a=st.integers(-(10**6), 10**6), b=st.integers(-(10**6), 10**6).filter(lambda value: value != 0)
+)
+def test_quotient_and_remainder_belong_together(a: int, b: int) -> None:
+    quotient, remainder = evaluate([a, b, "/"], {}), evaluate([a, b, "%"], {})
+    assert quotient * b + remainder == a
+    assert 0 <= remainder * (1 if b > 0 else -1) < abs(b)
+
+
+# loading
+
+
+def test_a_build_is_loaded_at_its_defaults() -> None:
+    build = load(DYNAMIC)
+    assert build.sizes
+    assert build.sizes.values == {"height": 3, "width": 4}
+    assert [port.shape for port in build.outputs] == [(1, 6, 8, 4), (1, 3, 4, 4), (1, 2, 2, 4)]
+    assert build.requires.limits["texture_size"] == 8
+
+
+def test_a_build_is_loaded_at_other_sizes() -> None:
+    build = load(DYNAMIC, {"height": 7})
+    assert [port.shape for port in build.outputs] == [(1, 14, 8, 4), (1, 7, 4, 4), (1, 4, 2, 4)]
+    assert build.textures["up"].height == 14
+    assert build.passes[1].macs == 112
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ({"width": 5}, "the width must be even"),
+        ({"height": 1, "width": 2}, "there must be 4 to 1048576 pixels"),
+        ({"height": 5000}, "1 to 4096"),
+        ({"height": 0}, "1 to 4096"),
+        ({"height": 2.0}, "1 to 4096"),
+        ({"heigth": 2}, "did you mean 'height'?"),
+    ],
+)
+def test_sizes_that_the_build_cannot_have_are_refused(sizes: dict[str, int], says: str) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        load(DYNAMIC, sizes)
+    assert caught.value.code == "SG0605"
+    assert says in caught.value.render()
+
+
+def test_sizes_that_are_sound_but_beyond_every_gl_are_refused(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(DYNAMIC, tmp_path / "build"))
+    change(folder, "sizes", "parameters", 0, "max", to=100000)
+    with pytest.raises(ShadergenError) as caught:
+        load(folder, {"height": 20000})
+    assert caught.value.code == "SG0605"
+    assert "20000 is greater than the maximum of 16384" in caught.value.why
+
+
+def test_a_build_of_fixed_sizes_says_so() -> None:
+    with pytest.raises(ShadergenError) as caught:
+        load(FIXTURES / "good", {"height": 3})
+    assert "all its sizes are fixed" in caught.value.render()
+
+
+def test_a_constraint_that_the_defaults_break_is_a_fault_of_the_build() -> None:
+    error = refused(FIXTURES / "malformed" / "default_breaks_constraint")
+    assert "the width must be even" in error.what
+
+
+# playing
+
+
+def expected(x: np.ndarray) -> tuple[np.ndarray, ...]:
+    _, height, width, _ = x.shape
+    quotient, remainder = divmod(height - 100, 7)
+    half = x[:, ::2, ::2] + height * width + np.array([quotient, remainder] * 2)
+    return 2 * x.repeat(2, 1).repeat(2, 2), 2 * x[:, ::-1, ::-1] + x, half
+
+
+def check_a_frame(player: Player, seed: int = 0) -> None:
+    x = np.random.default_rng(seed).normal(size=player.build.inputs[0].shape).astype(np.float32)
+    player.upload("x", x)
+    player.run()
+    player.check()
+    for name, value in zip(("up", "y", "half"), expected(x), strict=True):
+        np.testing.assert_allclose(player.read(name), value, atol=1e-4)
+
+
+@pytest.fixture
+def dynamic() -> Build:
+    return load(DYNAMIC)
+
+
+@pytest.fixture
+def context() -> Iterator[HeadlessContext]:
+    with HeadlessContext() as context:
+        yield context
+
+
+@pytest.mark.gl
+def test_one_player_plays_every_size(dynamic: Build, context: HeadlessContext) -> None:
+    with Player(dynamic, context) as player:
+        for seed, (height, width) in enumerate([(3, 4), (1, 4), (40, 6), (5, 130), (3, 4)]):
+            player.resize(height=height, width=width)
+            check_a_frame(player, seed)
+
+
+@pytest.mark.gl
+def test_resizing_compiles_and_fills_nothing(dynamic: Build, context: HeadlessContext) -> None:
+    with Player(dynamic, context) as player:
+        check_a_frame(player)
+        player._gl = tracer = Tracer(player._gl)
+        assert player._resources
+        player._resources._gl = player._resources.sized._gl = tracer
+        player.resize(height=9)
+        made = {"glCompileShader", "glLinkProgram", "glBufferData", "glTexSubImage3D"}
+        assert not made.intersection(tracer.called)
+        assert tracer.called.count("glTexStorage3D") == 3  # of four: the input is uploaded later
+        check_a_frame(player)
+        assert tracer.called.count("glDeleteTextures") == 4
+
+
+@pytest.mark.gl
+def test_the_same_sizes_make_nothing(dynamic: Build, context: HeadlessContext) -> None:
+    with Player(dynamic, context) as player:
+        player._gl = tracer = Tracer(player._gl)
+        player.resize(height=3, width=4)
+        assert not tracer.called
+
+
+@pytest.mark.gl
+def test_a_size_for_a_player_that_is_not_ready_counts_from_init(
+    dynamic: Build, context: HeadlessContext
+) -> None:
+    player = Player(dynamic, context)
+    player.resize(height=6)
+    with player:
+        check_a_frame(player)
+        assert player.read("y").shape == (1, 6, 4, 4)
+
+
+@pytest.mark.gl
+def test_a_refused_size_leaves_the_player_as_it_was(
+    dynamic: Build, context: HeadlessContext
+) -> None:
+    with Player(dynamic, context) as player:
+        x = np.ones((1, 3, 4, 4), np.float32)
+        player.upload("x", x)
+        for sizes in ({"width": 5}, {"height": 0}, {"depth": 1}):
+            with pytest.raises(ShadergenError):
+                player.resize(**sizes)
+        player.run()
+        np.testing.assert_allclose(player.read("y"), expected(x)[1])
+
+
+@pytest.mark.gl
+def test_a_size_that_gl_has_no_memory_for_leaves_the_player_as_it_was(
+    dynamic: Build, context: HeadlessContext
+) -> None:
+    with Player(dynamic, context) as player:
+        x = np.ones((1, 3, 4, 4), np.float32)
+        player.upload("x", x)
+        resources = player._resources
+        assert resources
+        errors = iter([0, 0x0505, 0])
+        inner = resources._gl
+        resources._gl = Tracer(inner, glGetError=lambda: next(errors, 0))
+        with pytest.raises(ShadergenError) as caught:
+            player.resize(height=64)
+        assert caught.value.code == "SG0604"
+        resources._gl = inner
+        player.run()
+        player.check()
+        np.testing.assert_allclose(player.read("y"), expected(x)[1])
+        check_a_frame(player)
+        player.resize(height=64)
+        check_a_frame(player)
+
+
+@pytest.mark.gl
+def test_more_than_the_gl_offers_is_refused_by_its_limit(
+    dynamic: Build, context: HeadlessContext
+) -> None:
+    with Player(dynamic, context) as player:
+        resources = player._resources
+        assert resources
+        resources.device.limits["texture_size"] = 64  # type: ignore[index]
+        with pytest.raises(ShadergenError) as caught:
+            player.resize(height=33)
+        assert caught.value.code == "SG0602"
+        check_a_frame(player)
+
+
+@pytest.mark.gl
+def test_textures_of_the_application_are_let_go(dynamic: Build, context: HeadlessContext) -> None:
+    with Player(dynamic, context) as player:
+        texture = make_texture(player._gl, 4, 3, layers=1)
+        player.bind_output("y", texture)
+        player.resize(height=8)
+        assert player.output_texture("y") != texture
+        with pytest.raises(ShadergenError) as caught:
+            player.run()
+        assert "has no texture" in caught.value.what
+        check_a_frame(player)
