@@ -100,9 +100,26 @@ def label(name: str) -> str:
     return f"{fit}#{digest[:8]}"
 
 
-def schedule(graph: Graph, passes: Sequence[GpuPass], target: Target, generator: str) -> BuildFiles:
-    """Assemble a build from a placed graph and its GPU passes."""
-    return _Assembly(graph, passes, target, generator).build()
+def schedule(
+    graph: Graph,
+    passes: Sequence[GpuPass],
+    target: Target,
+    generator: str,
+    calibrated: Sequence[str] = (),
+) -> BuildFiles:
+    """Assemble a build from a placed graph and its GPU passes.
+
+    Args:
+        graph: placed.
+        passes: in their order.
+        target: what it was compiled for.
+        generator: the compiler's name and version.
+        calibrated: layers that are in 16 bits by what inputs showed and not by proof.
+    """
+    build = _Assembly(graph, passes, target, generator).build()
+    if calibrated:
+        build.schedule["calibrated"] = list(dict.fromkeys(map(label, calibrated)))
+    return build
 
 
 class _Assembly:

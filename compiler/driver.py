@@ -22,6 +22,14 @@ from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.pipeline import optimise, to_nchw
 from ..passes.rule import Context, Decision
 from . import definitions
+from .calibration import (
+    Calibration,
+    Samples,
+    calibrated_layers,
+    calibration,
+    find_samples,
+    within_range,
+)
 from .frontends import Request, load, load_proto
 from .options import Options, parse_preprocessing
 
@@ -47,6 +55,7 @@ class Compilation:
         decisions: what each pass decided, for ``--explain``.
         validated: whether glslang saw the shaders.
         notes: what else the user should know, a line each.
+        calibration: what came of ``--calibrate``.
     """
 
     output: Path
@@ -56,6 +65,7 @@ class Compilation:
     decisions: tuple[Decision, ...] = field(repr=False)
     validated: bool
     notes: tuple[str, ...] = ()
+    calibration: Calibration | None = None
 
 
 def import_model(model: Path | ModelProto, options: Options) -> Graph:
@@ -89,12 +99,27 @@ def _import(model: Path | ModelProto, options: Options, known: definitions.Defin
     return graph
 
 
+def context_for(graph: Graph, options: Options) -> Context:
+    """Return what the passes go by for an imported model.
+
+    Raises:
+        ShadergenError: SG0101, SG03xx for options and the files they name, SG0605 for inputs to
+            calibrate with.
+    """
+    target, measured = options.target(), options.measured()
+    if options.calibrate is None:
+        return Context(target, measured)
+    samples = find_samples(options.calibrate, graph.inputs)
+    target = within_range(samples, target, options.input_range)
+    return Context(target, measured, samples)
+
+
 def compile_graph(
     graph: Graph,
     options: Options,
     progress: Callable[[str], None] = lambda step: None,
     observe: Callable[[str, Graph], None] = lambda step, graph: None,
-) -> tuple[Graph, BuildFiles, tuple[Decision, ...]]:
+) -> tuple[Graph, BuildFiles, Context]:
     """Compile an imported model in memory.
 
     Args:
@@ -104,19 +129,19 @@ def compile_graph(
         observe: shown the graph after each pass.
 
     Returns:
-        The graph as compiled, the build's contents, and what each pass decided.
+        The graph as compiled, the build's contents, and the context with what each pass decided.
 
     Raises:
-        ShadergenError: SG04xx when it does not fit the target, SG03xx for the tuning file.
+        ShadergenError: SG04xx when it does not fit the target, as :func:`context_for` else.
         InternalError: for a bug.
     """
-    target = options.target()
-    context = Context(target, options.measured())
+    context = context_for(graph, options)
     progress("optimising")
     graph = optimise(graph, context, observe)
     progress("writing shaders")
-    files = schedule(graph, lower(graph, target), target, GENERATOR)
-    return graph, files, tuple(context.decisions)
+    target, layers = context.target, calibrated_layers(context.decisions)
+    files = schedule(graph, lower(graph, target), target, GENERATOR, layers)
+    return graph, files, context
 
 
 def compile_model(
@@ -142,7 +167,12 @@ def compile_model(
     try:
         progress("reading the model")
         imported = _import(model, options, known)
-        graph, files, decisions = compile_graph(imported, options, progress, dump)
+        graph, files, context = compile_graph(imported, options, progress, dump)
+        decisions = tuple(context.decisions)
+        calibrated = None
+        if isinstance(context.samples, Samples):
+            progress("rounding to 16 bits")
+            calibrated = calibration(graph, context.samples, decisions)
         validated = False
 
         def check(folder: Path) -> None:
@@ -160,7 +190,7 @@ def compile_model(
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
     notes = (*known.notes(), *_packing_notes(graph, decisions))
-    return Compilation(output, imported, graph, files, decisions, validated, notes)
+    return Compilation(output, imported, graph, files, decisions, validated, notes, calibrated)
 
 
 def _packing_notes(graph: Graph, decisions: tuple[Decision, ...]) -> list[str]:

@@ -49,7 +49,7 @@ def make_options(**options: Any) -> Options:
     options["input_size"] = {**options.get("input_size", {}), **sizes}
     define = options.get("define", ())
     options["define"] = tuple(map(Path, [define] if isinstance(define, (str, Path)) else define))
-    for name in ("tuning", "dump_ir"):
+    for name in ("tuning", "dump_ir", "calibrate"):
         if isinstance(options.get(name), str):
             options[name] = Path(options[name])
     return Options(**options)

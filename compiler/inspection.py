@@ -38,7 +38,10 @@ class PassRow:
 
 @dataclass(frozen=True)
 class Inspection:
-    """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not."""
+    """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
+
+    ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof.
+    """
 
     model: str
     glsl: int
@@ -48,6 +51,7 @@ class Inspection:
     texture_bytes_peak: int
     texture_bytes_total: int
     weight_bytes: int
+    calibrated: tuple[str, ...]
 
     @property
     def macs(self) -> int:
@@ -137,6 +141,7 @@ def _inspection(data: dict[str, Any]) -> Inspection:
         texture_bytes_peak=peak_bytes(data),
         texture_bytes_total=sum(map(_bytes, data["textures"])),
         weight_bytes=data["weights"]["size"],
+        calibrated=tuple(map(str, data.get("calibrated", ()))),
     )
 
 

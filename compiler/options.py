@@ -47,6 +47,8 @@ class Options:
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
         input_range: what inputs other than 8-bit images hold (:func:`parse_range`); "auto" relies
             on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
+        calibrate: a folder of inputs (``compiler.calibration``): "auto" takes what they show where
+            it can prove nothing.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         stage: "auto", "fragment" or "compute".
         fetch: "texel", "image" or "image-zero" (``ir.target.Target``); "auto" takes what the device
@@ -75,6 +77,7 @@ class Options:
     glsl: Literal[300, 310, 320] | None = None
     precision: str = "highp"
     input_range: tuple[float, float] | None = None
+    calibrate: Path | None = None
     textures: str = "auto"
     stage: str = "auto"
     fetch: str = "auto"
@@ -111,6 +114,9 @@ class Options:
             supported = "float32, float16, or --precision highp"
             help = "sums of 8-bit weights exceed 16-bit floats"
             raise _invalid("weight_format", "int8", supported, help)
+        if self.calibrate is not None and self.precision != "auto":
+            help = "only --precision auto asks how large numbers become"
+            raise _invalid("calibrate", self.calibrate, "with --precision auto", help)
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:

@@ -47,9 +47,7 @@ class NumpyReference:
         self.graph = graph
 
     def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        logical = {
-            i.name: np.transpose(inputs[i.name], np.argsort(i.port.axes)) for i in self.graph.inputs
-        }
+        logical = interpreter.as_logical(self.graph, inputs)
         outputs = interpreter.evaluate(self.graph, logical)
         return {o.name: outputs[o.name].transpose(o.port.axes) for o in self.graph.outputs}
 

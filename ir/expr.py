@@ -84,6 +84,8 @@ class Call:
 
 
 Expr = Num | Var | Call
+if TYPE_CHECKING:
+    Compute = Callable[[Expr, Mapping[str, Any]], Any]  # such as :func:`evaluate`
 
 
 @dataclass(frozen=True)
@@ -538,17 +540,27 @@ def expand(expr: Expr) -> Expr:
     return memo[expr]
 
 
-def evaluate(expr: Expr, env: Mapping[str, ArrayLike]) -> Any:
-    """Compute with numpy, broadcasting. Overflow and invalid operations follow IEEE silently."""
+def evaluate(
+    expr: Expr,
+    env: Mapping[str, ArrayLike],
+    held: Callable[[Any], Any] = lambda number: number,
+) -> Any:
+    """Compute with numpy, broadcasting. Overflow and invalid operations follow IEEE silently.
+
+    Args:
+        expr: any formula.
+        env: its variables.
+        held: what becomes of every operand and every number computed on the way.
+    """
     values: dict[Expr, Any] = {}
     with np.errstate(all="ignore"):
         for e in walk(expand(expr)):
             if isinstance(e, Num):
                 values[e] = e.value
             elif isinstance(e, Var):
-                values[e] = env[e.name]
+                values[e] = held(env[e.name])
             else:
-                values[e] = PRIMITIVES[e.function].numpy(*(values[a] for a in e.args))
+                values[e] = held(PRIMITIVES[e.function].numpy(*(values[a] for a in e.args)))
     return values[expand(expr)]
 
 

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .expr import Compute
+
 Binding = Load | Expr
 ZERO = Num(0.0)
 
@@ -109,19 +111,25 @@ class Nest:
         return any(n[0] in "ok" for n in names) or any(n[0] in "uv" for n in indices)
 
     def evaluate(
-        self, shape: Sequence[int], operands: Sequence[NDArray[np.generic]]
+        self,
+        shape: Sequence[int],
+        operands: Sequence[NDArray[np.generic]],
+        compute: Compute = evaluate,
     ) -> NDArray[Any]:
-        """Carry the nest out with numpy, for tests: one step of the loops after the other."""
+        """Carry the nest out with numpy: one step of the loops after the other, so it takes long.
+
+        ``compute`` evaluates its formulas.
+        """
         grid = np.meshgrid(*(np.arange(s) for s in shape), indexing="ij")
         env: dict[str, Any] = {f"o{axis}": g for axis, g in enumerate(grid)}
-        self._bind("u", self.outer, env, operands)
+        self._bind("u", self.outer, env, operands, compute)
         if self.loops:
-            env |= {name: evaluate(start, env) for name, start, _ in self.accumulators}
+            env |= {name: compute(start, env) for name, start, _ in self.accumulators}
             for position in product(*map(range, self.loops)):
                 env |= {f"k{axis}": np.asarray(k) for axis, k in enumerate(position)}
-                self._bind("v", self.inner, env, operands)
-                env |= {name: evaluate(step, env) for name, _, step in self.accumulators}
-        return np.broadcast_to(evaluate(self.result, env), tuple(shape))
+                self._bind("v", self.inner, env, operands, compute)
+                env |= {name: compute(step, env) for name, _, step in self.accumulators}
+        return np.broadcast_to(compute(self.result, env), tuple(shape))
 
     @staticmethod
     def _bind(
@@ -129,6 +137,7 @@ class Nest:
         bindings: tuple[Binding, ...],
         env: dict[str, Any],
         operands: Sequence[NDArray[np.generic]],
+        compute: Compute,
     ) -> None:
         for position, binding in enumerate(bindings):
             if isinstance(binding, Load):
@@ -141,5 +150,5 @@ class Nest:
                 # Indices stay integers, all else is a float as on the GPU.
                 value = found.astype(np.result_type(found, np.float32))
             else:
-                value = evaluate(binding, env)
+                value = compute(binding, env)
             env[f"{prefix}{position}"] = value

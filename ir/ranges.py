@@ -24,6 +24,7 @@ from .graph import Constant, Input
 from .indexing import Load
 from .integers import NARROW
 from .ops import Conv, parts
+from .types import HALF_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from .types import DType
 
 INFINITY = math.inf
-SMALLEST_NORMAL = 2.0**-14  # of 16-bit floats
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Interval:
 
     def with_small_at_zero(self) -> Interval:
         """Return the interval of its numbers where 16-bit floats may hold small ones as 0."""
-        low = 0.0 if 0 < self.low < SMALLEST_NORMAL else self.low
-        return Interval(low, 0.0 if -SMALLEST_NORMAL < self.high < 0 else self.high)
+        low = 0.0 if 0 < self.low < HALF_MIN else self.low
+        return Interval(low, 0.0 if -HALF_MIN < self.high < 0 else self.high)
 
 
 UNBOUNDED = Interval(-INFINITY, INFINITY)
@@ -67,6 +67,9 @@ class Bounds:
 
     result: Interval
     largest: float
+
+    def union(self, other: Bounds) -> Bounds:
+        return Bounds(self.result.union(other.result), max(self.largest, other.largest))
 
 
 def bounds(graph: Graph, input_range: Interval) -> dict[Value, Bounds]:

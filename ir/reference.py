@@ -7,16 +7,41 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from .graph import Constant, Graph, Input, Value
+from .graph import Constant, Input
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import DTypeLike, NDArray
 
+    from .graph import Graph, Node, Value
+
+
+class Machine:
+    """What a graph runs on: numpy's numbers, where a subclass does not say otherwise."""
+
+    def run(self, node: Node, operands: list[Any]) -> Any:
+        """Return what a node gives for operands: an array, or one for each result."""
+        return node.op.reference(*operands)
+
+    def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
+        """Return what is left of a tensor that was stored."""
+        return array
+
+
+EXACT = Machine()
+
+
+def as_logical(graph: Graph, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays in the model's own axis order as :func:`evaluate` takes them."""
+    return {i.name: np.transpose(inputs[i.name], np.argsort(i.port.axes)) for i in graph.inputs}
+
 
 def evaluate(
-    graph: Graph, inputs: Mapping[str, NDArray[Any]], dtype: DTypeLike = np.float64
+    graph: Graph,
+    inputs: Mapping[str, NDArray[Any]],
+    dtype: DTypeLike = np.float64,
+    machine: Machine = EXACT,
 ) -> dict[str, NDArray[Any]]:
     """Run the graph and return its outputs by name, inputs and outputs in logical NCHW.
 
@@ -24,6 +49,7 @@ def evaluate(
         graph: any graph, before or after optimisation.
         inputs: an array for each graph input, of its shape.
         dtype: the floating-point type to compute in.
+        machine: what carries the nodes out.
 
     Raises:
         ShadergenError: SG0605 when an input is missing or has another shape.
@@ -34,22 +60,25 @@ def evaluate(
             got = inputs[i.name].shape if i.name in inputs else "nothing"
             raise ShadergenError("SG0605", f"input '{i.name}' needs shape {i.shape}, got {got}")
         floating = i.type.dtype == "float32"
-        values[i] = np.asarray(inputs[i.name], dtype if floating else i.type.dtype)
+        given = np.asarray(inputs[i.name], dtype if floating else i.type.dtype)
+        values[i] = machine.hold(i, given)
 
     def value(v: Value) -> NDArray[Any]:
         if v not in values:
             if isinstance(v, Input):
                 raise ShadergenError("SG0605", f"input '{v.name}' is not an input of the graph")
             if isinstance(v, Constant):
-                values[v] = v.data.astype(dtype) if v.data.dtype.kind == "f" else v.data
+                data = v.data.astype(dtype) if v.data.dtype.kind == "f" else v.data
+                values[v] = machine.hold(v, data)
         return values[v]
 
     remaining = graph.uses.copy()
     for node in graph.nodes:
         operands = [value(v) for v in node.inputs]
-        results = node.op.reference(*operands)
+        results = machine.run(node, operands)
         results = results if isinstance(results, tuple) else (results,)
-        values.update(zip(node.results, results, strict=True))
+        for own, result in zip(node.results, results, strict=True):
+            values[own] = machine.hold(own, result)
         for v in node.inputs:  # free what nobody reads again
             remaining[v] -= 1
             if not remaining[v]:

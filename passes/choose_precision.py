@@ -2,31 +2,37 @@
 
 Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
 stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
-range (``ir.ranges``); what is not provably within stays highp, and so do places, where a sampling
-operator reads (``ir.placement``): they need more digits.
+range (``ir.ranges``), or where that is not proven, for the inputs to calibrate with, and with room
+for numbers twice as large (``ir.calibration``). All else stays highp, and so do places, where a
+sampling operator reads (``ir.placement``): they need more digits.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir.calibration import MARGIN, observe
 from ..ir.placement import computes_in_full, places
-from ..ir.ranges import Interval, bounds
-from ..ir.types import HALF_MAX
+from ..ir.ranges import Bounds, Interval, bounds
+from ..ir.types import HALF_MAX, HALF_MIN
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
     from .rule import Context
 
 ROOM = 0.99  # of it: results are rounded
+PROVEN = "mediump"
+CALIBRATED = "mediump, by calibration"
 
 
 def choose_precision(graph: Graph, context: Context) -> Graph:
     """Set ``precision`` for every node."""
     target = context.target
     auto = target.precision == "auto"
-    known = bounds(graph, Interval(*target.input_range)) if auto else {}
+    proven = bounds(graph, Interval(*target.input_range)) if auto else {}
+    seen = observe(graph, context.samples) if auto else {}
     exact = places(graph) if auto else set()
 
     def choose(now: Node, was: Node) -> Node | None:
@@ -34,14 +40,34 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
             return None
         chosen: Precision = "highp" if target.precision == "highp" else "mediump"
         if auto:
-            found = known[was.result]
-            largest = found.result.size if computes_in_full(was) else found.largest
-            within = largest <= ROOM * HALF_MAX
-            chosen = "mediump" if within and was.result not in exact else "highp"
-            what = f"up to {largest:.4g}" if largest < float("inf") else "no bound is known"
+            within, what = _within(was, proven[was.result], seen.get(was.result))
             if within and was.result in exact:
-                what = "it decides where elements are read"
-            context.explain("choose precision", now.name, chosen, what)
+                within, what = "", "it decides where elements are read"
+            chosen = "mediump" if within else "highp"
+            context.explain("choose precision", now.name, within or chosen, what)
         return replace(now, choice=replace(now.choice, precision=chosen))
 
     return graph.rewrite(choose)
+
+
+def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
+    """Return how a node's numbers are known to lie within 16 bits, or nothing, and their bound."""
+    in_full = computes_in_full(node)
+
+    def largest(found: Bounds) -> float:
+        return found.result.size if in_full else found.largest
+
+    if seen is not None and 0 < seen.result.size < MARGIN * HALF_MIN:
+        return (
+            "",
+            f"at most {seen.result.size / MARGIN:.4g} on calibration inputs, too small for 16 bits",
+        )
+    most = largest(proven)
+    if most <= ROOM * HALF_MAX:
+        return PROVEN, f"up to {most:.4g}"
+    what = f"up to {most:.4g}" if most < math.inf else "no bound is known"
+    if seen is None:
+        return "", what
+    met = largest(seen) / MARGIN
+    what = f"{what}; up to {met:.4g} on calibration inputs"
+    return (CALIBRATED if met * MARGIN <= ROOM * HALF_MAX else ""), what

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import InternalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
 
     from ..ir.graph import Choice, Graph, Node, Value
     from ..ir.target import Target
@@ -32,11 +34,13 @@ class Context:
     """What a pass may look at besides the graph, and where it explains itself.
 
     ``measured`` holds nanoseconds of choices by the signature of nodes (``ir.signature``), infinite
-    ones where a choice gave wrong results.
+    ones where a choice gave wrong results. ``samples`` are inputs to calibrate with, read anew
+    whenever they are gone through: arrays by name, in the model's own axis order.
     """
 
     target: Target
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
+    samples: Iterable[Mapping[str, NDArray[Any]]] = ()
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
 
     def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:

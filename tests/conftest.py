@@ -1,11 +1,18 @@
-"""``--force stage=compute,fetch=image``: run any tests with these options in place of their own."""
+"""The command line run in the tests' own process, and options forced on all of them.
+
+``--force stage=compute,fetch=image``: run any tests with these options in place of their own.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import json
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from shadergen.compiler import cli
 
 if TYPE_CHECKING:
     from shadergen.compiler.options import Options
@@ -36,3 +43,31 @@ def pytest_configure(config: pytest.Config) -> None:
         return original(replace(self, **values))
 
     pytest.MonkeyPatch().setattr(Options, "target", target)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How the command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def shadergen(capsys, monkeypatch):
+    """Return a function that runs the command line in this process."""
+
+    def run(*arguments: object) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["shadergen", *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as exit_:
+            cli.main()
+        printed = capsys.readouterr()
+        return Ran(int(exit_.value.code or 0), printed.out, printed.err)
+
+    return run

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,41 +21,13 @@ from support import ESPCN
 
 from shadergen import __version__
 from shadergen.backends.lower import convolution
-from shadergen.compiler import cli, driver, inspection, vocabulary
+from shadergen.compiler import driver, inspection, vocabulary
 from shadergen.compiler.cli.output import bytes_text
 from shadergen.compiler.running import named
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
 
 SIZE = ("--input-size", "16x24")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """How the command line ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-@pytest.fixture
-def shadergen(capsys, monkeypatch):
-    """Return a function that runs the command line in this process."""
-
-    def run(*arguments: object) -> Ran:
-        monkeypatch.setattr(sys, "argv", ["shadergen", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit_:
-            cli.main()
-        printed = capsys.readouterr()
-        return Ran(int(exit_.value.code or 0), printed.out, printed.err)
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,12 @@ from .options import compile_options, to_options
 from .output import bytes_text, new_table, print_table, progress_line, si_text
 
 if TYPE_CHECKING:
+    from ..calibration import Calibration
     from ..driver import Compilation
     from ..options import Options
 
 EXIT_DIFFERS = 1
+SHOWN = 8  # layers that a line names
 
 
 @click.command(
@@ -56,11 +58,30 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "validated": result.validated,
             "notes": result.notes,
         }
+        if (found := result.calibration) is not None:
+            errors = {n: asdict(e) | {"relative": e.relative} for n, e in found.errors.items()}
+            data["calibration"] = asdict(found) | {"errors": errors}
         click.echo(json.dumps(data | ({"decisions": decisions} if explain else {}), indent=1))
         return
     if explain:
         _print_decisions(result)
+    if result.calibration is not None:
+        _print_calibration(result.calibration)
     _print_compiled(result, output, options)
+
+
+def _print_calibration(found: Calibration) -> None:
+    table = new_table("output", "max error", "relative")
+    for name, error in found.errors.items():
+        table.add_row(name, f"{error.most:.3g}", f"{error.relative:.2%}")
+    print_table(table)
+    shown = ", ".join(found.layers[:SHOWN])
+    more = f" and {len(found.layers) - SHOWN} more" if len(found.layers) > SHOWN else ""
+    inputs = f"{found.samples} calibration input{'s' * (found.samples != 1)}"
+    if found.layers:
+        click.echo(f"in 16 bits by what {inputs} showed, not by proof: {shown}{more}")
+    else:
+        click.echo(f"{inputs} put no layer in 16 bits that is not proven to fit")
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:

@@ -77,6 +77,13 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "and verify draws from it (0:1).",
         ),
         click.option(
+            "--calibrate",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="Pictures or arrays that the model is made for: --precision auto takes fp16 where "
+            "they leave room, too.",
+        ),
+        click.option(
             "--textures",
             type=click.Choice(CHOICES["textures"]),
             default="auto",

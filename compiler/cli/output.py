@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 NUMBERS = {
     "#", "MACs", "bytes", "packing", "max error", "mean error", "bound", "at most", "memory", "ms",
-    "ratio", "alike", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
+    "ratio", "relative", "alike", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
 }  # fmt: skip
 
 

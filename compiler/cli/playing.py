@@ -44,6 +44,8 @@ def inspect(build: Path, as_json: bool) -> None:
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}"
     )
+    if found.calibrated:
+        click.echo(f"in 16 bits by calibration, not by proof: {', '.join(found.calibrated)}")
 
 
 @click.command(

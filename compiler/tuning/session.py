@@ -17,9 +17,8 @@ from ...ir.target import Limits
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.predict_cost import Predictor
-from ...passes.rule import Context
 from .. import extras
-from ..driver import import_model
+from ..driver import context_for, import_model
 from .file import WRONG, Tuning, read_tuning, save_tuning
 from .trials import measure
 
@@ -187,8 +186,8 @@ def tune_model(
             renderer.
     """
     progress("looking at the GL", 0, 1)
-    with extras.runtime().HeadlessContext() as context:
-        info = context.info()
+    with extras.runtime().HeadlessContext() as gl:
+        info = gl.info()
         if not given_device:
             options = replace(options, device=_profile_of(info.renderer))
         tuning = Tuning(info.renderer, Limits(**info.limits))
@@ -196,12 +195,13 @@ def tune_model(
             tuning = read_tuning(path)
             tuning.check_renderer(info.renderer, path)
         progress("reading the model", 0, 1)
-        target = options.target()
         imported = import_model(model, options)
-        every = kinds(optimise(imported, Context(target)), target)
-        session = _Session(every, target, tuning, path, context, settings, seconds, progress)
+        context = context_for(imported, replace(options, tuning=None))
+        target = context.target
+        every = kinds(optimise(imported, context), target)
+        session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()
-    tuned = optimise(imported, Context(target, session.tuning.measured))
+    tuned = optimise(imported, replace(context, measured=session.tuning.measured))
     choices = {k.signature: k.chosen for k in kinds(tuned, target)}
     outcomes = []
     for kind in every:

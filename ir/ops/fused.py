@@ -15,6 +15,9 @@ from .movement import Movement
 from .pointwise import Pointwise, as_type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..expr import Compute
     from ..graph import Choice, Value
 
 
@@ -73,23 +76,27 @@ class Fused(Op):
         return z
 
     def reference(self, *inputs: Any) -> Any:
+        return self.carry_out(inputs, evaluate, self.kernel.reference)
+
+    def carry_out(self, inputs: Sequence[Any], compute: Compute, kernel: Callable[..., Any]) -> Any:
+        """Return the result, given who evaluates formulas and carries the kernel out."""
         floats = [np.asarray(e, np.result_type(e, np.float32)) for e in inputs[self.arity :]]
         extras = {f"e{i}": e for i, e in enumerate(floats)}
         operands = list(inputs[: self.arity])
         if self.prologue is not None:
             shape = operands[0].shape
-            mapped = evaluate(self.prologue, {**extras, "x": operands[0]})
+            mapped = compute(self.prologue, {**extras, "x": operands[0]})
             operands[0] = np.broadcast_to(mapped, shape)
-        z = self._finished(self.kernel.reference(*operands), extras)
+        z = self._finished(kernel(*operands), extras, compute)
         for movement in self.store:
             z = movement.reference(z)
         return z
 
-    def _finished(self, y: Any, extras: dict[str, Any]) -> Any:
+    def _finished(self, y: Any, extras: dict[str, Any], compute: Compute) -> Any:
         """Return the epilogue of the kernel's result."""
         if self.epilogue is None:
             return y
-        z = as_type(evaluate(self.epilogue, {**extras, "y": y}), self.dtype)
+        z = as_type(compute(self.epilogue, {**extras, "y": y}), self.dtype)
         names = variables(self.epilogue)
         shapes = [np.shape(e) for name, e in extras.items() if name in names]
         return np.broadcast_to(z, np.broadcast_shapes(y.shape, *shapes))

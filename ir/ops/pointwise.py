@@ -16,6 +16,9 @@ from ..types import DType, TensorType, broadcast
 from .base import MOST_OPERANDS, Op
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..expr import Compute
     from ..graph import Value
 
 
@@ -47,9 +50,13 @@ class Pointwise(Op):
         return TensorType(shape, self.dtype)
 
     def reference(self, *inputs: Any) -> Any:
+        return self.carry_out(inputs, evaluate)
+
+    def carry_out(self, inputs: Sequence[Any], compute: Compute) -> Any:
+        """Return the result, given who evaluates the formula."""
         # As on the GPU, integers become floats: no wrapping around, and booleans can be negated.
         floats = [np.asarray(x, np.result_type(x, np.float32)) for x in inputs]
-        result = evaluate(self.expr, {f"x{i}": x for i, x in enumerate(floats)})
+        result = compute(self.expr, {f"x{i}": x for i, x in enumerate(floats)})
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
         return np.broadcast_to(as_type(result, self.dtype), shape)
 

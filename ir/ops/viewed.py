@@ -10,6 +10,8 @@ from .base import Op, require
 from .movement import Movement
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..nest import Nest
     from ..types import TensorType
 
@@ -35,12 +37,16 @@ class Viewed(Op):
         return y
 
     def reference(self, *inputs: Any) -> Any:
-        seen = []
+        return self.kernel.reference(*self.look(inputs))
+
+    def look(self, inputs: Sequence[Any]) -> list[Any]:
+        """Return the operands as the kernel sees them."""
+        found = []
         for x, chain in zip(inputs, self.views, strict=True):
             for movement in chain:
                 x = movement.reference(x)
-            seen.append(x)
-        return self.kernel.reference(*seen)
+            found.append(x)
+        return found
 
     def nest(self, *inputs: TensorType) -> Nest | None:
         nest = self.kernel.nest(*self._seen(inputs))

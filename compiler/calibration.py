@@ -1,0 +1,240 @@
+"""Inputs to calibrate with: what a folder holds, and what it says of a model's numbers.
+
+    DIR/photo.png, DIR/other.npy         of a model with one input, each a value of it
+    DIR/one.npz                          arrays by the names of the inputs
+    DIR/left/1.png, DIR/right/1.png      a folder for each input; files of one stem belong together
+
+Files are read as ``shadergen run`` reads them, and again whenever the samples are gone through, so
+that a folder of many pictures takes no memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import ShadergenError, did_you_mean
+from ..ir.calibration import rounding_errors, widened
+from ..ir.ranges import Interval
+from ..passes.choose_precision import CALIBRATED
+from . import pictures
+from .frontends.base import model_shapes
+from .running import ARRAYS, named, read_arrays
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ..ir.calibration import RoundingError
+    from ..ir.graph import Graph, Input
+    from ..ir.target import Target
+    from ..passes.rule import Decision
+
+SUFFIXES = (*ARRAYS, *pictures.SUFFIXES)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What came of it.
+
+    Attributes:
+        samples: how many inputs there were.
+        layers: those that are in 16 bits by what the inputs showed and not by proof.
+        errors: what 16 bits cost each output on these inputs, by name.
+    """
+
+    samples: int
+    layers: tuple[str, ...]
+    errors: Mapping[str, RoundingError]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Files that each hold all inputs of a model (under the name ""), or one each."""
+
+    inputs: tuple[Input, ...]
+    files: tuple[Mapping[str, Path], ...]
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __iter__(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Read one after the other: arrays by input, in the model's own axis order.
+
+        Raises:
+            ShadergenError: SG0101 for a file that cannot be read, SG0605 for what is no input.
+        """
+        for files in self.files:
+            arrays: dict[str, NDArray[Any]] = {}
+            for name, path in files.items():
+                try:
+                    wanted = tuple(i for i in self.inputs if name in ("", i.name))
+                    found = _read(path, wanted)
+                    arrays |= {i.name: _checked(found[i.name], i) for i in wanted}
+                except ShadergenError as error:
+                    raise error.at(str(path)) from None
+            yield arrays
+
+
+def find_samples(folder: Path, inputs: tuple[Input, ...]) -> Samples:
+    """List the files of a folder to calibrate with; hidden ones do not count.
+
+    Raises:
+        ShadergenError: SG0301 when it is no folder or empty, SG0605 for what belongs to no input.
+    """
+    try:
+        entries = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
+    except OSError as error:
+        raise ShadergenError(
+            "SG0301",
+            f"--calibrate '{folder}' is no folder that can be read",
+            why=error.strerror or "",
+        ) from None
+    folders = [p for p in entries if p.is_dir()]
+    if folders:
+        files = _paired(folder, folders, [p for p in entries if p not in folders], inputs)
+    else:
+        files = [{"": p} for p in entries if _is_sample(p)]
+    if not files:
+        raise ShadergenError(
+            "SG0301",
+            f"--calibrate '{folder}' holds nothing to calibrate with",
+            supported=f"files of {', '.join(SUFFIXES)}",
+        )
+    return Samples(inputs, tuple(files))
+
+
+def _paired(
+    folder: Path, folders: list[Path], loose: list[Path], inputs: tuple[Input, ...]
+) -> list[dict[str, Path]]:
+    """Return the files of each input's folder by stem."""
+    names = [i.name for i in inputs]
+    unknown = [p.name for p in (*folders, *loose) if p.name not in names or p in loose]
+    missing = sorted(set(names) - {p.name for p in folders})
+    if unknown or missing:
+        raise ShadergenError(
+            "SG0605",
+            f"the folders in '{folder}' are not the model's inputs",
+            why=f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}",
+            supported=f"a folder for each of {', '.join(names)}, or .npz files with all of them",
+            help=did_you_mean(unknown[0], names) if unknown else "",
+        )
+    stems: dict[str, dict[str, Path]] = {}
+    for own in folders:
+        inside = [p for p in sorted(own.iterdir()) if not p.name.startswith(".")]
+        for path in filter(_is_sample, inside):
+            if own.name in stems.setdefault(path.stem, {}):
+                raise ShadergenError("SG0605", f"'{own}' has two files called '{path.stem}'")
+            stems[path.stem][own.name] = path
+    for stem, files in stems.items():
+        lacking = sorted(set(names) - set(files))
+        if lacking:
+            raise ShadergenError(
+                "SG0605",
+                f"'{stem}' has no file for input '{lacking[0]}'",
+                where=", ".join(map(str, files.values())),
+            )
+    return list(stems.values())
+
+
+def _is_sample(path: Path) -> bool:
+    """Whether a file is a picture or arrays.
+
+    Raises:
+        ShadergenError: SG0605 when it is something else.
+    """
+    if path.suffix.lower() in SUFFIXES:
+        return True
+    raise ShadergenError(
+        "SG0605",
+        f"'{path}' is nothing to calibrate with",
+        supported=", ".join(SUFFIXES),
+        help="take it out of the folder",
+    )
+
+
+def _read(path: Path, inputs: tuple[Input, ...]) -> dict[str, NDArray[Any]]:
+    shapes = model_shapes(inputs)
+    if path.suffix.lower() in ARRAYS:
+        return named(read_arrays(path), list(shapes))
+    if len(inputs) != 1:
+        raise ShadergenError(
+            "SG0605",
+            f"one picture for {len(inputs)} inputs",
+            supported=f"an .npz with {', '.join(shapes)}, or a folder for each",
+        )
+    (i,) = inputs
+    picture = pictures.read_picture(path)
+    return {i.name: pictures.to_array(picture, shapes[i.name], i.port.axes, i.name)}
+
+
+def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
+    """Return an array as an input takes it.
+
+    Raises:
+        ShadergenError: SG0605 for another shape, for numbers that the input cannot hold.
+    """
+    (shape,) = model_shapes((i,)).values()
+    what = f"input '{i.name}'"
+    if array.shape != shape:
+        raise ShadergenError("SG0605", f"{what} needs shape {shape}, the array has {array.shape}")
+    if i.port.encoding == "unorm8" and array.dtype == np.uint8:
+        image: NDArray[Any] = array.astype(np.float32) / np.float32(255)
+        return image
+    if i.type.dtype == "float32":
+        with np.errstate(over="ignore"):
+            floats = array.astype(np.float32)
+        if not np.isfinite(floats).all():
+            raise ShadergenError("SG0605", f"{what} holds numbers that are not finite")
+        if i.port.encoding == "unorm8" and not ((floats >= 0) & (floats <= 1)).all():
+            raise ShadergenError("SG0605", f"{what} is an image, and holds values outside 0 to 1")
+        return floats
+    with np.errstate(invalid="ignore"):
+        whole: NDArray[Any] = array.astype(i.type.dtype)
+    if not (whole == array).all():
+        raise ShadergenError("SG0605", f"{what} is of {i.type.dtype}, the array is not")
+    return whole
+
+
+def within_range(samples: Samples, target: Target, given: tuple[float, float] | None) -> Target:
+    """Return the target with a range that holds the samples.
+
+    Args:
+        samples: to go through.
+        target: with the range that holds unless samples exceed it.
+        given: the range that the user states.
+
+    Raises:
+        ShadergenError: SG0605 when a sample exceeds that.
+    """
+    floats = [i for i in samples.inputs if i.type.dtype == "float32" and i.port.encoding == "float"]
+    allowed = seen = Interval(*target.input_range)
+    for arrays in samples:
+        for i in floats:
+            found = Interval(float(arrays[i.name].min()), float(arrays[i.name].max()))
+            if given and found.union(allowed) != allowed:
+                raise ShadergenError(
+                    "SG0605",
+                    f"input '{i.name}' holds {found.low:g} to {found.high:g} in --calibrate",
+                    why=f"--input-range says {allowed.low:g} to {allowed.high:g}",
+                )
+            seen = seen.union(found)
+    if seen != allowed:
+        seen = allowed.union(widened(seen))
+    return replace(target, input_range=(seen.low, seen.high))
+
+
+def calibrated_layers(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Return the layers that are in 16 bits by calibration, each once."""
+    return tuple(Counter(d.subject for d in decisions if d.decision == CALIBRATED))
+
+
+def calibration(graph: Graph, samples: Samples, decisions: Iterable[Decision]) -> Calibration:
+    """Return what came of calibrating a graph that is compiled."""
+    errors = rounding_errors(graph, samples)
+    return Calibration(len(samples), calibrated_layers(decisions), errors)
