@@ -11,7 +11,9 @@ import pytest
 from onnx import helper
 
 from shadergen.compiler import onnx_backend
+from shadergen.compiler.driver import import_model
 from shadergen.compiler.frontends.onnx.parameters import data_inputs
+from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 
 pytestmark = pytest.mark.gl
@@ -122,6 +124,33 @@ def test_strings_and_numbers_do_not_stand_for_each_other() -> None:
         onnx_backend.run_model(strings, [np.array([1.0, 2.0])])
     with pytest.raises(ShadergenError, match="has element type <U1"):
         onnx_backend.run_model(parsed(RELU), [np.array(["1", "2"])])
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "why"),
+    [
+        ("g (string[2] x) => (float[2] y) { y = Identity(x) }", "strings", "as float"),
+        ("g (string[2] x) => (y) { y = Identity(x) }", "strings", "as nothing"),
+        ("g (float[2] x) => (string[2] y) { y = Relu(x) }", "numbers", "as string"),
+    ],
+)
+def test_outputs_of_strings_are_those_that_are_declared_so(text: str, what: str, why: str) -> None:
+    x = [np.array(["a", "b"], object) if "string[2] x" in text else np.zeros(2, np.float32)]
+    with pytest.raises(ShadergenError, match=f"output 'y' holds {what}") as caught:
+        onnx_backend.run_model(parsed(text), x)
+    assert caught.value.code == "SG0105"
+    assert caught.value.why == f"the model declares it {why}"
+
+
+def test_compiling_refuses_strings_wherever_they_come_from() -> None:
+    for text, what in (
+        ("g (string[2] x) => (string[2] y) { y = Identity(x) }", "has element type string"),
+        ("g (float[2] x) => (string[2] y) { y = Relu(x) }", "output 'y' holds numbers"),
+        ('g () => (string y) { y = Constant<value_string="a">() }', "Constant of strings"),
+        ('g () => (string[1] y) { y = Constant<value_strings=["a"]>() }', "Constant of strings"),
+    ):
+        with pytest.raises(ShadergenError, match=what):
+            import_model(parsed(text), Options())
 
 
 def test_outputs_that_are_listed_twice_are_read_twice() -> None:

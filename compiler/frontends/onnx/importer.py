@@ -72,7 +72,8 @@ class Importer:
             self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
         results = self._carry_out(self.scope)
         named = dict(zip(self.model.body.outputs, results, strict=True))  # each once
-        outputs = tuple(_output(name, item) for name, item in named.items())
+        declared = self.model.declared
+        outputs = tuple(_output(name, item, declared[name]) for name, item in named.items())
         return Graph(self.model.name, tuple(inputs), outputs)
 
     def _input(self, info: ValueInfoProto) -> Known | Input:
@@ -278,9 +279,17 @@ class Importer:
         )
 
 
-def _output(name: str, item: Item | None) -> Output:
+def _output(name: str, item: Item | None, declared: int) -> Output:
     if item is None or isinstance(item, TensorList):
         raise ShadergenError("SG0206", f"output '{name}' is a sequence", supported="tensors")
+    strings = isinstance(item, Narrow) and item.data_type == STRING
+    if strings != (declared == STRING):  # a caller would take the numbers of strings for numbers
+        said = type_name(declared) if declared else "nothing"
+        raise ShadergenError(
+            "SG0105",
+            f"output '{name}' holds {'strings' if strings else 'numbers'}",
+            why=f"the model declares it as {said}",
+        )
     tensor = item.tensor if isinstance(item, Narrow) else item
     value: Value = tensor.operand if isinstance(tensor, Known) else tensor
     if not value.type.size:

@@ -42,6 +42,7 @@ class Model:
         folder: where external data may lie; None for a model that was never in a file.
         functions: the operators that the model defines itself, by domain, name and overload.
         inputs: what the application supplies.
+        declared: the numbers of the outputs' element types by name, 0 where none is declared.
         body: the graph.
     """
 
@@ -49,6 +50,7 @@ class Model:
     folder: Path | None
     functions: Mapping[tuple[str, str, str], FunctionProto]
     inputs: tuple[ValueInfoProto, ...]
+    declared: Mapping[str, int]
     body: Body
 
 
@@ -76,7 +78,8 @@ def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
         functions[key] = f
     supplied = set(body.inputs)
     inputs = tuple(i for i in proto.graph.input if i.name in supplied)
-    return Model(proto.graph.name or name, folder, functions, inputs, body)
+    declared = {o.name: o.type.tensor_type.elem_type for o in proto.graph.output}
+    return Model(proto.graph.name or name, folder, functions, inputs, declared, body)
 
 
 def parse_model(path: Path) -> ModelProto:

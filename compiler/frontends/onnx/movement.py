@@ -248,6 +248,8 @@ def constant(node: OnnxNode) -> Item:
         array = np.array(node.numbers("value_floats"), np.float32)
     elif node.has("value_int"):
         array = np.array(node.integer("value_int"), np.int64)
+    elif node.has("value_string") or node.has("value_strings"):
+        raise ShadergenError("SG0206", "Constant of strings is not implemented")
     else:
         array = np.array(node.integers("value_ints"), np.int64)
     return Known(node.layer, array)
