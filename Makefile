@@ -30,6 +30,7 @@ test conformance networks bench costs: export EGL_PLATFORM := surfaceless
 test conformance networks: export LP_NUM_THREADS := 0
 
 test: setup
+	@PYTHON=$(PYTHON) tools/setup.sh browser
 	@.venv/bin/python -m pytest -n 2 -q $(ARGS)
 
 lint: setup

@@ -4,6 +4,7 @@
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
+#   tools/setup.sh browser              and what `make test` plays builds on the web with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -77,6 +78,17 @@ install_vulkan() {
     fi
 }
 
+# A browser and Node, in which the web runtime is tested.
+install_browser() {
+    local missing
+    missing=$(command -v chromium chromium-browser google-chrome > /dev/null || echo chromium
+        command -v node > /dev/null || echo nodejs)
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
+        say "missing" $missing "(Debian's names): the web runtime will not be tested"
+    fi
+}
+
 install_system_packages() {
     local missing
     missing=$(missing_packages | tr '\n' ' ')
@@ -141,6 +153,7 @@ command -v "$python" > /dev/null ||
         "run: make PYTHON=/path/to/python3"
 install_system_packages
 install_venv
+if [ "${1:-}" = browser ]; then install_browser; fi
 if [ "${1:-}" = compare ]; then
     install_vulkan
     install_compared

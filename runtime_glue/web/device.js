@@ -1,0 +1,80 @@
+// What a WebGL 2 context offers, and whether that is enough for a build.
+
+import { ShadergenError } from "./errors.js";
+
+// Name in the schedule's requirements: WebGL's. WebGL 2, being OpenGL ES 3.0, has none of the others.
+const LIMITS = {
+  texture_size: "MAX_TEXTURE_SIZE",
+  array_texture_layers: "MAX_ARRAY_TEXTURE_LAYERS",
+  texture_units: "MAX_TEXTURE_IMAGE_UNITS",
+  draw_buffers: "MAX_DRAW_BUFFERS",
+  uniform_block_size: "MAX_UNIFORM_BLOCK_SIZE",
+  uniform_blocks: "MAX_FRAGMENT_UNIFORM_BLOCKS",
+};
+const ERRORS = {
+  0x0500: "GL_INVALID_ENUM",
+  0x0501: "GL_INVALID_VALUE",
+  0x0502: "GL_INVALID_OPERATION",
+  0x0505: "GL_OUT_OF_MEMORY",
+  0x0506: "GL_INVALID_FRAMEBUFFER_OPERATION",
+  0x9242: "CONTEXT_LOST_WEBGL",
+};
+const MAX_ERRORS = 32;
+
+/** Refuse, with SG0602, a context that lacks what the build requires; names all of it. */
+export function checkRequirements(gl, { requires }) {
+  const float = gl.getExtension("EXT_color_buffer_float");
+  const half = float ?? gl.getExtension("EXT_color_buffer_half_float");
+  const missing = [];
+  if (requires.glsl > 300) {
+    missing.push(`OpenGL ES 3.${(requires.glsl % 100) / 10} (this is WebGL 2, as 3.0)`);
+  }
+  if (requires.color_buffer === "float" && !float) {
+    missing.push("EXT_color_buffer_float, to draw to 32-bit float textures");
+  }
+  if (requires.color_buffer === "half_float" && !half) {
+    missing.push("EXT_color_buffer_half_float or _float, to draw to 16-bit float textures");
+  }
+  for (const [name, needed] of Object.entries(requires.limits)) {
+    const enumerant = LIMITS[name];
+    let offered = enumerant ? gl.getParameter(gl[enumerant]) : 0;
+    if (name === "draw_buffers") {
+      offered = Math.min(offered, gl.getParameter(gl.MAX_COLOR_ATTACHMENTS));
+    }
+    if (needed <= offered) continue;
+    const reason = enumerant ? `${enumerant} is ${offered}` : "WebGL 2 has none";
+    missing.push(`${name.replaceAll("_", " ")} ${needed} (${reason})`);
+  }
+  if (!missing.length) return;
+  throw new ShadergenError("SG0602", `this GL lacks ${missing[0]}`, {
+    where: `${gl.getParameter(gl.RENDERER)}, ${gl.getParameter(gl.VERSION)}`,
+    why: missing.slice(1).map((m) => `the build also requires ${m}`).join("\n"),
+    help: "compile the model for browsers: --device webgl2-min",
+  });
+}
+
+/** Take the errors that the application left, so that they are not laid at our door. */
+export function forgetErrors(gl) {
+  for (let i = 0; i < MAX_ERRORS && gl.getError(); i++);
+}
+
+/** Throw, with SG0604, what GL reports; `doing` completes "while ...". */
+export function checkErrors(gl, doing) {
+  const found = new Set();
+  for (let i = 0, error; i < MAX_ERRORS && (error = gl.getError()); i++) found.add(error);
+  if (gl.isContextLost()) throw lost();
+  if (!found.size) return;
+  const names = [...found].map((error) => ERRORS[error] ?? error).join(", ");
+  throw new ShadergenError("SG0604", `GL reports ${names} while ${doing}`, {
+    help: found.has(gl.OUT_OF_MEMORY)
+      ? "the GPU's memory is full: use a smaller input size, or --precision fp16"
+      : "",
+  });
+}
+
+/** Return the error of a context that is gone. */
+export function lost() {
+  return new ShadergenError("SG0604", "the GL context was lost", {
+    help: "the player goes on when the browser restores it",
+  });
+}

@@ -1,0 +1,73 @@
+// Fetch the files of a build, none from outside its folder, none larger or other than stated.
+
+import { malformed, MAX_SCHEDULE_BYTES, SCHEDULE } from "./document.js";
+import { ShadergenError } from "./errors.js";
+
+const MAX_SHADER_BYTES = 2 ** 24;
+const COPY = "copy the whole build folder again, or compile the model again";
+
+/** Return the bytes of the schedule of the build at a URL that ends in "/"; SG0502 without one. */
+export async function fetchSchedule(base, get) {
+  const content = await read(base, SCHEDULE, get).catch((error) => {
+    throw new ShadergenError("SG0502", `there is no build in '${base}'`, {
+      why: `${SCHEDULE} cannot be read: ${error.message}`,
+      help: "give the folder that 'shadergen compile -o' wrote",
+    });
+  });
+  if (content.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);
+  return content;
+}
+
+/** Return the source of a shader. */
+export async function fetchShader(base, name, get) {
+  const content = await resolve(base, name, get);
+  const wrong = (what) => new ShadergenError("SG0505", what, { where: name });
+  if (content.length > MAX_SHADER_BYTES) throw wrong("the shader is larger than 16 MiB");
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
+  } catch {
+    throw wrong("the shader is not text in UTF-8");
+  }
+}
+
+/**
+ * Return the weights file, of the stated size and checksum. Browsers compute it on secure pages only
+ * (https, localhost), so on others a build with weights is refused rather than played unchecked.
+ */
+export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
+  const content = await resolve(base, file, get);
+  const found = content.length;
+  const wrong = (what, why) => new ShadergenError("SG0505", what, { where: file, why, help: COPY });
+  if (found !== size) {
+    const what = `the weights file is ${found < size ? "truncated" : "too long"}`;
+    throw wrong(what, `it has ${found} bytes, the schedule says ${size}`);
+  }
+  if (!size) return content;
+  if (!digest) throw wrong("the weights cannot be checked", "this page is not secure: use https");
+  const bytes = [...new Uint8Array(await digest(content))];
+  if (bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("") !== sha256) {
+    throw wrong("the weights file has been altered", "its SHA-256 checksum is not the schedule's");
+  }
+  return content;
+}
+
+async function resolve(base, name, get) {
+  // a drive letter or backslash cannot come here: the schema allows only [A-Za-z0-9_.-] and /
+  if (name.split("/").includes("..")) {
+    malformed(`the path '${name}' leads outside the build's folder`);
+  }
+  try {
+    return await read(base, name, get);
+  } catch (error) {
+    const what = `the build's file '${name}' is missing`;
+    throw new ShadergenError("SG0505", what, { why: error.message, help: COPY });
+  }
+}
+
+async function read(base, name, get) {
+  const response = await get(base + name);
+  if (!response.ok) throw new Error(`the server answers ${response.status}`);
+  // a server leads from a folder's name to its list
+  if (response.redirected && response.url.endsWith("/")) throw new Error("it is a folder");
+  return new Uint8Array(await response.arrayBuffer());
+}

@@ -1,0 +1,174 @@
+// Pictures as network inputs and outputs. What a picture means is what `shadergen run` means by it: a
+// network of 3 or 4 channels takes RGB or RGBA as stored, 0..1, alpha not multiplied in; one of 1
+// channel takes luma (ITU-R BT.601, full range), and its result gets the picture's chroma back,
+// resized bicubically. Rows run from the top, as in the textures.
+
+import { ShadergenError } from "./errors.js";
+import { logicalShape } from "./pixels.js";
+import { startProgram, untilLinked } from "./programs.js";
+import { bindTexture, leave, Objects, prepare } from "./resources.js";
+import { attach, isArray, makeTextures, targetOf, withPlainUnpacking } from "./textures.js";
+
+const VERTEX = `#version 300 es
+void main() {
+  gl_Position = vec4(vec2((gl_VertexID << 1) & 2, gl_VertexID & 2) * 2.0 - 1.0, 0.0, 1.0);
+}`;
+const HEAD = `#version 300 es
+precision highp float;
+precision highp sampler2D;
+precision highp sampler2DArray;
+uniform sampler2D u_picture;
+uniform int u_channels;
+out vec4 o;
+float luma(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
+`;
+const TAKE = `${HEAD}
+void main() {
+  vec4 c = texelFetch(u_picture, ivec2(gl_FragCoord.xy), 0);
+  o = u_channels == 1 ? vec4(luma(c.rgb), 0.0, 0.0, 0.0) : vec4(c.rgb, u_channels == 4 ? c.a : 0.0);
+}`;
+// u_frame: the canvas's size, whose pixels are multiplied by alpha, as is a canvas's default. Its
+// row 0 is the lowest, the texture's the top one.
+const show = (sampler, place) => `${HEAD}
+#define PLACE(p) ${place}
+uniform ${sampler} u_y;
+uniform vec2 u_frame;
+uniform float u_green;
+vec4 cubic(float t) {
+  vec4 x = abs(vec4(t + 1.0, t, 1.0 - t, 2.0 - t));
+  vec4 inner = (1.5 * x - 2.5) * x * x + 1.0;
+  vec4 outer = ((2.5 - 0.5 * x) * x - 4.0) * x + 2.0;
+  return mix(inner, outer, step(1.0, x));
+}
+vec3 resized(vec2 at) {
+  ivec2 size = textureSize(u_picture, 0);
+  vec2 p = at * vec2(size) - 0.5;
+  vec4 wx = cubic(fract(p.x)), wy = cubic(fract(p.y));
+  vec4 sum = vec4(0.0);
+  for (int j = 0; j < 4; j++) for (int i = 0; i < 4; i++) {
+    ivec2 q = ivec2(floor(p)) + ivec2(i, j) - 1;
+    if (any(lessThan(q, ivec2(0))) || any(greaterThanEqual(q, size))) continue;
+    sum += vec4(texelFetch(u_picture, q, 0).rgb, 1.0) * wx[i] * wy[j];
+  }
+  return clamp(sum.rgb / sum.a, 0.0, 1.0);
+}
+void main() {
+  vec2 at = vec2(gl_FragCoord.x, u_frame.y - gl_FragCoord.y) / u_frame;
+  vec4 y = texelFetch(u_y, PLACE(ivec2(at * vec2(textureSize(u_y, 0).xy))), 0);
+  if (u_channels >= 3) o = vec4(y.rgb, 1.0) * (u_channels == 4 ? clamp(y.a, 0.0, 1.0) : 1.0);
+  else {
+    vec3 base = u_channels == 1 ? resized(at) : vec3(0.0);
+    o = vec4(base - luma(base) + y.r + u_green * y.g, 1.0);
+  }
+}`;
+const PICTURE = 0; // texture units
+const RESULT = 1;
+
+/** Return { channels, width, height } of a port that is a picture, or null. */
+export function pictureOf(port) {
+  if (port.shape.length !== 4) return null;
+  const [n, channels, height, width] = logicalShape(port);
+  return n === 1 && [1, 3, 4].includes(channels) ? { channels, width, height } : null;
+}
+
+/** Return the width and height of what a browser can show. */
+export function sizeOf(source) {
+  const width = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
+  const height = source.naturalHeight ?? source.videoHeight ?? source.displayHeight ?? source.height;
+  return [width, height];
+}
+
+/** Takes pictures in and shows results, by programs of its own. */
+export class Pictures extends Objects {
+  static async make(gl, constants) {
+    const made = new Pictures(gl);
+    made.constants = constants;
+    const sources = {
+      take: TAKE,
+      "2d": show("sampler2D", "(p)"),
+      array: show("sampler2DArray", "ivec3(p, 0)"),
+    };
+    made.programs = {};
+    for (const name in sources) {
+      const { program, shaders } = startProgram(gl, [VERTEX, sources[name]]);
+      made.programs[name] = made.own("deleteProgram", program);
+      for (const shader of shaders) gl.deleteShader(shader);
+    }
+    await untilLinked(gl, Object.values(made.programs).map((program) => ({ program })));
+    return made;
+  }
+
+  /** Copy a picture to a texture of bytes, its size being that of a port. */
+  take(source, port) {
+    const { gl } = this;
+    const wanted = pictureOf(port);
+    if (!wanted) {
+      const what = `input '${port.name}' of shape [${port.shape.join(", ")}] is not a picture`;
+      const supported = "one picture with 1, 3 or 4 channels; otherwise give a typed array";
+      throw new ShadergenError("SG0605", what, { supported });
+    }
+    const { width, height } = wanted;
+    const [columns, rows] = sizeOf(source);
+    if (columns !== width || rows !== height) {
+      const what = `the picture is ${rows} rows of ${columns}, the build takes ${height} rows of ${width}`;
+      const help = "draw it to a canvas of that size, or resize() a build whose sizes are open";
+      throw new ShadergenError("SG0605", what, { help });
+    }
+    if (!this.picture || `${this.size}` !== `${[columns, rows]}`) {
+      if (this.picture) gl.deleteTexture(this.picture);
+      const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };
+      [this.picture] = this.ownTextures(makeTextures(gl, texture));
+      this.size = [columns, rows];
+    }
+    withPlainUnpacking(gl, () => {
+      gl.bindTexture(gl.TEXTURE_2D, this.picture);
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, source);
+      gl.bindTexture(gl.TEXTURE_2D, null);
+    });
+    return this.picture;
+  }
+
+  /** Draw the picture taken to the textures of an input, as its numbers. */
+  convert(port, texture, names) {
+    const { gl, constants } = this;
+    attach(gl, constants.framebuffer, [[texture, names, 0]]);
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, constants.framebuffer);
+    this.#draw("take", pictureOf(port).channels, texture.width, texture.height);
+  }
+
+  /** Draw an output to the canvas of the context, over all of it. */
+  show(port, texture, names, { width, height }) {
+    const { gl } = this;
+    const picture = pictureOf(port);
+    if (!picture || texture.packing !== "planes") {
+      const what = `output '${port.name}' of shape [${port.shape.join(", ")}] is not a picture`;
+      throw new ShadergenError("SG0605", what, { help: "read() it" });
+    }
+    gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
+    const program = this.programs[texture.kind];
+    gl.useProgram(program);
+    gl.uniform1i(gl.getUniformLocation(program, "u_y"), RESULT);
+    gl.uniform2f(gl.getUniformLocation(program, "u_frame"), width, height);
+    const green = { y2rg: 1, y2rg_half: -1 }[port.encoding] ?? 0;
+    gl.uniform1f(gl.getUniformLocation(program, "u_green"), green);
+    bindTexture(gl, RESULT, targetOf(gl, texture), names[0]);
+    const grey = picture.channels === 1 && !this.picture;
+    this.#draw(texture.kind, grey ? 0 : picture.channels, width, height);
+    bindTexture(gl, RESULT, targetOf(gl, texture), null);
+    gl.activeTexture(gl.TEXTURE0);
+  }
+
+  #draw(name, channels, width, height) {
+    const { gl } = this;
+    const program = this.programs[name];
+    prepare(gl, this.constants, [PICTURE, RESULT]);
+    gl.useProgram(program);
+    gl.uniform1i(gl.getUniformLocation(program, "u_picture"), PICTURE);
+    gl.uniform1i(gl.getUniformLocation(program, "u_channels"), channels);
+    bindTexture(gl, PICTURE, gl.TEXTURE_2D, this.picture);
+    gl.viewport(0, 0, width, height);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+    bindTexture(gl, PICTURE, gl.TEXTURE_2D, null);
+    leave(gl, [PICTURE, RESULT]);
+  }
+}

@@ -1,0 +1,178 @@
+// Tensors as texels, without GL: docs/schedule.md says how they lie.
+
+import { ShadergenError } from "./errors.js";
+
+export const LANES = 4;
+export const MAP_RANK = 4; // N, C, H, W
+export const IMAGES = ["rgba32f", "rgba16f", "r32f", "rgba8"];
+const EXACT_INTEGERS = 2 ** 24; // up to here a float32 holds every integer
+const LARGEST = { "16f": 65504, "32f": 3.4028234663852886e38 };
+const TOO_LARGE = { "16f": 65520, "32f": 2 ** 128 - 2 ** 103 }; // what rounds to infinity
+
+/** By format: components of a texel, what each is, and the bytes of all. */
+export const FORMATS = Object.fromEntries(
+  Object.entries({ 8: 1, "16f": 2, "32f": 4 }).flatMap(([type, bytes]) =>
+    Object.entries({ r: 1, rg: 2, rgba: 4 }).map(([prefix, components]) => [
+      prefix + type,
+      { components, type, bytes: components * bytes },
+    ]),
+  ),
+);
+
+const ARRAYS = {
+  float32: Float32Array,
+  int64: BigInt64Array,
+  int32: Int32Array,
+  int16: Int16Array,
+  int8: Int8Array,
+  uint64: BigUint64Array,
+  uint32: Uint32Array,
+  uint16: Uint16Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
+};
+
+export const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
+
+/** Return the logical shape of a port: host = logical.transpose(axes). */
+export function logicalShape({ shape, axes }) {
+  const logical = Array(shape.length).fill(1);
+  axes.forEach((axis, i) => (logical[axis] = shape[i]));
+  return logical;
+}
+
+/** Return a shape of up to four axes as N, C, H, W, padded with ones on the left. */
+export const asMap = (shape) => [...Array(MAP_RANK - shape.length).fill(1), ...shape];
+
+/**
+ * Return where each element of the model's own array lies among texels of so many components.
+ *
+ * The place is a sum with a term for each axis, so the map is built axis by axis.
+ */
+export function places(port, texture, components) {
+  const logical = logicalShape(port);
+  const { width, height } = texture;
+  const steps = Array(logical.length).fill(0);
+  const isMap = texture.packing === "planes";
+  const channels = isMap ? logical.length - 3 : logical.length - 1; // the axis that shares texels
+  const planes = Math.ceil((logical[channels] ?? 1) / LANES);
+  const plane = isMap ? width * height * components : components;
+  if (isMap) {
+    const map = [planes * plane, 0, width * components, components];
+    logical.forEach((_, axis) => (steps[axis] = map[axis + MAP_RANK - logical.length]));
+  } else {
+    let step = planes * plane;
+    for (let axis = channels - 1; axis >= 0; axis--) {
+      steps[axis] = step;
+      step *= logical[axis];
+    }
+  }
+  let found = new Uint32Array(1);
+  for (const axis of port.axes) {
+    const size = logical[axis];
+    const next = new Uint32Array(found.length * size);
+    for (let i = 0; i < size; i++) {
+      const term = axis === channels ? (i >> 2) * plane + (i & 3) : i * steps[axis];
+      for (let k = 0, to = i; k < found.length; k++, to += size) next[to] = found[k] + term;
+    }
+    found = next;
+  }
+  return found;
+}
+
+/**
+ * Return the model's own array as texels of an input: bytes, or float32 that GL converts.
+ *
+ * Numbers that the texture cannot hold are refused with SG0605.
+ */
+export function encode(values, port, texture, map) {
+  const { components, type } = FORMATS[texture.format];
+  const isFloat = /^Float/.test(values.constructor.name);
+  if (typeof values[0] === "bigint") values = Float64Array.from(values, Number);
+  if (port.encoding === "unorm8") values = toBytes(values, isFloat);
+  else {
+    checkSpan(values, port);
+    if (port.dtype !== "float32") checkIntegers(values, port);
+    checkSize(values, texture.format, type);
+  }
+  const size = texture.width * texture.height * texture.layers * components;
+  const texels = type === "8" ? new Uint8Array(size) : new Float32Array(size);
+  for (let i = 0; i < map.length; i++) texels[map[i]] = values[i];
+  return texels;
+}
+
+/** Return image values 0..255; floats are taken as 0..1 and rounded. */
+function toBytes(values, isFloat) {
+  const name = values.constructor.name.replace("Array", "").toLowerCase();
+  const supported = "uint8 from 0 to 255, or floats from 0 to 1";
+  if (name.startsWith("uint8")) return values;
+  if (!isFloat) {
+    throw new ShadergenError("SG0605", `an image cannot be given as ${name}`, { supported });
+  }
+  // written so that NaN is refused too
+  if (!values.every((v) => v >= 0 && v <= 1)) {
+    const what = "an image given in floats holds values outside 0 to 1";
+    const help = "divide by 255, or convert to uint8";
+    throw new ShadergenError("SG0605", what, { supported, help });
+  }
+  // the conversion of clamped arrays rounds, ties to even
+  return Uint8ClampedArray.from(values, (v) => Math.fround(Math.fround(v) * 255));
+}
+
+/** Refuse what the build was not made for. */
+function checkSpan(values, { name, range }) {
+  if (!range || values.every((v) => v >= range[0] && v <= range[1])) return;
+  throw new ShadergenError("SG0605", `input '${name}' holds ${span(values)}`, {
+    why: `the build is made for ${range.join(" to ")}, which its 16-bit floats rely on`,
+    help: "compile with a wider --input-range, or with --precision highp",
+  });
+}
+
+/** Refuse what an input of integers or truth values cannot take exactly. */
+function checkIntegers(values, { name, dtype }) {
+  if (!values.every((v) => v === Math.round(v))) {
+    throw new ShadergenError("SG0605", `input '${name}' is of ${dtype}, the array holds fractions`);
+  }
+  if (dtype === "bool" && !values.every((v) => v === 0 || v === 1)) {
+    throw new ShadergenError("SG0605", `input '${name}' is of bool, the array is not`);
+  }
+  if (!values.every((v) => Math.abs(v) <= EXACT_INTEGERS)) {
+    throw new ShadergenError("SG0605", `the array holds ${span(values)}`, {
+      why: `shaders hold integers exactly up to ${EXACT_INTEGERS}`,
+    });
+  }
+}
+
+/** Refuse finite numbers that are infinite in the texture's format. */
+function checkSize(values, format, type) {
+  const limit = TOO_LARGE[type];
+  const found = values.find((v) => Math.abs(v) >= limit && Number.isFinite(v));
+  if (found === undefined) return;
+  throw new ShadergenError("SG0605", `the array holds ${+found.toPrecision(6)}`, {
+    why: `the largest number of ${format} is ${+LARGEST[type].toPrecision(6)}`,
+  });
+}
+
+function span(values) {
+  const least = values.reduce((a, b) => Math.min(a, b));
+  return `${+least.toPrecision(6)} to ${+values.reduce((a, b) => Math.max(a, b)).toPrecision(6)}`;
+}
+
+/**
+ * Return texels of four components as the model's own array, of the port's type.
+ *
+ * 8-bit texels stand for 0..1. `y2rg` holds a number as R + G, `y2rg_half` as R - G.
+ */
+export function decode(texels, { dtype, encoding }, map) {
+  const result = new ARRAYS[dtype](map.length);
+  const unit = texels instanceof Uint8Array ? 255 : 1;
+  const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
+  const isBig = dtype.endsWith("64");
+  for (let i = 0; i < map.length; i++) {
+    let value = Math.fround(texels[map[i]] / unit);
+    if (green) value += green * Math.fround(texels[map[i] + 1] / unit);
+    if (dtype === "bool") value = value !== 0;
+    result[i] = isBig ? BigInt(Math.trunc(value) || 0) : value;
+  }
+  return result;
+}

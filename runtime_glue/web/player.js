@@ -1,0 +1,345 @@
+// Play a build: everything is made once, then a frame only binds and draws.
+
+import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
+import { ShadergenError } from "./errors.js";
+import { pictureOf, Pictures } from "./pictures.js";
+import { decode, encode, FORMATS, places, product } from "./pixels.js";
+import { Constants, Sized } from "./resources.js";
+import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
+import { Timer } from "./timer.js";
+
+const LUMA = [0.299, 0.587, 0.114];
+
+/**
+ * Plays one build on one WebGL 2 context.
+ *
+ * A frame leaves what it bound at null (textures and samplers of the units it used, uniform buffers,
+ * vertex array, program, draw framebuffer), the blend, cull, depth, dither, scissor, stencil and
+ * sample state off, and the viewport changed; the application sets what it needs afterwards.
+ *
+ * When the context is lost, what needs it throws SG0604; when the browser restores it, the player
+ * makes everything again from the build and calls `onrestored`, in which the application gives its
+ * textures and uploads again.
+ */
+export class Player {
+  #constants = null;
+  #sized = null;
+  #pictures = null;
+  #timer = null;
+  #frame = null;
+  #uploads = new Map();
+  #making = null;
+  #listeners = {
+    webglcontextlost: (event) => {
+      event.preventDefault(); // which asks for it back
+      this.#forget();
+    },
+    webglcontextrestored: () => this.init().then(() => this.onrestored?.(), () => {}),
+  };
+
+  constructor(build, gl) {
+    if (!(gl && gl.texStorage2D && gl.canvas)) {
+      throw new ShadergenError("SG0601", "a player needs a WebGL 2 context", {
+        help: "pass it canvas.getContext('webgl2')",
+      });
+    }
+    Object.assign(this, { build, gl, onrestored: null });
+    for (const name in this.#listeners) gl.canvas.addEventListener(name, this.#listeners[name]);
+  }
+
+  // once
+
+  /** Check the requirements and make all GL objects. A second call does nothing. */
+  async init() {
+    this.#making ??= this.#make();
+    const making = this.#making;
+    try {
+      await making;
+    } catch (error) {
+      if (this.#making === making) this.#making = null;
+      throw error instanceof ShadergenError ? error.at(this.build.url) : error;
+    }
+  }
+
+  async #make() {
+    const { gl, build } = this;
+    if (gl.isContextLost()) throw lost();
+    checkRequirements(gl, build);
+    forgetErrors(gl);
+    const constants = await Constants.make(gl, build);
+    try {
+      const sized = new Sized(gl, build, constants);
+      this.#pictures = await Pictures.make(gl, constants);
+      this.#timer = new Timer(gl, constants, build.passes.length);
+      [this.#constants, this.#sized] = [constants, sized];
+    } catch (error) {
+      constants.delete();
+      throw error;
+    }
+  }
+
+  /**
+   * Give the sizes that the build leaves open other values; those not named stay.
+   *
+   * Textures are made anew, so the application's are to be bound and inputs to be uploaded again;
+   * programs and weights stay. A player that refuses, with SG0605, SG0602 or SG0604, is left as it was.
+   */
+  resize(sizes) {
+    const build = this.build.resized(sizes);
+    if (build === this.build) return;
+    if (this.#making) {
+      const before = this.#ready();
+      checkRequirements(this.gl, build);
+      forgetErrors(this.gl);
+      this.#sized = new Sized(this.gl, build, this.#constants);
+      before.delete();
+    }
+    this.build = build;
+    this.#frame = null;
+    this.#uploads.clear();
+  }
+
+  // textures in and out
+
+  /**
+   * Read an input from the application's texture: an array texture, or its 2D textures. It is read as
+   * it is, nearest and clamped, row 0 as the top.
+   */
+  bindInput(name, texture) {
+    const [port, sized] = this.#port("input", name);
+    sized.textures.set(port.texture, this.#check(port, texture, sized));
+    this.#frame = null;
+  }
+
+  /** Write an output to the application's texture: an array texture, or its 2D textures. */
+  bindOutput(name, texture) {
+    const [port, sized] = this.#port("output", name);
+    const before = sized.textures.get(port.texture);
+    sized.textures.set(port.texture, this.#check(port, texture, sized));
+    this.#frame = null;
+    try {
+      sized.rebind(port.texture);
+    } catch (error) {
+      sized.textures.set(port.texture, before);
+      sized.rebind(port.texture);
+      throw error;
+    }
+  }
+
+  /** Return the GL texture of an output: its array texture, or the 2D texture of `layer`. */
+  outputTexture(name, layer = 0) {
+    const [port, sized] = this.#port("output", name);
+    const names = sized.textures.get(port.texture);
+    if (names[layer]) return names[layer];
+    const what = `the output '${port.name}' has ${names.length} textures, and no number ${layer}`;
+    throw new ShadergenError("SG0605", what);
+  }
+
+  /**
+   * Copy a typed array of the model's own shape, or a picture, to a texture of the player's, and read
+   * that. An input of encoding "unorm8" takes bytes from 0 to 255 or floats from 0 to 1.
+   */
+  upload(name, source) {
+    const [port, sized] = this.#port("input", name);
+    if (!ArrayBuffer.isView(source)) return this.#uploadPicture(port, sized, source);
+    const texture = sized.tensors.get(port.texture);
+    const size = product(port.shape);
+    if (source.length !== size) {
+      const shape = port.shape.join(", ");
+      const what = `the input '${port.name}' takes an array of shape [${shape}], ${size} numbers`;
+      throw new ShadergenError("SG0605", `${what}, not ${source.length ?? "bytes"}`);
+    }
+    const { components } = FORMATS[texture.format];
+    let texels;
+    try {
+      texels = encode(source, port, texture, this.#places(port, components));
+    } catch (error) {
+      throw error instanceof ShadergenError ? error.at(`input '${port.name}'`) : error;
+    }
+    forgetErrors(this.gl);
+    fillTextures(this.gl, texture, this.#uploaded(port, sized), texels);
+    checkErrors(this.gl, `the input '${port.name}' is uploaded`);
+  }
+
+  #uploadPicture(port, sized, source) {
+    const { gl } = this;
+    const texture = sized.tensors.get(port.texture);
+    const picture = this.#pictures.take(source, port);
+    const { channels, width, height } = pictureOf(port);
+    if (texture.format === "rgba8" && texture.kind === "2d" && channels > 1) {
+      return this.#read(port, sized, [picture]);
+    }
+    const [low, high] = port.range ?? [0, 1];
+    if (low <= 0 && high >= 1 && texture.packing === "planes") {
+      try {
+        return this.#pictures.convert(port, texture, this.#uploaded(port, sized));
+      } catch (error) {
+        if (error.code !== "SG0602") throw error; // it cannot be drawn to, then it is filled
+      }
+    }
+    const tensor = { packing: "planes", kind: "2d", layers: 1, width, height };
+    const bytes = readTextures(gl, this.#constants.framebuffer, tensor, [picture]);
+    const values = Float32Array.from(places(port, tensor, 4), (at) =>
+      channels > 1
+        ? bytes[at] / 255
+        : LUMA.reduce((sum, weight, i) => sum + (weight * bytes[at + i]) / 255, 0),
+    );
+    this.upload(port.name, values);
+  }
+
+  /** Return the textures of the player's for an input, which is read from there from now on. */
+  #uploaded(port, sized) {
+    if (!this.#uploads.has(port.name)) {
+      const texture = sized.tensors.get(port.texture);
+      this.#uploads.set(port.name, sized.ownTextures(makeTextures(this.gl, texture)));
+    }
+    const names = this.#uploads.get(port.name);
+    this.#read(port, sized, names);
+    return names;
+  }
+
+  #read(port, sized, names) {
+    if (sized.textures.get(port.texture)?.[0] === names[0]) return;
+    sized.textures.set(port.texture, names);
+    this.#frame = null;
+  }
+
+  /** Return an output, by default the only one, as a typed array in the model's own order; waits. */
+  read(name) {
+    const { gl } = this;
+    const [port, sized] = this.#port("output", name);
+    const texture = sized.tensors.get(port.texture);
+    forgetErrors(gl);
+    const names = sized.textures.get(port.texture);
+    const texels = readTextures(gl, this.#constants.framebuffer, texture, names);
+    checkErrors(gl, `the output '${port.name}' is read`);
+    return decode(texels, port, this.#places(port, 4));
+  }
+
+  // every frame
+
+  /**
+   * Draw a frame. With a source (a picture, video, canvas, ImageData, ImageBitmap or texture) the only
+   * input is taken from it. `timed` measures each pass, for timings(), where the browser can.
+   */
+  run(source, { timed = false } = {}) {
+    if (source) {
+      const [port] = this.#port("input");
+      if (source instanceof WebGLTexture) this.bindInput(port.name, source);
+      else this.upload(port.name, source);
+    }
+    const { before, passes, after } = this.#frame ?? this.#record();
+    before();
+    if (timed) this.#timer.run(passes);
+    else for (const calls of passes) for (const call of calls) call();
+    after();
+  }
+
+  #record() {
+    const sized = this.#ready();
+    for (const { name, texture } of this.build.inputs) {
+      if (sized.textures.has(texture)) continue;
+      throw new ShadergenError("SG0605", `the input '${name}' has no texture`, {
+        help: "call bindInput() or upload() before run(), or give run() a picture",
+      });
+    }
+    this.#frame = sized.record();
+    return this.#frame;
+  }
+
+  /**
+   * Draw an output that is a picture, by default the only one, to a canvas: over all of the context's
+   * own, or to a 2D one, for which the context's own takes the output's size.
+   */
+  draw(canvas = this.gl.canvas, name) {
+    const { gl } = this;
+    const [port, sized] = this.#port("output", name);
+    const picture = pictureOf(port);
+    if (canvas !== gl.canvas && picture) {
+      const { width, height } = picture;
+      Object.assign(canvas, { width, height });
+      if (gl.canvas.width !== width || gl.canvas.height !== height) {
+        Object.assign(gl.canvas, { width, height });
+      }
+    }
+    const texture = sized.tensors.get(port.texture);
+    this.#pictures.show(port, texture, sized.textures.get(port.texture), gl.canvas);
+    if (canvas !== gl.canvas) canvas.getContext("2d").drawImage(gl.canvas, 0, 0);
+  }
+
+  /** Return the milliseconds of each pass in the last timed frame; none where there are none. */
+  async timings() {
+    this.#ready();
+    return this.#timer.milliseconds();
+  }
+
+  /** Throw what GL has to report since the last check, SG0604. */
+  check() {
+    this.#ready();
+    checkErrors(this.gl, "frames are drawn");
+  }
+
+  // last
+
+  /** Delete all GL objects; the application's textures stay. A second call does nothing. */
+  close() {
+    const { gl } = this;
+    for (const name in this.#listeners) gl.canvas.removeEventListener(name, this.#listeners[name]);
+    for (const objects of [this.#pictures, this.#sized, this.#constants]) objects?.delete();
+    this.#forget();
+  }
+
+  // helpers
+
+  #forget() {
+    this.#constants = this.#sized = this.#pictures = this.#timer = this.#frame = this.#making = null;
+    this.#uploads.clear();
+  }
+
+  #ready() {
+    if (this.gl.isContextLost()) throw lost();
+    if (this.#sized) return this.#sized;
+    throw new ShadergenError("SG0605", "the player is not ready", { help: "await init()" });
+  }
+
+  /** Return an input or output, by default the only one. */
+  #port(kind, name) {
+    const sized = this.#ready();
+    const ports = this.build[`${kind}s`];
+    const names = ports.map((port) => port.name);
+    if (name === undefined && ports.length !== 1) {
+      const what = `the build has ${ports.length} ${kind}s: ${names.join(", ")}`;
+      throw new ShadergenError("SG0605", what, { help: "name one" });
+    }
+    const port = name === undefined ? ports[0] : ports.find((p) => p.name === name);
+    if (port) return [port, sized];
+    throw new ShadergenError("SG0605", `the build has no ${kind} '${name}'`, {
+      supported: names.join(", "),
+    });
+  }
+
+  #places(port, components) {
+    const { places: known, tensors } = this.#ready();
+    const key = `${components} ${port.texture}`;
+    if (!known.has(key)) known.set(key, places(port, tensors.get(port.texture), components));
+    return known.get(key);
+  }
+
+  /** Return the application's textures for a port, checked as far as WebGL tells. */
+  #check(port, given, sized) {
+    const { gl } = this;
+    const texture = sized.tensors.get(port.texture);
+    const names = [given].flat();
+    const count = isArray(texture) ? 1 : texture.layers;
+    if (names.length !== count || !names.every((name) => name instanceof WebGLTexture)) {
+      const takes = isArray(texture) ? "an array texture" : `${count} 2D textures`;
+      throw new ShadergenError("SG0605", `'${port.name}' takes ${takes}, not ${names.length} things`);
+    }
+    forgetErrors(gl);
+    const target = targetOf(gl, texture);
+    for (const name of names) gl.bindTexture(target, name);
+    gl.bindTexture(target, null);
+    checkErrors(gl, `the texture of '${port.name}' is bound as ${texture.kind}`);
+    return names;
+  }
+}

@@ -1,0 +1,140 @@
+// Compile and link shaders, each program once however many passes use it, without waiting where the
+// browser can tell when it is done.
+
+import { samplersOf } from "./checks.js";
+import { lost } from "./device.js";
+import { ShadergenError } from "./errors.js";
+import { shadersOf } from "./loading.js";
+
+const CONTEXT_LINES = 3;
+const MAX_LOG_LINES = 100;
+const POLL_MILLISECONDS = 5;
+
+/** Start to compile and link; return a program whose result nobody has asked for yet. */
+export function startProgram(gl, sources, cache = new Map()) {
+  const program = gl.createProgram();
+  const shaders = sources.map((source, i) => {
+    const key = i + source;
+    if (!cache.has(key)) {
+      const shader = gl.createShader(i ? gl.FRAGMENT_SHADER : gl.VERTEX_SHADER);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      cache.set(key, shader);
+    }
+    gl.attachShader(program, cache.get(key));
+    return cache.get(key);
+  });
+  gl.linkProgram(program);
+  return { program, shaders };
+}
+
+/** Resolve when all programs are linked, or at once where the browser cannot tell. */
+export async function untilLinked(gl, programs) {
+  const extension = gl.getExtension("KHR_parallel_shader_compile");
+  const done = ({ program }) =>
+    gl.isContextLost() || gl.getProgramParameter(program, extension.COMPLETION_STATUS_KHR);
+  for (const program of extension ? programs : []) {
+    while (!done(program)) await new Promise((next) => setTimeout(next, POLL_MILLISECONDS));
+  }
+}
+
+/**
+ * Compile the shaders of a build; return the program of each pass.
+ *
+ * A program has `units`, the texture unit of each sampler, and `bindings`, of each uniform block.
+ * Throws SG0603 with the numbered source around each complaint, and SG0503 where a buffer is smaller
+ * than its block.
+ */
+export async function buildPrograms(gl, build, own) {
+  const cache = new Map();
+  const programs = new Map();
+  const ofPass = build.passes.map((pass) => {
+    const sources = shadersOf(pass).map((path) => build.files.shaders.get(path));
+    const key = sources.join("\0");
+    if (!programs.has(key)) {
+      const made = startProgram(gl, sources, cache);
+      programs.set(key, { ...made, sources, passes: [], units: new Map(), bindings: new Map() });
+      own("deleteProgram", made.program);
+    }
+    programs.get(key).passes.push(pass);
+    return programs.get(key);
+  });
+  try {
+    await untilLinked(gl, programs.values());
+    for (const program of programs.values()) finish(gl, build, program);
+  } finally {
+    for (const shader of cache.values()) gl.deleteShader(shader);
+    gl.useProgram(null);
+  }
+  return ofPass;
+}
+
+function finish(gl, build, { program, shaders, sources, passes, units, bindings }) {
+  const [pass] = passes;
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
+    if (gl.isContextLost()) throw lost();
+    const bad = shaders.findIndex((s) => !gl.getShaderParameter(s, gl.COMPILE_STATUS));
+    const [log, path] = [gl.getShaderInfoLog(shaders[bad] ?? shaders[1]), shadersOf(pass)[bad]];
+    if (bad < 0) {
+      const what = `the shaders of pass '${pass.name}' do not link`;
+      throw refusal(what, gl.getProgramInfoLog(program), pass.shader, pass);
+    }
+    const what = `the shader '${path}' does not compile`;
+    throw refusal(what, interleave(log ?? "", sources[bad]), path, pass);
+  }
+  gl.useProgram(program);
+  for (const { uniform } of passes.flatMap(samplersOf)) {
+    if (!units.has(uniform)) units.set(uniform, units.size);
+    gl.uniform1i(gl.getUniformLocation(program, uniform), units.get(uniform));
+  }
+  for (const user of passes) bindBlocks(gl, build, program, user, bindings);
+}
+
+/** Give each block of a pass a binding; a block that the compiler dropped gets none. */
+function bindBlocks(gl, build, program, pass, bindings) {
+  for (const { block, buffer: name } of pass.blocks) {
+    const index = gl.getUniformBlockIndex(program, block);
+    if (index === gl.INVALID_INDEX) continue;
+    if (!bindings.has(block)) bindings.set(block, bindings.size);
+    gl.uniformBlockBinding(program, index, bindings.get(block));
+    const { size } = build.buffers.find((buffer) => buffer.name === name);
+    const needed = gl.getActiveUniformBlockParameter(program, index, gl.UNIFORM_BLOCK_DATA_SIZE);
+    if (size < needed) {
+      const what = `the buffer '${name}' has ${size} bytes, the block ${block} takes ${needed}`;
+      throw new ShadergenError("SG0503", what, { where: [pass.shader, `pass ${pass.name}`] });
+    }
+  }
+}
+
+function refusal(what, log, path, { name, layers }) {
+  const where = [path, `pass ${name}`];
+  if (layers.length) where.push(`layers ${layers.join(", ")}`);
+  return new ShadergenError("SG0603", what, {
+    where,
+    why: log || "the driver gives no reason",
+    help: "report this with the driver's name",
+  });
+}
+
+/** Return the compiler's complaints, each under the numbered source lines before it. */
+function interleave(log, source) {
+  const lines = source.split("\n");
+  const shown = [];
+  const loose = [];
+  let last = 0;
+  const said = log.replaceAll("\0", "").split("\n").slice(0, MAX_LOG_LINES);
+  const at = (line) => Number(/^\s*(?:[A-Za-z]+:\s*)?\d+(?::|\()(\d+)/.exec(line)?.[1] ?? 0);
+  for (const line of said.sort((a, b) => at(a) - at(b))) {
+    const number = at(line);
+    if (number < 1 || number > lines.length) {
+      if (line.trim()) loose.push(line.trim());
+      continue;
+    }
+    for (let n = Math.max(last + 1, number - CONTEXT_LINES); n <= number; n++) {
+      shown.push(`${`${n}`.padStart(4)} | ${lines[n - 1]}`);
+    }
+    shown.push(`     ^ ${line.trim()}`);
+    last = number;
+  }
+  return [...shown, ...loose].join("\n");
+}

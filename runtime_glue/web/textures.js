@@ -1,0 +1,124 @@
+// Textures and framebuffers on GL. Those of a tensor are a list: one array texture, or one 2D
+// texture for each layer. Texel row 0 is the top row of an image.
+
+import { ShadergenError } from "./errors.js";
+import { FORMATS } from "./pixels.js";
+
+export const isArray = (texture) => texture.kind === "array";
+export const targetOf = (gl, texture) => (isArray(texture) ? gl.TEXTURE_2D_ARRAY : gl.TEXTURE_2D);
+
+/** Make the GL textures of a tensor, without content, nearest and clamped. */
+export function makeTextures(gl, texture) {
+  const { width, height, layers, format } = texture;
+  const target = targetOf(gl, texture);
+  const internal = gl[format.toUpperCase()];
+  const made = Array.from({ length: isArray(texture) ? 1 : layers }, () => {
+    const name = gl.createTexture();
+    gl.bindTexture(target, name);
+    if (isArray(texture)) gl.texStorage3D(target, 1, internal, width, height, layers);
+    else gl.texStorage2D(target, 1, internal, width, height);
+    sampleNearest(gl, (parameter, value) => gl.texParameteri(target, parameter, value));
+    return name;
+  });
+  gl.bindTexture(target, null);
+  return made;
+}
+
+/** Set the sampling that every texture is read with. */
+export function sampleNearest(gl, set) {
+  set(gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+  set(gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+  set(gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+  set(gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+}
+
+/** Fill a tensor's textures with texels, layer after layer: bytes of its format, or float32. */
+export function fillTextures(gl, texture, names, texels) {
+  const { format, width, height, layers } = texture;
+  const { components, type } = FORMATS[format];
+  const target = targetOf(gl, texture);
+  const external = { 1: gl.RED, 2: gl.RG, 4: gl.RGBA }[components];
+  let [View, kind] = [Uint8Array, gl.UNSIGNED_BYTE];
+  if (type !== "8") [View, kind] = [Float32Array, gl.FLOAT];
+  if (type === "16f" && !(texels instanceof Float32Array)) [View, kind] = [Uint16Array, gl.HALF_FLOAT];
+  // bytes of the weights may lie where no such number can
+  if (!(texels instanceof View)) texels = new View(texels.slice().buffer);
+  withPlainUnpacking(gl, () => {
+    names.forEach((name, i) => {
+      gl.bindTexture(target, name);
+      if (isArray(texture)) {
+        gl.texSubImage3D(target, 0, 0, 0, 0, width, height, layers, external, kind, texels);
+      } else {
+        const start = i * width * height * components;
+        gl.texSubImage2D(target, 0, 0, 0, width, height, external, kind, texels, start);
+      }
+    });
+    gl.bindTexture(target, null);
+  });
+}
+
+/** Upload with nothing flipped, scaled, converted or skipped; leave WebGL's defaults behind. */
+export function withPlainUnpacking(gl, upload) {
+  gl.bindBuffer(gl.PIXEL_UNPACK_BUFFER, null);
+  for (const name of ["ROW_LENGTH", "IMAGE_HEIGHT", "SKIP_ROWS", "SKIP_PIXELS", "SKIP_IMAGES"]) {
+    gl.pixelStorei(gl[`UNPACK_${name}`], 0);
+  }
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE);
+  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+  upload();
+  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
+  gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.BROWSER_DEFAULT_WEBGL);
+}
+
+/** Attach a layer of a tensor's textures to the bound framebuffer. */
+export function attachLayer(gl, target, point, texture, names, layer) {
+  if (isArray(texture)) gl.framebufferTextureLayer(target, point, names[0], 0, layer);
+  else gl.framebufferTexture2D(target, point, gl.TEXTURE_2D, names[layer], 0);
+}
+
+/** Let a framebuffer draw to layers, [texture, names, layer] each; SG0602 where GL cannot. */
+export function attach(gl, framebuffer, layers) {
+  const target = gl.DRAW_FRAMEBUFFER;
+  gl.bindFramebuffer(target, framebuffer);
+  const points = layers.map((_, i) => gl.COLOR_ATTACHMENT0 + i);
+  layers.forEach((layer, i) => attachLayer(gl, target, points[i], ...layer));
+  gl.drawBuffers(points);
+  const status = gl.checkFramebufferStatus(target);
+  gl.bindFramebuffer(target, null);
+  if (status === gl.FRAMEBUFFER_COMPLETE) return;
+  const list = (key) => [...new Set(layers.map(([texture]) => texture[key]))].join(", ");
+  throw new ShadergenError("SG0602", `this GL cannot draw to '${list("name")}' (${list("format")})`, {
+    why: `the framebuffer's status is 0x${status.toString(16).padStart(4, "0")}`,
+    help:
+      "a texture of the application must be 2D or an array as the schedule says, and of a format " +
+      "that can be drawn to",
+  });
+}
+
+/** Return a tensor's texels, four components each: bytes where GL holds bytes, else float32. */
+export function readTextures(gl, framebuffer, texture, names) {
+  const { width, height, layers } = texture;
+  const [target, point] = [gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0];
+  gl.bindFramebuffer(target, framebuffer);
+  gl.readBuffer(point);
+  gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
+  for (const name of ["ROW_LENGTH", "SKIP_ROWS", "SKIP_PIXELS"]) gl.pixelStorei(gl[`PACK_${name}`], 0);
+  gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
+  const size = width * height * 4;
+  let [texels, kind] = [];
+  for (let layer = 0; layer < layers; layer++) {
+    attachLayer(gl, target, point, texture, names, layer);
+    if (!texels) {
+      // the application's texture may be of another type than the schedule's
+      const component = gl.FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE;
+      const floats = gl.getFramebufferAttachmentParameter(target, point, component) === gl.FLOAT;
+      kind = floats ? gl.FLOAT : gl.UNSIGNED_BYTE;
+      texels = new (floats ? Float32Array : Uint8Array)(size * layers);
+    }
+    gl.readPixels(0, 0, width, height, gl.RGBA, kind, texels, layer * size);
+  }
+  gl.bindFramebuffer(target, null);
+  return texels;
+}
