@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
+from .embed import embed_c, is_embedded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +60,7 @@ def check_replaceable(output: Path) -> None:
 
 def _foreign(output: Path) -> list[str]:
     """Return what no build puts into its folder; without a schedule, nothing there is ours."""
-    names = {p.name for p in output.iterdir()}
+    names = {p.name for p in output.iterdir() if not is_embedded(p)}
     if "schedule.json" not in names:
         return sorted(names)
     shaders = output / "shaders"
@@ -69,10 +70,13 @@ def _foreign(output: Path) -> list[str]:
     )
 
 
-def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) -> None:
+def write_build(
+    files: BuildFiles, output: Path, check: Callable[[Path], None], embed: bool = False
+) -> None:
     """Write a build beside its destination, let ``check`` look at it, then move it into place.
 
-    An earlier build stays as it was unless everything succeeds.
+    An earlier build stays as it was unless everything succeeds. With ``embed`` it is there as C,
+    too, under the folder's name.
 
     Raises:
         ShadergenError: SG0501 when the folder cannot be written.
@@ -93,6 +97,8 @@ def write_build(files: BuildFiles, output: Path, check: Callable[[Path], None]) 
         for path, source in files.shaders.items():
             (fresh / path).write_bytes(source.encode())
         check(fresh)
+        if embed:
+            embed_c(fresh, output.name, files.schedule)
         if output.exists():
             output.rename(scratch / "old")
         try:

@@ -20,4 +20,5 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }
+EMBEDDINGS = ("c",)
 REFERENCES = ("auto", "onnxruntime", "keras", "numpy")

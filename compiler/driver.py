@@ -181,7 +181,7 @@ def compile_model(
                 progress("validating shaders")
                 validated = validate(folder, files.shaders, files.layers)
 
-        write_build(files, output, check)
+        write_build(files, output, check, embed=options.embed is not None)
     except ShadergenError as error:
         raise error.at(str(model)) from None
     except InternalError as error:

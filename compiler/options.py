@@ -14,7 +14,7 @@ from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
 from ..ir.target import Target
 from ..passes.attach_preprocessing import Preprocessing
-from .choices import CHOICES, GLSL_VERSIONS, PRECISIONS
+from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS
 from .tuning.file import read_tuning
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class Options:
         foreign_tuning: take it although its renderer is not the device's.
         define: definition files for custom operators and layers.
         validate: send every shader through glslang where that is installed.
+        embed: "c" to write the build as C, too, for applications that ship without files.
         dump_ir: folder for the graph's text after every pass, or None.
     """
 
@@ -92,6 +93,7 @@ class Options:
     foreign_tuning: bool = False
     define: tuple[Path, ...] = ()
     validate: bool = True
+    embed: str | None = None
     dump_ir: Path | None = None
 
     def target(self) -> Target:
@@ -106,6 +108,8 @@ class Options:
                 raise _invalid(name, value, ", ".join(allowed), did_you_mean(str(value), allowed))
         if self.glsl is not None and str(self.glsl) not in GLSL_VERSIONS:
             raise _invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
+        if self.embed is not None and self.embed not in EMBEDDINGS:
+            raise _invalid("embed", self.embed, ", ".join(EMBEDDINGS))
         if self.mrt is not None and self.mrt < 1:
             raise _invalid("mrt", self.mrt, "1 or more")
         if not abs(self.zero_guard) <= FLOAT32_MAX:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
-from ..choices import REFERENCES
+from ..choices import EMBEDDINGS, REFERENCES
 from .options import compile_options, to_options
 from .output import bytes_text, new_table, print_table, progress_line, si_text
 
@@ -36,6 +36,11 @@ SHOWN = 8  # layers that a line names
     help="Folder to write; an earlier build there is replaced.",
 )
 @compile_options
+@click.option(
+    "--embed",
+    type=click.Choice(EMBEDDINGS),
+    help="Write the build as C source, too, for an application that ships without files.",
+)
 @click.option("--explain", is_flag=True, help="Say what each pass decided, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:

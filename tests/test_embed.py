@@ -1,0 +1,89 @@
+"""Builds as C: the arrays are the files, to the byte."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from support import ESPCN
+
+import shadergen
+from shadergen.errors import ShadergenError
+
+DUMP = """
+#include <stdio.h>
+#include <string.h>
+#include "{name}.h"
+
+int main(int count, char **arguments) {{
+    size_t i;
+    for (i = 0; count > 1 && i < {name}_file_count; i++)
+        if (strcmp({name}_files[i].path, arguments[1]) == 0)
+            fwrite({name}_files[i].data, 1, {name}_files[i].size, stdout);
+    for (i = 0; count == 1 && i < {name}_file_count; i++) puts({name}_files[i].path);
+    return 0;
+}}
+"""
+
+
+def compile_espcn(folder: Path, **options: object) -> None:
+    size = {"input_size": "16x24", "validate": False}
+    shadergen.compile_model(ESPCN, folder, **{**size, **options})
+
+
+def files_of(build: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(build).as_posix(): p.read_bytes()
+        for p in build.rglob("*")
+        if p.is_file() and p.suffix not in (".c", ".h")
+    }
+
+
+@pytest.mark.parametrize(("folder", "name"), (("upscaler", "upscaler"), ("2x-épcn", "_2x__pcn")))
+@pytest.mark.parametrize("weights", ("constants", "texture"))
+def test_arrays_hold_the_files_of_the_build(folder, name, weights, tmp_path):
+    compiler = shutil.which("cc")
+    assert compiler, "a C compiler is needed: run make, which installs one"
+    build = tmp_path / folder
+    compile_espcn(build, embed="c", weights=weights)
+    (tmp_path / "dump.c").write_text(DUMP.format(name=name))
+    strict = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    program = tmp_path / "dump"
+    sources = (tmp_path / "dump.c", build / f"{name}.c")
+    subprocess.run([compiler, *strict, f"-I{build}", *sources, "-o", program], check=True)
+    expected = files_of(build)
+    listed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    assert sorted(listed.split()) == sorted(expected)
+    for path, content in expected.items():
+        assert subprocess.run([program, path], check=True, capture_output=True).stdout == content
+
+
+def test_equal_inputs_give_equal_bytes(tmp_path):
+    for parent in ("a", "b"):
+        compile_espcn(tmp_path / parent / "net", embed="c")
+    for name in ("net.c", "net.h"):
+        assert (tmp_path / "a/net" / name).read_bytes() == (tmp_path / "b/net" / name).read_bytes()
+
+
+def test_a_later_build_replaces_the_arrays_of_an_earlier_one(tmp_path):
+    build = tmp_path / "net"
+    compile_espcn(build, embed="c")
+    compile_espcn(build)
+    assert not list(build.glob("*.[ch]"))
+
+
+def test_sources_of_others_are_not_replaced(tmp_path):
+    build = tmp_path / "net"
+    compile_espcn(build)
+    (build / "net.c").write_text("int main(void) { return 0; }\n")
+    with pytest.raises(ShadergenError, match=r"holds other things than a build: net\.c"):
+        compile_espcn(build)
+
+
+def test_an_unknown_language_is_refused(tmp_path):
+    with pytest.raises(ShadergenError) as caught:
+        compile_espcn(tmp_path / "net", embed="rust")
+    assert caught.value.code == "SG0301"
+    assert not (tmp_path / "net").exists()
