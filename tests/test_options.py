@@ -58,4 +58,7 @@ def test_without_a_stated_range_the_compiler_relies_on_the_default() -> None:
 
 def test_a_compilation_prints_short(tmp_path: Path) -> None:
     made = shadergen.compile_model(ESPCN, tmp_path / "b", input_size="16x24", validate=False)
-    assert repr(made) == f"Compilation(output={tmp_path / 'b'!r}, validated=False, notes=())"
+    assert (
+        repr(made)
+        == f"Compilation(output={tmp_path / 'b'!r}, validated=False, notes=(), calibration=None)"
+    )
