@@ -45,10 +45,13 @@ vec3 resized(vec2 at) {
   vec2 p = at * vec2(size) - 0.5;
   vec4 wx = cubic(fract(p.x)), wy = cubic(fract(p.y));
   vec4 sum = vec4(0.0);
-  for (int j = 0; j < 4; j++) for (int i = 0; i < 4; i++) {
-    ivec2 q = ivec2(floor(p)) + ivec2(i, j) - 1;
-    if (any(lessThan(q, ivec2(0))) || any(greaterThanEqual(q, size))) continue;
-    sum += vec4(texelFetch(u_picture, q, 0).rgb, 1.0) * wx[i] * wy[j];
+  for (int j = 0; j < 4; j++) {
+    vec4 row = vec4(0.0);
+    ivec2 q = ivec2(floor(p)) + ivec2(-1, j - 1);
+    for (int i = 0; i < 4; i++, q.x++) {
+      if (q.x >= 0 && q.x < size.x) row += vec4(texelFetch(u_picture, q, 0).rgb, 1.0) * wx[i];
+    }
+    if (q.y >= 0 && q.y < size.y) sum += vec4(clamp(row.rgb / row.a, 0.0, 1.0), 1.0) * wy[j];
   }
   return clamp(sum.rgb / sum.a, 0.0, 1.0);
 }
