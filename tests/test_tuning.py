@@ -160,7 +160,7 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
 
 def tuning(**more: Any) -> Tuning:
     times = {FIRST: 1200.0, Choice("fragment", planes=2, precision="highp"): WRONG}
-    return Tuning("llvmpipe (LLVM)", LLVMPIPE.target().limits, {"a": times, "b": {}}, **more)
+    return Tuning("llvmpipe (LLVM)", {"a": times, "b": {}}, **more)
 
 
 def test_a_file_reads_back(tmp_path):
@@ -202,18 +202,22 @@ def edit(change: Any) -> Any:
     ("change", "says"),
     [
         (lambda d: [], "the file is list, not dict"),
-        (edit(lambda d: d.update(version=2)), "it is version 2"),
+        (edit(lambda d: d.update(version=1)), "it is version 1"),
         (edit(lambda d: d.update(more=1)), "but for: more"),
         (edit(lambda d: d.pop("renderer")), "but for: renderer"),
         (edit(lambda d: d.update(renderer=3)), "the renderer is int"),
-        (edit(lambda d: d["limits"].update(texture_size="x")), "texture_size 'x' is not"),
+        (edit(lambda d: d.update(nodes={})), "nodes is dict, not list"),
         (edit(lambda d: d["nodes"].append(d["nodes"][0])), "two nodes have the signature 'a'"),
         (edit(lambda d: d["nodes"][0]["choices"][0].pop("planes")), "but for: planes"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(stage="mesh")), "'mesh' is none of"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8])), "block [8]"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8, 1000])), "block 1000"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
-        (edit(lambda d: d["nodes"][0]["choices"][0].update(view=True)), "True is none of False"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(view=False)), "but for: view"),
+        (
+            edit(lambda d: d["nodes"][0]["choices"].append({**d["nodes"][0]["choices"][0]})),
+            "two choices of a node are the same: compute, 8x1 pixels of 2 planes",
+        ),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds=-1)), "nanoseconds -1"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds="1")), "nanoseconds '1'"),
     ],

@@ -10,22 +10,22 @@ import json
 import math
 import os
 import tempfile
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from ...errors import ShadergenError
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
-from ...ir.target import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "shadergen tuning"
-VERSION = 1
+VERSION = 2
 WRONG = math.inf  # the time of a candidate whose result differs from the reference
 LONGEST = 1e15  # nanoseconds; no frame takes twelve days
 MOST_PIXELS, MOST_PLANES = 64, 1 << 16
+MEMBERS = ("stage", "block", "planes", "weights", "precision")  # of choices: views take no time
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,10 @@ class Tuning:
 
     Attributes:
         renderer: as GL names it.
-        limits: of that GL.
         measured: nanoseconds of choices, or ``WRONG``, by ``ir.signature``.
     """
 
     renderer: str
-    limits: Limits
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
 
     def extended(self, signature: str, times: Mapping[Choice, float]) -> Tuning:
@@ -76,7 +74,6 @@ def save_tuning(tuning: Tuning, path: Path) -> None:
         "format": FORMAT,
         "version": VERSION,
         "renderer": tuning.renderer,
-        "limits": asdict(tuning.limits),
         "nodes": [
             {"signature": signature, "choices": [_entry(c, t) for c, t in times.items()]}
             for signature, times in tuning.measured.items()
@@ -126,33 +123,32 @@ def read_tuning(path: Path) -> Tuning:
 
 def _entry(choice: Choice, nanoseconds: float) -> dict[str, Any]:
     time = None if nanoseconds == WRONG else int(nanoseconds)
-    return {**asdict(choice), "nanoseconds": time}
+    return {name: getattr(choice, name) for name in MEMBERS} | {"nanoseconds": time}
 
 
 def _tuning(data: Any) -> Tuning:
     _expect(data, dict, "the file")
-    _members(data, {"format", "version", "renderer", "limits", "nodes"}, "the file")
+    _members(data, {"format", "version", "renderer", "nodes"}, "the file")
     if (data["format"], data["version"]) != (FORMAT, VERSION):
         raise ValueError(f"it is version {data['version']!r} of {data['format']!r}")
-    limits = _expect(data["limits"], dict, "limits")
-    _members(limits, {f.name for f in fields(Limits)}, "limits")
     measured: dict[str, dict[Choice, float]] = {}
     for node in _expect(data["nodes"], list, "nodes"):
         _members(_expect(node, dict, "a node"), {"signature", "choices"}, "a node")
         signature = _expect(node["signature"], str, "a signature")
         if signature in measured:
             raise ValueError(f"two nodes have the signature {signature!r}")
-        measured[signature] = dict(map(_choice, _expect(node["choices"], list, "choices")))
-    return Tuning(
-        _expect(data["renderer"], str, "the renderer"),
-        Limits(**{name: _integer(value, name, 1 << 40) for name, value in limits.items()}),
-        measured,
-    )
+        times: dict[Choice, float] = {}
+        for choice, time in map(_choice, _expect(node["choices"], list, "choices")):
+            if choice in times:
+                raise ValueError(f"two choices of a node are the same: {choice}")
+            times[choice] = time
+        measured[signature] = times
+    return Tuning(_expect(data["renderer"], str, "the renderer"), measured)
 
 
 def _choice(entry: Any) -> tuple[Choice, float]:
     _expect(entry, dict, "a choice")
-    _members(entry, {f.name for f in fields(Choice)} | {"nanoseconds"}, "a choice")
+    _members(entry, {*MEMBERS, "nanoseconds"}, "a choice")
     block = _expect(entry["block"], list, "block")
     if len(block) != 2:
         raise ValueError(f"block {block!r} is not columns and rows")
@@ -162,7 +158,6 @@ def _choice(entry: Any) -> tuple[Choice, float]:
         planes=_integer(entry["planes"], "planes", MOST_PLANES),
         weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
         precision=_one_of(entry["precision"], get_args(Precision)),
-        view=_one_of(entry["view"], (False,)),
     )
     time = entry["nanoseconds"]
     if time is None:

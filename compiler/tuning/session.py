@@ -13,7 +13,6 @@ from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
 from ...ir.signature import signature
-from ...ir.target import Limits
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.predict_cost import Predictor
@@ -190,7 +189,7 @@ def tune_model(
         info = gl.info()
         if not given_device:
             options = replace(options, device=_profile_of(info.renderer))
-        tuning = Tuning(info.renderer, Limits(**info.limits))
+        tuning = Tuning(info.renderer)
         if path.exists():
             tuning = read_tuning(path)
             tuning.check_renderer(info.renderer, path)
