@@ -34,7 +34,7 @@ from ..ir.types import IMAGE_FORMATS, LANES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ..ir.graph import Choice, Node, WeightStorage
+    from ..ir.graph import Choice, Node, Stage, WeightStorage
     from ..ir.target import Target
     from ..ir.types import TensorType
 
@@ -51,14 +51,12 @@ def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     """Return every choice for a placed node, preferred ones first where nothing tells them apart.
 
     ``target`` may force stage, weights and planes of a fragment pass, and ``node.choice`` may have
-    pinned any of them. A stage is forced only on nodes that have room there. Empty when the
+    pinned any of them. Compute is forced only on nodes that have room there. Empty when the
     weights have no room in the storage asked for.
     """
     found = [c for c in (*_fragment(node, target), *_compute(node, target)) if _pinned(node, c)]
-    stages = {c.stage for c in found}
-    if target.stage != "auto" and target.stage in stages:
-        found = [c for c in found if c.stage == target.stage]
-    return tuple(found)
+    computed = [c for c in found if c.stage == "compute"]
+    return tuple(computed if computed and target.stage == "compute" else found)
 
 
 def _pinned(node: Node, choice: Choice) -> bool:
@@ -88,6 +86,7 @@ def _fragment(node: Node, target: Target) -> Iterator[Choice]:
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
         sizes += [_shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
+    room = storage_room(target, "fragment")
     for planes in dict.fromkeys(sizes):
         choice = replace(node.choice, stage="fragment", planes=planes)
         if not is_direct(node):
@@ -96,7 +95,7 @@ def _fragment(node: Node, target: Target) -> Iterator[Choice]:
         for weights in ("constants", *LOOPED):
             if (
                 target.weights in ("auto", weights)
-                and weight_bytes(node, planes, weights, target) <= storage_room(target)[weights]
+                and weight_bytes(node, planes, weights, target) <= room[weights]
                 and (target.weights != "auto" or not _unrolls_much(node, planes, weights))
             ):
                 yield replace(choice, weights=weights)
@@ -107,7 +106,7 @@ def _unrolls_much(node: Node, planes: int, weights: WeightStorage) -> bool:
 
 
 def _compute(node: Node, target: Target) -> Iterator[Choice]:
-    if target.lacks_compute or unsuited(node, target):
+    if target.stage == "fragment" or target.lacks_compute or unsuited(node, target):
         return
     inner = before_store(node)
     storages = _storages(inner, target) if is_direct(node) else (None,)
@@ -141,7 +140,7 @@ def unsuited(node: Node, target: Target) -> str:
 
 def _storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
     """Return where all of a convolution's weights have room, of what the user leaves open."""
-    planes, room = node.result.type.planes, storage_room(target)
+    planes, room = node.result.type.planes, storage_room(target, "compute")
     return tuple(
         weights
         for weights in LOOPED_AT_ONCE
@@ -213,13 +212,20 @@ def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target
     return floats * 4
 
 
-def storage_room(target: Target) -> dict[WeightStorage, int]:
-    """Return how many bytes of weights a GPU pass can read from each storage."""
+def storage_room(target: Target, stage: Stage) -> dict[WeightStorage, int]:
+    """Return how many bytes of weights a GPU pass of a stage can read from each storage.
+
+    Compute shaders have storage blocks wherever there are compute shaders: OpenGL ES promises four.
+    """
     limits = target.limits
-    buffers = target.glsl >= 310 and limits.storage_blocks
+    if stage == "compute":
+        uniform, storage = limits.compute_uniform_blocks > 0, not target.lacks_compute
+    else:
+        uniform = limits.uniform_blocks > 0
+        storage = target.glsl >= 310 and limits.storage_blocks > 0
     return {
         "constants": CONSTANT_LIMIT * 4,
-        "ubo": limits.uniform_block_size if limits.uniform_blocks else 0,
+        "ubo": limits.uniform_block_size * uniform,
         "texture": limits.texture_size**2 * LANES * 4,
-        "ssbo": limits.storage_block_size if buffers else 0,
+        "ssbo": limits.storage_block_size * storage,
     }

@@ -182,11 +182,11 @@ def _refuse_weights(node: Node, target: Target) -> None:
             help="use --glsl 310 and a --device that has them, or --weights texture",
         )
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
-    needed = weight_bytes(node, planes, asked, target)
+    needed, room = weight_bytes(node, planes, asked, target), storage_room(target, "fragment")
     raise ShadergenError(
         "SG0402",
         f"the weights of '{node.name}' do not fit --weights {asked}",
         where=f"layer {node.name}",
-        why=f"a GPU pass reads {needed} bytes, the limit is {storage_room(target)[asked]}",
+        why=f"a GPU pass reads {needed} bytes, the limit is {room[asked]}",
         help="use --weights auto or texture" + ", or no --mrt" * (planes > 1),
     )

@@ -707,13 +707,26 @@ def test_weight_storage_that_is_too_small_or_absent_is_refused():
     refused = error(lambda: chosen_weights(big, weights="ssbo"))
     assert refused.code == "SG0403"
     assert refused.why == "GLSL ES 300 on a device with 0 storage blocks"
-    refused = error(lambda: chosen_weights(big, weights="ssbo", glsl=310, device="gles31-min"))
+    least = {"glsl": 310, "device": "gles31-min", "weights": "ssbo"}
+    refused = error(lambda: chosen_weights(big, **least, stage="fragment"))
     assert refused.why == "GLSL ES 310 on a device with 0 storage blocks"
     huge = conv(RNG, image(1, 512, 9, 9), 512, (5, 5))
     refused = error(lambda: chosen_weights(huge, weights="constants", mrt=4))
     assert refused.code == "SG0402"
     assert "the limit is 262144" in refused.why
     assert chosen_weights(big, weights="ssbo", glsl=310, device="gles31-mobile") == "ssbo"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "stages"), [("uniform_blocks", 0), ("compute_uniform_blocks", 1)]
+)
+def test_room_for_weights_is_that_of_the_stage(blocks, stages):
+    target = Options(device="gles31-min", weights="ubo").target()
+    target = replace(target, limits=replace(target.limits, **{blocks: 0}))
+    graph = pipeline.optimise(graph_of(conv(RNG, X, 8, (3, 3)), inputs=(X,)), Context(target))
+    (node,) = graph.nodes
+    assert node.choice.stage == ("compute", "fragment")[stages]
+    assert node.choice.weights == "ubo"
 
 
 @pytest.mark.parametrize(
@@ -877,13 +890,13 @@ def test_a_map_of_more_workgroups_than_there_are_stays_in_fragments():
     assert lower(graph, target)
 
 
-@pytest.mark.parametrize(("bias", "stage"), [(False, "compute"), (True, "fragment")])
-def test_weights_and_bias_together_fit_one_texture_or_stay_in_fragments(bias, stage):
+@pytest.mark.parametrize(("bias", "storage"), [(False, "texture"), (True, "ssbo")])
+def test_weights_and_bias_together_fit_one_texture_or_go_to_a_storage_block(bias, storage):
     """1024 x 1024 x 4 x 4 weights fill a texture of 2048 x 2048; a bias has no room after them."""
     target = Target(DEVICES["gles31-min"].limits, glsl=310)
     x = Input(TensorType((1, 1024, 4, 4)), "x", Port.plain(4))
     weights = constant(np.zeros((1024, 1024, 4, 4), np.float32), "weights")
     operands = [constant(np.ones(1024), "bias")] if bias else []
     y = apply(Conv(), x, weights, *operands, layer="conv")
-    graph = pipeline.optimise(graph_of(y, inputs=(x,)), Context(target))
-    assert graph.nodes[0].choice.stage == stage
+    (node,) = pipeline.optimise(graph_of(y, inputs=(x,)), Context(target)).nodes
+    assert (node.choice.stage, node.choice.weights) == ("compute", storage)
