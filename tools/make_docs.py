@@ -186,7 +186,7 @@ def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = [p for p in documents() if updated(p.read_text("utf-8")) != p.read_text("utf-8")]
     for path in stale:
-        print(path.relative_to(ROOT), "is out of date" if check else "is rewritten")
+        click.echo(f"{path.relative_to(ROOT)} {'is out of date' if check else 'is rewritten'}")
         if not check:
             path.write_text(updated(path.read_text("utf-8")), "utf-8")
     return 1 if stale and check else 0

@@ -29,6 +29,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 # Of the backends of Keras 3, numpy alone compiles nothing: the cases are many and small.
 os.environ["KERAS_BACKEND"] = "numpy"
 
+import click
 import keras
 import numpy as np
 
@@ -129,7 +130,9 @@ def main() -> None:
             info = tarfile.TarInfo(name)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
-    print(f"{arguments.archive.name}: {len(files)} files, {arguments.archive.stat().st_size} bytes")
+    click.echo(
+        f"{arguments.archive.name}: {len(files)} files, {arguments.archive.stat().st_size} bytes"
+    )
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from .options import measuring_options
 from .output import bytes_text, new_table, print_table, progress_line, short_text, si_text
 
 if TYPE_CHECKING:
@@ -33,28 +34,7 @@ DEAREST = 10  # passes of a build in the table
     metavar="FILE",
     help="Draw latency and passes as .svg or .png.",
 )
-@click.option(
-    "--frames",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="Frames of each build to measure.",
-)
-@click.option(
-    "--warm-up",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Frames of each build before that.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0),
-    metavar="N",
-    help="Draw no more frames after this time, whatever --frames says.",
-)
+@measuring_options("build", 50, "Draw no more frames after this time, whatever --frames says.")
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
 def bench(
     builds: tuple[Path, ...],

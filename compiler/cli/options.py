@@ -1,4 +1,4 @@
-"""The options of a compilation: ``compile`` and ``verify`` share them."""
+"""Options that several commands share: those of a compilation, and how much to measure."""
 
 from __future__ import annotations
 
@@ -183,6 +183,44 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def measuring_options(
+    what: str, frames: int, seconds: str
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what adds ``--frames``, ``--warm-up`` and ``--seconds`` to a command.
+
+    Args:
+        what: is measured frame by frame, as in "Frames of each build to measure".
+        frames: how many by default.
+        seconds: what happens after the time given.
+    """
+    options = (
+        click.option(
+            "--frames",
+            type=click.IntRange(min=1),
+            default=frames,
+            show_default=True,
+            metavar="N",
+            help=f"Frames of each {what} to measure.",
+        ),
+        click.option(
+            "--warm-up",
+            type=click.IntRange(min=0),
+            default=10,
+            show_default=True,
+            metavar="N",
+            help=f"Frames of each {what} before that.",
+        ),
+        click.option("--seconds", type=click.FloatRange(min=0), metavar="N", help=seconds),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
 def to_options(flags: dict[str, Any]) -> Options:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from .options import compile_options, to_options
+from .options import compile_options, measuring_options, to_options
 from .output import new_table, print_table, progress_bar, short_text
 
 if TYPE_CHECKING:
@@ -23,27 +23,10 @@ DEFAULT_FILE = Path("tuning.json")
 )
 @click.argument("model", type=click.Path(path_type=Path))
 @compile_options
-@click.option(
-    "--frames",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Frames of each candidate to measure.",
-)
-@click.option(
-    "--warm-up",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Frames of each candidate before that.",
-)
-@click.option(
-    "--seconds",
-    type=click.FloatRange(min=0),
-    metavar="N",
-    help="Begin no further layer after this time; the next run goes on from there.",
+@measuring_options(
+    "candidate",
+    20,
+    "Begin no further layer after this time; the next run goes on from there.",
 )
 def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
     """Measure on the OpenGL ES at hand which kernels are best for the layers of MODEL.
