@@ -8,7 +8,8 @@ infinities and NaN included. A model that is linear in x but for a constant, f(x
 
 and shaders compute f and L. Each term is as exact as float32 makes it of numbers near 1, so their
 sum, in float64, is as exact as that, relative to its largest term. What is below the range of
-float32 in p0 counts as 0, as in any other array.
+float32 in p0 counts as 0, as in any other array. Parts reach 2^31, so a model that multiplies them
+by more than about 1e29 gets infinity for a term, although the result may be within float64.
 """
 
 from __future__ import annotations
