@@ -17,6 +17,7 @@ Integers and truth values are stored as floats: exact while their size is at mos
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, get_args
@@ -51,6 +52,7 @@ IMAGE_FORMATS = ("rgba32f", "rgba16f", "r32f", "rgba8")
 
 HALF_MAX = 65504.0  # the largest 16-bit float
 HALF_MIN = 2.0**-14  # the least that has all its digits
+DEAD = 2.0**-48  # of the largest channel: two layers' weights would have to span float32's digits
 INT8_MAX = 127  # the largest whole number in 8 bits, kept as a byte from 1 to 255
 INT8_ZERO = 128  # the byte that stands for 0
 LANES = 4
@@ -174,10 +176,19 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     return tuple(result)
 
 
-def fits_half(data: np.ndarray) -> bool:
-    """Whether 16-bit floats hold numbers of such size, neither too large nor all too small."""
-    largest = float(np.abs(data).max(initial=0))
-    return largest == 0 or HALF_MIN <= largest <= HALF_MAX
+def fits_half(data: np.ndarray, axis: int | None = None) -> bool:
+    """Whether 16-bit floats hold numbers of such size, neither too large nor all too small.
+
+    Along an axis of channels, no channel may be too small as a whole, since what follows may scale
+    it up. Training leaves channels that are as good as zero, which count as such.
+    """
+    sizes = np.abs(data)
+    if axis is not None:
+        sizes = sizes.max(axis=tuple(k for k in range(data.ndim) if k != axis), initial=0)
+        least = float(sizes.min(initial=math.inf, where=sizes > DEAD * sizes.max(initial=0)))
+    else:
+        least = float(sizes.max(initial=0)) or math.inf
+    return least >= HALF_MIN and float(sizes.max(initial=0)) <= HALF_MAX
 
 
 def fits_int8(data: np.ndarray) -> bool:

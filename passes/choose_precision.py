@@ -3,8 +3,8 @@
 Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
 stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
 range (``ir.ranges``), or where that is not proven, for the inputs to calibrate with, and with room
-for numbers twice as large (``ir.calibration``). All else stays highp, and so do places, where a
-sampling operator reads (``ir.placement``): they need more digits.
+for numbers twice as large (``ir.calibration``). All else stays highp, and so do numbers that are
+too small for 16 bits, and places, where a sampling operator reads (``ir.placement``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.calibration import MARGIN, observe
-from ..ir.placement import computes_in_full, places
+from ..ir.graph import Constant
+from ..ir.ops import parts
+from ..ir.placement import computes_in_full, is_direct, places
 from ..ir.ranges import Bounds, Interval, bounds
-from ..ir.types import HALF_MAX, HALF_MIN
+from ..ir.types import HALF_MAX, HALF_MIN, fits_half
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 ROOM = 0.99  # of it: results are rounded
 PROVEN = "mediump"
 CALIBRATED = "mediump, by calibration"
+TOO_SMALL = "too small for 16 bits"
 
 
 def choose_precision(graph: Graph, context: Context) -> Graph:
@@ -57,11 +60,12 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
     def largest(found: Bounds) -> float:
         return found.result.size if in_full else found.largest
 
-    if seen is not None and 0 < seen.result.size < MARGIN * HALF_MIN:
-        return (
-            "",
-            f"at most {seen.result.size / MARGIN:.4g} on calibration inputs, too small for 16 bits",
-        )
+    if not _weights_fit(node):
+        return "", "16 bits do not hold the weights of all channels"
+    if 0 < proven.result.size < HALF_MIN:
+        return "", f"at most {proven.result.size:.4g}, {TOO_SMALL}"
+    if seen is not None and 0 < seen.result.size / MARGIN < HALF_MIN:
+        return "", f"at most {seen.result.size / MARGIN:.4g} on calibration inputs, {TOO_SMALL}"
     most = largest(proven)
     if most <= ROOM * HALF_MAX:
         return PROVEN, f"up to {most:.4g}"
@@ -71,3 +75,13 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
     met = largest(seen) / MARGIN
     what = f"{what}; up to {met:.4g} on calibration inputs"
     return (CALIBRATED if met * MARGIN <= ROOM * HALF_MAX else ""), what
+
+
+def _weights_fit(node: Node) -> bool:
+    """Whether 16 bits keep all channels of a convolution's weights."""
+    p = parts(node)
+    if not is_direct(node):
+        return True
+    w = p.operands[1]
+    assert isinstance(w, Constant)
+    return fits_half(w.data, axis=0)

@@ -87,17 +87,25 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         half = textures[value] and value not in exact
         whole = False
         if value in weights:
-            half = half or (target.weight_format == "float16" and fits_half(value.data))
+            fits = fits_half(value.data, weights[value])
+            half = (half and (fits or target.precision == "mediump")) or (
+                target.weight_format == "float16" and fits
+            )
             whole = target.weight_format == "int8" and fits_int8(value.data)
         return replace(value, type=_place(value.type, value.name, whole, half, True, context))
 
     return graph.rewrite(lambda now, was: None, place_constant)
 
 
-def _weights(graph: Graph) -> set[Value]:
-    """Return the constants that kernels take products with, and nothing else reads."""
+def _weights(graph: Graph) -> dict[Value, int | None]:
+    """Return the constants that kernels take products with, and nothing else reads.
+
+    And for each the axis of what it gives channels of, where it is a matrix on the right.
+    """
     read = [(v, isinstance(_kernel(n), (MatMul, Einsum))) for n in graph.nodes for v in n.inputs]
-    return {v for v, _ in read} - {v for v, multiplied in read if not multiplied}
+    found = {v for v, _ in read} - {v for v, multiplied in read if not multiplied}
+    right = {n.inputs[1] for n in graph.nodes if isinstance(parts(n).kernel, MatMul)}
+    return {v: v.type.rank - 1 if v in right and v.type.rank > 1 else None for v in found}
 
 
 def _kernel(node: Node) -> Op:

@@ -150,6 +150,15 @@ def test_what_divides_by_numbers_that_16_bits_may_hold_as_zero_stays_in_32():
     assert ranges.evaluate(parse("sqrt(x0 + 1e-5)"), x)[0].low > 0.003
 
 
+def test_what_is_smaller_than_16_bits_hold_stays_in_32():
+    x = image(1, 3, 9, 9)
+    small = pointwise("x0 * 1e-8", x, layer="small")
+    y = pointwise("x0 * 1e8", apply(Pool("max", (3, 3)), small), layer="y")
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="auto")
+    formats = {t["name"]: t["format"][-3:] for t in files.schedule["textures"]}
+    assert (formats["x"], formats["small"], formats["y"]) == ("16f", "32f", "16f")
+
+
 def test_the_sum_that_a_bias_takes_back_into_range_counts():
     x = image(1, 1, 4, 4)
     w, b = constant(np.full((1, 1, 1, 1), 300.0)), constant(np.array([-40000.0]))

@@ -66,6 +66,20 @@ def test_weights_too_small_for_16_bits_stay_in_32():
     assert weight_formats(graph, weight_format="float16", **DESKTOP) == {"rgba32f"}
 
 
+@pytest.mark.parametrize(("size", "bits"), [(1e-8, 32), (1e-30, 16), (0.0, 16)])
+@pytest.mark.parametrize("make", ("convolution", "product"))
+def test_one_channel_too_small_for_16_bits_keeps_all_in_32_unless_it_is_dead(make, size, bits):
+    if make == "convolution":
+        x, w, op = image(1, 4, 5, 5), np.ones((8, 4, 1, 1), np.float32), Conv()
+        w[3] = size
+    else:
+        x, w, op = Input(TensorType((3, 40)), "x", Port.plain(2)), np.ones((40, 8)), MatMul()
+        w[:, 3] = size
+    graph = graph_of(apply(op, x, constant(w, "w")), inputs=(x,))
+    assert weight_formats(graph, weight_format="float16", **DESKTOP) == {f"rgba{bits}f"}
+    assert weight_formats(graph, precision="auto", **DESKTOP) == {f"rgba{bits}f"}
+
+
 def test_only_weights_are_rounded():
     x = Input(TensorType((3, 40)), "x", Port.plain(2))
     table = constant(rounded(np.random.default_rng(2), 40, 3), "table")

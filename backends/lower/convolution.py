@@ -118,7 +118,7 @@ def _format(data: np.ndarray, target: Target, precision: Precision) -> TextureFo
     """Return the format of a texture of weights."""
     if target.weight_format == "int8" and fits_int8(data):
         return "rgba8"
-    narrow = target.weight_format == "float16" and fits_half(data)
+    narrow = target.weight_format == "float16" and fits_half(data, axis=0)
     return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
