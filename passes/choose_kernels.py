@@ -1,8 +1,7 @@
 """Choose how each node runs: the cheapest of its candidates, within a budget for unrolled code.
 
 What a candidate takes is measured where a tuning file knows the node, else predicted; a node of
-which some candidates were measured is decided among those. Where predictions for a loop nest are
-too close to tell, the fewest GPU passes win.
+which some candidates were measured is decided among those.
 
 Weights as constants in the code are fast in each frame and slow to start: at about 0.2 ms for each
 float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
@@ -18,7 +17,6 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
-from ..ir.placement import is_direct
 from ..ir.signature import signature
 from .candidates import (
     candidates,
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
-DOUBT = 1.4  # predictions for loop nests, whose index maps have no price, are no surer than that
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds of each frame that a float must save to pay with fewer: 200 frames
 SPENT = "whose budget goes to layers of more pixels"
@@ -109,14 +106,7 @@ def rank(node: Node, context: Context) -> Ranking:
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if not costs:
         unknown = [c for c in found if c not in known]  # those known were wrong
-        costs = [(predictor.cost(c), c) for c in unknown or found]
-        doubtful = 0.0 if is_direct(node) else DOUBT * min(cost for cost, _ in costs)
-
-        def fewest(pair: tuple[float, Choice]) -> tuple[bool, int, float]:
-            cost, choice = pair
-            return cost > doubtful, predictor.work(choice).passes if cost <= doubtful else 0, cost
-
-        return Ranking(tuple(sorted(costs, key=fewest)), False)
+        return Ranking(predictor.ranked(unknown or found), False)
     close = ALIKE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:

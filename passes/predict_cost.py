@@ -4,7 +4,8 @@
 
 Counts (:class:`Work`) follow from the node and the choice alone; what each costs is a property of
 the device (``ir.target.Costs``). A prediction serves to order the candidates of a node. It knows
-nothing of caches, so its sizes are not to be relied on.
+nothing of caches, so its sizes are not to be relied on. The arithmetic of index maps is not counted:
+where that leaves two candidates of a loop nest too close to tell, the fewest GPU passes are best.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ from ..ir.types import LANES
 from .candidates import weight_floats
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..ir.graph import Choice, Node
     from ..ir.target import Target
 
+DOUBT = 1.4  # predictions for loop nests are no surer than that
 CROWD = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -84,6 +86,17 @@ class Predictor:
         """Return nanoseconds."""
         costs = self._target.costs
         return float(sum(getattr(costs, name) * n for name, n in self.bill(choice).items()))
+
+    def ranked(self, choices: Iterable[Choice]) -> tuple[tuple[float, Choice], ...]:
+        """Return choices with their nanoseconds, the best first."""
+        costs = [(self.cost(c), c) for c in choices]
+        doubtful = 0.0 if self._direct else DOUBT * min(cost for cost, _ in costs)
+
+        def order(pair: tuple[float, Choice]) -> tuple[bool, int, float]:
+            cost, choice = pair
+            return cost > doubtful, self.work(choice).passes if cost <= doubtful else 0, cost
+
+        return tuple(sorted(costs, key=order))
 
     def bill(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
