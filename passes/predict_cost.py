@@ -4,7 +4,7 @@
 
 Counts (:class:`Work`) follow from the node and the choice alone; what each costs is a property of
 the device (``ir.target.Costs``). A prediction serves to order the candidates of a node. It knows
-nothing of caches, so its sizes are not to be relied on. The arithmetic of index maps is not counted:
+nothing of caches, so its sizes are not to be relied on. The arithmetic of index maps has no price:
 where that leaves two candidates of a loop nest too close to tell, the fewest GPU passes are best.
 """
 
