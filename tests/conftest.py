@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from shadergen.compiler import cli
@@ -71,3 +72,9 @@ def shadergen(capsys, monkeypatch):
         return Ran(int(exit_.value.code or 0), printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture
+def fresh_random_numbers(request, monkeypatch):
+    """Let no test's numbers depend on those that ran before it."""
+    monkeypatch.setattr(request.module, "RNG", np.random.default_rng(0))
