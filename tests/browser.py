@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from shadergen.compiler.serving import make_server
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = ROOT / ".build" / "screenshots"
@@ -31,26 +31,10 @@ ARGUMENTS = (
 )
 
 
-class Handler(SimpleHTTPRequestHandler):
-    """Serves folders, each below a name of its own, and an empty page as the root."""
-
-    def __init__(self, *rest: Any, folders: Mapping[str, Path], **more: Any) -> None:
-        self._folders = folders
-        super().__init__(*rest, **more)
-
-    def translate_path(self, path: str) -> str:
-        name, _, below = path.partition("?")[0].strip("/").partition("/")
-        folder = self._folders.get(name)
-        return str(folder / below) if folder else str(ROOT / "tests" / "web" / "empty.html")
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @contextmanager
 def served(**folders: Path) -> Iterator[str]:
-    """Serve folders by their names; give the address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, folders=folders))
+    """Serve folders by their names, and tests/web as the root; give the address."""
+    server = make_server({"": ROOT / "tests" / "web", **folders})
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://localhost:{server.server_port}"

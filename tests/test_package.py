@@ -22,6 +22,7 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {"tests", "examples", "docs", "bench", "tools", "build", "demo", "dist"}
+SERVED = Path("examples", "web")  # the page of `shadergen serve`: data of the package
 LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and those to its left
 # What a module may import, by the top-level folder it lies in; errors.py is free to all.
 MAY_IMPORT = {layer: set(LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)}
@@ -32,7 +33,7 @@ OWN_NAMES = {"shadergen", "errors", "runtime_glue", "templates", *LAYERS}
 
 def package_folders() -> list[Path]:
     """Return every folder of the package, relative to the root, that holds a file."""
-    found = [Path()]
+    found = [Path(), SERVED]
     for top in ROOT.iterdir():
         if top.is_dir() and top.name not in OUTSIDE and not top.name.endswith(".egg-info"):
             below = (p for p in top.rglob("*") if p.is_dir())

@@ -13,10 +13,11 @@ from .compiling import EXIT_DIFFERS, compile_command, verify
 from .machine import doctor, ops
 from .measuring import bench
 from .playing import inspect, run
+from .serving import serve
 from .tuning import tune
 
 ISSUES = "please report it, with the model or the IR named above"
-COMMANDS = (compile_command, run, verify, inspect, bench, tune, doctor, ops)
+COMMANDS = (compile_command, run, serve, verify, inspect, bench, tune, doctor, ops)
 
 click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.GROUP_ARGUMENTS_OPTIONS = True

@@ -1,0 +1,48 @@
+"""The command that shows builds in a browser: ``serve``."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from pathlib import Path
+
+import rich_click as click
+
+
+@click.command(epilog="Example: [bold]shadergen serve build/[/bold]")
+@click.argument(
+    "builds", metavar="BUILD...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@click.option(
+    "--port", default=8000, show_default=True, help="Port on this machine; 0 for a free one."
+)
+@click.option("--no-browser", is_flag=True, help="Print the address and open nothing.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Write the page as static files to this folder instead, for any web server.",
+)
+def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | None) -> None:
+    """Open a page that runs each BUILD on pictures, videos and the webcam, before and after.
+
+    Only this machine can reach it. Builds are compiled with --device webgl2-min.
+    """
+    from ..serving import make_server, write_site
+
+    if output is not None:
+        write_site(builds, output)
+        click.echo(f"{output}: a page for {len(builds)} builds; open it through a web server")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder) / "site"
+        write_site(builds, site)
+        with make_server({"": site}, port) as server:
+            address = f"http://localhost:{server.server_port}/"
+            click.echo(f"{address} (stop with Ctrl-C)")
+            if not no_browser:
+                webbrowser.open(address)
+            try:
+                server.serve_forever()
+            except KeyboardInterrupt:
+                click.echo()

@@ -1,0 +1,174 @@
+"""``shadergen serve`` and its page, used as a person would; screenshots in .build/screenshots."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from browser import SCREENSHOTS, chromium
+from onnx_models import node, normal
+from PIL import Image
+from runtime_builds import FRAGMENT, Model, RuntimeBuild
+from support import ESPCN
+
+import shadergen
+from shadergen.compiler.serving import make_server, networks_of, write_site
+from shadergen.errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.gl
+
+
+def scaled(*shape: int) -> Model:
+    half = {"half": np.array(0.5, np.float32)}
+    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("builds")
+    options = {"input_size": "90x160", "device": "webgl2-min", "validate": False}
+    shadergen.compile_model(ESPCN, folder / "espcn", **options)
+    RuntimeBuild("dark", lambda: scaled(1, 3, 48, 64), FRAGMENT).write(folder / "dark")
+    return [folder / "espcn", folder / "dark" / "build"]
+
+
+@pytest.fixture(scope="module")
+def address(builds: list[Path]) -> Iterator[str]:
+    command = [sys.executable, "-m", "shadergen", "serve", "--no-browser", "--port", "0", *builds]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        assert process.stdout
+        yield process.stdout.readline().split()[0]
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def page(address: str) -> Iterator[Any]:
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.set_default_timeout(20_000)
+        page.goto(address)
+        yield page
+
+
+def keep(page: Any, name: str) -> np.ndarray:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")
+    page.locator("#stage").screenshot(path=SCREENSHOTS / f"{name}-stage.png")
+    return np.asarray(Image.open(SCREENSHOTS / f"{name}-stage.png").convert("RGB"), float)
+
+
+def shown(page: Any, url: str = "builds/0") -> None:
+    page.wait_for_selector(f'body[data-shown="{url}"]')
+
+
+def test_the_page_shows_a_picture_at_once(page: Any) -> None:
+    shown(page)
+    assert page.inner_text("#size") == "160 × 90 → 320 × 180"
+    assert page.inner_text("#passes") == "4"
+    assert page.inner_text("#time").endswith(" ms")
+    assert page.is_hidden("#message")
+    stage = keep(page, "page")
+    assert stage.std() > 20  # a picture, not a blank
+
+
+def test_the_slider_moves_the_line_between_before_and_after(page: Any, tmp_path: Path) -> None:
+    page.select_option("#network", "builds/1")  # which makes pictures darker
+    shown(page, "builds/1")
+    Image.new("RGB", (64, 48), (200, 100, 60)).save(tmp_path / "plain.png")
+    page.evaluate("delete document.body.dataset.shown")
+    page.set_input_files("#file", tmp_path / "plain.png")
+    shown(page, "builds/1")
+    for at in (20, 80):
+        page.evaluate(
+            "(at) => { slider.value = at; slider.dispatchEvent(new Event('input')); }", at
+        )
+        stage = keep(page, f"slider-{at}")
+        row = stage[stage.shape[0] // 4]
+        line = len(row) * at // 100
+        before, after = row[2 : line - 12], row[line + 12 : -2]  # the line has a shadow
+        assert np.abs(before - (200, 100, 60)).max() <= 1
+        assert np.abs(after - (100, 50, 30)).max() <= 1
+
+
+def test_a_file_that_is_no_picture_is_named(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing to see")
+    page.set_input_files("#file", tmp_path / "notes.txt")
+    page.wait_for_selector("#message:not([hidden])")
+    assert "notes.txt is no picture" in page.inner_text("#message")
+    keep(page, "message")
+
+
+def test_the_webcam_is_played_and_stopped(page: Any) -> None:
+    page.click("#webcam")
+    page.wait_for_selector('#webcam[aria-pressed="true"]')
+    page.wait_for_function("document.getElementById('time').textContent !== '–'")
+    keep(page, "webcam")
+    page.evaluate("delete document.body.dataset.shown")
+    page.click("#webcam")
+    shown(page, "builds/1")
+    assert page.get_attribute("#webcam", "aria-pressed") == "false"
+    assert page.is_hidden("#message")
+
+
+def test_only_files_of_the_site_are_given(builds: list[Path], tmp_path: Path) -> None:
+    write_site(builds, tmp_path / "site")
+    (tmp_path / "secret").write_text("secret")
+    with make_server({"": tmp_path / "site", "more": tmp_path / "site"}) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://localhost:{server.server_port}"
+        networks = json.load(urllib.request.urlopen(f"{address}/networks.json"))
+        assert [n["name"] for n in networks] == ["espcn_x2", "g"]
+        for path in (
+            "../secret",
+            "more/../../secret",
+            "%2e%2e/secret",
+            "more/%2e%2e/%2e%2e/secret",
+        ):
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"{address}/{path}")
+        server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "code", "says"),
+    [
+        ((1, 5, 6, 7), {}, "SG0605", "input of 1x5x6x7"),
+        ((6, 7), {}, "SG0605", "input of 6x7"),
+        ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "webgl2-min"),
+    ],
+)
+def test_a_build_that_the_page_cannot_show_is_refused(
+    tmp_path: Path, shape: tuple[int, ...], options: dict[str, Any], code: str, says: str
+) -> None:
+    case = RuntimeBuild("case", lambda: scaled(*shape), {**FRAGMENT, **options})
+    case.write(tmp_path / "case")
+    with pytest.raises(ShadergenError) as caught:
+        networks_of([tmp_path / "case" / "build"])
+    assert caught.value.code == code
+    assert says in caught.value.render()
+
+
+def test_a_site_is_not_written_over_another_folder(builds: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        write_site(builds, tmp_path)
+    assert caught.value.code == "SG0501"
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
+    with make_server({"": tmp_path}) as server, pytest.raises(ShadergenError) as caught:
+        make_server({"": tmp_path}, server.server_port)
+    assert caught.value.code == "SG0301"
