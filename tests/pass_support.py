@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from support import graph_of, image
 
 from shadergen.compiler.options import Options
-from shadergen.errors import ShadergenError
 from shadergen.ir import text
 from shadergen.ir.graph import Constant, Graph, Input, Value, constant
 from shadergen.ir.ops import (
@@ -65,12 +63,6 @@ def assert_equal(a: Graph, b: Graph) -> None:
     for x, y in zip(*results, strict=True):
         size = np.abs(x[np.isfinite(x)]).max(initial=0)
         np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4 * size)
-
-
-def error(call, *args) -> ShadergenError:
-    with pytest.raises(ShadergenError) as caught:
-        call(*args)
-    return caught.value
 
 
 def known(*shape: int) -> Constant:

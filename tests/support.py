@@ -16,6 +16,7 @@ from shadergen.backends.schedule import BuildFiles, schedule
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
 from shadergen.compiler.options import Options
+from shadergen.errors import ShadergenError
 from shadergen.ir.expr import parse
 from shadergen.ir.graph import (
     Constant,
@@ -47,6 +48,13 @@ def third_party(name: str) -> Path:
     if not path.exists():
         pytest.skip(f"{name} is not beside this checkout")
     return path
+
+
+def refusal(call: Any, *args: Any) -> ShadergenError:
+    """Return the refusal that a call must raise."""
+    with pytest.raises(ShadergenError) as caught:
+        call(*args)
+    return caught.value
 
 
 def image(*shape: int, name: str = "x") -> Input:

@@ -25,6 +25,7 @@ from support import (
     image,
     play,
     pointwise,
+    refusal,
 )
 from trees import trees
 
@@ -49,12 +50,6 @@ from shadergen.runtime_glue.python import load
 
 glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")
 SCHEMA = json.loads((ROOT / "runtime_glue" / "schedule.schema.json").read_text())
-
-
-def error(call, *args) -> ShadergenError:
-    with pytest.raises(ShadergenError) as caught:
-        call(*args)
-    return caught.value
 
 
 def everything() -> Graph:
@@ -400,7 +395,7 @@ def tree_bytes(folder: Path) -> dict[str, str]:
 def test_too_many_textures_for_the_units_are_refused():
     x = image(1, 80, 4, 4)
     y = conv(np.random.default_rng(0), x, 4, (1, 1), layer="wide")
-    refused = error(lambda: compile_graph(graph_of(y, inputs=(x,)), textures="2d"))
+    refused = refusal(lambda: compile_graph(graph_of(y, inputs=(x,)), textures="2d"))
     assert (refused.code, refused.what) == ("SG0402", "'wide' needs 20 texture units")
     assert refused.why == "the device profile allows 16"
     assert "--textures array" in refused.help
@@ -414,7 +409,7 @@ def test_too_many_parameters_for_a_block_are_refused():
     graph = graph_of(y, inputs=(x,))
     _, files, _ = compile_graph(graph, parameters="ubo", device="gles32-desktop")
     assert files.schedule["requires"]["limits"]["uniform_block_size"] == 8 * 600 * 4
-    refused = error(lambda: compile_graph(graph, parameters="ubo"))
+    refused = refusal(lambda: compile_graph(graph, parameters="ubo"))
     assert (refused.code, refused.what) == ("SG0402", "'sum' needs 19200 bytes of parameters")
     assert refused.why == "the device profile allows 16384"
 
@@ -503,7 +498,7 @@ def test_folders_that_hold_anything_else_are_refused(tmp_path, files, named):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
     before = tree_bytes(tmp_path)
-    refused = error(write_build, FILES, tmp_path / "b", nothing)
+    refused = refusal(write_build, FILES, tmp_path / "b", nothing)
     assert refused.code == "SG0501"
     assert refused.what == f"'{tmp_path / 'b'}' holds other things than a build: {named}"
     assert tree_bytes(tmp_path) == before
@@ -513,8 +508,8 @@ def test_files_links_and_folders_below_files_are_refused(tmp_path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "link").symlink_to(tmp_path)
     for name, what in (("file", "is not a folder"), ("link", "is a symbolic link")):
-        assert error(write_build, FILES, tmp_path / name, nothing).what.endswith(what)
-    refused = error(write_build, FILES, tmp_path / "file" / "b", nothing)
+        assert refusal(write_build, FILES, tmp_path / name, nothing).what.endswith(what)
+    refused = refusal(write_build, FILES, tmp_path / "file" / "b", nothing)
     assert refused.code == "SG0501"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link"]
 

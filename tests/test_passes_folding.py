@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from pass_support import X, context, error, known, operators, optimised, refusals
-from support import conv, graph_of, image, pointwise
+from pass_support import X, context, known, operators, optimised, refusals
+from support import conv, graph_of, image, pointwise, refusal
 
 from shadergen.ir import text
 from shadergen.ir.graph import apply, constant
@@ -117,7 +117,7 @@ def test_output_encodings_are(encoding, want):
 
 
 def test_encodings_for_one_channel_refuse_more():
-    refused = error(apply_options, graph_of(X, inputs=(X,)), context(output_encoding="y2rg"))
+    refused = refusal(apply_options, graph_of(X, inputs=(X,)), context(output_encoding="y2rg"))
     assert refused.code == "SG0301"
     assert refused.what == "--output-encoding y2rg needs outputs of one channel"
     assert "1x8x6x6" in refused.where[0]
@@ -171,7 +171,7 @@ RGB = image(1, 3, 6, 6, name="rgb")
     ],
 )
 def test_preprocessing_that_does_not_fit_is_refused(inputs, wanted, says):
-    refused = error(
+    refused = refusal(
         attach_preprocessing, graph_of(inputs[0], inputs=inputs), Preprocessing(**wanted)
     )
     assert refused.code == "SG0301"

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from pass_support import X, context, error
-from support import ESPCN, conv, graph_of, image, pointwise
+from pass_support import X, context
+from support import ESPCN, conv, graph_of, image, pointwise, refusal
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.lower import lower
@@ -78,7 +78,7 @@ def test_the_limit_that_puts_a_map_in_rows_is_explained(shape, why):
 
 def test_tensors_beyond_every_texture_are_refused_with_the_numbers():
     x = image(1 << 17, 1 << 16)
-    refused = error(lambda: placed(pointwise("tanh(x0)", x), x, device="gles30-min"))
+    refused = refusal(lambda: placed(pointwise("tanh(x0)", x), x, device="gles30-min"))
     assert refused.code == "SG0401"
     assert refused.why == "it takes 2147483648 texels, the device profile allows 1073741824"
 
@@ -88,7 +88,7 @@ def test_constants_beyond_fp16_are_refused_at_mediump(where):
     huge = {"weights": (4, 8, 1, 1), "operand": (8, 6, 6), "parameter": (8, 1, 1)}[where]
     c = constant(np.full(huge, -7e4), "huge")
     y = apply(Conv(), X, c) if where == "weights" else pointwise("x0 * x1", X, c)
-    refused = error(lambda: placed(y, X, precision="mediump"))
+    refused = refusal(lambda: placed(y, X, precision="mediump"))
     assert (refused.code, refused.what) == ("SG0404", "constant 'huge' holds 70000")
     placed(y, X)
 
@@ -158,17 +158,17 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
 
 def test_weight_storage_that_is_too_small_or_absent_is_refused():
     big = conv(RNG, image(1, 64, 6, 6), 64, (3, 3), layer="big")
-    refused = error(lambda: chosen_weights(big, weights="ubo", mrt=4))
+    refused = refusal(lambda: chosen_weights(big, weights="ubo", mrt=4))
     assert (refused.code, refused.where) == ("SG0402", ("layer big",))
     assert refused.why == "a GPU pass reads 36928 bytes, the limit is 16384"
-    refused = error(lambda: chosen_weights(big, weights="ssbo"))
+    refused = refusal(lambda: chosen_weights(big, weights="ssbo"))
     assert refused.code == "SG0403"
     assert refused.why == "GLSL ES 300 on a device with 0 storage blocks"
     least = {"glsl": 310, "device": "gles31-min", "weights": "ssbo"}
-    refused = error(lambda: chosen_weights(big, **least, stage="fragment"))
+    refused = refusal(lambda: chosen_weights(big, **least, stage="fragment"))
     assert refused.why == "GLSL ES 310 on a device with 0 storage blocks"
     huge = conv(RNG, image(1, 512, 9, 9), 512, (5, 5))
-    refused = error(lambda: chosen_weights(huge, weights="constants", mrt=4))
+    refused = refusal(lambda: chosen_weights(huge, weights="constants", mrt=4))
     assert refused.code == "SG0402"
     assert "the limit is 262144" in refused.why
     assert chosen_weights(big, weights="ssbo", glsl=310, device="gles31-mobile") == "ssbo"
@@ -197,7 +197,7 @@ def test_planes_are_shared_out_evenly_over_the_fewest_passes(channels, mrt, devi
 
 
 def test_more_render_targets_than_the_device_has_are_refused():
-    refused = error(choose_kernels, graph_of(X, inputs=(X,)), context(mrt=5))
+    refused = refusal(choose_kernels, graph_of(X, inputs=(X,)), context(mrt=5))
     assert (refused.code, refused.why) == ("SG0402", "the device profile has 4 draw buffers")
     assert refused.help == "use --mrt 4 or less, or another --device"
 
