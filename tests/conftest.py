@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from support import ESPCN
 
-from shadergen.compiler import cli
+from shadergen.compiler import cli, driver
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from shadergen.compiler.options import Options
     from shadergen.ir.target import Target
 
@@ -78,3 +81,11 @@ def shadergen(capsys, monkeypatch):
 def fresh_random_numbers(request, monkeypatch):
     """Let no test's numbers depend on those that ran before it."""
     monkeypatch.setattr(request.module, "RNG", np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory) -> Path:
+    """Return a build of the shipped network."""
+    folder = tmp_path_factory.mktemp("module") / "build"
+    driver.compile_model(ESPCN, folder, driver.Options(input_size={"": (16, 24)}))
+    return folder
