@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import zipfile
@@ -15,16 +14,6 @@ from onnx import TensorProto, helper, numpy_helper
 from support import ESPCN
 
 SIZE = ("--input-size", "16x24")
-
-
-def contents(folder: Path) -> dict[str, str]:
-    """Return every path below a folder, with a digest of what it holds."""
-    return {
-        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
-        if p.is_file()
-        else ""
-        for p in folder.rglob("*")
-    }
 
 
 def altered(folder: Path, change: Any, name: str = "altered.h5") -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -203,3 +204,13 @@ def _by_nests(value: Value, known: dict[Value, np.ndarray]) -> np.ndarray:
                 arrays = [_by_nests(v, known) for v in node.inputs]
                 known[value] = nest.evaluate(value.shape, arrays)
     return known[value]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return every path below a folder, with a digest of what it holds."""
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        if p.is_file()
+        else ""
+        for p in folder.rglob("*")
+    }

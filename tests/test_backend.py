@@ -1,22 +1,16 @@
-"""The back end: shaders that compile everywhere, a schedule as promised, builds whole or not."""
+"""From graphs to shaders: all of them valid, whatever the names, and every operator has one."""
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
-import math
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 from support import (
-    ESPCN,
     ROOT,
     assert_runs_like_reference,
     compile_graph,
@@ -27,22 +21,15 @@ from support import (
     pointwise,
     refusal,
 )
-from trees import trees
 
-from shadergen.backends import validate as validation
-from shadergen.backends import writer
 from shadergen.backends.devices import DEVICES
-from shadergen.backends.glsl import FLOAT, INFIX, Functions, Namer, comment, integer
+from shadergen.backends.glsl import FLOAT, INFIX, Functions, Namer, comment
 from shadergen.backends.lower import KERNELS, convolution, lower
-from shadergen.backends.schedule import BuildFiles
-from shadergen.backends.shader import templates
 from shadergen.backends.validate import find_glslang, validate
-from shadergen.backends.weights import WeightFile
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_model, import_model
 from shadergen.compiler.options import Options
-from shadergen.errors import CODES, InternalError, ShadergenError
-from shadergen.ir.expr import PRIMITIVES, Call, Num, Var, evaluate, fold, library, parse
+from shadergen.errors import CODES, InternalError
+from shadergen.ir.expr import PRIMITIVES, Call, Var, library
 from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
 from shadergen.ir.ops import OPS, Concat, DepthToSpace, Fused, Pad, Reshape, Slice, Transpose
 from shadergen.ir.ops.base import Op
@@ -105,7 +92,8 @@ def test_every_shader_is_valid_and_every_schedule_is_of_the_schema(options, tmp_
     assert kernels == {"convolution", "pointwise", "nest"}
 
 
-# --- hostile names -------------------------------------------------------------------------------
+# --- hostile names --------------------------------------------------------------------------------
+
 
 HOSTILE = {
     "newline": "a\nvoid main() { }\r\n#error b",
@@ -169,81 +157,7 @@ def test_comments_stay_on_their_line(kind):
     assert "\\" not in text
 
 
-# --- expressions in GLSL -------------------------------------------------------------------------
-
-
-FLOATS = {
-    "vec4": float, "abs": abs, "min": min, "max": max, "sign": lambda a: (a > 0) - (a < 0),
-    "lessThan": lambda a, b: a < b, "notEqual": lambda a, b: a != b,
-    "mix": lambda a, b, c: b if c else a, "inf": math.inf,
-}  # fmt: skip
-
-
-ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "min": 2, "max": 2, "abs": 1}
-ARITHMETIC |= {"where": 3, "lt": 2, "sign": 1}
-
-
-def test_printed_expressions_mean_what_the_tree_means():
-    env = {"a": 1.5, "b": -0.25, "c": 3.0}
-    checked = 0
-    for expr in trees(3000, ARITHMETIC, "abc", (-1.5, -1.0, 0.5, 1.0, 2.0, 1e-5)):
-        want = float(evaluate(expr, env))
-        printed = Functions("highp").expression(expr, {n: n for n in env})
-        assert "--" not in printed, printed
-        if not math.isfinite(want):
-            continue
-        try:
-            got = float(eval(printed, {"__builtins__": {}}, {**FLOATS, **env}))
-        except ZeroDivisionError:  # which IEEE defines and Python does not
-            continue
-        assert got == pytest.approx(want, rel=1e-5, abs=1e-12), (str(expr), printed)
-        checked += 1
-    assert checked > 2000
-
-
-def test_printed_index_maps_mean_what_the_tree_means():
-    arity = {"add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2, "idiv": 2, "imod": 2}
-    clamp = {"clamp": lambda x, low, high: min(max(x, low), high), "min": min, "max": max}
-    checked = 0
-    for k, expr in enumerate(trees(3000, arity, "pq", range(-5, 10))):
-        p, q = k % 50, k % 7
-        want = float(evaluate(expr, {"p": float(p), "q": float(q)}))
-        if not abs(want) < 1e9 or isinstance(fold(expr), Num):
-            continue
-        printed = integer(expr, {"p": "p", "q": "q"}).replace("/", "//")
-        assert "." not in printed, printed
-        try:
-            got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
-        except ZeroDivisionError:
-            continue
-        assert got == want, (str(expr), printed)
-        checked += 1
-    assert checked > 1500
-
-
-def test_repeated_parts_become_local_variables():
-    functions = Functions("highp")
-    lines = functions.body(parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": "x"})
-    assert lines == [
-        "vec4 t0 = tanh(clamp(x + 1.0, -10.0, 10.0));",
-        "return t0 * t0 - f_relu(x);",
-    ]
-    assert functions.texts == {"f_relu": "vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }"}
-
-
-def test_formulas_bring_along_those_they_call_before_them():
-    functions = Functions("mediump")
-    text = functions.expression(parse("hard_swish(x0)"), {"x0": "x0"})
-    assert text == "f_hard_swish(x0)"
-    assert list(functions.texts) == ["f_clamp", "f_hard_sigmoid", "f_hard_swish"]
-
-
-def test_templates_refuse_what_is_not_given():
-    with pytest.raises(Exception, match="undefined"):
-        templates().get_template("fullscreen.vert.j2").render()
-
-
-# --- kernels -------------------------------------------------------------------------------------
+# --- kernels --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("per_group", [1, 2, 3, 4, 5, 9])
@@ -291,105 +205,7 @@ def test_one_constant_may_be_a_bias_and_a_number_for_all_channels(parameters):
     assert len(files.schedule["passes"]) == 1
 
 
-# --- schedule ------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def espcn() -> Graph:
-    return import_model(ESPCN, Options(input_size={"": (360, 640)}))
-
-
-@pytest.mark.parametrize(("mrt", "passes"), [(4, 4), (2, 6), (1, 10), (None, 4)])
-def test_espcn_takes_as_many_passes_as_render_targets_allow(espcn, mrt, passes):
-    _, files, _ = compile_graph(espcn, mrt=mrt)
-    entries = files.schedule["passes"]
-    assert len(entries) == passes
-    assert sum(p["macs"] for p in entries) == 640 * 360 * (25 * 16 + 9 * 16 * 16 + 9 * 16 * 4)
-    writes = [(w["texture"], w["layer"]) for p in entries for w in p["writes"]]
-    assert len(set(writes)) == len(writes)
-
-
-def test_espcn_at_its_peak_holds_less_than_the_sum_of_its_textures(espcn):
-    textures = compile_graph(espcn)[1].schedule["textures"]
-    slots = [t["slot"] for t in textures if t["slot"] is not None]
-    assert len(set(slots)) < len(slots)
-
-
-def test_requirements_are_the_largest_use_of_each_limit():
-    x = image(1, 8, 30, 40)
-    y = conv(np.random.default_rng(0), x, 16, (3, 3))
-    _, files, _ = compile_graph(
-        graph_of(y, inputs=(x,)), weights="ubo", parameters="ubo", textures="array"
-    )
-    limits = files.schedule["requires"]["limits"]
-    assert limits == {
-        "texture_size": 40, "array_texture_layers": 4, "texture_units": 1, "draw_buffers": 4,
-        "uniform_block_size": 8 * 16 * 9 * 4, "uniform_blocks": 2, "storage_block_size": 0,
-        "storage_blocks": 0, "fragment_images": 0, "compute_images": 0, "compute_texture_units": 0,
-        "compute_uniform_blocks": 0, "workgroup_invocations": 0, "workgroup_count": 0,
-    }  # fmt: skip
-    _, files, _ = compile_graph(
-        graph_of(y, inputs=(x,)), stage="compute", fetch="image", device="gles31-min", glsl=310
-    )
-    assert files.schedule["requires"]["limits"] == dict.fromkeys(limits, 0) | {
-        "texture_size": 40, "array_texture_layers": 4, "compute_images": 2,
-        "compute_texture_units": 1, "workgroup_invocations": 64, "workgroup_count": 5,
-    }  # fmt: skip
-    assert files.schedule["requires"]["color_buffer"] == "float"
-    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="mediump")
-    assert files.schedule["requires"]["color_buffer"] == "half_float"
-    _, files, _ = compile_graph(graph_of(x, inputs=(x,)), output_encoding="unorm8")
-    assert files.schedule["requires"]["color_buffer"] == "none"
-
-
-def test_weights_are_aligned_and_equal_ones_are_stored_once(tmp_path):
-    weights = WeightFile()
-    first = weights.add([np.arange(3, dtype=np.float16)])
-    second = weights.add([np.arange(2, dtype=np.float32), np.arange(2, 5, dtype=np.float32)])
-    assert weights.add([np.arange(3, dtype=">f2")]) == first == {"offset": 0, "size": 6}
-    assert second == {"offset": 16, "size": 20}
-    weights.save(tmp_path / "weights.bin")
-    content = (tmp_path / "weights.bin").read_bytes()
-    assert len(content) == weights.size == 48
-    assert content[16:36] == np.arange(5, dtype="<f4").tobytes()
-    assert weights.sha256() == hashlib.sha256(content).hexdigest()
-
-
-def test_the_same_graph_gives_the_same_bytes_whatever_was_compiled_before():
-    def build(sign: float) -> BuildFiles:
-        x = image(1, 3, 5, 5)
-        w = constant(np.full((4, 3, 1, 1), sign * 0.0) + np.eye(4, 3).reshape(4, 3, 1, 1) * sign)
-        y = apply(OPS["Conv"](), x, w, layer="c")
-        return compile_graph(graph_of(pointwise("x0 + x1", y, constant(0.0)), inputs=(x,)))[1]
-
-    first, other, again = build(1.0), build(-1.0), build(1.0)
-    assert first == again
-    assert first.shaders != other.shaders
-
-
-@pytest.mark.slow
-def test_two_processes_write_the_same_bytes(tmp_path):
-    digests = []
-    for seed in ("1", "77"):
-        folder = tmp_path / seed
-        subprocess.run(
-            [sys.executable, "-m", "shadergen", "compile", ESPCN, "-o", folder, "--input-size",
-             "24x32", "--weights", "texture", "--parameters", "ubo", "--no-validate"],
-            check=True, capture_output=True, env={**os.environ, "PYTHONHASHSEED": seed},
-        )  # fmt: skip
-        digests.append(tree_bytes(folder))
-    assert digests[0] == digests[1]
-
-
-def tree_bytes(folder: Path) -> dict[str, str]:
-    return {
-        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in sorted(folder.rglob("*"))
-        if p.is_file()
-    }
-
-
-# --- limits --------------------------------------------------------------------------------------
+# --- limits ---------------------------------------------------------------------------------------
 
 
 def test_too_many_textures_for_the_units_are_refused():
@@ -414,147 +230,7 @@ def test_too_many_parameters_for_a_block_are_refused():
     assert refused.why == "the device profile allows 16384"
 
 
-# --- validation ----------------------------------------------------------------------------------
-
-
-def options(**more) -> Options:
-    return Options(input_size={"": (8, 8)}, **more)
-
-
-@glslang
-def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp_path, monkeypatch):
-    build = tmp_path / "build"
-    compile_model(ESPCN, build, options())
-    before = tree_bytes(tmp_path)
-    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
-    with pytest.raises(InternalError) as caught:
-        compile_model(ESPCN, build, options(mrt=1))
-    text = str(caught.value)
-    assert "glslang refuses a generated shader" in text
-    assert re.search(r"shaders/00_\w+\.frag:\d+: 'nowhere' : undeclared identifier", text)
-    assert re.search(r"^    layer \S+", text, re.MULTILINE)
-    assert "    ivec2 corner = nowhere;" in text
-    assert re.search(r"the graph was left in \S+failed_after_plan_textures\.ir$", text)
-    assert tree_bytes(tmp_path) == before
-
-
-def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
-    monkeypatch.setattr(validation.shutil, "which", lambda name: None)
-    compiled = compile_model(ESPCN, tmp_path / "b", options())
-    assert not compiled.validated
-
-
-def test_validation_can_be_turned_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
-    assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
-
-
-# --- writer --------------------------------------------------------------------------------------
-
-
-def weighing(content: bytes) -> WeightFile:
-    weights = WeightFile()
-    if content:
-        weights.add([np.frombuffer(content, np.uint8)])
-    return weights
-
-
-FILES = BuildFiles({"format": "shadergen"}, {"shaders/a.frag": "// a\n"}, weighing(b"\1\2"))
-
-
-def nothing(folder: Path) -> None:
-    """Check nothing."""
-
-
-def test_a_build_replaces_an_earlier_one_whole(tmp_path):
-    build = tmp_path / "deep" / "down" / "b"
-    write_build(FILES, build, nothing)
-    more = BuildFiles({"format": "shadergen"}, {"shaders/b.vert": "// b\n"}, weighing(b""))
-    write_build(more, build, nothing)
-    found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")}
-    assert found == {f"deep/down/b/{n}" for n in ("schedule.json", "weights.bin", "shaders/b.vert")}
-    assert (build / "schedule.json").read_text() == '{\n "format": "shadergen"\n}\n'
-
-
-def test_an_empty_folder_is_taken(tmp_path):
-    (tmp_path / "b").mkdir()
-    write_build(FILES, tmp_path / "b", nothing)
-    assert (tmp_path / "b" / "weights.bin").read_bytes()[:2] == b"\1\2"
-
-
-@pytest.mark.parametrize(
-    ("files", "named"),
-    [
-        (["notes.txt"], "notes.txt"),
-        (["schedule.json", "weights.bin", "mine.frag"], "mine.frag"),
-        (["shaders/mine.frag"], "shaders"),
-        (["schedule.json", "shaders/notes.txt"], "shaders/notes.txt"),
-        (["weights.bin"], "weights.bin"),
-    ],
-)
-def test_folders_that_hold_anything_else_are_refused(tmp_path, files, named):
-    for name in files:
-        path = tmp_path / "b" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("mine")
-    before = tree_bytes(tmp_path)
-    refused = refusal(write_build, FILES, tmp_path / "b", nothing)
-    assert refused.code == "SG0501"
-    assert refused.what == f"'{tmp_path / 'b'}' holds other things than a build: {named}"
-    assert tree_bytes(tmp_path) == before
-
-
-def test_files_links_and_folders_below_files_are_refused(tmp_path):
-    (tmp_path / "file").write_text("mine")
-    (tmp_path / "link").symlink_to(tmp_path)
-    for name, what in (("file", "is not a folder"), ("link", "is a symbolic link")):
-        assert refusal(write_build, FILES, tmp_path / name, nothing).what.endswith(what)
-    refused = refusal(write_build, FILES, tmp_path / "file" / "b", nothing)
-    assert refused.code == "SG0501"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "link"]
-
-
-def test_an_output_that_leads_through_the_build_itself_is_replaced_like_any_other(tmp_path):
-    write_build(FILES, tmp_path / "b", nothing)
-    write_build(FILES, tmp_path / "b" / ".." / "b", nothing)
-    assert [p.name for p in tmp_path.iterdir()] == ["b"]
-
-
-@pytest.mark.parametrize(
-    "failure", [InternalError("bug"), OSError(28, "No space"), KeyboardInterrupt()]
-)
-def test_what_fails_while_checking_leaves_the_earlier_build_and_nothing_else(tmp_path, failure):
-    write_build(FILES, tmp_path / "b", nothing)
-    before = tree_bytes(tmp_path)
-
-    def fail(folder: Path) -> None:
-        assert (folder / "schedule.json").is_file()
-        raise failure
-
-    with pytest.raises((InternalError, ShadergenError, KeyboardInterrupt)):
-        write_build(BuildFiles({"new": 1}, {}, weighing(b"new")), tmp_path / "b", fail)
-    assert tree_bytes(tmp_path) == before
-    assert [p.name for p in tmp_path.iterdir()] == ["b"]
-
-
-@pytest.mark.parametrize("failure", [OSError(13, "Denied"), KeyboardInterrupt()])
-def test_what_fails_while_moving_puts_the_earlier_build_back(tmp_path, monkeypatch, failure):
-    write_build(FILES, tmp_path / "b", nothing)
-    before, rename = tree_bytes(tmp_path), Path.rename
-
-    def fail(self: Path, target: Path) -> Path:
-        if self.name == "new":
-            raise failure
-        return rename(self, target)
-
-    monkeypatch.setattr(writer.Path, "rename", fail)
-    with pytest.raises((ShadergenError, KeyboardInterrupt)):
-        write_build(BuildFiles({"new": 1}, {}, weighing(b"new")), tmp_path / "b", nothing)
-    assert tree_bytes(tmp_path) == before
-    assert [p.name for p in tmp_path.iterdir()] == ["b"]
-
-
-# --- completeness --------------------------------------------------------------------------------
+# --- completeness ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", OPS)
@@ -622,5 +298,5 @@ def test_lowering_an_operator_without_a_kernel_is_a_bug():
     ones = [constant(np.ones(2)) for _ in range(4)]
     graph = graph_of(apply(OPS["BatchNormalization"](), x, *ones, layer="bn"), inputs=(x,))
     with pytest.raises(InternalError, match="bn: BatchNormalization has no kernel"):
-        lower(graph, options().target())
+        lower(graph, Options().target())
     assert isinstance(graph.inputs[0], Input)

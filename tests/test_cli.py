@@ -12,10 +12,9 @@ import numpy as np
 import pytest
 from cli_models import (
     SIZE,
-    contents,
 )
 from PIL import Image
-from support import ESPCN
+from support import ESPCN, contents
 
 from shadergen import __version__
 from shadergen.backends.lower import convolution

@@ -10,13 +10,12 @@ from cli_models import (
     LAMBDA,
     SIZE,
     altered,
-    contents,
     layer,
     onnx,
     written,
 )
 from onnx import helper
-from support import ESPCN
+from support import ESPCN, contents
 
 
 def definitions(folder: Path, content: str) -> tuple[str, Path]:

@@ -11,7 +11,6 @@ from cli_models import (
     LAMBDA,
     SIZE,
     altered,
-    contents,
     layer,
     onnx,
     poison,
@@ -21,7 +20,7 @@ from cli_models import (
 )
 from onnx import helper
 from PIL import Image
-from support import ESPCN
+from support import ESPCN, contents
 
 BIG = np.ones((64, 4, 9, 9))
 # For each mistake: the model it is in, the arguments, the code, and what the message says.

@@ -1,0 +1,82 @@
+"""Formulas and index maps as GLSL."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from trees import trees
+
+from shadergen.backends.glsl import Functions, integer
+from shadergen.backends.shader import templates
+from shadergen.ir.expr import Num, evaluate, fold, parse
+
+FLOATS = {
+    "vec4": float, "abs": abs, "min": min, "max": max, "sign": lambda a: (a > 0) - (a < 0),
+    "lessThan": lambda a, b: a < b, "notEqual": lambda a, b: a != b,
+    "mix": lambda a, b, c: b if c else a, "inf": math.inf,
+}  # fmt: skip
+
+
+ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "min": 2, "max": 2, "abs": 1}
+ARITHMETIC |= {"where": 3, "lt": 2, "sign": 1}
+
+
+def test_printed_expressions_mean_what_the_tree_means():
+    env = {"a": 1.5, "b": -0.25, "c": 3.0}
+    checked = 0
+    for expr in trees(3000, ARITHMETIC, "abc", (-1.5, -1.0, 0.5, 1.0, 2.0, 1e-5)):
+        want = float(evaluate(expr, env))
+        printed = Functions("highp").expression(expr, {n: n for n in env})
+        assert "--" not in printed, printed
+        if not math.isfinite(want):
+            continue
+        try:
+            got = float(eval(printed, {"__builtins__": {}}, {**FLOATS, **env}))
+        except ZeroDivisionError:  # which IEEE defines and Python does not
+            continue
+        assert got == pytest.approx(want, rel=1e-5, abs=1e-12), (str(expr), printed)
+        checked += 1
+    assert checked > 2000
+
+
+def test_printed_index_maps_mean_what_the_tree_means():
+    arity = {"add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2, "idiv": 2, "imod": 2}
+    clamp = {"clamp": lambda x, low, high: min(max(x, low), high), "min": min, "max": max}
+    checked = 0
+    for k, expr in enumerate(trees(3000, arity, "pq", range(-5, 10))):
+        p, q = k % 50, k % 7
+        want = float(evaluate(expr, {"p": float(p), "q": float(q)}))
+        if not abs(want) < 1e9 or isinstance(fold(expr), Num):
+            continue
+        printed = integer(expr, {"p": "p", "q": "q"}).replace("/", "//")
+        assert "." not in printed, printed
+        try:
+            got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
+        except ZeroDivisionError:
+            continue
+        assert got == want, (str(expr), printed)
+        checked += 1
+    assert checked > 1500
+
+
+def test_repeated_parts_become_local_variables():
+    functions = Functions("highp")
+    lines = functions.body(parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": "x"})
+    assert lines == [
+        "vec4 t0 = tanh(clamp(x + 1.0, -10.0, 10.0));",
+        "return t0 * t0 - f_relu(x);",
+    ]
+    assert functions.texts == {"f_relu": "vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }"}
+
+
+def test_formulas_bring_along_those_they_call_before_them():
+    functions = Functions("mediump")
+    text = functions.expression(parse("hard_swish(x0)"), {"x0": "x0"})
+    assert text == "f_hard_swish(x0)"
+    assert list(functions.texts) == ["f_clamp", "f_hard_sigmoid", "f_hard_swish"]
+
+
+def test_templates_refuse_what_is_not_given():
+    with pytest.raises(Exception, match="undefined"):
+        templates().get_template("fullscreen.vert.j2").render()
