@@ -3,6 +3,7 @@
 # make lint    set everything up, check style and types
 # make conformance
 #              set everything up, run the ONNX backend test suite, write docs/conformance.md
+# make matrix  the same once for each kernel choice, forced on every layer (half an hour)
 # make networks
 #              set everything up, try 80 networks on GL, write docs/networks.md
 # make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
@@ -18,7 +19,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance networks bench costs clean setup
+.PHONY: demo test lint conformance matrix networks bench costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -26,8 +27,8 @@ demo: setup
 # surfaceless: a GL context without a window system. No threads: the rasteriser of Mesa 22.3 may free
 # a fence that a thread of its own still signals (lp_fence_signalled takes no lock), and then crashes
 # in whatever GL call comes next, now and then. What measures time keeps them.
-test conformance networks bench costs: export EGL_PLATFORM := surfaceless
-test conformance networks: export LP_NUM_THREADS := 0
+test conformance matrix networks bench costs: export EGL_PLATFORM := surfaceless
+test conformance matrix networks: export LP_NUM_THREADS := 0
 
 test: setup
 	@PYTHON=$(PYTHON) tools/setup.sh browser
@@ -38,6 +39,9 @@ lint: setup
 
 conformance: setup
 	@PYTHONPATH=tests .venv/bin/python -m conformance $(ARGS)
+
+matrix: setup
+	@PYTHONPATH=tests .venv/bin/python -m conformance --matrix $(ARGS)
 
 networks: setup
 	@PYTHONPATH=tests .venv/bin/python -m networks $(ARGS)

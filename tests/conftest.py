@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from forcing import forced
 from support import ESPCN
 
 from shadergen.compiler import cli, driver
@@ -19,8 +21,6 @@ from shadergen.compiler import cli, driver
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shadergen.compiler.options import Options
-    from shadergen.ir.target import Target
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,19 +34,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    text = config.getoption("--force")
-    if not text:
-        return
-    from shadergen.compiler.options import Options
-
-    forced = dict(part.split("=") for part in text.split(","))
-    values = {name: int(v) if v.isdigit() else v for name, v in forced.items()}
-    original = Options.target
-
-    def target(self: Options) -> Target:
-        return original(replace(self, **values))
-
-    pytest.MonkeyPatch().setattr(Options, "target", target)
+    stack = ExitStack()
+    stack.enter_context(forced(config.getoption("--force")))
+    config.add_cleanup(stack.close)
 
 
 @dataclass(frozen=True)

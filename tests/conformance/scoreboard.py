@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .matrix import Matrix
 from .suite import KINDS, LOOSENED, Case, Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,6 +112,10 @@ class Scoreboard:
                 f"## Totals\n\n{table(('', *columns), totals)}\n",
                 '"float32 only" are the node cases that declare nothing but tensors of float32 and '
                 "have\nno operators outside `ai.onnx`.\n",
+                "## Every kernel choice forced\n\n"
+                "All cases with options that hold for every layer, by `make matrix`. What a choice "
+                "has\nno room for is refused.\n",
+                f"{_matrix()}\n",
                 f"## Operators\n\nNode cases.\n\n{self._operators()}\n",
                 "## Fixed inputs\n\nNode cases that pass with inputs compiled in, by operator.\n\n"
                 f"{self._fixed()}\n",
@@ -147,6 +152,12 @@ class Scoreboard:
             if o.status in statuses
         ]
         return table(("case", "kind", "code", "reason"), rows) if rows else "None."
+
+
+def _matrix() -> str:
+    counts = Matrix.load().counts
+    rows = [(f"`{choice}`", *_numbers(Counter(count))) for choice, count in counts.items()]
+    return table(("forced", "cases", *STATUSES), rows) if rows else "Not tried yet."
 
 
 def _place(case: Case) -> tuple[int, str]:

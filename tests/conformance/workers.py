@@ -13,7 +13,7 @@ from typing import Any
 from .suite import Case, Outcome, Suite
 
 FORK = multiprocessing.get_context("fork")  # the suite is loaded once, before
-LIMITS = {"light": 300.0}  # seconds for a case of a kind
+LIMITS = {"light": 300.0, "pytorch-operator": 300.0}  # seconds for a case of a kind
 LIMIT = 60.0
 
 
