@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--force",
