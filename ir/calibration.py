@@ -1,7 +1,7 @@
 """What happens to numbers in a graph: how large they become, and what 16 bits leave of them.
 
 Both are found by carrying the graph out on inputs (``ir.reference``), and hold for those alone:
-:func:`observe` gives the bounds that ``ir.ranges`` could not prove, and :class:`Halves` the error.
+:func:`observe` gives bounds that ``ir.ranges`` cannot prove, :func:`rounding_errors` the cost.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..errors import ShadergenError
 from .expr import Call, evaluate, walk
 from .ops import Conv, Fused, Pointwise, Viewed
 from .placement import computes_in_full
@@ -40,10 +41,18 @@ def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict
     Args:
         graph: not placed yet, its nodes as they will be kernels.
         samples: arrays for all inputs, in the model's own axis order.
+
+    Raises:
+        ShadergenError: SG0605 for an index that lies beyond what it points into.
     """
     watch = _Watch()
-    for inputs in samples:
-        run(graph, as_logical(graph, inputs), np.float32, watch)
+    for number, inputs in enumerate(samples, 1):
+        try:
+            run(graph, as_logical(graph, inputs), np.float32, watch)
+        except IndexError as error:
+            raise ShadergenError(
+                "SG0605", f"the model cannot run on calibration input {number}", why=str(error)
+            ) from None
     return {v: Bounds(widened(b.result), MARGIN * b.largest) for v, b in watch.seen.items()}
 
 

@@ -17,7 +17,7 @@ from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.calibration import MARGIN, observe
 from shadergen.ir.graph import Graph, Input, Port, apply, constant
-from shadergen.ir.ops import Conv, Reduce
+from shadergen.ir.ops import Conv, Gather, Reduce
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
 from shadergen.runtime_glue.python import load
@@ -156,6 +156,16 @@ def test_an_image_and_an_array_of_integers_need_no_range(tmp_path):
     _, files, _ = compile_graph(graph, Options(precision="auto", calibrate=folder))
     assert files.schedule["inputs"][0]["range"] is None
     assert files.schedule["calibrated"] == ["y"]
+
+
+def test_indices_beyond_their_table_are_refused(tmp_path):
+    x = Input(TensorType((3,), "int32"), "x", Port.plain(1))
+    table = constant(np.ones((5, 4)), "table")
+    graph = graph_of(apply(Gather(0), table, x, layer="y"), inputs=(x,))
+    compiled(graph, samples(tmp_path, graph, np.array([0, 4, 1])))
+    with pytest.raises(ShadergenError, match="cannot run on calibration input 2") as caught:
+        compiled(graph, samples(tmp_path, graph, np.array([0, 4, 1]), np.array([0, 9, 1])))
+    assert caught.value.code == "SG0605"
 
 
 def test_samples_beyond_the_default_range_widen_it(tmp_path):
