@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "SG0204": "an input has a dynamic size",
     "SG0205": "tensor types do not fit an operator",
     "SG0206": "a tensor's type or rank is not implemented",
+    "SG0207": "a layer needs a size that the build leaves open",
     # 03: options and definitions
     "SG0301": "an option has an invalid value",
     "SG0302": "a definition file does not parse",

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.expr import PRIMITIVES, Call, Expr, Num, Var, bind, fold, library, walk
+from ..ir.size import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,7 @@ def vec4(values: np.ndarray) -> str:
 
 def comment(text: str) -> str:
     """Make any text safe inside a line comment."""
-    return re.sub(r"[^\x20-\x7e]", "?", text).replace("\\", "/")
+    return re.sub(r"[^\x20-\x7e]", "?", text.replace(MARK, "")).replace("\\", "/")
 
 
 class Namer:

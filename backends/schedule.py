@@ -13,10 +13,12 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.sharing import places_of
+from ..ir.size import largest, trace_of
 from ..ir.types import INT8_ZERO, LANES, Layout, TensorType
 from .barriers import barriers
 from .gpu import Blob, ComputePass
 from .shader import templates, weight_texture_width
+from .sizes import expression, sizes_member
 from .weights import WeightFile
 
 if TYPE_CHECKING:
@@ -135,6 +137,7 @@ class _Assembly:
         self.taken: set[str] = set()
         self.textures: list[dict[str, Any]] = []
         self.buffers: list[dict[str, Any]] = []
+        self.extents: list[int] = []  # of the textures
         self.shaders: dict[str, str] = {}
         self.layers: dict[str, str] = {}
         self.paths: dict[str, str] = {}  # source without comments -> path
@@ -161,12 +164,14 @@ class _Assembly:
         if not all(isinstance(p, ComputePass) for p in self.passes):
             vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
             self.shaders[VERTEX_SHADER] = vertex
+        trace = trace_of(s for i in self.graph.inputs for s in i.shape)
         data = {
             "format": "shadergen",
             "version": FORMAT_VERSION,
             "generator": self.generator,
             "model": label(self.graph.name),
             "requires": self._requirements(),
+            **({} if trace is None else {"sizes": sizes_member(trace)}),
             "inputs": [
                 _port(i.name, self.names[i], i.type, i.port) | {"range": self._range(i)}
                 for i in self.graph.inputs
@@ -217,15 +222,20 @@ class _Assembly:
         read += sum(s.nbytes for s in sources if isinstance(s, Blob))
         read += sum(b.blob.nbytes for b in p.blocks)
         width, height, _ = result.type.extent
+        written = width * height * len(p.layers) * texel_bytes(result.type.layout)
         if isinstance(p, ComputePass):
             own: dict[str, Any] = {
                 "stage": "compute",
                 "workgroup": [*p.workgroup, 1],
-                "groups": [*p.groups, 1],
+                "groups": [*map(expression, p.groups), 1],
                 "image": 0,
             }
         else:
-            own = {"stage": "fragment", "vertex": VERTEX_SHADER, "viewport": [width, height]}
+            own = {
+                "stage": "fragment",
+                "vertex": VERTEX_SHADER,
+                "viewport": [*map(expression, (width, height))],
+            }
         return own | {
             "name": self._pass_name(p),
             "kernel": p.kernel,
@@ -234,14 +244,13 @@ class _Assembly:
             "layers": list(map(label, p.node.layers)),
             "reads": reads,
             "blocks": blocks,
-            "uniforms": [{"name": u.name, "type": "int", "value": [u.value]} for u in p.uniforms],
+            "uniforms": [
+                {"name": u.name, "type": "int", "value": [expression(u.value)]} for u in p.uniforms
+            ],
             "writes": [{"texture": self.names[self._owner(result)], "layer": n} for n in p.layers],
             "weights": p.weights,
-            "macs": p.macs,
-            "bytes": {
-                "read": read,
-                "written": width * height * len(p.layers) * texel_bytes(result.type.layout),
-            },
+            "macs": expression(p.macs),
+            "bytes": {"read": expression(read), "written": expression(written)},
         }
 
     def _owner(self, source: Value | Blob) -> Value | Blob:
@@ -294,17 +303,18 @@ class _Assembly:
         assert t.layout is not None
         width, height, _ = t.extent
         first, last = self._alive(source)
+        self.extents += [width, height]
         self.textures.append(
             {
                 "name": name,
                 "kind": t.layout.kind,
                 "format": t.layout.format,
-                "width": width,
-                "height": height,
-                "layers": t.layers,
+                "width": expression(width),
+                "height": expression(height),
+                "layers": expression(t.layers),
                 "packing": "planes" if t.in_planes else "rows",
-                "channels": t.channels,
-                "batch": t.shape[0] if t.in_planes else t.size // t.channels,
+                "channels": expression(t.channels),
+                "batch": expression(t.shape[0] if t.in_planes else t.size // t.channels),
                 "slot": t.layout.slot,
                 "first": first,
                 "last": last,
@@ -317,6 +327,7 @@ class _Assembly:
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
         width = weight_texture_width(blob.count)
         height = -(-blob.count // width)
+        self.extents += [width, height]
         rest = np.zeros((height * width - blob.count, LANES))
         first, last = self._alive(blob)
         return {
@@ -371,11 +382,12 @@ class _Assembly:
         def images(passes: Sequence[GpuPass]) -> int:
             return most(sum(isinstance(r.place, int) for r in p.reads) for p in passes)
 
+        groups = (number for p in dispatches for number in p.groups)
         return {
             "glsl": self.target.glsl,
             "color_buffer": color if floats else "none",
             "limits": {
-                "texture_size": max(max(t["width"], t["height"]) for t in self.textures),
+                "texture_size": expression(largest(*self.extents)),
                 "array_texture_layers": max(arrays, default=0),
                 "texture_units": samplers(draws),
                 "draw_buffers": most(len(p.layers) for p in draws),
@@ -388,7 +400,7 @@ class _Assembly:
                 "compute_texture_units": samplers(dispatches),
                 "compute_uniform_blocks": blocks(dispatches, "uniform"),
                 "workgroup_invocations": most(prod(p.workgroup) for p in dispatches),
-                "workgroup_count": most(max(p.groups) for p in dispatches),
+                "workgroup_count": expression(largest(0, *groups)),
             },
         }
 
@@ -400,7 +412,7 @@ def _port(name: str, texture: str, t: TensorType, port: Port) -> dict[str, Any]:
     return {
         "name": label(name),
         "texture": texture,
-        "shape": [shape[a] for a in port.axes],
+        "shape": [expression(shape[a]) for a in port.axes],
         "axes": list(port.axes),
         "dtype": t.dtype,
         "encoding": port.encoding,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ..errors import InternalError, ShadergenError
+from ..ir.expr import Extent, walk
 from ..ir.graph import Constant, Result
+from ..ir.size import check_text, is_open, surely_equal
 from ..ir.types import IMAGE_FORMATS, INT8_ZERO, LANES, fits_half
 from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import Blob, Block, Read
@@ -18,7 +20,9 @@ from .gpu import Blob, Block, Read
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..ir.expr import Expr
     from ..ir.graph import Precision, Stage, Value, WeightStorage
+    from ..ir.size import Size
     from ..ir.target import Target
     from .lower.loads import LoadFunction
 
@@ -191,11 +195,27 @@ class Shader:
         So one program serves all of them, and drivers compile a few for a whole network. A draw's
         program has its numbers, as every invocation of one pixel would have to work with uniforms.
         """
-        if self.stage != "compute":
+        if self.stage != "compute" and not is_open(value):
             return str(value)
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return f"u_{name}"
+
+    def names_of(self, expr: Expr) -> dict[str, str]:
+        """Return the uniforms of the sizes in an expression that the build leaves open."""
+        return {e.name: self.extent(e.size) for e in walk(expr) if isinstance(e, Extent)}
+
+    def number(self, size: int) -> str:
+        """Return an int as text: digits, or a uniform where it is open."""
+        return self.extent(size) if is_open(size) else str(size)
+
+    def extent(self, size: Size) -> str:
+        """Return the uniform of a size that the build leaves open, one for equal ones."""
+        for name, known in self.sizes.items():
+            if is_open(known) and surely_equal(known, cast("int", size)):
+                return f"u_{name}"
+        count = sum(name.startswith("size_") for name in self.sizes)
+        return self.size(f"size_{count}", cast("int", size))
 
     def weights(self, blob: Blob, storage: WeightStorage, tiled: bool) -> None:
         """Keep looped-over weights, so that ``weight(i)`` is row i; parameters follow them.
@@ -342,7 +362,7 @@ class Shader:
         units = sum(isinstance(r.place, str) for r in self.reads)
         limit = "compute_texture_units" if self.stage == "compute" else "texture_units"
         self._limit("texture units", units, limit, tip, name)
-        return (
+        source = (
             templates()
             .get_template(template)
             .render(
@@ -358,6 +378,8 @@ class Shader:
                 **context,
             )
         )
+        check_text(source)
+        return source
 
     def _limit(self, what: str, number: int, limit: str, help: str, name: str) -> None:
         most = getattr(self.target.limits, limit)

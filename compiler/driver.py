@@ -31,6 +31,7 @@ from .calibration import (
     within_range,
 )
 from .frontends import Request, load, load_proto
+from .frontends.opening import Opening
 from .options import Options, parse_preprocessing
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def import_model(model: Path | ModelProto, options: Options) -> Graph:
 
 
 def _import(model: Path | ModelProto, options: Options, known: definitions.Definitions) -> Graph:
+    opening = None
+    if options.dynamic is not None:
+        default = None if options.dynamic is True else options.dynamic
+        opening = Opening(options.target().limits.texture_size, default)
     request = Request(
         options.input_size,
         known,
@@ -86,9 +91,12 @@ def _import(model: Path | ModelProto, options: Options, known: definitions.Defin
         options.outputs,
         options.array_shapes,
         options.strings,
+        opening,
     )
     try:
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
+        if opening is not None:
+            opening.check()
     except ShadergenError as error:
         if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
             error.help = f"{error.help}\n{known.hint()}".strip()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
-from .options import Options, parse_cut, parse_range, parse_sizes
+from .options import Options, parse_cut, parse_dynamic, parse_range, parse_sizes
 
 if TYPE_CHECKING:
     from ..runtime_glue.python import Build
@@ -36,7 +36,8 @@ def make_options(**options: Any) -> Options:
             )
     size = options.get("input_size")
     if isinstance(size, str):
-        options["input_size"] = parse_sizes([size])
+        options["dynamic"], others = parse_dynamic([size])
+        options["input_size"] = parse_sizes(others)
     elif isinstance(size, (tuple, list)):
         options["input_size"] = {"": tuple(size)}
     if isinstance(options.get("input_range"), str):

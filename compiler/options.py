@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice
 
+DYNAMIC = "dynamic"
 DEFAULT_RANGE = (-256.0, 256.0)  # of pictures in 0..1 or 0..255, and of what is normalised
 FLOAT32_MAX = 3.4028234663852886e38
 
@@ -35,6 +36,8 @@ class Options:
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
             numbers are height and width, otherwise the whole shape in the model's own order.
+        dynamic: leave heights and widths of images open (``--input-size dynamic``): the sizes that
+            the build has at first, or True for those that the model declares.
         array_shapes: of arrays that are at hand for inputs, by name as ``input_size``: what verify
             was given. They fill sizes that the model and ``input_size`` leave open, if they fit.
         strings: take inputs of strings (``frontends.Request.strings``), which the caller numbers.
@@ -69,6 +72,7 @@ class Options:
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    dynamic: tuple[int, int] | Literal[True] | None = None
     array_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
     input_value: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
@@ -179,6 +183,34 @@ def parse_range(text: str) -> tuple[float, float]:
     if not -FLOAT32_MAX <= low <= high <= FLOAT32_MAX:
         raise _invalid("input_range", text, "LOW:HIGH, for example 0:1")
     return low, high
+
+
+def parse_dynamic(texts: Iterable[str]) -> tuple[tuple[int, int] | Literal[True] | None, list[str]]:
+    """Take ``dynamic``, or ``dynamic:HxW`` with the sizes of the start, out of ``--input-size``.
+
+    Returns:
+        The default height and width, True for the model's own, None where nothing is dynamic; and
+        the other texts.
+
+    Raises:
+        ShadergenError: SG0301 for a default that is no size.
+    """
+    found: tuple[int, int] | Literal[True] | None = None
+    others = []
+    for text in texts:
+        word, _, numbers = text.strip().partition(":")
+        if word.lower() != DYNAMIC:
+            others.append(text)
+            continue
+        size = _size(numbers) if numbers else None
+        if numbers and (size is None or len(size) != 2):
+            raise ShadergenError(
+                "SG0301",
+                f"--input-size {text} is not a size",
+                supported="dynamic, or dynamic:HxW with the size that the build has at first",
+            )
+        found = (size[0], size[1]) if size else True
+    return found, others
 
 
 def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:

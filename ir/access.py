@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from .expr import Call, Expr, Num, affine, evaluate, variables
+from .size import is_open
 from .types import LANES
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _between_texels(condition: Expr, lane: str, size: int) -> bool:
     names = variables(condition)
     if lane not in names:
         return True
-    if names != (lane,):
+    if names != (lane,) or is_open(size):
         return False
     holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
     return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)

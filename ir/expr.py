@@ -24,11 +24,14 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, VisitError
 
 from ..errors import ShadergenError, did_you_mean
+from .size import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import ArrayLike
+
+    from .size import Size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +64,16 @@ class Var:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent(Var):
+    """A size that the build leaves open, as a number in an expression; ``name`` is its text.
+
+    It is free like a variable, and bound to a uniform where a shader is written.
+    """
+
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A primitive or a library formula applied to arguments.
 
@@ -86,6 +99,11 @@ class Call:
 Expr = Num | Var | Call
 if TYPE_CHECKING:
     Compute = Callable[[Expr, Mapping[str, Any]], Any]  # such as :func:`evaluate`
+
+
+def literal(value: float) -> Num | Extent:
+    """Return a number as an expression, also where it is a size that the build leaves open."""
+    return Extent(f"${value!r}", value) if is_open(value) else Num(float(value))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
+from .size import at_layer
 from .types import DTYPES, TensorType
 
 if TYPE_CHECKING:
@@ -215,7 +216,8 @@ class Graph:
             inputs = tuple(map(mapped, node.inputs))
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
             now = node if same else replace(node, inputs=inputs)
-            replacement = rule(now, node)
+            with at_layer(node.name):
+                replacement = rule(now, node)
             if isinstance(replacement, Value):
                 replacement = (replacement,)
             if not isinstance(replacement, tuple):
@@ -260,7 +262,8 @@ def infer(op: Op, inputs: tuple[Value, ...], name: str) -> tuple[TensorType, ...
         OperandError: as raised by the operator, with the node and its operand types added.
     """
     try:
-        types = op.infer(*(v.type.placed(None) for v in inputs))
+        with at_layer(name):
+            types = op.infer(*(v.type.placed(None) for v in inputs))
     except ShadergenError as error:
         operands = ", ".join(str(v.type) for v in inputs)
         raise OperandError(

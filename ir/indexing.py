@@ -7,15 +7,17 @@ operands, since GLSL leaves the others undefined.
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
-from .expr import Call, Expr, Num, Var, evaluate, fold
+from .expr import Call, Expr, Extent, Num, Var, evaluate, fold, literal
+from .size import is_one, is_open, surely_equal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -52,7 +54,7 @@ def idiv(a: Expr, b: int) -> Expr:
 
 def imod(a: Expr, b: int) -> Expr:
     """Return the remainder of a / b, a not negative."""
-    return Num(0.0) if b == 1 else _call("imod", a, b)
+    return Num(0.0) if surely_equal(b, 1) else _call("imod", a, b)
 
 
 def clamp(a: Expr, low: int, high: int) -> Expr:
@@ -76,7 +78,32 @@ def select(condition: Expr, a: Expr, b: Expr) -> Expr:
 
 
 def _call(function: str, *args: Expr | int) -> Expr:
-    return fold(Call(function, tuple(Num(float(a)) if isinstance(a, int) else a for a in args)))
+    if any(map(is_open, args)) and (size := _size_of(function, args)) is not None:
+        return literal(size)
+    exprs = (a if isinstance(a, (Num, Var, Call)) else literal(a) for a in args)
+    return fold(Call(function, tuple(exprs)))
+
+
+def _size_of(function: str, args: Sequence[Expr | int]) -> int | None:
+    """Return the result of arithmetic where all operands are numbers, some of them open."""
+    operate: Mapping[str, Callable[[int, int], int]] = {
+        "add": operator.add,
+        "sub": operator.sub,
+        "mul": operator.mul,
+        "idiv": operator.floordiv,
+        "imod": operator.mod,
+    }
+    sizes = []
+    for a in args:
+        if isinstance(a, Num) and a.value == int(a.value):
+            sizes.append(int(a.value))
+        elif isinstance(a, Extent):
+            sizes.append(cast("int", a.size))
+        elif isinstance(a, (Num, Var, Call)):
+            return None
+        else:
+            sizes.append(a)
+    return operate[function](*sizes) if function in operate else None
 
 
 @dataclass(frozen=True)
@@ -119,7 +146,7 @@ class Load:
 def broadcast_load(operand: int, shape: Sequence[int], rank: int) -> Load:
     """Return the load of an operand of ``shape`` that broadcasts, as numpy does, to ``rank``."""
     own = coordinates(rank)[rank - len(shape) :]
-    index = tuple(Num(0.0) if size == 1 else o for size, o in zip(shape, own, strict=True))
+    index = tuple(Num(0.0) if is_one(size) else o for size, o in zip(shape, own, strict=True))
     return Load((Source(operand, index),))
 
 
@@ -130,10 +157,11 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
     """
     if before <= 0 and after <= 0:
         return i
-    if size == 1 or mode in ("constant", "edge"):
+    if is_one(size) or mode in ("constant", "edge"):
         return clamp(i, 0, size - 1)
     period = {"reflect": 2 * (size - 1), "symmetric": 2 * size, "wrap": size}[mode]
-    shift = -(-max(before, 0) // period) * period
+    enough = before <= period  # of open sizes, which are then kept to it
+    shift = (period if before > 0 else 0) if enough else -(-before // period) * period
     j = imod(add(i, shift), period)
     if mode == "wrap":
         return j

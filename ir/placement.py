@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from .graph import Constant
+from .size import closed, is_open
 from .types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
@@ -161,3 +162,17 @@ def planes_share_a_program(node: Node) -> bool:
             return False
     layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
     return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)
+
+
+def at_default(node: Node) -> Node:
+    """Return a node with its open sizes at their defaults: for what has no influence on results.
+
+    What computes its operands is not looked at, so they stay as they are but for their types.
+    """
+    types = [*(v.type for v in node.inputs), *(r.type for r in node.results)]
+    if not any(is_open(s) for t in types for s in t.shape):
+        return node
+    inputs = tuple(replace(v, type=closed(v.type)) for v in node.inputs)
+    return replace(
+        node, op=closed(node.op), inputs=inputs, types=tuple(closed(r.type) for r in node.results)
+    )

@@ -15,10 +15,11 @@ as ``ir.indexing`` demands.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
-from typing import TYPE_CHECKING
+from math import gcd, isfinite
+from typing import TYPE_CHECKING, cast
 
-from .expr import Call, Expr, Num, Var, walk
+from .expr import Call, Expr, Extent, Num, Var, walk
+from .size import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,6 +62,10 @@ class _Sum:
         for e in taken:
             result = Call("sub", (result, e))
         return result
+
+
+def _whole(found: tuple[float, float]) -> Range | None:
+    return (int(found[0]), int(found[1])) if all(map(isfinite, found)) else None
 
 
 def _product(part: Expr, times: int) -> Expr:
@@ -118,6 +123,8 @@ class _Simplifier:
         return low, high
 
     def _range(self, part: Expr) -> Range | None:
+        if isinstance(part, Extent):
+            return _whole(bounds(cast("int", part.size)))
         if isinstance(part, Var):
             return self.ranges.get(part.name)
         assert isinstance(part, Call)
@@ -195,7 +202,10 @@ class _Simplifier:
         for part, times in total.terms:
             if not isinstance(part, Call) or part.function != "imod":
                 continue
-            a, n = self.sum(part.args[0]), self.sum(part.args[1]).number
+            a, divisor = map(self.sum, part.args)
+            if divisor.terms:
+                continue
+            n = divisor.number
             quotient = self._quotient(a, n)
             have = dict(total.terms)
             wanted = [(p, t * n * times) for p, t in quotient.terms]

@@ -28,6 +28,7 @@ from ..errors import ShadergenError
 from . import expr as expressions
 from .graph import Choice, Constant, Graph, Input, Node, Output, Port, Value
 from .ops import OPS, Op
+from .size import is_open
 from .types import DTYPES, Layout, TensorType
 
 if TYPE_CHECKING:
@@ -155,6 +156,8 @@ def _value(value: Any) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Op):
         return f"{type(value).__name__}{_attributes(value)}"
+    if is_open(value):
+        return str(value)
     return f"`{expressions.to_text(value)}`"
 
 

@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from .size import is_one, is_open
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -95,6 +97,11 @@ class TensorType:
         return prod(self.shape)
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it has no elements."""
+        return any(s == 0 for s in self.shape)
+
+    @property
     def in_planes(self) -> bool:
         """Whether the tensor lies in planes; before it is placed, whether its rank lets it."""
         return self.rank == MAP_RANK and (self.layout is None or self.layout.rows is None)
@@ -128,6 +135,8 @@ class TensorType:
         if self.layout is None or self.layout.rows is None:
             return self.planes, self.texels // self.planes, 1
         width, height = self.layout.rows
+        if is_open(height):  # which is then as high as it takes
+            return width, height, 1
         return width, height, -(-self.texels // (width * height))
 
     @property
@@ -169,10 +178,10 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     padded = [(1,) * (rank - len(s)) + s for s in shapes]
     result = []
     for sizes in zip(*padded, strict=True):
-        wide = {s for s in sizes if s != 1}
-        if len(wide) > 1:
+        wide = [s for s in sizes if not is_one(s)]
+        if any(s != wide[0] for s in wide):
             return None
-        result.append(wide.pop() if wide else 1)
+        result.append(wide[0] if wide else 1)
     return tuple(result)
 
 

@@ -8,11 +8,13 @@ that one of the maps finds no source for is the fill of that map.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from .expr import Expr, Num, substitute, variables
 from .indexing import Load, Source, coordinates
 from .simplify import simplify
+from .size import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,8 +79,9 @@ def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
 
 def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[int] = ()) -> Load:
     """Return a simpler load that gives the same, for a result of a shape, within loops."""
-    ranges = {f"o{axis}": (0, size - 1) for axis, size in enumerate(shape)}
-    ranges |= {f"k{axis}": (0, size - 1) for axis, size in enumerate(loops)}
+    named = [("o", shape), ("k", loops)]
+    most = {f"{n}{axis}": bounds(s)[1] for n, sizes in named for axis, s in enumerate(sizes)}
+    ranges = {name: (0, int(size) - 1) for name, size in most.items() if isfinite(size)}
     sources = []
     for source in load.sources:
         conditions = [simplify(e, ranges) for e in source.valid]

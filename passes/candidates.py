@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import variables
 from ..ir.ops import Conv, DepthToSpace, parts
 from ..ir.placement import (
+    at_default,
     before_store,
     input_planes,
     is_depthwise,
@@ -54,6 +55,7 @@ def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     pinned any of them. Compute is forced only on nodes that have room there. Empty when the
     weights have no room in the storage asked for.
     """
+    node = at_default(node)
     found = [c for c in (*_fragment(node, target), *_compute(node, target)) if _pinned(node, c)]
     computed = [c for c in found if c.stage == "compute"]
     return tuple(computed if computed and target.stage == "compute" else found)
@@ -118,6 +120,7 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
 
 def unsuited(node: Node, target: Target) -> str:
     """Return why a placed node cannot run in compute, or nothing."""
+    node = at_default(node)
     t = node.result.type
     assert t.layout is not None
     if not t.in_planes:

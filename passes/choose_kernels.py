@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from ..ir.signature import signature
+from ..ir.size import estimate
 from .candidates import (
     candidates,
     planes_in_a_pass,
@@ -156,7 +157,7 @@ def _unrolled(rankings: dict[Node, Ranking], target: Target) -> set[Node]:
 
 
 def _pixels(node: Node) -> int:
-    return node.result.type.size // node.result.shape[1]
+    return estimate(node.result.type.size // node.result.shape[1])
 
 
 def _refuse_weights(node: Node, target: Target) -> None:

@@ -23,7 +23,8 @@ from ..ir.access import Access
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Result, infer
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
-from ..ir.placement import cuts_planes, is_direct, joins_planes
+from ..ir.placement import at_default, cuts_planes, is_direct, joins_planes
+from ..ir.size import estimate
 from ..ir.types import LANES
 from ..ir.views import simplified
 from .rule import Rule, apply_rules
@@ -107,7 +108,9 @@ def _check(found: _View, context: Context) -> str:
     costs = context.target.costs
     composed, copied = _cost(after, costs), _cost(node, costs)
     if not found.read_elsewhere:
-        copied += _cost(found.inner, costs) + costs.store * copy.type.texels + costs.gpu_pass
+        copied += (
+            _cost(found.inner, costs) + costs.store * estimate(copy.type.texels) + costs.gpu_pass
+        )
     if composed > copied:
         return f"it would take {composed / 1e6:.3g} ms, and {copied / 1e6:.3g} ms with a copy"
     return ""
@@ -115,6 +118,7 @@ def _check(found: _View, context: Context) -> str:
 
 def _cost(node: Node, costs: Costs) -> float:
     """Return about how many nanoseconds the loads of a nest take."""
+    node = at_default(node)
     p = parts(node)
     types = [v.type for v in p.operands]
     (t,) = infer(p.kernel, p.operands, node.name)

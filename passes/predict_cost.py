@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING
 from ..ir.expr import walk
 from ..ir.graph import Result
 from ..ir.ops import Conv, Pointwise, parts
-from ..ir.placement import before_store, is_depthwise, is_direct, tensor_operands, unrolls_rows
+from ..ir.placement import (
+    at_default,
+    before_store,
+    is_depthwise,
+    is_direct,
+    tensor_operands,
+    unrolls_rows,
+)
 from ..ir.types import LANES
 from .candidates import weight_floats
 
@@ -63,6 +70,7 @@ class Predictor:
     """Predicts the costs of a placed node's choices; what they have in common is counted once."""
 
     def __init__(self, node: Node, target: Target) -> None:
+        node = at_default(node)
         self._stores = node.result.type.texels
         node = before_store(node)
         self._node, self._target = node, target

@@ -19,6 +19,7 @@ from ..ir.expr import Call, Num, expand, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import Einsum, MatMul, Viewed, apart, assemble, parts
 from ..ir.placement import is_direct, places, tensor_operands
+from ..ir.size import bounds, estimate, is_open
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
 
 if TYPE_CHECKING:
@@ -125,8 +126,16 @@ def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
     texture about as wide as it is high.
     """
     size = limits.texture_size
-    if t.planes <= size and t.texels // t.planes <= size:
-        return t.planes, t.texels // t.planes
+    lines = t.texels // t.planes
+    if not is_open(t.texels):
+        if t.planes <= size and lines <= size:
+            return t.planes, lines
+    elif bounds(t.planes)[1] <= size and bounds(lines)[1] <= size:
+        return t.planes, lines
+    else:  # as wide as is well by default, and as high as it takes
+        width = min(1 << (math.isqrt(estimate(t.texels) - 1)).bit_length(), size)
+        height = -(-t.texels // width)
+        return (width, height) if height <= size else None
     width = min(1 << (math.isqrt(t.texels - 1)).bit_length(), size)
     height = min(-(-t.texels // width), size)
     layers = -(-t.texels // (width * height))
@@ -138,13 +147,13 @@ def _place(
 ) -> TensorType:
     target, limits = context.target, context.target.limits
     width, height, layers = t.extent
-    fits = max(width, height) <= limits.texture_size and (
-        target.textures == "2d" or layers <= limits.array_texture_layers
-    )
+    fits = t.in_planes and not is_open(layers)  # what lies in rows is looked at below
+    fits = fits and all(size <= limits.texture_size for size in (width, height))
+    fits = fits and (target.textures == "2d" or layers <= limits.array_texture_layers)
     folded = None
     if t.in_planes and not fits:
         context.explain("tile channels", name, "rows", _excess((width, height), layers, limits))
-    if not (t.in_planes and fits):
+    if not fits:
         t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
         folded = rows(t, limits)
         if folded is None:
@@ -168,6 +177,8 @@ def _place(
 
 def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
     """Say which limit keeps a map from lying in planes."""
+    if is_open(layers):
+        return f"the number of its channels, {layers}, is open"
     if max(size) > limits.texture_size:
         return f"{size[0]}x{size[1]} texels, the device profile allows {limits.texture_size}"
     return f"{layers} layers, the device profile allows {limits.array_texture_layers}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import Conv, Pointwise, parts
 from ...ir.placement import is_direct
+from ...ir.size import at_layer
 from .convolution import lower_convolution
 from .nest import lower_nest
 from .pointwise import lower_pointwise
@@ -42,5 +43,6 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if node.choice.view:
             continue
         suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
-        passes.extend((kernel if suits(node) else lower_nest)(node, target))
+        with at_layer(node.name):
+            passes.extend((kernel if suits(node) else lower_nest)(node, target))
     return tuple(passes)

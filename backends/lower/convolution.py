@@ -186,8 +186,10 @@ def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dic
         ]
         outside = "" if zeros else " || ".join(tests)
     elif any(conv.pads):
-        columns = integer(border(conv.pad_mode, px, width, left, right), names)
-        rows = integer(border(conv.pad_mode, py, height, top, bottom), names)
+        column = border(conv.pad_mode, px, width, left, right)
+        row = border(conv.pad_mode, py, height, top, bottom)
+        columns = integer(column, names | shader.names_of(column))
+        rows = integer(row, names | shader.names_of(row))
         remap = f"ivec2({columns}, {rows})"
     prologue = ""
     if p.prologue is not None:

@@ -8,9 +8,11 @@ starts the fewest workgroups is taken. It is a uniform, so that maps of all size
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
+from ...ir.size import estimate
 from ...ir.target import WORKGROUP
 
 if TYPE_CHECKING:
@@ -41,12 +43,13 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
         return -(-counts[0] // span), -(-counts[1] * span // WORKGROUP)
 
     def started(span: int) -> int:
-        x, y = groups(span)
-        return x * y
+        return prod(map(estimate, groups(span)))
 
     most = target.limits.workgroup_count
-    fitting = [span for span in SPANS if max(groups(span)) <= most]
+    fitting = [span for span in SPANS if max(map(estimate, groups(span))) <= most]
     if not fitting:
         raise InternalError(f"{node.name}: no dispatch fits, candidates() was to see to that")
     span = min(fitting, key=started)
+    if not all(count <= most for count in groups(span)):  # for an open size, its constraint
+        raise InternalError(f"{node.name}: a dispatch that fits does not")
     return Dispatch(across, down, span, groups(span))

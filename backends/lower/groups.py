@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.expr import Expr, Num
 from ...ir.placement import before_store, planes_share_a_program
+from ...ir.size import is_one, surely_equal
 from ...ir.types import LANES
 from ..gpu import GpuPass, Uniform
 from .loads import Reader
@@ -98,34 +99,35 @@ class Group:
         """Return the number of plane k of the pass where it is known."""
         return None if self.in_compute else self.planes[k]
 
-    def at(self, k: int) -> dict[str, str]:
+    def at(self, k: int, shader: Shader) -> dict[str, str]:
         """Return the int text of each coordinate of the first lane in plane k of the pass."""
         if self.node.result.type.in_planes:
             plane = self.plane(k)
             channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
             return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
         if not self._coordinates:
-            self._locate()
+            self._locate(shader)
         return self._coordinates
 
-    def _locate(self) -> None:
+    def _locate(self, shader: Shader) -> None:
         """Write the prelude that finds an element of rows from the position of its texel."""
         t = self.node.result.type
         width, height, layers = t.extent
+        number = shader.number
         (layer,) = self.planes
         line = f"o.y + {layer * height}" if layer else "o.y"
         group, last = "o.x", f"o{max(t.rank - 1, 0)}"
-        if width != t.planes:
-            past = width * height * layers > t.texels
-            texel = f"({line}) * {width} + o.x" if layer else f"o.y * {width} + o.x"
+        if not surely_equal(width, t.planes):
+            past = not surely_equal(width * height * layers, t.texels)
+            texel = f"({line}) * {number(width)} + o.x" if layer else f"o.y * {number(width)} + o.x"
             self.prelude.append(
-                f"int texel = {f'min({texel}, {t.texels - 1})' if past else texel};"
+                f"int texel = {f'min({texel}, {number(t.texels - 1)})' if past else texel};"
             )
-            group, line = f"texel % {t.planes}", f"texel / {t.planes}"
-            if t.planes == 1:
+            group, line = f"texel % {number(t.planes)}", f"texel / {number(t.planes)}"
+            if is_one(t.planes):
                 group, line = "0", "texel"
         self._coordinates[last] = last
-        self.prelude.append(f"int {last} = {'0' if t.planes == 1 else f'{group} * {LANES}'};")
+        self.prelude.append(f"int {last} = {'0' if is_one(t.planes) else f'{group} * {LANES}'};")
         if t.rank == 2:
             self.prelude.append(f"int o0 = {line};")
             self._coordinates["o0"] = "o0"
@@ -135,9 +137,9 @@ class Group:
         for axis in range(t.rank - 2, -1, -1):
             name = f"o{axis}"
             inner = prod(t.shape[axis + 1 : -1])
-            text = "row" if inner == 1 else f"row / {inner}"
+            text = "row" if is_one(inner) else f"row / {number(inner)}"
             if axis:
-                text = f"{text} % {t.shape[axis]}"
+                text = f"{text} % {number(t.shape[axis])}"
             self.prelude.append(f"int {name} = {text};")
             self._coordinates[name] = name
 
@@ -167,7 +169,9 @@ def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuP
         key = (group.batch, len(group.planes), group.channels)
         if group.shared and key in known:
             like = known[key]
-            yield replace(like, layers=group.layers, uniforms=plane_uniforms(group, like.source))
+            own = plane_uniforms(group, like.source)
+            same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
+            yield replace(like, layers=group.layers, uniforms=own + same)
         else:
             known[key] = lower(group)
             yield known[key]

@@ -25,6 +25,7 @@ from ...ir.expr import (
     walk,
 )
 from ...ir.indexing import add, flatten, idiv, imod, mul
+from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES
 from ..glsl import integer, number
 
@@ -75,7 +76,9 @@ class LoadFunction:
         if text.isdigit():
             return str(int(text) + lane)
         moved = f"{text} + {lane}"
-        return f"min({moved}, {reader.lanes - 1})" if reader.lanes % LANES else moved
+        if not is_open(reader.lanes) and not reader.lanes % LANES:
+            return moved
+        return f"min({moved}, {reader.shader.number(reader.lanes - 1)})"
 
 
 @dataclass
@@ -129,7 +132,9 @@ class Reader:
         kind: Kind = "aligned"
         if not whole:
             kind = self.access.kind(sources, [v.type for v in operands])
-        used = dict.fromkeys(v for s in sources for e in (*s.index, *s.valid) for v in variables(e))
+        exprs = [e for s in sources for e in (*s.index, *s.valid)]
+        known = {name for e in exprs for name in self.shader.names_of(e)}
+        used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in known)
         function = self.shader.names(f"load_{name}")
         head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
         lines = [f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in used)}) {{"]
@@ -195,8 +200,8 @@ class Reader:
             batch = None
             width, height = t.layout.rows if t.layout and t.layout.rows else t.extent[:2]
             row = flatten(index[:-1], t.shape[:-1])
-            group = idiv(channel, LANES) if t.planes > 1 else Num(0.0)
-            if width == t.planes:
+            group = Num(0.0) if is_one(t.planes) else idiv(channel, LANES)
+            if surely_equal(width, t.planes):
                 x = group
             else:
                 texel = named("texel", add(mul(row, t.planes), group))
@@ -224,7 +229,8 @@ class Reader:
         return f".{LANE[int(lane.value)]}" if isinstance(lane, Num) else f"[{self._int(lane)}]"
 
     def _int(self, expr: Expr) -> str:
-        return integer(expr, {name: self.names.get(name, name) for name in variables(expr)})
+        names = {name: self.names.get(name, name) for name in variables(expr)}
+        return integer(expr, names | self.shader.names_of(expr))
 
 
 def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
@@ -234,7 +240,7 @@ def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
         conditions = []
         never = False
         for condition in source.valid:
-            if set(variables(condition)) <= {lane}:
+            if not is_open(size) and set(variables(condition)) <= {lane}:
                 holds = np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0
                 never = never or not holds.any()
                 if holds.all():

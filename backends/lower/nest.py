@@ -13,6 +13,7 @@ from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import Load
 from ...ir.ops import parts
+from ...ir.size import is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
 from ..shader import Shader
@@ -86,7 +87,7 @@ class _Nest:
         accumulators = [f"a{k}" for k in range(len(group.planes))]
         calls = []
         for k in range(len(group.planes)):
-            at = group.at(k)
+            at = group.at(k, self.shader)
             calls.append(f"{function}({', '.join(at[name] for name in parameters)})")
         operands = set(p.operands)
         loops = "x".join(map(str, nest.loops))
@@ -117,19 +118,20 @@ class _Nest:
 
     def _find_texels(self) -> None:
         """Find the loads of which the innermost loop takes a texel for four steps."""
-        if not self.nest.loops or self.nest.loops[-1] < LANES:
+        if not self.nest.loops or is_open(self.nest.loops[-1]) or self.nest.loops[-1] < LANES:
             return
         operands = parts(self.node).operands
         for name, load in self.nest.loads():
             if name[0] == "v" and self.reader.along(self.counter, load, operands):
                 self.texels.add(name)
 
-    def _loops(self) -> list[tuple[int, int, int]]:
+    def _loops(self) -> list[tuple[int, str, int]]:
         """Return axis, end and stride of each loop."""
-        loops = [(axis, count, 1) for axis, count in enumerate(self.nest.loops)]
+        ends = [self.shader.number(count) for count in self.nest.loops]
+        loops = [(axis, end, 1) for axis, end in enumerate(ends)]
         if self.texels:
-            axis, count, _ = loops[-1]
-            loops[-1] = (axis, count - count % LANES, LANES)
+            count = self.nest.loops[-1]
+            loops[-1] = (len(loops) - 1, str(count - count % LANES), LANES)
         return loops
 
     def _body(self) -> list[str]:
@@ -202,7 +204,8 @@ class _Nest:
 
     def _floats(self, expr: Expr) -> dict[str, str]:
         """Return the vec4 of each variable of a formula."""
-        return {name: self._float(name) for name in variables(expr)}
+        sizes = {name: f"vec4({size})" for name, size in self.shader.names_of(expr).items()}
+        return {name: sizes.get(name) or self._float(name) for name in variables(expr)}
 
     def _float(self, name: str) -> str:
         if name[0] in "uv" or name in self.accumulators:

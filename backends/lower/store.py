@@ -10,6 +10,7 @@ from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import parts
 from ...ir.placement import computes_in_full, is_parameter, tensor_operands
+from ...ir.size import is_one, is_open
 from ...ir.target import WORKGROUP
 from ...ir.types import LANES
 from ..glsl import function_text
@@ -53,7 +54,7 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
         reader = group.reader(shader)
         load = broadcast_load(0, value.shape, result.rank)
         shader.loads[key] = reader.declare(role, load, (value,), (role,))
-    return shader.loads[key].call(group.at(k))
+    return shader.loads[key].call(group.at(k, shader))
 
 
 def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
@@ -61,8 +62,8 @@ def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     result = group.node.result.type
     batch = group.batch if n > 1 else 0
     texture = shader.texture(value, role, batch)
-    x = "o.x" if w > 1 or result.shape[3] == 1 else "0"
-    y = "o.y" if h > 1 or result.shape[2] == 1 else "0"
+    x = "0" if is_one(w) and not is_one(result.shape[3]) else "o.x"
+    y = "0" if is_one(h) and not is_one(result.shape[2]) else "o.y"
     position = "o" if (x, y) == ("o.x", "o.y") else f"ivec2({x}, {y})"
     base = batch * value.type.planes
     plane = group.plane(k) if c > 1 and value.type.planes > 1 else 0
@@ -153,7 +154,7 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     else:
         layer = f", layer {first} of {t.layers}" if t.layers > 1 else ""
         lines.append(f"{what} of {t.extent[0]}x{t.extent[1]} texels, in rows{layer}")
-    if macs:
+    if is_open(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
     return lines
 
@@ -214,11 +215,12 @@ def finish(
         "weights": weights,
         "macs": macs,
     }
+    sizes = tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items())
     if dispatch is None:
-        return RenderPass(**common, uniforms=plane_uniforms(group, source))
+        return RenderPass(**common, uniforms=plane_uniforms(group, source) + sizes)
     return ComputePass(
         **common,
-        uniforms=tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items()),
+        uniforms=sizes,
         workgroup=(WORKGROUP, 1),
         groups=dispatch.groups,
     )

@@ -24,7 +24,8 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="HxW",
             multiple=True,
             help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW with several "
-            "inputs.",
+            "inputs. 'dynamic' leaves height and width open: one build for all; 'dynamic:HxW' says "
+            "what it begins with.",
         ),
         click.option(
             "--input-value",
@@ -229,12 +230,21 @@ def to_options(flags: dict[str, Any]) -> Options:
     Raises:
         ShadergenError: SG03xx, for one that cannot be read.
     """
-    from ..options import Options, parse_cut, parse_range, parse_sizes, parse_values
+    from ..options import (
+        Options,
+        parse_cut,
+        parse_dynamic,
+        parse_range,
+        parse_sizes,
+        parse_values,
+    )
 
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
+    dynamic, texts = parse_dynamic(flags.pop("input_size"))
     within = flags.pop("input_range")
     return Options(
-        input_size={**parse_sizes(flags.pop("input_size")), **sizes},
+        input_size={**parse_sizes(texts), **sizes},
+        dynamic=dynamic,
         input_range=None if within is None else parse_range(within),
         inputs=inputs,
         outputs=outputs,

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError, did_you_mean
+from ...ir.types import MAP_RANK
 from .foreign import refuse_foreign
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...ir.expr import Definition
     from ...ir.graph import Graph, Input
+    from .opening import Opening
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -42,6 +44,7 @@ class Request:
             sizes that are open after all that.
         strings: take inputs of strings, as numbers that stand for them: equal ones where, and only
             where, the strings are.
+        opening: leaves heights and widths open (``--input-size dynamic``); None fixes all sizes.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -51,6 +54,7 @@ class Request:
     outputs: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
+    opening: Opening | None = None
 
     def option(self, name: str) -> str:
         """Return the option by which the size of an input is given."""
@@ -221,6 +225,9 @@ def resolve_shape(
     Raises:
         ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
     """
+    image = _spatial(shape, spatial) if len(shape) == MAP_RANK else None
+    if request.opening is not None and image is not None and name not in request.sizes:
+        shape = request.opening.open(name, shape, image)
     wanted = request.sizes.get(name)
     if wanted is None and any(s is None for s in shape[1:]):
         wanted = request.sizes.get("")
@@ -228,9 +235,7 @@ def resolve_shape(
     where = f"input '{name}' of shape {declared}"
     option = request.option(name)
     resolved = list(shape)
-    open_axes = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
-    if len(open_axes) == 2:  # an exporter may keep NHWC: what is open is height and width
-        spatial = (open_axes[0], open_axes[1])
+    spatial = _spatial(shape, spatial)
     if wanted is not None and len(wanted) == 2 and len(shape) != 2 and spatial is not None:
         for axis, size in zip(spatial, wanted, strict=True):
             _fix(resolved, axis, size, where, option)
@@ -261,6 +266,16 @@ def resolve_shape(
     if any(s is not None and s < 1 for s in resolved):
         raise ShadergenError("SG0105", f"input '{name}' is empty", where=where)
     return tuple(s for s in resolved if s is not None)
+
+
+def _spatial(
+    shape: Sequence[int | None], otherwise: tuple[int, int] | None
+) -> tuple[int, int] | None:
+    """Return the positions of height and width: of the two axes that are open, or as is said."""
+    open_axes = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
+    if len(open_axes) == 2:  # an exporter may keep NHWC: what is open is height and width
+        return open_axes[0], open_axes[1]
+    return otherwise
 
 
 def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str) -> None:

@@ -30,6 +30,7 @@ from ..indexing import (
     unflatten,
 )
 from ..nest import Nest
+from ..size import bounds
 from ..types import TensorType
 from .base import MOST_OPERANDS, Op, require
 
@@ -125,9 +126,9 @@ class Concat(Movement):
         require(bool(inputs), "nothing to concatenate")
         first = inputs[0].shape
         require(0 <= self.axis < len(first), f"axis {self.axis} of a tensor of rank {len(first)}")
-        rest = {t.shape[: self.axis] + t.shape[self.axis + 1 :] for t in inputs}
+        rest = [t.shape[: self.axis] + t.shape[self.axis + 1 :] for t in inputs]
         require(
-            len(rest) == 1 and len({t.rank for t in inputs}) == 1,
+            all(r == rest[0] for r in rest) and len({t.rank for t in inputs}) == 1,
             f"the operands differ elsewhere than on axis {self.axis}",
         )
         types = {t.dtype for t in inputs}
@@ -182,7 +183,7 @@ class Slice(Movement):
         ):
             ends = (start, start + step * (size - 1))
             require(
-                step != 0 and size >= 1 and min(ends) >= 0 and max(ends) < x.shape[axis],
+                step != 0 and size >= 1 and all(0 <= end < x.shape[axis] for end in ends),
                 f"the slice {start}, {step}, {size} leaves axis {axis} of size {x.shape[axis]}",
             )
         return x.of(self.sizes)
@@ -345,7 +346,7 @@ class ResizeNearest(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
-        require(min(self.sizes) >= 1, "an empty result")
+        require(all(size >= 1 for size in self.sizes), "an empty result")
         return x.of(self.sizes)
 
     def reference(self, x: Any) -> Any:
@@ -368,5 +369,5 @@ class ResizeNearest(Movement):
                 numerator = clamp(numerator, 0, p * out)
             at = idiv(numerator, r)
             last = (p * (out - 1) + q) // r
-            index.append(clamp(at, 0, size - 1) if last > size - 1 else at)
+            index.append(clamp(at, 0, size - 1) if bounds(last - size)[1] >= 0 else at)
         return Load((Source(0, tuple(index)),))

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..expr import Call, Expr, Num, Var, literal, parse, substitute
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest
+from ..size import estimate, is_one
 from ..types import TensorType
 from .base import Op, require
 from .movement import Concat, Slice
@@ -83,7 +84,7 @@ class PairReduce(Op):
     def nest(self, x: TensorType) -> Nest:
         *others, last = self.axes
         own = coordinates(x.rank)
-        reduced = [a for a in (others if self.merge else self.axes) if x.shape[a] > 1]
+        reduced = [a for a in (others if self.merge else self.axes) if not is_one(x.shape[a])]
         loops = tuple(x.shape[a] for a in reduced)
         index: list[Expr] = list(own)
         for axis in self.axes:
@@ -100,7 +101,7 @@ class PairReduce(Op):
             "v": Var(f"{prefix}0"),
             "w": Var(f"{prefix}1") if self.merge else Num(one),
             "k": _count(loops),
-            "n": Num(float(prod(loops))),
+            "n": literal(prod(loops)),
             "first": Call("eq", (own[last], Num(0.0))),
         }
 
@@ -135,7 +136,7 @@ class PairReduce(Op):
         now = 1 if self.merge else x.shape[last]
         first = [last]
         for axis in reversed(others):
-            if len(first) > self.merge and now * x.shape[axis] > LONGEST:
+            if len(first) > self.merge and estimate(now * x.shape[axis]) > LONGEST:
                 break
             first.append(axis)
             now *= x.shape[axis]
@@ -150,7 +151,7 @@ def _count(loops: Sequence[int]) -> Expr:
     """Return how many steps have been made, as a number."""
     count: Expr = Var("k0")
     for axis, size in enumerate(loops[1:], 1):
-        count = Call("add", (Call("mul", (count, Num(float(size)))), Var(f"k{axis}")))
+        count = Call("add", (Call("mul", (count, literal(size))), Var(f"k{axis}")))
     return count
 
 
@@ -169,7 +170,7 @@ _STATISTICS: dict[str, Any] = {"mean_variance": _mean_variance, "max_sum_exp": _
 def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value] | None:
     """Return both statistics over ``axes``, which keep size 1; None where an axis is too long."""
     axes = tuple(sorted(axes))
-    if not axes or max(x.shape[a] for a in axes) > LONGEST:
+    if not axes or max(estimate(x.shape[a]) for a in axes) > LONGEST:
         return None
     pair = apply(PairReduce(kind, axes), x)
     sizes = list(pair.shape)

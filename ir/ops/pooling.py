@@ -13,6 +13,7 @@ from ..expr import Call, Expr, Num, Var, fold, parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
 from ..nest import Nest
+from ..size import estimate
 from ..types import TensorType
 from .base import Op, require
 from .window import Sizes, Window, quotient, tap_source, taps, windows
@@ -64,7 +65,7 @@ class Pool(Op):
         for w in along:
             w.check()
             if self.kind == "max" or (self.kind == "average" and not self.count_include_pad):
-                require(bool(w.taps_in(0, w.size).all()), "a window holds padding alone")
+                w.check_taps()
         shape = (*x.shape[: -len(along)], *(w.count for w in along))
         return x.of(shape) if self.kind == "max" else TensorType(shape)
 
@@ -91,10 +92,12 @@ class Pool(Op):
         wide = [i for i, w in enumerate(along) if w.taps > 1]
         if len(wide) < 2:
             return None
-        wide.sort(key=lambda i: along[i].count / along[i].size)
-        size, staged = prod(w.size for w in along), 0
+        sizes = [(estimate(w.size), estimate(w.count)) for w in along]
+        wide.sort(key=lambda i: sizes[i][1] / sizes[i][0])
+        size, staged = prod(before for before, _ in sizes), 0
         for i in wide:
-            size = size // along[i].size * along[i].count
+            before, after = sizes[i]
+            size = size // before * after
             staged += size * along[i].taps
         steps = prod(w.taps for w in along)
         if 2 * staged > size * steps and steps <= MANY:

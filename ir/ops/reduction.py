@@ -8,11 +8,24 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, check, evaluate, fold, parse, substitute, variables
+from ..expr import (
+    Call,
+    Expr,
+    Num,
+    Var,
+    check,
+    evaluate,
+    fold,
+    literal,
+    parse,
+    substitute,
+    variables,
+)
 from ..graph import apply
 from ..indexing import Load, Source, add, broadcast_load, coordinates, less, mul, select
 from ..integers import NARROW, quotient
 from ..nest import Binding, Nest
+from ..size import estimate, is_one, surely_equal
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape
@@ -140,13 +153,13 @@ class Reduce(Op):
     def nest(self, *inputs: TensorType) -> Nest:
         result = self.infer(*inputs)
         shape = _operands_shape(self.element, inputs)
-        loops = tuple(a for a in self.axes if shape[a] > 1)
+        loops = tuple(a for a in self.axes if not is_one(shape[a]))
         own: list[Expr] = list(coordinates(result.rank))
         if not self.keepdims:
             for axis in sorted(self.axes):
                 own.insert(axis, Num(0.0))
         at = _Places(shape, {a: Var(f"k{k}") for k, a in enumerate(loops)}, own)
-        count = Num(float(prod(shape[a] for a in loops)))
+        count = literal(prod(shape[a] for a in loops))
         return _reduction(self.kind, self.element, inputs, at, [shape[a] for a in loops], count)
 
     def decompose(self, *inputs: Value) -> Value | None:
@@ -157,8 +170,8 @@ class Reduce(Op):
         if dtype != "float32" and self.kind in ("mean", "l2"):
             return self._rounded(inputs, dtype)
         shape = _operands_shape(self.element, [v.type for v in inputs])
-        axes = [a for a in self.axes if shape[a] > 1]
-        if prod(shape[a] for a in axes) <= LONGEST:
+        axes = [a for a in self.axes if not is_one(shape[a])]
+        if estimate(prod(shape[a] for a in axes)) <= LONGEST:
             return None
         rule = _RULES[self.kind]
         # What shares texels is reduced last: until then, four neighbours are one vector.
@@ -166,11 +179,11 @@ class Reduce(Op):
         axes.sort(key=lambda a: (a == lane, -a))
         first = axes[:1]
         for axis in axes[1:]:
-            if prod(shape[a] for a in (*first, axis)) > LONGEST:
+            if estimate(prod(shape[a] for a in (*first, axis))) > LONGEST:
                 break
             first.append(axis)
-        if shape[first[0]] > LONGEST:
-            blocks = _blocks(shape[first[0]])
+        if estimate(shape[first[0]]) > LONGEST:
+            blocks = _blocks(estimate(shape[first[0]]))
             part: Op = PartialReduce(rule.partial, first[0], blocks, self.element, dtype)
         else:
             part = Reduce(rule.partial, tuple(sorted(first)), True, self.element, dtype)
@@ -192,7 +205,7 @@ class Reduce(Op):
         """Return the mean or the norm of integers, from their exact sum."""
         shape = _operands_shape(self.element, [v.type for v in inputs])
         if self.kind == "mean":
-            count = Num(float(prod(shape[a] for a in self.axes)))
+            count = literal(prod(shape[a] for a in self.axes))
             total = apply(replace(self, kind="sum"), *inputs)
             return apply(Pointwise(quotient(PLAIN, count, dtype), dtype), total)
         # The half keeps a root that is whole from being rounded down, and reaches no other.
@@ -240,11 +253,11 @@ class PartialReduce(Op):
         steps = -(-size // self.blocks)
         own = coordinates(len(shape))
         place = add(mul(Var("k0"), self.blocks), own[self.axis])
-        exists = None if size == steps * self.blocks else less(place, size)
+        exists = None if surely_equal(size, steps * self.blocks) else less(place, size)
         # Past the end, an extremum may well see the first element again.
         index = place if exists is None else select(exists, place, own[self.axis])
         at = _Places(shape, {self.axis: index}, own)
-        count = Num(size / self.blocks)
+        count = fold(Call("div", (literal(size), Num(float(self.blocks)))))
         return _reduction(self.kind, self.element, inputs, at, [steps], count, exists)
 
 
@@ -262,7 +275,7 @@ class _Places:
         axes = range(len(self.shape) - len(shape), len(self.shape))
         index = []
         for axis, i, size in zip(axes, plain, shape, strict=True):
-            if size == 1:
+            if is_one(size):
                 index.append(i)
             elif axis in self.reduced:
                 start = substitute(self.reduced[axis], {f"k{k}": Num(0.0) for k in range(8)})
@@ -274,7 +287,8 @@ class _Places:
     def moves(self, shape: tuple[int, ...]) -> bool:
         """Whether an operand is read elsewhere at each step of the loops."""
         before = len(self.shape) - len(shape)
-        return any(size > 1 and axis + before in self.reduced for axis, size in enumerate(shape))
+        axes = [axis + before for axis, size in enumerate(shape) if not is_one(size)]
+        return any(axis in self.reduced for axis in axes)
 
 
 def _reduction(

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..expr import Call, Expr, Var, literal, parse, substitute
 from ..indexing import Load, Source, add, clamp, coordinates
 from ..nest import Binding, Nest
 from ..types import EXACT_INTEGERS, TensorType
@@ -85,11 +85,12 @@ class ResizeLinear(Op):
     def takes(size: int, out: int, step: Step) -> bool:
         """Whether float32 holds every numerator exactly."""
         p, q, r = step
-        return min(p, r) > 0 and p * out + abs(q) + r * (size + 2) < EXACT_INTEGERS
+        positive = all(n > 0 for n in (p, r))
+        return positive and p * out + abs(q) + r * (size + 2) < EXACT_INTEGERS
 
     def infer(self, x: TensorType) -> TensorType:
         require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
-        require(min(self.sizes, default=1) >= 1, "an empty result")
+        require(all(size >= 1 for size in self.sizes), "an empty result")
         require(len(self._moving()) <= MOST_LINEAR_AXES, "a linear resize of too many axes")
         for axis in self._moving():
             step = self.steps[axis]
@@ -123,7 +124,7 @@ class ResizeLinear(Op):
         outer: list[Binding] = []
         for axis in self._moving():
             p, q, r = self.steps[axis]
-            n: dict[str, Expr] = {"n": _line(p, Var(f"o{axis}"), q), "r": Num(float(r))}
+            n: dict[str, Expr] = {"n": _line(p, Var(f"o{axis}"), q), "r": literal(r)}
             n["low"] = Var(f"u{len(outer)}")
             outer += [
                 substitute(parse("floor(n / r) + floor((n - r * floor(n / r)) / r)"), n),
@@ -146,4 +147,4 @@ class ResizeLinear(Op):
 
 
 def _line(slope: int, variable: Expr, offset: int) -> Expr:
-    return Call("add", (Call("mul", (Num(float(slope)), variable)), Num(float(offset))))
+    return Call("add", (Call("mul", (literal(slope), variable)), literal(offset)))

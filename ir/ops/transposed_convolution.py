@@ -73,7 +73,9 @@ class ConvTranspose(Op):
                 strict=True,
             )
         )
-        require(min(size) >= 1, f"the padding leaves a result of {'x'.join(map(str, size))}")
+        require(
+            all(s >= 1 for s in size), f"the padding leaves a result of {'x'.join(map(str, size))}"
+        )
         return TensorType((x.shape[0], o, *size))
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..expr import Call, Expr, Num, Var, fold
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
+from ..size import bounds, is_open
 from .base import require
 
 if TYPE_CHECKING:
@@ -61,6 +63,17 @@ class Window:
         """How far the last window reaches past the last element; negative where it ends sooner."""
         return (self.count - 1) * self.stride + self.reach - self.before - self.size
 
+    @property
+    def past(self) -> int:
+        """How far the last window reaches past the last element at most, 0 where it does not.
+
+        Of an open size it may be less at some of its values.
+        """
+        if is_open(beyond := self.beyond):
+            most = bounds(beyond)[1]
+            return max(int(most), 0) if isfinite(most) else self.reach
+        return max(beyond, 0)
+
     def check(self) -> None:
         """Refuse what is no sequence of windows (SG0205)."""
         require(
@@ -80,7 +93,19 @@ class Window:
 
     def exists(self, position: Expr) -> tuple[Expr, ...]:
         """Return the conditions under which a tap exists."""
-        return inside(position, self.size, self.before, max(self.beyond, 0))
+        return inside(position, self.size, self.before, self.past)
+
+    def check_taps(self) -> None:
+        """Refuse windows of padding alone (SG0205)."""
+        if not is_open(self.size):
+            held = bool(self.taps_in(0, self.size).all())
+        else:  # the first windows reach into the axis, by less than a hole; the last begin in it
+            held = (
+                -(-self.before // self.dilation) < self.taps
+                and self.dilation <= self.size
+                and (self.count - 1) * self.stride - self.before < self.size
+            )
+        require(held, "a window holds padding alone")
 
     def places(self, k: int) -> slice:
         """Return where tap ``k`` of all windows lies in the padded axis."""
@@ -96,9 +121,12 @@ class Window:
 
     def taps_formula(self, o: Expr, low: int, high: int) -> Expr:
         """Return the same number as a floating-point formula of the window's position ``o``."""
-        counts = self.taps_in(low, high)
-        if (counts == counts[0]).all():
-            return Num(float(counts[0]))
+        if not is_open(self.size):
+            counts = self.taps_in(low, high)
+            if (counts == counts[0]).all():
+                return Num(float(counts[0]))
+        elif low <= -self.before and bounds(self.beyond + self.size - high)[1] <= 0:
+            return Num(float(self.taps))
         first = sub(mul(o, self.stride), self.before)
         end = Call("min", (self._taps_until(sub(high, first)), Num(float(self.taps))))
         if low <= -self.before:
@@ -169,7 +197,7 @@ def tap_source(
             loops.append(w.taps)
         at = w.at(o, k)
         if repeat:
-            at = border("edge", at, w.size, w.before, max(w.beyond, 0))
+            at = border("edge", at, w.size, w.before, w.past)
         else:
             valid += w.exists(at)
         index.append(at)

@@ -14,6 +14,7 @@ from ....errors import ShadergenError
 from ....ir.expr import Call, Expr, Var, evaluate, parse
 from ....ir.integers import wrapped
 from ....ir.ops import Pointwise
+from ....ir.size import OpenSizeError
 from .items import Known, Narrow, element_type
 from .narrow import NARROW
 from .tensors import ENCODINGS, ir_type, numpy_type, type_name
@@ -61,6 +62,10 @@ def _cast(node: OnnxNode, to: int) -> Item:
 
 def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
     dtype = numpy_type(to)
+    if x.array.dtype.kind == "O" and dtype is not None:
+        if np.dtype(dtype).kind not in "iu":
+            raise OpenSizeError("a number of floating point")
+        return x
     if dtype is None or dtype == x.array.dtype:
         return x
     node.budget.take(x.array.size)

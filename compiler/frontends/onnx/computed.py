@@ -51,7 +51,9 @@ def elementwise(function: Callable[..., Any]) -> Compute:
         node.budget.take(prod(np.broadcast_shapes(*(a.shape for a in arrays))))
         result = np.asarray(function(*arrays))
         # numpy 1 widens where arrays without axes meet; ONNX never does
-        return result if result.dtype.kind == "b" else result.astype(arrays[-1].dtype)
+        if result.dtype.kind in "bO":
+            return result
+        return result.astype(arrays[-1].dtype)
 
     return handler
 

@@ -292,7 +292,7 @@ def _output(name: str, item: Item | None, declared: int) -> Output:
         )
     tensor = item.tensor if isinstance(item, Narrow) else item
     value: Value = tensor.operand if isinstance(tensor, Known) else tensor
-    if not value.type.size:
+    if value.type.is_empty:
         raise ShadergenError("SG0206", f"output '{name}' is empty", why=f"it is {value.type}")
     return Output(name, value, Port.plain(value.type.rank))
 

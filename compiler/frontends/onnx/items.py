@@ -11,11 +11,14 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Result, Value, constant
+from ....ir.size import OpenSizeError, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .narrow import NARROW
 from .tensors import STRING, number_of_type
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 LARGEST_TENSOR = 1 << 31
@@ -36,8 +39,8 @@ class Known:
     def type(self) -> TensorType:
         """Of :attr:`operand`."""
         kind = self.array.dtype.kind
-        dtype = "float32" if kind == "f" else self.array.dtype.name
-        return TensorType(self.shape, dtype)  # type: ignore[arg-type]
+        dtype = {"f": "float32", "O": "int64"}.get(kind, self.array.dtype.name)
+        return TensorType(self.shape, dtype)
 
     @cached_property
     def operand(self) -> Constant:
@@ -48,6 +51,8 @@ class Known:
                 SG0206 for integers that it does not hold exactly.
         """
         check_shape(self.name, self.shape)
+        if self.array.dtype.kind == "O":
+            raise OpenSizeError("a tensor")
         if self.array.dtype.kind in "iu":
             self._check_exact()
         with np.errstate(over="ignore"):
@@ -132,6 +137,16 @@ def inputs_behind(item: Item) -> tuple[Input, ...]:
             seen[value] = None
             todo.extend(value.node.inputs if isinstance(value, Result) else ())
     return tuple(value for value in seen if isinstance(value, Input))
+
+
+def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
+    """Return a list of integers as an array, of objects where a size among them is open."""
+    if not any(map(is_open, sizes)):
+        return np.array(sizes, np.int64)
+    array = np.empty(len(sizes), object)
+    for k, size in enumerate(sizes):
+        array[k] = size
+    return array
 
 
 def check_shape(name: str, shape: tuple[int, ...]) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
-from .items import Known, typed_item
+from ....ir.size import is_open
+from .items import Known, typed_item, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,8 @@ def concat(node: OnnxNode) -> Tensor:
 def joined(node: OnnxNode, items: Sequence[Tensor], axis: int) -> Tensor:
     """Join tensors along an axis."""
     shapes = [item.shape for item in items]
-    if len({(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes}) > 1:
+    rest = [(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes]
+    if any(r != rest[0] for r in rest):
         raise ShadergenError("SG0205", f"the operands differ elsewhere than on axis {axis}")
     parts = [item for item in items if item.shape[axis]] or items[:1]  # the empty add nothing
     return parts[0] if len(parts) == 1 else node.moved(Concat(axis), *parts)
@@ -125,7 +127,7 @@ def _axes(node: OnnxNode, default: Sizes | None) -> Sizes:
 
 
 def _reshaped(node: OnnxNode, shape: Sizes) -> Tensor:
-    if min(shape, default=0) < 0 or prod(shape) != prod(node.shape(0)):
+    if any(size < 0 for size in shape) or prod(shape) != prod(node.shape(0)):
         raise ShadergenError(
             "SG0205", f"{prod(node.shape(0))} elements do not fill the shape {list(shape)}"
         )
@@ -151,18 +153,32 @@ def slice_(node: OnnxNode) -> Tensor:
     steps = steps or (1,) * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         raise ShadergenError("SG0105", "starts, ends, axes and steps of Slice do not fit")
-    parts = [range(size) for size in shape]
+    parts = [(0, 1, size) for size in shape]
     for axis, start, end, step in zip(
         node.axes(axes, len(shape)), starts, ends, steps, strict=True
     ):
-        parts[axis] = range(shape[axis])[start:end:step]
-    op = Slice(
-        tuple(p.start if len(p) else 0 for p in parts),
-        tuple(p.step for p in parts),
-        tuple(map(len, parts)),
-    )
+        parts[axis] = sliced(shape[axis], start, end, step)
+    starts, steps, sizes = zip(*parts, strict=True) if parts else ((), (), ())
+    op = Slice(starts, steps, sizes)
     x = node.item(0)
     return x if op.sizes == shape and min(op.steps, default=1) > 0 else cut(node, op, x)
+
+
+def sliced(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:
+    """Return the first element, the step and the number of elements of a slice of an axis."""
+    if not any(map(is_open, (size, start, end))):
+        part = range(size)[start:end:step]
+        return (part.start if len(part) else 0), part.step, len(part)
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def within(place: int) -> int:
+        place = place + size if place < 0 else place
+        return low if place < low else high if place > high else place
+
+    first, last = within(start), within(end)
+    length = last - first if step > 0 else first - last
+    count = -(-length // abs(step))
+    return (first, step, count) if count > 0 else (0, step, 0)
 
 
 def cut(node: OnnxNode, op: Slice, x: Tensor) -> Tensor:
@@ -204,12 +220,12 @@ def shape(node: OnnxNode) -> Known:
     sizes = node.shape(0)
     start = node.integer("start", 0)
     end = node.integer("end", len(sizes))
-    return Known(node.layer, np.array(sizes[slice(start, end)], np.int64))
+    return Known(node.layer, whole_numbers(sizes[slice(start, end)]))
 
 
 def size(node: OnnxNode) -> Known:
     """Size, the number of elements."""
-    return Known(node.layer, np.array(prod(node.shape(0)), np.int64))
+    return Known(node.layer, whole_numbers((prod(node.shape(0)),)).reshape(()))
 
 
 def identity(node: OnnxNode) -> Item:

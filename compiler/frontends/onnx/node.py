@@ -272,7 +272,7 @@ class OnnxNode:
 
     def known_integers(self, index: int, role: str) -> tuple[int, ...]:
         array = self.known(index, role)
-        if array.dtype.kind not in "iu" or array.ndim > 1 or array.size > LONGEST_LIST:
+        if array.dtype.kind not in "iuO" or array.ndim > 1 or array.size > LONGEST_LIST:
             raise ShadergenError(
                 "SG0105",
                 f"{role} of {self.op} must be a list of integers",
@@ -304,9 +304,9 @@ class OnnxNode:
         """Apply an operator of the IR; of constants, compute the result now."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
-        if not value.type.size:  # known, whatever it is computed from
+        if value.type.is_empty:  # known, whatever it is computed from
             return constant(np.zeros(value.shape, value.type.dtype), self.layer)
-        if not all(v.type.size for v in operands):
+        if any(v.type.is_empty for v in operands):
             raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
         if len(arrays) < len(operands) or value.type.size > self.budget.left:

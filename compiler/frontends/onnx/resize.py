@@ -21,7 +21,9 @@ from ....ir.graph import Value, constant
 from ....ir.ops import Pointwise, ResizeLinear, ResizeNearest
 from ....ir.ops.resampling import MOST_LINEAR_AXES
 from ....ir.resampling import LINEAR, Kernel, Taps, cubic, kernel_taps, resample, single_taps
+from ....ir.size import OpenSizeError, is_open
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
+from .resize_open import AnyAxis, OpenAxis, open_axes, scaled_axes
 
 if TYPE_CHECKING:
     from .node import OnnxNode
@@ -64,13 +66,16 @@ def resize(node: OnnxNode) -> Value:
 _OF_MODES = ("nearest_mode", "cubic_coeff_a", "exclude_outside", "antialias")
 
 
-def _nearest(node: OnnxNode, x: Value, moving: dict[int, Axis], coordinates: str) -> Value:
+def _nearest(node: OnnxNode, x: Value, moving: dict[int, AnyAxis], coordinates: str) -> Value:
     """Pick elements: by steps where the positions are regular, else by a table."""
     node.choice("antialias", (0,))
     rounding = node.choice("nearest_mode", tuple(ROUNDINGS)) if node.version >= 11 else ""
     sizes, steps = list(x.shape), [(1, 0, 1)] * x.type.rank
     tables: dict[int, Taps] = {}
     for k, axis in moving.items():
+        if isinstance(axis, OpenAxis):
+            sizes[k], steps[k] = axis.resized, axis.nearest(coordinates, rounding)
+            continue
         if coordinates == CROP:
             slope, offset = _line(axis, coordinates)
             position = np.array([float(slope * i + offset) for i in range(axis.resized)])
@@ -88,7 +93,7 @@ def _nearest(node: OnnxNode, x: Value, moving: dict[int, Axis], coordinates: str
 
 
 def _interpolated(
-    node: OnnxNode, x: Value, moving: dict[int, Axis], mode: str, coordinates: str
+    node: OnnxNode, x: Value, moving: dict[int, AnyAxis], mode: str, coordinates: str
 ) -> Value:
     kernel: Kernel = LINEAR
     if mode == "cubic":
@@ -98,6 +103,12 @@ def _interpolated(
     steps: dict[int, tuple[int, int, int]] = {}
     tables: dict[int, Taps] = {}
     for k, axis in moving.items():
+        if isinstance(axis, OpenAxis):
+            steps[k] = axis.line(coordinates)
+            fits = ResizeLinear.takes(axis.size, axis.resized, steps[k])
+            if mode != "linear" or drop or antialias or not fits:
+                raise OpenSizeError(f"a resize of mode {mode}")
+            continue
         slope, offset = _line(axis, coordinates)
         r = lcm(slope.denominator, offset.denominator)
         step = int(slope * r), int(offset * r), r
@@ -110,7 +121,7 @@ def _interpolated(
             outside = "drop" if drop else "edge"
             tables[k] = kernel_taps(positions, axis.size, kernel, stretch, outside)  # type: ignore[arg-type]
     x = resample(x, tables, node.layer)
-    chosen = sorted(steps, key=lambda k: moving[k].exact)
+    chosen = sorted(steps, key=lambda k: moving[k].growth)
     for first in range(0, len(chosen), MOST_LINEAR_AXES):
         now = chosen[first : first + MOST_LINEAR_AXES]
         sizes = tuple(moving[k].resized if k in now else s for k, s in enumerate(x.shape))
@@ -155,10 +166,11 @@ def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
     return inverse, offset
 
 
-def _extrapolated(node: OnnxNode, y: Value, moving: dict[int, Axis], value: float) -> Value:
+def _extrapolated(node: OnnxNode, y: Value, moving: dict[int, AnyAxis], value: float) -> Value:
     """Put ``value`` where any position lies outside the operand."""
     masks = []
     for k, axis in moving.items():
+        assert isinstance(axis, Axis)
         slope, offset = _line(axis, CROP)
         reach = axis.size - 1 + EDGE
         inside = [-EDGE <= float(slope * i + offset) <= reach for i in range(axis.resized)]
@@ -173,7 +185,7 @@ def _extrapolated(node: OnnxNode, y: Value, moving: dict[int, Axis], value: floa
     return node.apply(Pointwise(formula, y.type.dtype), y, *masks)
 
 
-def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[Axis]:
+def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
     """Return the sizes and scales of every axis, however the node states them."""
     rank = len(shape)
     chosen = tuple(range(rank))
@@ -186,6 +198,10 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[Axis]:
     if node.given(sizes_at) and not scales.size:
         sizes = node.known_integers(sizes_at, "sizes")
         _check_count(node, len(sizes), chosen)
+        if any(map(is_open, (*sizes, *shape))):
+            if policy != "stretch":
+                raise OpenSizeError(f"keep_aspect_ratio_policy={policy}")
+            return open_axes(shape, chosen, sizes)
         exact = [Fraction(s, shape[a]) for a, s in zip(chosen, sizes, strict=True)]
         if policy != "stretch" and exact:
             common = min(exact) if policy == "not_larger" else max(exact)
@@ -198,8 +214,10 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[Axis]:
             raise ShadergenError("SG0105", f"scales of {scales.tolist()}")
         rounded = list(scales)
         exact = [_simple(s) for s in scales]
+        if any(map(is_open, shape)):
+            return scaled_axes(shape, chosen, exact, scales)
         sizes = tuple(int(s * np.float32(shape[a])) for a, s in zip(chosen, scales, strict=True))
-    result = [Axis(size, size, np.float32(1), Fraction(1)) for size in shape]
+    result: list[AnyAxis] = [Axis(size, size, np.float32(1), Fraction(1)) for size in shape]
     for axis, size, scale, fraction in zip(chosen, sizes, rounded, exact, strict=True):
         if not 1 <= size <= LARGEST_SIDE:
             raise ShadergenError(
@@ -232,7 +250,7 @@ def _simple(scale: np.float32) -> Fraction:
     return simple if np.float32(simple.numerator / simple.denominator) == scale else exact
 
 
-def _read_regions(node: OnnxNode, axes: list[Axis]) -> None:
+def _read_regions(node: OnnxNode, axes: list[AnyAxis]) -> None:
     """Put the region of interest, in parts of each axis, into the axes."""
     chosen = tuple(range(len(axes)))
     if node.has("axes"):
@@ -243,7 +261,10 @@ def _read_regions(node: OnnxNode, axes: list[Axis]) -> None:
             "SG0105", f"a region of interest of {roi.size} numbers for {len(chosen)} axes"
         )
     for k, start, end in zip(chosen, roi[: len(chosen)], roi[len(chosen) :], strict=True):
-        axes[k] = axes[k].cropped(*(float(str(np.float32(v))) for v in (start, end)))
+        axis = axes[k]
+        if isinstance(axis, OpenAxis):
+            raise OpenSizeError(f"a resize of mode {CROP}")
+        axes[k] = axis.cropped(*(float(str(np.float32(v))) for v in (start, end)))
 
 
 def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:

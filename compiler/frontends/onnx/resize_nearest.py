@@ -53,6 +53,11 @@ class Axis:
         """Whether nothing is to be done."""
         return self.exact == 1 and (self.start, self.end) == (0, 1)
 
+    @property
+    def growth(self) -> float:
+        """By about how much it grows."""
+        return float(self.exact)
+
     def cropped(self, start: float, end: float) -> Axis:
         return replace(self, start=start, end=end)
 

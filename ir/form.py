@@ -1,0 +1,106 @@
+"""Exact forms of open sizes: polynomials of parameters, quotients, minima and maxima."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A size that the application chooses."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A quotient rounded down (``/``), a minimum or a maximum of two forms."""
+
+    sign: str
+    left: Form
+    right: Form
+
+    def __str__(self) -> str:
+        if self.sign == "/":
+            return f"{grouped(self.left)} / {grouped(self.right)}"
+        return f"{self.sign}({self.left}, {self.right})"
+
+
+Atom = Parameter | Operation
+Monomial = tuple[Atom, ...]
+
+
+def grouped(form: Form) -> str:
+    """Return a form's text, in parentheses where it is a sum or a quotient."""
+    text = str(form)
+    return f"({text})" if " " in text else text
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A polynomial: monomials, which are sorted products of atoms, with their factors.
+
+    Monomials are in the order of their texts, and no factor is 0, so equal polynomials are equal.
+    """
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @staticmethod
+    def of(terms: Iterable[tuple[Monomial, int]]) -> Form:
+        """Return the sum of terms."""
+        total: dict[Monomial, int] = {}
+        for monomial, factor in terms:
+            total[monomial] = total.get(monomial, 0) + factor
+        kept = [(m, f) for m, f in total.items() if f]
+        return Form(tuple(sorted(kept, key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))))
+
+    @staticmethod
+    def number(value: int) -> Form:
+        return Form(((((), value)),) if value else ())
+
+    @property
+    def constant(self) -> int:
+        """The number that is added to the rest."""
+        return next((f for m, f in self.terms if not m), 0)
+
+    @property
+    def is_number(self) -> bool:
+        return all(not m for m, _ in self.terms)
+
+    def plus(self, other: Form, times: int = 1) -> Form:
+        """Return self + times * other."""
+        return Form.of((*self.terms, *((m, times * f) for m, f in other.terms)))
+
+    def times(self, other: Form) -> Form:
+        return Form.of(
+            (tuple(sorted(a + b, key=str)), f * g) for a, f in self.terms for b, g in other.terms
+        )
+
+    def __str__(self) -> str:
+        text = ""
+        for monomial, factor in self.terms:
+            alone = len(monomial) == 1 and abs(factor) == 1
+            atoms = [f"({a})" if " / " in str(a) and not alone else str(a) for a in monomial]
+            parts = [str(abs(factor))] * (abs(factor) != 1 or not atoms) + atoms
+            sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
+            text += sign + "*".join(parts)
+        return text or "0"
+
+
+def as_remainder(form: Form) -> tuple[Form, int] | None:
+    """Return x and n where a form without constant is x % n, but for x's constant."""
+    for monomial, factor in form.terms:
+        if len(monomial) == 1 and factor < 0 and isinstance(monomial[0], Operation):
+            left, right = monomial[0].left, monomial[0].right
+            rest = form.plus(Form.of([(monomial, factor)]), -1)
+            whole = left.plus(Form.number(left.constant), -1)
+            if monomial[0].sign == "/" and right == Form.number(-factor) and whole == rest:
+                return left, -factor
+    return None

@@ -1,0 +1,251 @@
+"""What was decided about open sizes while compiling, and what is known of them.
+
+A comparison that the bounds of the parameters do not decide is decided at the default sizes and
+becomes a *fact*. Everything decided holds for all sizes for which all facts hold.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from math import gcd, inf
+from typing import TYPE_CHECKING, NoReturn
+
+from ..errors import ShadergenError
+from .form import Form, Operation, Parameter, as_remainder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .form import Atom, Monomial
+
+_layer: ContextVar[str] = ContextVar("layer", default="")
+
+
+class OpenSizeError(ShadergenError):
+    """Something must know a size that the build leaves open."""
+
+    def __init__(self, what: str) -> None:
+        layer = _layer.get()
+        super().__init__(
+            "SG0207",
+            f"{what} needs a size when compiling that --input-size dynamic leaves open",
+            where=f"layer {layer}" if layer else (),
+            help="compile it for one size: --input-size HxW",
+        )
+
+
+@contextmanager
+def at_layer(name: str) -> Iterator[None]:
+    """Let errors and facts name the layer that is worked on."""
+    token = _layer.set(name)
+    try:
+        yield
+    finally:
+        _layer.reset(token)
+
+
+Bounds = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What a form was found, or decided, to keep to, and the layer that needs it."""
+
+    low: float
+    high: float
+    layer: str
+
+
+@dataclass
+class Trace:
+    """The parameters of a build, and what was decided at their defaults.
+
+    Attributes:
+        defaults: of each parameter.
+        bounds: within which each lies.
+        facts: about forms without a constant.
+    """
+
+    defaults: dict[str, int]
+    bounds: dict[str, Bounds]
+    facts: dict[Form, Fact] = field(default_factory=dict)
+
+    def value(self, form: Form) -> int:
+        """Return what a form is at the default sizes."""
+        total = 0
+        for monomial, factor in form.terms:
+            for atom in monomial:
+                factor *= self._atom_value(atom)
+            total += factor
+        return total
+
+    def _atom_value(self, atom: Atom) -> int:
+        if isinstance(atom, Parameter):
+            return self.defaults[atom.name]
+        left, right = self.value(atom.left), self.value(atom.right)
+        if atom.sign == "/":
+            return left // right
+        return min(left, right) if atom.sign == "min" else max(left, right)
+
+    def bounds_of(self, form: Form) -> Bounds:
+        """Return between which numbers a form lies, as far as that is known."""
+        constant = form.constant
+        rest = form.plus(Form.number(constant), -1)
+        low = high = 0.0
+        for monomial, factor in rest.terms:
+            ends: Bounds = (1.0, 1.0)
+            for atom in monomial:
+                ends = _products(ends, self._atom_bounds(atom))
+            ends = _products(ends, (factor, factor))
+            low, high = low + ends[0], high + ends[1]
+        if found := as_remainder(rest):
+            start = -found[0].constant
+            low, high = max(low, start), min(high, start + found[1] - 1)
+        for known, sign in ((rest, 1), (Form.number(0).plus(rest, -1), -1)):
+            if known in self.facts:
+                fact = self.facts[known]
+                ends = (fact.low, fact.high) if sign > 0 else (-fact.high, -fact.low)
+                low, high = max(low, ends[0]), min(high, ends[1])
+        return low + constant, high + constant
+
+    def _atom_bounds(self, atom: Atom) -> Bounds:
+        if isinstance(atom, Parameter):
+            return self.bounds[atom.name]
+        left, right = self.bounds_of(atom.left), self.bounds_of(atom.right)
+        if atom.sign == "min":
+            return min(left[0], right[0]), min(left[1], right[1])
+        if atom.sign == "max":
+            return max(left[0], right[0]), max(left[1], right[1])
+        if right[0] <= 0:
+            return -inf, inf
+        ends = [_quotient(a, b) for a in left for b in right]
+        return min(ends), max(ends)
+
+    def below(self, form: Form) -> bool:
+        """Whether a form is negative; where that is open, make the default's answer a fact."""
+        low, high = self.bounds_of(form)
+        if high < 0 or low >= 0:
+            return high < 0
+        negative = self.value(form) < 0
+        self.note(form, *((-inf, -1.0) if negative else (0.0, inf)))
+        return negative
+
+    def is_zero(self, form: Form) -> bool:
+        """Whether a form is 0; where that is open, make the default's answer a fact."""
+        low, high = self.bounds_of(form)
+        if low > 0 or high < 0 or low == high == 0:
+            return low == high == 0
+        if self.value(form) == 0:
+            self.note(form, 0.0, 0.0)
+            return True
+        if low == 0 or high == 0:
+            self.note(form, *((1.0, inf) if low == 0 else (-inf, -1.0)))
+            return False
+        minus = Form.number(0).plus(form, -1)
+        size = Form.of([((Operation("max", *sorted((form, minus), key=str)),), 1)])
+        self.note(size, 1.0, inf)
+        return False
+
+    def note(self, form: Form, low: float, high: float) -> None:
+        """Make it a fact that a form lies within bounds."""
+        constant = form.constant
+        rest = form.plus(Form.number(constant), -1)
+        low, high = low - constant, high - constant
+        minus = Form.number(0).plus(rest, -1)
+        if rest.terms[0][1] < 0:
+            rest, low, high = minus, -high, -low
+        if len(rest.terms) == 1 and len(rest.terms[0][0]) == 1:
+            (((atom,), factor),) = rest.terms
+            least = -(-low // factor) if low > -inf else low
+            most = high // factor if high < inf else high
+            if isinstance(atom, Parameter):
+                old = self.bounds[atom.name]
+                self.bounds[atom.name] = max(old[0], least), min(old[1], most)
+                return
+            if atom.sign == "/" and atom.right.is_number and (n := atom.right.constant) > 0:
+                self.note(atom.left, least * n, most * n + n - 1)
+                return
+        known = self.facts.get(rest, Fact(-inf, inf, ""))
+        if low > known.low or high < known.high:
+            self.facts[rest] = Fact(max(low, known.low), min(high, known.high), _layer.get())
+
+
+def _products(a: Bounds, b: Bounds) -> Bounds:
+    ends = [0.0 if 0 in (x, y) else x * y for x in a for y in b]
+    return min(ends), max(ends)
+
+
+def _quotient(a: float, b: float) -> float:
+    if abs(a) == inf:
+        return a
+    return (0.0 if a >= 0 else -1.0) if b == inf else a // b
+
+
+def divided(trace: Trace, a: Form, b: Form) -> Form:
+    """Return a / b rounded down, as far as it can be carried out.
+
+    What b divides is taken out, and what the rest comes to is left as an :class:`Operation`.
+    """
+    if len(b.terms) != 1:
+        return _rest_divided(trace, a, b)
+    ((divisor, n),) = b.terms
+    whole: list[tuple[Monomial, int]] = []
+    rest: list[tuple[Monomial, int]] = []
+    for monomial, factor in a.terms:
+        left = list(monomial)
+        divides = True
+        for atom in divisor:
+            if atom in left:
+                left.remove(atom)
+            else:
+                divides = False
+        if not divides:
+            rest.append((monomial, factor))
+            continue
+        # towards 0, but for the number: that of what is left is not negative
+        quotient = factor // n if not monomial else (abs(factor) // abs(n)) * _sign(factor * n)
+        whole.append((tuple(left), quotient))
+        rest.append((monomial, factor - quotient * n))
+    remainder = Form.of(rest)
+    if b.is_number and n > 0 and remainder.terms and remainder.terms[0][1] < 0:
+        opposite = Form.number(n - 1).plus(remainder, -1)  # floor(-x / n) = -floor((x + n - 1) / n)
+        return Form.of(whole).plus(divided(trace, opposite, b), -1)
+    return Form.of(whole).plus(_rest_divided(trace, remainder, b))
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
+
+
+def _rest_divided(trace: Trace, a: Form, b: Form) -> Form:
+    if not a.terms:
+        return a
+    low, high = trace.bounds_of(a)
+    least = trace.bounds_of(b)[0]
+    if low >= 0 and (high < least or trace.bounds_of(a.plus(b, -1))[1] < 0):
+        return Form.number(0)
+    if b.is_number and (n := b.constant) > 0:
+        factors = [f for m, f in a.terms if m]
+        common = gcd(n, *factors)
+        if common > 1:
+            a = Form.of((m, f // common) for m, f in a.terms)
+            return divided(trace, a, Form.number(n // common))
+        outer = a.plus(Form.number(a.constant), -1)
+        if len(outer.terms) == 1 and outer.terms[0][1] == 1 and len(outer.terms[0][0]) == 1:
+            (atom,) = outer.terms[0][0]
+            if isinstance(atom, Operation) and atom.sign == "/" and atom.right.is_number:
+                m = atom.right.constant
+                inner = atom.left.plus(Form.number(a.constant * m))
+                return divided(trace, inner, Form.number(m * n))
+    elif least <= 0:
+        trace.note(b, 1.0, inf) if trace.value(b) > 0 else _refuse_divisor()
+    return Form.of([((Operation("/", a, b),), 1)])
+
+
+def _refuse_divisor() -> NoReturn:
+    raise OpenSizeError("a quotient by what is not positive")
+
+
+# for code that works with sizes

@@ -1,0 +1,313 @@
+"""Small image-to-image networks whose sizes a build can leave open, as ONNX models.
+
+``MODELS`` maps a name to a function that makes the model. The input is called x, of shape 1x3xHxW
+with H and W open, the output y.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MODELS: dict[str, Callable[[], ModelProto]] = {}
+LAST = np.iinfo(np.int64).max
+
+
+class Net:
+    """Nodes and weights of a network under construction."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(len(MODELS))
+        self.nodes: list[NodeProto] = []
+        self.weights: dict[str, np.ndarray] = {}
+
+    def weight(self, *shape: int) -> str:
+        scale = np.sqrt(max(np.prod(shape[1:]), 1))
+        return self.known((self.rng.normal(size=shape) / scale).astype(np.float32))
+
+    def known(self, array: Any) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights[name] = np.asarray(array)
+        return name
+
+    def whole(self, *values: int) -> str:
+        return self.known(np.array(values, np.int64))
+
+    def __call__(self, op: str, *inputs: str, **attributes: Any) -> str:
+        name = f"{op.lower()}{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+    def conv(self, x: str, c: int, o: int, size: int, **attributes: Any) -> str:
+        weight = self.weight(o, c // attributes.get("group", 1), size, size)
+        if "auto_pad" not in attributes:
+            attributes.setdefault("pads", [size // 2] * 4)
+        return self("Conv", x, weight, self.weight(o), **attributes)
+
+    def scaled(self, x: str, *factors: float, **attributes: Any) -> str:
+        return self(
+            "Resize", x, "", self.known(np.array([1, 1, *factors], np.float32)), **attributes
+        )
+
+    def sizes(self, x: str, first: int, last: int) -> str:
+        shape = self("Shape", x)
+        return self("Slice", shape, self.whole(first), self.whole(last), self.whole(0))
+
+
+def network(
+    build: Callable[[Net], str], shape: tuple[Any, ...] = (1, 3, "H", "W"), opset: int = 18
+) -> ModelProto:
+    """Return the model that ``build`` makes of its input x."""
+    net = Net()
+    net.nodes.append(helper.make_node("Identity", [build(net)], ["y"], name="y"))
+    graph = helper.make_graph(
+        net.nodes,
+        build.__name__,
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in net.weights.items()],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def model(build: Callable[[Net], str]) -> Callable[[Net], str]:
+    """Put a network into ``MODELS``."""
+    MODELS[build.__name__] = lambda: network(build, opset=21 if "group_norm" in str(build) else 19)
+    return build
+
+
+# networks
+
+
+@model
+def espcn(net: Net) -> str:
+    x = net("Tanh", net.conv("x", 3, 16, 5))
+    x = net("Tanh", net.conv(x, 16, 8, 3))
+    return net("DepthToSpace", net.conv(x, 8, 12, 3), blocksize=2, mode="CRD")
+
+
+@model
+def fsrcnn(net: Net) -> str:
+    x = net("PRelu", net.conv("x", 3, 8, 5), net.known(np.full((8, 1, 1), 0.2, np.float32)))
+    x = net("Relu", net.conv(x, 8, 8, 3))
+    shape = {"strides": [2, 2], "pads": [4] * 4, "output_padding": [1, 1]}
+    return net("ConvTranspose", x, net.weight(8, 3, 9, 9), **shape)
+
+
+@model
+def channel_attention(net: Net) -> str:
+    first = net.conv("x", 3, 8, 3)
+    x = net("Relu", net.conv(first, 8, 8, 3))
+    gate = net("Relu", net.conv(net("GlobalAveragePool", x), 8, 4, 1))
+    gate = net("Sigmoid", net.conv(gate, 4, 8, 1))
+    x = net("Add", net("Mul", x, gate), first)
+    return net("DepthToSpace", net.conv(x, 8, 12, 3), blocksize=2, mode="DCR")
+
+
+@model
+def style_transfer(net: Net) -> str:
+    x = net("Pad", "x", net.whole(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect")
+    for channels, before, stride in ((8, 3, 1), (16, 8, 2)):
+        x = net.conv(x, before, channels, 3, strides=[stride] * 2, pads=[int(stride > 1)] * 4)
+        x = net("Relu", net("InstanceNormalization", x, net.weight(channels), net.weight(channels)))
+    nearest = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    return net.conv(net.scaled(x, 2, 2, mode="nearest", **nearest), 16, 3, 3)
+
+
+@model
+def unet(net: Net) -> str:
+    halves = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    a = net("Relu", net.conv("x", 3, 8, 3))
+    b = net("Relu", net.conv(net("MaxPool", a, **halves), 8, 16, 3))
+    c = net("Relu", net.conv(net("MaxPool", b, **halves), 16, 16, 3))
+    up = net("ConvTranspose", c, net.weight(16, 8, 2, 2), strides=[2, 2])
+    d = net("Relu", net.conv(net("Concat", up, b, axis=1), 24, 8, 3))
+    up = net.scaled(d, 2, 2, mode="linear", coordinate_transformation_mode="half_pixel")
+    return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
+
+
+@model
+def unet_by_shape(net: Net) -> str:
+    a = net("Relu", net.conv("x", 3, 8, 3))
+    b = net.conv(net("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 8, 3)
+    sizes = net("Concat", net.sizes(b, 0, 2), net.sizes(a, 2, 4), axis=0)
+    mode = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    up = net("Resize", b, "", "", sizes, **mode)
+    return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
+
+
+@model
+def unet_by_half_pixels(net: Net) -> str:
+    a = net("Relu", net.conv("x", 3, 8, 3))
+    b = net.conv(net("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 8, 3)
+    sizes = net("Concat", net.sizes(b, 0, 2), net.sizes(a, 2, 4), axis=0)
+    mode = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+    up = net("Resize", b, "", "", sizes, **mode)
+    return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
+
+
+@model
+def scaled_by_shape(net: Net) -> str:
+    x = net.conv("x", 3, 8, 3)
+    doubled = net("Mul", net.sizes(x, 2, 4), net.whole(2, 2))
+    sizes = net("Concat", net.sizes(x, 0, 2), net("Cast", doubled, to=TensorProto.INT64), axis=0)
+    return net("Resize", x, "", "", sizes, mode="nearest")
+
+
+# kernels
+
+
+@model
+def convolutions(net: Net) -> str:
+    x = net("Relu", net.conv("x", 3, 8, 3, strides=[2, 2]))
+    x = net("HardSwish", net.conv(x, 8, 8, 3, group=8))
+    x = net.conv(net.conv(x, 8, 16, 1), 16, 8, 3, dilations=[2, 2], pads=[2] * 4)
+    return net("LeakyRelu", net.conv(x, 8, 8, 3, group=2, strides=[1, 2]), alpha=0.1)
+
+
+@model
+def valid_convolutions(net: Net) -> str:
+    x = net("Relu", net.conv("x", 3, 6, 5, pads=[0] * 4))
+    return net.conv(x, 6, 4, 3, pads=[0] * 4, strides=[3, 3])
+
+
+@model
+def same_convolution(net: Net) -> str:
+    return net.conv("x", 3, 4, 3, strides=[2, 2], auto_pad="SAME_UPPER")
+
+
+@model
+def transposed_convolution(net: Net) -> str:
+    return net("ConvTranspose", "x", net.weight(3, 5, 4, 4), strides=[3, 2], pads=[1, 0, 0, 1])
+
+
+@model
+def pools(net: Net) -> str:
+    x = net("MaxPool", net.conv("x", 3, 8, 3), kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    x = net("AveragePool", x, kernel_shape=[2, 2], strides=[1, 1])
+    x = net("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    return net("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+
+
+@model
+def pools_that_round_up(net: Net) -> str:
+    x = net("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
+    return net("AveragePool", x, kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+
+
+@model
+def large_pool(net: Net) -> str:
+    return net("MaxPool", "x", kernel_shape=[9, 9], strides=[1, 1], pads=[4] * 4)
+
+
+@model
+def dilated_pool(net: Net) -> str:
+    return net("MaxPool", "x", kernel_shape=[3, 2], dilations=[2, 3], pads=[1, 1, 1, 1])
+
+
+@model
+def average_with_padding(net: Net) -> str:
+    shape = {"kernel_shape": [3, 3], "strides": [1, 1], "pads": [1] * 4}
+    return net("AveragePool", "x", count_include_pad=1, **shape)
+
+
+for _mode in ("nearest", "linear"):
+    for _factors in ((2, 3), (0.5, 0.5), (4, 1)):
+
+        def resize(net: Net, mode: str = _mode, factors: tuple[float, ...] = _factors) -> str:
+            return net.scaled(net.conv("x", 3, 4, 1), *factors, mode=mode)
+
+        resize.__name__ = f"resize_{_mode}_{_factors[0]}x{_factors[1]}".replace(".", "_")
+        model(resize)
+
+for _mode in ("reflect", "edge", "constant", "wrap"):
+
+    def pad(net: Net, mode: str = _mode) -> str:
+        widths = net.whole(0, 0, 2, 1, 0, 0, 1, 3)
+        return net("Abs", net("Pad", net.conv("x", 3, 4, 1), widths, mode=mode))
+
+    pad.__name__ = f"pad_{_mode}"
+    model(pad)
+
+
+@model
+def reflecting_convolution(net: Net) -> str:
+    return net.conv(net("Pad", "x", net.whole(0, 0, 1, 1, 0, 0, 1, 1), mode="reflect"), 3, 5, 3)
+
+
+@model
+def pixel_unshuffle(net: Net) -> str:
+    x = net("Relu", net.conv(net("SpaceToDepth", "x", blocksize=2), 12, 12, 3))
+    return net("DepthToSpace", x, blocksize=2)
+
+
+@model
+def statistics(net: Net) -> str:
+    x, axes = net.conv("x", 3, 6, 3), net.whole(2, 3)
+    gate = net("Add", net("ReduceMean", x, axes), net("ReduceMax", x, axes))
+    gate = net("Add", gate, net("ReduceL2", x, axes))
+    return net("Softmax", net("Mul", x, gate), axis=1)
+
+
+@model
+def sums_along_rows(net: Net) -> str:
+    return net("Sub", "x", net("ReduceSum", "x", net.whole(3)))
+
+
+@model
+def layer_norm(net: Net) -> str:
+    x = net("Transpose", net.conv("x", 3, 8, 3), perm=[0, 2, 3, 1])
+    x = net("LayerNormalization", x, net.weight(8), net.weight(8), axis=-1)
+    return net.conv(net("Transpose", x, perm=[0, 3, 1, 2]), 8, 3, 1)
+
+
+@model
+def group_norm(net: Net) -> str:
+    x = net.conv("x", 3, 8, 3)
+    return net("GroupNormalization", x, net.weight(8), net.weight(8), num_groups=2)
+
+
+@model
+def crop(net: Net) -> str:
+    return net(
+        "Slice", net.conv("x", 3, 4, 3), *(net.whole(*v) for v in ((1, 2), (-1, -2), (2, 3)))
+    )
+
+
+@model
+def every_other_pixel(net: Net) -> str:
+    bounds = ((0, 1), (LAST, LAST), (2, 3), (2, 2))
+    return net("Slice", net.conv("x", 3, 4, 3), *(net.whole(*v) for v in bounds))
+
+
+@model
+def flipped(net: Net) -> str:
+    bounds = ((-1,), (-LAST,), (3,), (-1,))
+    return net("Slice", net.conv("x", 3, 4, 3), *(net.whole(*v) for v in bounds))
+
+
+@model
+def tokens(net: Net) -> str:
+    maps = net.conv("x", 3, 8, 3)
+    x = net("Transpose", net("Reshape", maps, net.whole(1, 8, -1)), perm=[0, 2, 1])
+    x = net("Relu", net("MatMul", x, net.weight(8, 8)))
+    shape = net("Concat", net.whole(1, 8), net.sizes(maps, 2, 4), axis=0)
+    return net("Add", net("Reshape", net("Transpose", x, perm=[0, 2, 1]), shape), maps)
+
+
+@model
+def softmax_of_pixels(net: Net) -> str:
+    flat = net("Reshape", net.conv("x", 3, 4, 3), net.whole(1, 4, -1))
+    return net("Softmax", flat, axis=-1)
+
+
+@model
+def classifier(net: Net) -> str:
+    x = net("Relu", net.conv("x", 3, 8, 3, strides=[2, 2]))
+    return net("MatMul", net("Flatten", net("GlobalAveragePool", x)), net.weight(8, 5))

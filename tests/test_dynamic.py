@@ -1,0 +1,221 @@
+"""Builds that leave sizes open: at every size they are right, or refused by a constraint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from dynamic_models import MODELS, Net, network
+
+from shadergen.backends.writer import write_build
+from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.options import Options, parse_dynamic
+from shadergen.errors import ShadergenError
+from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+
+# the defaults, odd, tiny, tall, wide, square
+SIZES = ((64, 96), (31, 47), (32, 32), (12, 100), (45, 8), (5, 7), (2, 3))
+# of the sizes above, those that a model has to be refused at
+REFUSED = {
+    "unet": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its halves do not fit together
+    "unet_by_shape": {(5, 7), (2, 3)},  # align_corners of a line of two
+    "pixel_unshuffle": {(31, 47), (45, 8), (5, 7), (2, 3)},
+    "same_convolution": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its padding follows from parity
+    "valid_convolutions": {(5, 7), (2, 3)},
+    "layer_norm": {(45, 8)},  # as wide as deep: a transpose might then be none
+    "pools": {(2, 3)},
+    "crop": {(2, 3)},
+}
+TARGETS: dict[str, dict[str, Any]] = {
+    "fragment": {},
+    "compute": {"device": "llvmpipe", "stage": "compute", "fetch": "image"},
+}
+
+
+@pytest.fixture(scope="module")
+def context() -> Iterator[HeadlessContext]:
+    with HeadlessContext() as context:
+        yield context
+
+
+def build_of(model: onnx.ModelProto, folder: Path, **options: Any) -> Build:
+    chosen = Options(**{"dynamic": True, "validate": False, **options})
+    _, files, _ = compile_graph(import_model(model, chosen), chosen)
+    write_build(files, folder / "build", lambda written: None)
+    return load(folder / "build")
+
+
+def difference(player: Player, session: ort.InferenceSession, size: tuple[int, int]) -> float:
+    """Return the error at a size, as a part of the largest number or of 1."""
+    x = np.random.default_rng(sum(size)).random((1, 3, *size), np.float32)
+    (wanted,) = session.run(None, {"x": x})
+    player.upload("x", x)
+    player.run()
+    player.check()
+    found = player.read("y")
+    assert found.shape == wanted.shape
+    return float(np.abs(found - wanted).max() / max(1, np.abs(wanted).max()))
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("target", sorted(TARGETS))
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_one_build_is_right_at_every_size_that_it_takes(
+    name: str, target: str, tmp_path: Path, context: HeadlessContext
+) -> None:
+    model = MODELS[name]()
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    refused = set()
+    build = build_of(model, tmp_path, dynamic=SIZES[0], **TARGETS[target])
+    with Player(build, context) as player:
+        for height, width in SIZES:
+            if (name, height) == ("pad_reflect", 2):
+                continue  # ONNX Runtime takes no such padding
+            try:
+                player.resize(height=height, width=width)
+            except ShadergenError as error:
+                assert error.code == "SG0605"
+                refused.add((height, width))
+            else:
+                assert difference(player, session, (height, width)) < 1e-4, (height, width)
+    tiny = {(5, 7), (2, 3)}  # may be refused by more than has to be
+    assert refused - tiny == REFUSED.get(name, set()) - tiny
+    assert refused >= REFUSED.get(name, set())
+
+
+@pytest.mark.parametrize("name", ["espcn", "unet", "style_transfer", "statistics", "convolutions"])
+def test_a_build_resolved_for_a_size_has_the_textures_of_one_compiled_for_it(
+    name: str, tmp_path: Path
+) -> None:
+    model = MODELS[name]()
+    size = (64, 96)
+    build = build_of(model, tmp_path)
+    open_build = load(build.folder, dict(zip(("height", "width"), size, strict=True)))
+    chosen = Options(input_size={"": size}, validate=False)
+    _, files, _ = compile_graph(import_model(model, chosen), chosen)
+    write_build(files, tmp_path / "fixed", lambda written: None)
+    fixed_build = load(tmp_path / "fixed")
+    assert open_build.inputs == fixed_build.inputs
+    assert open_build.outputs == fixed_build.outputs
+    shared = open_build.textures.keys() & fixed_build.textures.keys()
+    assert len(shared) >= len(open_build.textures) - 2
+    for texture in shared:
+        a, b = open_build.textures[texture], fixed_build.textures[texture]
+        assert (a.width, a.height, a.layers, a.channels, a.batch) == (
+            b.width, b.height, b.layers, b.channels, b.batch,
+        )  # fmt: skip
+
+
+def constraints(build: Build) -> list[str]:
+    assert build.sizes
+    return [c["why"] for c in build.sizes.document["sizes"]["constraints"]]
+
+
+def bounds(build: Build) -> list[tuple[int, int]]:
+    assert build.sizes
+    return [(p["min"], p["max"]) for p in build.sizes.document["sizes"]["parameters"]]
+
+
+def test_a_network_that_takes_any_size_has_no_constraint(tmp_path: Path) -> None:
+    for name in ("espcn", "fsrcnn", "convolutions", "pad_edge", "resize_linear_2x3"):
+        assert not constraints(build_of(MODELS[name](), tmp_path)), name
+
+
+def test_the_limits_of_the_device_are_bounds_of_the_parameters(tmp_path: Path) -> None:
+    assert bounds(build_of(MODELS["espcn"](), tmp_path)) == [(1, 2048), (1, 2048)]
+    assert bounds(build_of(MODELS["pad_edge"](), tmp_path)) == [(1, 4093), (1, 4092)]
+
+
+def test_a_constraint_says_what_it_asks_of_which_layer(tmp_path: Path) -> None:
+    found = constraints(build_of(MODELS["unet"](), tmp_path))
+    assert any("% 4 must be 0" in why for why in found)
+
+
+def test_the_defaults_are_those_asked_for_or_the_models_own(tmp_path: Path) -> None:
+    shape = (1, 3, 24, 40)
+
+    def tanh(net: Net) -> str:
+        return net("Tanh", "x")
+
+    declared = build_of(network(tanh, shape), tmp_path)
+    assert declared.sizes
+    assert declared.sizes.values == {"height": 24, "width": 40}
+    asked = build_of(network(tanh, shape), tmp_path / "asked", dynamic=(50, 60))
+    assert asked.inputs[0].shape == (1, 3, 50, 60)
+
+
+def test_images_of_the_same_declared_size_share_their_sizes(tmp_path: Path) -> None:
+    def blend(net: Net) -> str:
+        return net("Add", "x", "mask")
+
+    model = network(blend)
+    mask = onnx.helper.make_tensor_value_info("mask", onnx.TensorProto.FLOAT, (1, 1, "H", "W"))
+    model.graph.input.append(mask)
+    build = build_of(model, tmp_path)
+    resized = load(build.folder, {"height": 30, "width": 20})
+    assert [p.shape for p in resized.inputs] == [(1, 3, 30, 20), (1, 1, 30, 20)]
+
+
+def cubic(net: Net) -> str:
+    return net.scaled("x", 2, 2, mode="cubic")
+
+
+def odd_scale(net: Net) -> str:
+    return net.scaled("x", 1.7, 1.7, mode="nearest")
+
+
+def scaled_as_floats(net: Net) -> str:
+    sizes = net("Cast", net.sizes("x", 2, 4), to=onnx.TensorProto.FLOAT)
+    sizes = net("Cast", net("Mul", sizes, net.known(np.float32(1.5))), to=onnx.TensorProto.INT64)
+    sizes = net("Concat", net.sizes("x", 0, 2), sizes, axis=0)
+    return net("Resize", "x", "", "", sizes, mode="nearest")
+
+
+@pytest.mark.parametrize(
+    ("network_of", "says"),
+    [
+        (cubic, "a resize of mode cubic needs a size"),
+        (odd_scale, "a resize by 1.7"),
+        (scaled_as_floats, "a number of floating point needs a size"),
+    ],
+)
+def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        import_model(network(network_of), Options(dynamic=True))
+    assert caught.value.code == "SG0207"
+    assert says in caught.value.what
+    assert "node" in caught.value.render()
+
+
+def test_a_model_without_images_has_no_sizes_to_leave_open() -> None:
+    def tanh(net: Net) -> str:
+        return net("Tanh", "x")
+
+    with pytest.raises(ShadergenError) as caught:
+        import_model(network(tanh, (1, 8)), Options(dynamic=True))
+    assert caught.value.code == "SG0301"
+
+
+def test_the_option_is_read() -> None:
+    assert parse_dynamic(["dynamic"]) == (True, [])
+    assert parse_dynamic(["dynamic:360x640", "m=2x3"]) == ((360, 640), ["m=2x3"])
+    assert parse_dynamic(["360x640"]) == (None, ["360x640"])
+    for wrong in ("dynamic:360", "dynamic:axb"):
+        with pytest.raises(ShadergenError) as caught:
+            parse_dynamic([wrong])
+        assert caught.value.code == "SG0301"
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    texts = []
+    for folder in ("a", "b"):
+        build = build_of(MODELS["style_transfer"](), tmp_path / folder)
+        texts.append((build.folder / "schedule.json").read_text())
+    assert texts[0] == texts[1]
+    assert json.loads(texts[0])["sizes"]["parameters"][0]["name"] == "height"

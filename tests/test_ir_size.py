@@ -1,0 +1,279 @@
+"""Sizes that a build leaves open: exact arithmetic, and decisions that become constraints."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from shadergen.backends.sizes import expression, sizes_member
+from shadergen.errors import ShadergenError
+from shadergen.ir.size import (
+    OpenSizeError,
+    Trace,
+    at_layer,
+    bounds,
+    check_text,
+    closed,
+    estimate,
+    is_one,
+    is_open,
+    largest,
+    parameter,
+    surely_equal,
+    trace_of,
+)
+from shadergen.ir.types import TensorType, broadcast
+from shadergen.runtime_glue.python.sizes import evaluate
+
+DEFAULTS = {"height": 256, "width": 384}
+
+
+def new(**bounds: tuple[float, float]) -> tuple[Trace, Any, Any]:
+    within = {name: bounds.get(name, (1.0, 4096.0)) for name in DEFAULTS}
+    trace = Trace(DEFAULTS, within)
+    return trace, parameter(trace, "height"), parameter(trace, "width")
+
+
+def value(size: Any, sizes: dict[str, int]) -> int:
+    """Return a size at other sizes, as a runtime works it out."""
+    found = expression(size)
+    return found if isinstance(found, int) else evaluate(found, sizes)
+
+
+def holds(trace: Trace, sizes: dict[str, int]) -> bool:
+    """Whether sizes keep to the parameters' bounds and the constraints."""
+    member: Any = sizes_member(trace)
+    within = all(p["min"] <= sizes[p["name"]] <= p["max"] for p in member["parameters"])
+    return within and all(
+        c["min"] <= evaluate(c["value"], sizes) <= c["max"] for c in member["constraints"]
+    )
+
+
+# arithmetic
+
+
+def test_what_leaves_nothing_open_is_an_int() -> None:
+    _, h, w = new()
+    for size, number in ((h - h, 0), (h * w // w - h + 3, 3), ((2 * h + 5) % 2, 1), (0 * h, 0)):
+        assert type(size) is int
+        assert size == number
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        lambda h, w: ((h + 1) // 2, (h - 1) // 2 + 1),
+        lambda h, w: (h // 2 // 2, h // 4),
+        lambda h, w: (-(-h // 8), (h + 7) // 8),
+        lambda h, w: ((4 * h * w + 2 * w) // (2 * w), 2 * h + 1),
+        lambda h, w: ((6 * h + 4) // 4, (3 * h + 2) // 2),
+        lambda h, w: ((h + w) * (h - w), h * h - w * w),
+        lambda h, w: (h % 2 + 2 * (h // 2), h),
+    ],
+)
+def test_equal_sizes_are_known_to_be_equal(pair: Any) -> None:
+    trace, h, w = new()
+    a, b = pair(h, w)
+    assert surely_equal(a, b)
+    assert hash(a) == hash(b)
+    assert not trace.facts
+
+
+OPERATIONS = [
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.floordiv,
+    operator.mod,
+    lambda a, b: max(a, b),
+    largest,
+]
+TREES = st.recursive(
+    st.sampled_from(["height", "width"]) | st.integers(-9, 9),
+    lambda inner: st.tuples(st.sampled_from(OPERATIONS), inner, inner),
+    max_leaves=7,
+)
+
+
+def compute(tree: Any, sizes: dict[str, Any]) -> Any:
+    if isinstance(tree, str):
+        return sizes[tree]
+    if isinstance(tree, int):
+        return tree
+    operation, left, right = tree
+    return operation(compute(left, sizes), compute(right, sizes))
+
+
+@given(tree=TREES, height=st.integers(1, 60), width=st.integers(1, 60))
+def test_arithmetic_holds_for_every_size_that_keeps_to_the_facts(
+    tree: Any, height: int, width: int
+) -> None:
+    trace, h, w = new()
+    try:
+        size = compute(tree, {"height": h, "width": w})
+    except (OpenSizeError, ZeroDivisionError):
+        assume(False)
+    assert estimate(size) == compute(tree, DEFAULTS)
+    sizes = {"height": height, "width": width}
+    if holds(trace, sizes):
+        wanted = compute(tree, sizes)
+        assert value(size, sizes) == wanted
+        assert bounds(size)[0] <= wanted <= bounds(size)[1]
+
+
+COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@given(
+    trees=st.lists(st.tuples(TREES, st.sampled_from(COMPARISONS), TREES), min_size=1, max_size=3),
+    height=st.integers(1, 60),
+    width=st.integers(1, 60),
+)
+def test_what_is_decided_holds_for_every_size_that_keeps_to_the_facts(
+    trees: list[Any], height: int, width: int
+) -> None:
+    trace, h, w = new()
+    try:
+        decided = [
+            compare(compute(a, {"height": h, "width": w}), compute(b, {"height": h, "width": w}))
+            for a, compare, b in trees
+        ]
+    except (OpenSizeError, ZeroDivisionError):
+        assume(False)
+    assert holds(trace, DEFAULTS)
+    sizes = {"height": height, "width": width}
+    if holds(trace, sizes):
+        for (a, compare, b), answer in zip(trees, decided, strict=True):
+            assert compare(compute(a, sizes), compute(b, sizes)) == answer
+
+
+# decisions
+
+
+def constraints(trace: Trace) -> list[str]:
+    member: Any = sizes_member(trace)
+    return [c["why"] for c in member["constraints"]]
+
+
+def test_what_bounds_decide_is_no_constraint() -> None:
+    trace, h, w = new()
+    assert h >= 1
+    assert h + 1 > 1
+    assert h * w > 0
+    assert not h < 1
+    assert h <= 4096
+    assert (h + 1) // 2 >= 1
+    assert not constraints(trace)
+    assert trace.bounds == {"height": (1, 4096), "width": (1, 4096)}
+
+
+def test_a_bound_on_a_parameter_narrows_it() -> None:
+    trace, h, _ = new()
+    assert 2 * h <= 4096
+    assert (h - 5) // 4 >= 3
+    assert trace.bounds["height"] == (17, 2048)
+    assert not constraints(trace)
+
+
+def test_other_decisions_are_constraints_that_name_the_layer() -> None:
+    trace, h, w = new()
+    with at_layer("join"):
+        assert 2 * (h // 2) == h
+    with at_layer("pool"):
+        assert h * w > 100
+    with at_layer("skip"):
+        assert h != w
+    assert constraints(trace) == [
+        "height % 2 must be 0, for layer join",
+        "height*width must be at least 101, for layer pool",
+        "max(-height + width, height - width) must be at least 1, for layer skip",
+    ]
+    assert holds(trace, {"height": 16, "width": 9})
+    for height, width in ((15, 9), (4, 9), (16, 16)):
+        assert not holds(trace, {"height": height, "width": width})
+
+
+def test_a_decision_is_made_once() -> None:
+    trace, h, _ = new()
+    even = [2 * (h // 2) == h for _ in range(3)]
+    assert even == [True] * 3
+    assert h % 2 < 1
+    assert len(constraints(trace)) == 1
+
+
+def test_the_largest_of_sizes_decides_nothing() -> None:
+    trace, h, w = new()
+    size = largest(h, 2 * h, w, 7)
+    assert not trace.facts
+    assert value(size, {"height": 3, "width": 5}) == 7
+    assert value(size, {"height": 9, "width": 5}) == 18
+    assert value(size, {"height": 9, "width": 50}) == 50
+    assert largest(3, 5) == 5
+    assert largest(h, 2 * h) is not h
+
+
+def test_an_open_size_is_not_one_and_broadcasts_as_many() -> None:
+    trace, h, w = new()
+    assert not is_one(h)
+    assert is_one(1)
+    assert broadcast((1, 8, h, w), (8, 1, 1), (1, 1, h, w)) == (1, 8, h, w)
+    assert not trace.facts
+    assert trace.bounds == {"height": (1, 4096), "width": (1, 4096)}
+
+
+# nothing is dropped
+
+
+@pytest.mark.parametrize(
+    "drop",
+    [
+        int,
+        float,
+        range,
+        lambda h: [0] * h,
+        lambda h: h / 2,
+        lambda h: 1.0 / h,
+        lambda h: h * 0.5,
+        lambda h: np.zeros(h),
+        lambda h: np.arange(h),
+        lambda h: np.array([h], np.int64),
+        lambda h: np.array([1.0]).reshape(h, 1),
+    ],
+)
+def test_what_would_make_a_number_of_an_open_size_fails(drop: Any) -> None:
+    _, h, _ = new()
+    with pytest.raises((OpenSizeError, TypeError)):
+        drop(h)
+
+
+def test_a_refusal_names_the_layer_and_the_way_on() -> None:
+    _, h, _ = new()
+    with at_layer("attention"), pytest.raises(ShadergenError) as caught:
+        int(h)
+    assert caught.value.render().splitlines() == [
+        "error[SG0207]: a number needs a size when compiling that --input-size dynamic leaves open",
+        "  --> layer attention",
+        "  = help: compile it for one size: --input-size HxW",
+    ]
+
+
+def test_a_shader_with_an_open_size_in_it_is_refused() -> None:
+    _, h, _ = new()
+    check_text(f"// of {h} rows\nint n = 3; // {h}\n")
+    with pytest.raises(OpenSizeError):
+        check_text(f"int n = {h};\n")
+
+
+def test_a_type_is_closed_to_its_default() -> None:
+    _, h, w = new()
+    t = TensorType((1, 3, h, w // 2))
+    assert closed(t) == TensorType((1, 3, 256, 192))
+    assert closed(t).shape == (1, 3, 256, 192)
+    assert trace_of(t.shape) is not None
+    assert trace_of(closed(t).shape) is None
+    assert not any(map(is_open, closed(t).shape))
