@@ -49,6 +49,7 @@ def main() -> int:
                 store(results)
             return failures(results, arguments.only)
         failed = 0
+        cases = [case for case in cases if case.kind != "light"]  # millions of constants in code
         for choice in CHOICES:
             if not arguments.words or any(word in choice for word in arguments.words):
                 print(f"{choice}: ", end="", flush=True)

@@ -113,8 +113,8 @@ class Scoreboard:
                 '"float32 only" are the node cases that declare nothing but tensors of float32 and '
                 "have\nno operators outside `ai.onnx`.\n",
                 "## Every kernel choice forced\n\n"
-                "All cases with options that hold for every layer, by `make matrix`. What a choice "
-                "has\nno room for is refused.\n",
+                "All cases but the networks of `light`, with options that hold for every layer, by "
+                "`make\nmatrix`. What a choice has no room for is refused.\n",
                 f"{_matrix()}\n",
                 f"## Operators\n\nNode cases.\n\n{self._operators()}\n",
                 "## Fixed inputs\n\nNode cases that pass with inputs compiled in, by operator.\n\n"
