@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = ROOT / ".build" / "screenshots"
 ARGUMENTS = (
     "--headless=new",
+    "--ignore-gpu-blocklist",
     "--no-sandbox",
-    "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
     "--disable-background-networking",
     "--disable-component-update",
@@ -44,14 +44,16 @@ def served(**folders: Path) -> Iterator[str]:
 
 
 @contextmanager
-def chromium() -> Iterator[Any]:
-    """Start the system's Chromium, or skip where there is none."""
+def chromium(angle: str = "swiftshader") -> Iterator[Any]:
+    """Start the system's Chromium, whose WebGL is ANGLE on SwiftShader, or skip without one."""
     playwright = pytest.importorskip("playwright.sync_api")
     path = which("chromium") or which("chromium-browser") or which("google-chrome")
     if path is None:
         pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        browser = player.chromium.launch(
+            executable_path=path, args=[*ARGUMENTS, f"--use-angle={angle}"]
+        )
         try:
             yield browser
         finally:
