@@ -5,8 +5,9 @@
     python examples/python/play_video.py build in.mp4 out.mp4
 
 The build takes one picture and gives one: upscaling, denoising, style, a mask. Of a network for
-luma the chroma is upscaled bicubically, as `shadergen run` does. Sound is copied. A video of another
-size than the build's is scaled to it first; a build that leaves its sizes open takes the video's.
+luma the chroma is upscaled bicubically, as `shadergen run` does. Sound is copied. A video of
+another size than the build's is scaled to it first; a build that leaves its sizes open takes the
+video's.
 """
 
 from __future__ import annotations
