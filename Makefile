@@ -31,7 +31,7 @@ test conformance matrix networks bench costs: export EGL_PLATFORM := surfaceless
 test conformance matrix networks: export LP_NUM_THREADS := 0
 
 test: setup
-	@PYTHON=$(PYTHON) tools/setup.sh browser
+	@PYTHON=$(PYTHON) tools/setup.sh test
 	@.venv/bin/python -m pytest -n 2 -q $(ARGS)
 
 lint: setup

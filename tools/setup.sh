@@ -4,7 +4,7 @@
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
-#   tools/setup.sh browser              and what `make test` plays builds on the web with
+#   tools/setup.sh test                 and what `make test` plays builds in C++ and on the web with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -75,6 +75,20 @@ install_vulkan() {
     if [ -n "$missing" ] &&
         ! { command -v apt-get > /dev/null && apt_install $missing; }; then
         say "missing $missing(Debian's names): what needs Vulkan will not be measured"
+    fi
+}
+
+# What the C++ runtime is compiled with.
+install_cpp() {
+    local missing
+    missing=$(command -v c++ > /dev/null || echo g++
+        command -v cmake > /dev/null || echo cmake
+        command -v ninja > /dev/null || echo ninja-build
+        command -v pkg-config > /dev/null || echo pkg-config
+        [ -e /usr/include/nlohmann/json.hpp ] || echo nlohmann-json3-dev)
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
+        say "missing" $missing "(Debian's names): the C++ runtime will not be tested"
     fi
 }
 
@@ -153,7 +167,10 @@ command -v "$python" > /dev/null ||
         "run: make PYTHON=/path/to/python3"
 install_system_packages
 install_venv
-if [ "${1:-}" = browser ]; then install_browser; fi
+if [ "${1:-}" = test ]; then
+    install_browser
+    install_cpp
+fi
 if [ "${1:-}" = compare ]; then
     install_vulkan
     install_compared

@@ -1,0 +1,69 @@
+#include "cache.hpp"
+
+#include <cstring>
+
+#include "files.hpp"
+#include "sha256.hpp"
+#include "text.hpp"
+
+namespace shadergen {
+
+namespace {
+
+// A file is a line that says what it is, the driver's format, the checksum of the rest, the rest.
+constexpr std::string_view magic = "shadergen program 1\n";
+constexpr std::size_t digest_size = 64;
+constexpr std::size_t header_size = magic.size() + sizeof(Enum) + digest_size;
+constexpr std::size_t max_bytes = std::size_t{1} << 26;
+
+std::string path_of(const std::string& folder, const std::string& key) {
+    return folder + "/" + key + ".program";
+}
+
+}  // namespace
+
+std::string cache_key(const Device& device, std::string_view vertex, std::string_view shader) {
+    Sha256 sum;
+    for (const std::string_view part :
+         {std::string_view(device.vendor), std::string_view(device.renderer),
+          std::string_view(device.version), vertex, shader}) {
+        sum.add(std::to_string(part.size()) + ":");  // so that no two lists of parts read the same
+        sum.add(part);
+    }
+    return sum.hex();
+}
+
+bool load_program(const GL& gl, const std::string& folder, const std::string& key, Name program) {
+    std::string content;
+    if (!read_file(path_of(folder, key), max_bytes, content) || content.size() <= header_size)
+        return false;
+    const std::string_view all = content, binary = all.substr(header_size);
+    if (all.substr(0, magic.size()) != magic ||
+        all.substr(magic.size() + sizeof(Enum), digest_size) != sha256(binary))
+        return false;
+    Enum format = 0;
+    std::memcpy(&format, all.data() + magic.size(), sizeof format);
+    gl.ProgramBinary(program, format, binary.data(), static_cast<Int>(binary.size()));
+    Int linked = 0;
+    gl.GetProgramiv(program, gl::LINK_STATUS, &linked);
+    forget_errors(gl);  // of a format that the driver no longer takes
+    return linked != 0;
+}
+
+void keep_program(const GL& gl, const std::string& folder, const std::string& key, Name program) {
+    Int size = 0;
+    gl.GetProgramiv(program, gl::PROGRAM_BINARY_LENGTH, &size);
+    if (size <= 0 || static_cast<std::size_t>(size) > max_bytes) return;
+    std::string binary(static_cast<std::size_t>(size), '\0');
+    Enum format = 0;
+    Int written = 0;
+    gl.GetProgramBinary(program, size, &written, &format, binary.data());
+    if (written <= 0) return;
+    binary.resize(static_cast<std::size_t>(written));
+    std::string content(magic);
+    content.append(reinterpret_cast<const char*>(&format), sizeof format);
+    content += sha256(binary) + binary;
+    write_file(path_of(folder, key), content);
+}
+
+}  // namespace shadergen

@@ -1,0 +1,144 @@
+#include "device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "text.hpp"
+
+namespace shadergen {
+
+namespace {
+
+struct LimitName {
+    Enum name;
+    int since;  // the first OpenGL ES that knows it
+    const char* text;
+};
+
+constexpr LimitName limits[limit_count] = {
+    {gl::MAX_TEXTURE_SIZE, 30, "GL_MAX_TEXTURE_SIZE"},
+    {gl::MAX_ARRAY_TEXTURE_LAYERS, 30, "GL_MAX_ARRAY_TEXTURE_LAYERS"},
+    {gl::MAX_TEXTURE_IMAGE_UNITS, 30, "GL_MAX_TEXTURE_IMAGE_UNITS"},
+    {gl::MAX_DRAW_BUFFERS, 30, "GL_MAX_DRAW_BUFFERS"},
+    {gl::MAX_UNIFORM_BLOCK_SIZE, 30, "GL_MAX_UNIFORM_BLOCK_SIZE"},
+    {gl::MAX_FRAGMENT_UNIFORM_BLOCKS, 30, "GL_MAX_FRAGMENT_UNIFORM_BLOCKS"},
+    {gl::MAX_SHADER_STORAGE_BLOCK_SIZE, 31, "GL_MAX_SHADER_STORAGE_BLOCK_SIZE"},
+    {gl::MAX_FRAGMENT_SHADER_STORAGE_BLOCKS, 31, "GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS"},
+    {gl::MAX_FRAGMENT_IMAGE_UNIFORMS, 31, "GL_MAX_FRAGMENT_IMAGE_UNIFORMS"},
+    {gl::MAX_COMPUTE_IMAGE_UNIFORMS, 31, "GL_MAX_COMPUTE_IMAGE_UNIFORMS"},
+    {gl::MAX_COMPUTE_TEXTURE_IMAGE_UNITS, 31, "GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS"},
+    {gl::MAX_COMPUTE_UNIFORM_BLOCKS, 31, "GL_MAX_COMPUTE_UNIFORM_BLOCKS"},
+    {gl::MAX_COMPUTE_WORK_GROUP_INVOCATIONS, 31, "GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS"},
+    {gl::MAX_COMPUTE_WORK_GROUP_COUNT, 31, "GL_MAX_COMPUTE_WORK_GROUP_COUNT"},
+};
+
+// Numbers beyond 2^31 - 1 come back negative.
+std::int64_t cut(Int value) { return value >= 0 ? value : INT32_MAX; }
+
+std::int64_t query_limit(const GL& gl, Enum name) {
+    if (name != gl::MAX_COMPUTE_WORK_GROUP_COUNT) return cut(gl.integer(name));
+    std::int64_t least = INT32_MAX;
+    for (Uint axis = 0; axis < 3; ++axis) {
+        Int value = 0;
+        gl.GetIntegeri_v(name, axis, &value);
+        least = std::min(least, cut(value));
+    }
+    return least;
+}
+
+std::string text_of(const GL& gl, Enum name) {
+    const auto* text = reinterpret_cast<const char*>(gl.GetString(name));
+    return text ? text : "";
+}
+
+// "OpenGL ES 3.2 Mesa" or "4.6 (Core Profile)": ten times the version.
+int parse_version(const std::string& version, bool& desktop) {
+    constexpr std::string_view es = "OpenGL ES ";
+    desktop = version.compare(0, es.size(), es) != 0;
+    const char* digits = version.c_str() + (desktop ? 0 : es.size());
+    char* end = nullptr;
+    const long major = std::strtol(digits, &end, 10);
+    if (end == digits || *end != '.' || major > 9) return 0;
+    return static_cast<int>(major * 10 + std::min(9L, std::strtol(end + 1, nullptr, 10)));
+}
+
+}  // namespace
+
+Error query_device(GL& gl, Device& device) {
+    device.version = text_of(gl, gl::VERSION);
+    bool desktop = false;
+    const int version = parse_version(device.version, desktop);
+    if (version < (desktop ? 43 : 30)) {
+        Error error =
+            error_of("SG0601", {"no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread"});
+        error.why = device.version.empty() ? "GL does not tell its version"
+                                           : say({"GL_VERSION is ", quote(device.version)});
+        error.help = "make the application's context current";
+        return error;
+    }
+    if (!desktop) gl.use_extensions();
+    device.vendor = text_of(gl, gl::VENDOR);
+    device.renderer = text_of(gl, gl::RENDERER);
+    device.es = desktop ? 0 : version;
+    bool floats = false, half_floats = false;
+    const Int count = gl.integer(gl::NUM_EXTENSIONS);
+    for (Int i = 0; i < count; ++i) {
+        const auto* name =
+            reinterpret_cast<const char*>(gl.GetStringi(gl::EXTENSIONS, static_cast<Uint>(i)));
+        const std::string_view extension = name ? name : "";
+        floats = floats || extension == "GL_EXT_color_buffer_float";
+        half_floats = half_floats || extension == "GL_EXT_color_buffer_half_float";
+        device.robust = device.robust || extension == "GL_KHR_robustness";
+        device.disjoint = device.disjoint || extension == "GL_EXT_disjoint_timer_query";
+        if (!desktop) continue;
+        if (extension == "GL_ARB_ES3_compatibility") device.es = std::max(device.es, 30);
+        if (extension == "GL_ARB_ES3_1_compatibility") device.es = std::max(device.es, 31);
+        if (extension == "GL_ARB_ES3_2_compatibility") device.es = std::max(device.es, 32);
+    }
+    device.draws_float = desktop || device.es >= 32 || floats;
+    device.draws_half_float = device.draws_float || half_floats;
+    device.robust = device.robust && gl.GetGraphicsResetStatus;
+    device.timer = (desktop || device.disjoint) && gl.BeginQuery && gl.GetQueryObjectui64v;
+    for (std::size_t i = 0; i < limit_count; ++i)
+        if (desktop || device.es >= limits[i].since)
+            device.limits[i] = query_limit(gl, limits[i].name);
+    device.limits[draw_buffers] =
+        std::min(device.limits[draw_buffers], cut(gl.integer(gl::MAX_COLOR_ATTACHMENTS)));
+    return {};
+}
+
+Error check_requirements(const Requires& required, const GL& gl, const Device& device) {
+    std::string first, rest;
+    const auto missing = [&](Pieces what) {
+        if (first.empty()) first = say(what);
+        else rest += say({rest.empty() ? "" : "\n", "the build also requires ", say(what)});
+    };
+    const int need = required.glsl / 10;
+    if (device.es < need) {
+        const std::string wanted = say({need / 10, ".", need % 10});
+        if (gl.desktop)
+            missing({"the shaders of OpenGL ES ", wanted, " (GL_ARB_ES3_",
+                     need == 30 ? "" : need == 31 ? "1_" : "2_", "compatibility)"});
+        else
+            missing({"OpenGL ES ", wanted, " (this is ", device.es / 10, ".", device.es % 10, ")"});
+    }
+    if (required.color_buffer == ColorBuffer::floats && !device.draws_float)
+        missing({"GL_EXT_color_buffer_float, to draw to 32-bit float textures"});
+    if (required.color_buffer == ColorBuffer::half_float && !device.draws_half_float)
+        missing({"GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit "
+                 "float textures"});
+    for (std::size_t i = 0; i < limit_count; ++i) {
+        if (required.limits[i] <= device.limits[i]) continue;
+        std::string name = limit_names[i];
+        std::replace(name.begin(), name.end(), '_', ' ');
+        missing({name, " ", required.limits[i], " (", limits[i].text, " is ", device.limits[i], ")"});
+    }
+    if (first.empty()) return {};
+    Error error =
+        error_of("SG0602", {"this GL lacks ", first}, say({device.renderer, ", ", device.version}));
+    error.why = rest;
+    error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
+    return error;
+}
+
+}  // namespace shadergen

@@ -1,0 +1,177 @@
+#include "document.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "text.hpp"
+
+namespace shadergen {
+
+Value Value::operator[](std::string_view member) const {
+    if (!is(Json::object)) return {};
+    Value key = first();
+    for (std::uint32_t i = 0; i < size(); ++i) {
+        const Value value = key.next();
+        if (key.text() == member) return value;
+        key = value.next();
+    }
+    return {};
+}
+
+namespace {
+constexpr std::size_t max_document_bytes = std::size_t{1} << 26;
+constexpr double beyond_int64 = 9223372036854775808.0;
+}  // namespace
+
+// What nlohmann::json's parser calls for each token.
+class Reader {
+public:
+    Reader(std::string_view content, Document& document) : content_(content), document_(document) {}
+
+    bool null() { return add(Json::null); }
+    bool boolean(bool value) { return add_integer(Json::boolean, value); }
+    bool number_integer(std::int64_t value) { return add_integer(Json::number, value); }
+    bool number_unsigned(std::uint64_t value) {
+        return value <= INT64_MAX ? add_integer(Json::number, static_cast<std::int64_t>(value))
+                                  : number_float(static_cast<double>(value), {});
+    }
+    bool number_float(double value, const std::string& /*written*/) {
+        if (std::floor(value) == value && std::abs(value) < beyond_int64)
+            return add_integer(Json::number, static_cast<std::int64_t>(value));
+        add(Json::number);
+        document_.nodes_.back().real = value;
+        return true;
+    }
+    bool string(std::string& value) {
+        add(Json::text);
+        document_.nodes_.back().offset = document_.texts_.size();
+        document_.nodes_.back().count = static_cast<std::uint32_t>(value.size());
+        document_.texts_ += value;
+        return true;
+    }
+    bool binary(std::vector<std::uint8_t>& /*value*/) { return false; }
+    bool key(std::string& name) {
+        string(name);
+        --document_.nodes_[open_.back()].count;  // a member is counted by its value
+        return true;
+    }
+    bool start_object(std::size_t) { return start(Json::object); }
+    bool start_array(std::size_t) { return start(Json::array); }
+    bool end_array() { return end(); }
+    bool end_object() {
+        const std::uint32_t opened = open_.back();
+        end();
+        return !taken_twice(opened);
+    }
+
+    template <class Exception>
+    bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& exception) {
+        const std::string_view read = content_.substr(0, position ? position - 1 : 0);
+        const auto line = std::count(read.begin(), read.end(), '\n') + 1;
+        const std::size_t column = read.size() - (read.rfind('\n') + 1) + 1;
+        std::string_view why = exception.what();
+        for (const std::string_view lead : {"] ", ": "}) {  // [json.exception....] parse error at ...:
+            const std::size_t words = why.find(lead);
+            if (words != std::string_view::npos) why.remove_prefix(words + lead.size());
+        }
+        error = error_of("SG0503", {schedule_file, " is not JSON: ", why.substr(0, 200)},
+                         say({schedule_file, ": line ", static_cast<std::int64_t>(line),
+                              ", column ", column}));
+        return false;
+    }
+
+    Error error;
+
+private:
+    bool add(Json kind) {
+        if (!open_.empty()) ++document_.nodes_[open_.back()].count;
+        Node node;
+        node.kind = kind;
+        node.next = static_cast<std::uint32_t>(document_.nodes_.size()) + 1;
+        document_.nodes_.push_back(node);
+        return true;
+    }
+    bool add_integer(Json kind, std::int64_t value) {
+        add(kind);
+        document_.nodes_.back().whole = kind == Json::number;
+        document_.nodes_.back().integer = value;
+        return true;
+    }
+    bool start(Json kind) {
+        add(kind);
+        open_.push_back(static_cast<std::uint32_t>(document_.nodes_.size()) - 1);
+        return true;
+    }
+    bool end() {
+        document_.nodes_[open_.back()].next = static_cast<std::uint32_t>(document_.nodes_.size());
+        open_.pop_back();
+        return true;
+    }
+    bool taken_twice(std::uint32_t object) {
+        std::vector<std::string_view> names;
+        Value key(&document_, object + 1);
+        for (std::uint32_t i = 0; i < document_.nodes_[object].count; ++i) {
+            names.push_back(key.text());
+            key = key.next().next();
+        }
+        std::sort(names.begin(), names.end());
+        const auto twice = std::adjacent_find(names.begin(), names.end());
+        if (twice == names.end()) return false;
+        error = malformed({"the member ", quote(twice->substr(0, 200)), " is given twice"});
+        return true;
+    }
+
+    std::string_view content_;
+    Document& document_;
+    std::vector<std::uint32_t> open_;
+};
+
+Error parse(std::string_view content, Document& document) {
+    if (content.size() > max_document_bytes)
+        return malformed({schedule_file, " is larger than ", max_document_bytes >> 20, " MiB"});
+    if (!is_utf8(content)) return malformed({schedule_file, " is not text in UTF-8"});
+    if (content.substr(0, 3) == "\xEF\xBB\xBF")
+        return malformed({schedule_file, " is not JSON: it starts with a byte order mark"});
+    Reader reader(content, document);
+    const bool done = nlohmann::json::sax_parse(content.begin(), content.end(), &reader);
+    return done ? Error() : reader.error;
+}
+
+Error check_version(Value root, bool& newer_minor) {
+    const Value format = root["format"];
+    if (!format.is(Json::text) || format.text() != "shadergen") {
+        Error error = error_of("SG0502", {schedule_file, " is not a schedule"});
+        error.why = "it lacks \"format\": \"shadergen\"";
+        return error;
+    }
+    const Value version = root["version"];
+    int numbers[2] = {0, 0};
+    int digits[2] = {0, 0};
+    int part = 0;
+    bool good = version.is(Json::text);
+    for (const char c : good ? version.text() : std::string_view()) {
+        if (c == '.') {
+            good = good && ++part < 2;
+        } else {
+            good = good && c >= '0' && c <= '9' && ++digits[part] <= 4;
+            if (good) numbers[part] = numbers[part] * 10 + (c - '0');
+        }
+        if (!good) break;
+    }
+    if (!good || !digits[0] || !digits[1])
+        return malformed({"the version is not of the form 'major.minor'"}, "version");
+    const auto [major, minor] = numbers;
+    if (major != format_major) {
+        Error error = error_of("SG0504", {"the schedule is of version ", version.text()},
+                               say({schedule_file, ": version"}));
+        error.why = say({"this runtime plays version ", format_major, " (newest known: ",
+                         format_major, ".", format_minor, ")"});
+        error.help = major > format_major ? "update shadergen" : "compile the model again";
+        return error;
+    }
+    newer_minor = minor > format_minor;
+    return {};
+}
+
+}  // namespace shadergen

@@ -1,0 +1,81 @@
+// JSON as a flat list of nodes, each followed by what it holds: no pointers, nothing to free one by one.
+
+#ifndef SHADERGEN_DOCUMENT_HPP
+#define SHADERGEN_DOCUMENT_HPP
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shadergen/shadergen.hpp"
+
+namespace shadergen {
+
+enum class Json : std::uint8_t { null, boolean, number, text, array, object };
+
+struct Node {
+    Json kind = Json::null;
+    bool whole = false;       // a number that is an integer: JSON's 640, and 640.0
+    std::uint32_t count = 0;  // bytes of text, items of an array, members of an object
+    std::uint32_t next = 0;   // index of the node after this one and what it holds
+    union {
+        std::int64_t integer = 0;
+        double real;
+        std::size_t offset;  // of text
+    };
+};
+
+class Document;
+
+// A node seen as a value. An object's members come as key, value, key, value.
+class Value {
+public:
+    Value() = default;
+    Value(const Document* document, std::uint32_t index) : document_(document), index_(index) {}
+
+    explicit operator bool() const { return document_ != nullptr; }
+    Json kind() const { return node().kind; }
+    bool is(Json kind) const { return document_ && node().kind == kind; }
+    std::uint32_t size() const { return node().count; }
+    bool whole() const { return node().whole; }
+    std::int64_t integer() const { return node().integer; }
+    double real() const { return node().whole ? static_cast<double>(node().integer) : node().real; }
+    std::string_view text() const;
+
+    Value first() const { return {document_, index_ + 1}; }        // item, or key
+    Value next() const { return {document_, node().next}; }        // the item or key after this
+    Value operator[](std::string_view member) const;               // nothing where it is absent
+
+private:
+    const Node& node() const;
+
+    const Document* document_ = nullptr;
+    std::uint32_t index_ = 0;
+};
+
+class Document {
+public:
+    Value root() const { return {this, 0}; }
+
+private:
+    friend class Value;
+    friend class Reader;
+    std::vector<Node> nodes_;
+    std::string texts_;
+};
+
+inline const Node& Value::node() const { return document_->nodes_[index_]; }
+inline std::string_view Value::text() const {
+    return std::string_view(document_->texts_).substr(node().offset, node().count);
+}
+
+// Read strict JSON: UTF-8, no numbers beyond float64, no member given twice. SG0503.
+Error parse(std::string_view content, Document& document);
+
+// Refuse what is no schedule (SG0502) or one of another major version (SG0504).
+Error check_version(Value root, bool& newer_minor);
+
+}  // namespace shadergen
+
+#endif

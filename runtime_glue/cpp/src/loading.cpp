@@ -1,0 +1,160 @@
+// Read a build. Everything is checked before a single GL call: the form, the files, and how the parts
+// refer to each other.
+
+#include <algorithm>
+
+#include "files.hpp"
+#include "form.hpp"
+#include "schedule.hpp"
+#include "sha256.hpp"
+#include "text.hpp"
+
+namespace shadergen {
+
+namespace {
+
+constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
+constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
+
+Error read_document(const Files& files, Source& source, Sizes& sizes) {
+    std::string owned;
+    std::string_view content;
+    std::size_t found = 0;
+    Error error = files.read(schedule_file, max_schedule_bytes, owned, content, found);
+    if (!error && found > max_schedule_bytes)
+        error = malformed({schedule_file, " is larger than ", max_schedule_bytes >> 20, " MiB"});
+    if (!error) error = parse(content, source.document);
+    const Value root = source.document.root();
+    if (!error) error = check_version(root, source.lenient);
+    if (error) return error;
+    const Value open = root["sizes"];
+    if (!open) return {};
+    error = check_sizes_form(open, source.lenient);
+    return error ? error : sizes.declare(open);
+}
+
+Error read_shaders(const Files& files, const Schedule& schedule, Source& source) {
+    std::vector<std::string_view> paths;
+    for (const Pass& pass : schedule.passes) {
+        paths.push_back(pass.shader);
+        if (!pass.compute) paths.push_back(pass.vertex);
+    }
+    std::sort(paths.begin(), paths.end());
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    source.owned.resize(paths.size() + 1);  // and the weights; views into it stay good
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+        std::string_view text;
+        std::size_t found = 0;
+        Error error = files.read(paths[i], max_shader_bytes, source.owned[i], text, found);
+        if (error) return error;
+        const std::string path(paths[i]);
+        if (found > max_shader_bytes)
+            return error_of("SG0505",
+                            {"the shader is larger than ", max_shader_bytes >> 20, " MiB"}, path);
+        if (!is_utf8(text)) return error_of("SG0505", {"the shader is not text in UTF-8"}, path);
+        source.shaders.push_back({paths[i], text});
+    }
+    return {};
+}
+
+Error read_weights(const Files& files, const Weights& weights, Source& source) {
+    const auto size = static_cast<std::size_t>(weights.size);
+    std::size_t found = 0;
+    Error error = files.read(weights.file, size, source.owned.back(), source.weights, found);
+    if (error) return error;
+    const std::string where(weights.file);
+    if (found != size) {
+        error = error_of("SG0505",
+                         {"the weights file is ", found < size ? "truncated" : "too long"}, where);
+        error.why = say({"it has ", found, " bytes, the schedule says ", size});
+    } else if (sha256(source.weights) != weights.sha256) {
+        error = error_of("SG0505", {"the weights file has been altered"}, where);
+        error.why = "its SHA-256 checksum is not the schedule's";
+    }
+    if (error) error.help = "copy the whole build folder again, or compile the model again";
+    return error;
+}
+
+Error read_build(const Files& files, const std::vector<Size>& wanted, Source& source,
+                 std::shared_ptr<const Schedule>& result) {
+    Sizes sizes;
+    auto schedule = std::make_shared<Schedule>();
+    Error error = read_document(files, source, sizes);
+    if (!error) error = read_schedule(source, sizes, *schedule);
+    if (error.code == "SG0605") error = malformed({"its own defaults break a constraint: ", error.why});
+    if (!error) error = read_shaders(files, *schedule, source);
+    if (!error) error = read_weights(files, schedule->weights, source);
+    if (!error && !wanted.empty()) {
+        error = sizes.set(wanted);
+        schedule = std::make_shared<Schedule>();
+        if (!error) error = resize_schedule(source, sizes, *schedule);
+    }
+    if (error && !source.place.empty()) error.where.insert(error.where.begin(), source.place);
+    result = std::move(schedule);
+    return error;
+}
+
+std::vector<PortInfo> described(const Schedule& schedule, const std::vector<Port>& ports) {
+    std::vector<PortInfo> result;
+    for (const Port& port : ports) {
+        const Texture& texture = schedule.textures[static_cast<std::size_t>(port.texture)];
+        PortInfo info;
+        info.name = std::string(port.name);
+        info.shape.assign(port.shape.begin(), port.shape.begin() + port.rank);
+        info.dtype = port.dtype;
+        info.encoding = port.encoding;
+        info.is_array = texture.is_array;
+        info.width = static_cast<int>(texture.width), info.height = static_cast<int>(texture.height);
+        info.layers = static_cast<int>(texture.layers);
+        info.textures = static_cast<int>(texture.objects());
+        info.format = texture.format->name;
+        result.push_back(std::move(info));
+    }
+    return result;
+}
+
+}  // namespace
+
+Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std::string place) {
+    Result<Build> result;
+    const auto source = std::make_shared<Source>();
+    std::shared_ptr<const Schedule> schedule;
+    source->place = std::move(place);
+    result.error = read_build(files, sizes, *source, schedule);
+    if (!result.error) result.value.source_ = source, result.value.schedule_ = schedule;
+    return result;
+}
+
+Result<Build> load(const std::string& folder, const std::vector<Size>& sizes) {
+    return load_from(FolderFiles(folder), sizes, folder);
+}
+
+Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes) {
+    return load_from(MemoryFiles(files, count), sizes, {});
+}
+
+std::string_view Build::model() const { return schedule_ ? schedule_->model : std::string_view(); }
+
+std::size_t Build::passes() const { return schedule_ ? schedule_->passes.size() : 0; }
+
+std::string_view Build::pass(std::size_t index) const {
+    return index < passes() ? schedule_->passes[index].name : std::string_view();
+}
+
+std::vector<PortInfo> Build::inputs() const {
+    return schedule_ ? described(*schedule_, schedule_->inputs) : std::vector<PortInfo>();
+}
+
+std::vector<PortInfo> Build::outputs() const {
+    return schedule_ ? described(*schedule_, schedule_->outputs) : std::vector<PortInfo>();
+}
+
+std::vector<Size> Build::sizes() const {
+    std::vector<Size> result;
+    if (schedule_)
+        for (const auto& [name, value] : schedule_->sizes.values())
+            result.push_back({std::string(name), value});
+    return result;
+}
+
+}  // namespace shadergen

@@ -1,0 +1,324 @@
+#include "programs.hpp"
+
+#include <algorithm>
+
+#include "cache.hpp"
+#include "commands.hpp"
+#include "text.hpp"
+
+namespace shadergen {
+
+namespace {
+
+constexpr Uint invalid_index = 0xFFFFFFFF;
+
+template <class Get, class GetLog>
+std::string log_of(Get get, GetLog get_log, Name name) {
+    Int length = 0;
+    get(name, gl::INFO_LOG_LENGTH, &length);
+    std::string text(static_cast<std::size_t>(length > 0 ? length : 0) + 1, '\0');
+    Int written = 0;
+    get_log(name, static_cast<Int>(text.size()), &written, text.data());
+    text.resize(static_cast<std::size_t>(std::max(written, 0)));
+    return text;
+}
+
+Error shader_error(Pieces what, std::string log, std::string_view path, const Pass& pass) {
+    Error error = error_of("SG0603", what, path);
+    error.where.push_back(say({"pass ", pass.name}));
+    std::string layers;
+    Value layer = pass.layers.first();
+    for (std::uint32_t i = 0; i < pass.layers.size(); ++i, layer = layer.next())
+        layers += say({i ? ", " : "layers ", layer.text()});
+    if (!layers.empty()) error.where.push_back(std::move(layers));
+    error.why = log.empty() ? "the driver gives no reason" : std::move(log);
+    error.help = "report this with the driver's name; 'shadergen doctor' shows it";
+    return error;
+}
+
+Error pass_error(Pieces what, const Pass& pass) {
+    Error error = error_of("SG0503", what, pass.shader);
+    error.where.push_back(say({"pass ", pass.name}));
+    return error;
+}
+
+// GL takes names that end with a zero.
+class ZeroEnded {
+public:
+    explicit ZeroEnded(std::string_view name) : name_(name) {}
+    operator const char*() const { return name_.c_str(); }
+
+private:
+    std::string name_;
+};
+
+// Mesa: 0:12(5): error, ANGLE and Adreno: ERROR: 0:12:, NVIDIA: 0(12) : error
+std::size_t line_of(std::string_view complaint) {
+    std::size_t i = 0;
+    const auto at = [&](std::size_t k) { return k < complaint.size() ? complaint[k] : '\0'; };
+    const auto skip = [&](auto wanted) {
+        const std::size_t start = i;
+        while (wanted(at(i))) ++i;
+        return i > start;
+    };
+    const auto space = [](char c) { return c == ' ' || c == '\t'; };
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+    skip(space);
+    if (skip(letter)) {
+        if (at(i++) != ':') return 0;
+        skip(space);
+    }
+    if (!skip(digit) || (at(i) != ':' && at(i) != '(')) return 0;
+    std::size_t number = 0;
+    for (++i; digit(at(i)) && number < 10000000; ++i)
+        number = number * 10 + static_cast<std::size_t>(at(i) - '0');
+    return number;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    while (!text.empty()) {
+        const std::size_t end = text.find('\n');
+        lines.push_back(text.substr(0, end));
+        text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    }
+    return lines;
+}
+
+std::string_view stripped(std::string_view text) {
+    const char* blank = " \t\r\n";
+    const std::size_t first = text.find_first_not_of(blank);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+}  // namespace
+
+std::string interleave(std::string_view log, std::string_view source) {
+    constexpr std::size_t context = 3, most = 100;
+    const std::vector<std::string_view> lines = lines_of(source);
+    std::vector<std::pair<std::size_t, std::string_view>> complaints;
+    std::string shown, loose;
+    std::size_t read = 0;
+    for (const std::string_view line : lines_of(log)) {
+        if (++read > most) break;
+        const std::size_t number = line_of(line);
+        const std::string_view words = stripped(line);
+        if (number >= 1 && number <= lines.size()) complaints.emplace_back(number, words);
+        else if (!words.empty()) loose += say({words, "\n"});
+    }
+    std::sort(complaints.begin(), complaints.end(), [](const auto& a, const auto& b) {
+        return a.first != b.first ? a.first < b.first : a.second.data() < b.second.data();
+    });
+    std::size_t last = 0;
+    for (const auto& [number, words] : complaints) {
+        for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
+             n <= number; ++n) {
+            const std::string digits = std::to_string(n);
+            shown += say({std::string(digits.size() < 4 ? 4 - digits.size() : 0, ' '), digits, " | ",
+                          lines[n - 1], "\n"});
+        }
+        shown += say({"     ^ ", words, "\n"});
+        last = number;
+    }
+    shown += loose;
+    if (!shown.empty()) shown.pop_back();
+    return shown;
+}
+
+void Programs::group(const Source& source, const Schedule& schedule) {
+    for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
+        const Pass& pass = schedule.passes[i];
+        Linked wanted;
+        wanted.compute = pass.compute;
+        wanted.shader = source.shader(pass.shader)->text;
+        if (!pass.compute) wanted.vertex = source.shader(pass.vertex)->text;
+        const auto same = std::find_if(linked_.begin(), linked_.end(), [&](const Linked& linked) {
+            return linked.compute == wanted.compute && linked.shader == wanted.shader &&
+                   linked.vertex == wanted.vertex;
+        });
+        if (same != linked_.end()) {
+            same->users.push_back(i);
+        } else {
+            wanted.users.push_back(i);
+            linked_.push_back(std::move(wanted));
+        }
+    }
+}
+
+Name Programs::stage(const GL& gl, Enum kind, std::string_view text) {
+    for (const Stage& known : stages_)
+        if (known.kind == kind && known.text == text) return known.name;
+    const Name name = gl.CreateShader(kind);
+    const char* const start = text.empty() ? "" : text.data();
+    const Int length = static_cast<Int>(text.size());
+    gl.ShaderSource(name, 1, &start, &length);
+    gl.CompileShader(name);
+    stages_.push_back({kind, text, name});
+    return name;
+}
+
+Error Programs::build(const GL& gl, const Device& device, Objects& objects, const Source& source,
+                      const Schedule& schedule, const std::string& cache) {
+    group(source, schedule);
+    passes.resize(schedule.passes.size());
+    const bool cached = !cache.empty() && gl.integer(gl::NUM_PROGRAM_BINARY_FORMATS) > 0;
+    // first start all, then ask: drivers may compile side by side
+    for (Linked& linked : linked_) {
+        linked.name = objects.make(Objects::program);
+        if (cached) {
+            linked.key = cache_key(device, linked.vertex, linked.shader);
+            linked.from_cache = load_program(gl, cache, linked.key, linked.name);
+            if (linked.from_cache) continue;
+            gl.ProgramParameteri(linked.name, gl::PROGRAM_BINARY_RETRIEVABLE_HINT, 1);
+        }
+        if (linked.compute) {
+            gl.AttachShader(linked.name, stage(gl, gl::COMPUTE_SHADER, linked.shader));
+        } else {
+            gl.AttachShader(linked.name, stage(gl, gl::VERTEX_SHADER, linked.vertex));
+            gl.AttachShader(linked.name, stage(gl, gl::FRAGMENT_SHADER, linked.shader));
+        }
+        gl.LinkProgram(linked.name);
+    }
+    Error error;
+    for (const Linked& linked : linked_) {
+        if (error) break;
+        if (!linked.from_cache) {
+            error = check(gl, linked, schedule.passes[linked.users[0]]);
+            if (!error && cached) keep_program(gl, cache, linked.key, linked.name);
+        }
+        if (!error) error = configure(gl, linked, schedule);
+    }
+    for (const Stage& made : stages_) gl.DeleteShader(made.name);
+    stages_.clear();
+    if (!error) set_uniforms(gl, schedule);
+    gl.UseProgram(0);
+    return error;
+}
+
+Error Programs::check(const GL& gl, const Linked& linked, const Pass& pass) const {
+    Int done = 0;
+    gl.GetProgramiv(linked.name, gl::LINK_STATUS, &done);
+    if (done) return {};
+    for (const Stage& made : stages_) {
+        const bool vertex = made.kind == gl::VERTEX_SHADER;
+        if (made.text != (vertex ? linked.vertex : linked.shader)) continue;
+        gl.GetShaderiv(made.name, gl::COMPILE_STATUS, &done);
+        if (done) continue;
+        const std::string_view path = vertex ? pass.vertex : pass.shader;
+        const std::string log = log_of(gl.GetShaderiv, gl.GetShaderInfoLog, made.name);
+        return shader_error({"the shader ", quote(path), " does not compile"},
+                            interleave(log, made.text), path, pass);
+    }
+    return shader_error({"the shaders of pass ", quote(pass.name), " do not link"},
+                        log_of(gl.GetProgramiv, gl.GetProgramInfoLog, linked.name), pass.shader, pass);
+}
+
+Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& schedule) {
+    Int size[3] = {};
+    if (linked.compute) gl.GetProgramiv(linked.name, gl::COMPUTE_WORK_GROUP_SIZE, size);
+    gl.UseProgram(linked.name);
+    std::vector<std::string_view> samplers;  // by unit
+    for (const std::size_t user : linked.users) {
+        const Pass& pass = schedule.passes[user];
+        PassProgram& to = passes[user];
+        to.program = linked.name;
+        const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
+        if (pass.compute && pass.workgroup != actual)
+            return pass_error({"the workgroup is stated as ", tuple_of(pass.workgroup.data(), 3),
+                               ", the shader's is ", tuple_of(actual.data(), 3)},
+                              pass);
+        for (const Read& read : pass.reads) {
+            if (read.is_image()) continue;
+            const auto known = std::find(samplers.begin(), samplers.end(), read.uniform);
+            to.units.push_back(static_cast<Uint>(known - samplers.begin()));
+            if (known != samplers.end()) continue;
+            samplers.push_back(read.uniform);
+            gl.Uniform1i(gl.GetUniformLocation(linked.name, ZeroEnded(read.uniform)),
+                         static_cast<Int>(to.units.back()));
+        }
+        for (const Uniform& uniform : pass.uniforms)
+            to.locations.push_back(gl.GetUniformLocation(linked.name, ZeroEnded(uniform.name)));
+    }
+    return bind_blocks(gl, linked, schedule);
+}
+
+Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule) {
+    std::vector<std::string_view> bound;  // uniform blocks, by binding
+    for (const std::size_t user : linked.users) {
+        const Pass& pass = schedule.passes[user];
+        for (const Block& block : pass.blocks) {
+            const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(block.buffer)];
+            const ZeroEnded name(block.name);
+            Binding binding;
+            Int needed = 0;
+            if (buffer.storage) {
+                const Uint index =
+                    gl.GetProgramResourceIndex(linked.name, gl::SHADER_STORAGE_BLOCK, name);
+                const Enum wanted[] = {gl::BUFFER_BINDING, gl::BUFFER_DATA_SIZE};
+                Int found[2] = {};
+                if (index != invalid_index) {
+                    // OpenGL ES lets only the shader choose the binding of a storage block
+                    gl.GetProgramResourceiv(linked.name, gl::SHADER_STORAGE_BLOCK, index, 2, wanted, 2,
+                                            nullptr, found);
+                    binding = {gl::SHADER_STORAGE_BUFFER, static_cast<Uint>(found[0])};
+                    needed = found[1];
+                }
+            } else {
+                const Uint index = gl.GetUniformBlockIndex(linked.name, name);
+                if (index != invalid_index) {
+                    const auto known = std::find(bound.begin(), bound.end(), block.name);
+                    binding = {gl::UNIFORM_BUFFER, static_cast<Uint>(known - bound.begin())};
+                    if (known == bound.end()) {
+                        bound.push_back(block.name);
+                        gl.UniformBlockBinding(linked.name, index, binding.index);
+                    }
+                    gl.GetActiveUniformBlockiv(linked.name, index, gl::UNIFORM_BLOCK_DATA_SIZE, &needed);
+                }
+            }
+            if (buffer.range.size < needed)
+                return pass_error({"the buffer ", quote(buffer.name), " has ", buffer.range.size,
+                                   " bytes, the block ", block.name, " takes ", needed},
+                                  pass);
+            passes[user].bindings.push_back(binding);
+        }
+    }
+    return {};
+}
+
+void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
+    struct Found {
+        std::string_view name;
+        const Uniform* value;
+        bool varying;
+    };
+    std::vector<Found> found;
+    const auto find = [&](std::string_view name) {
+        return std::find_if(found.begin(), found.end(), [&](const Found& f) { return f.name == name; });
+    };
+    for (const Linked& linked : linked_) {
+        found.clear();
+        for (const std::size_t user : linked.users)
+            for (const Uniform& uniform : schedule.passes[user].uniforms) {
+                const auto known = find(uniform.name);
+                if (known == found.end()) found.push_back({uniform.name, &uniform, false});
+                else if (!(*known->value == uniform)) known->varying = true;
+            }
+        gl.UseProgram(linked.name);
+        for (const std::size_t user : linked.users) {
+            const Pass& pass = schedule.passes[user];
+            passes[user].varying.clear();
+            for (std::size_t i = 0; i < pass.uniforms.size(); ++i) {
+                const auto known = find(pass.uniforms[i].name);
+                passes[user].varying.push_back(known->varying);
+                if (known->varying || known->value != &pass.uniforms[i]) continue;
+                const Command set = set_uniform(pass.uniforms[i], passes[user].locations[i]);
+                play(gl, &set, &set + 1);
+            }
+        }
+    }
+    gl.UseProgram(0);
+}
+
+}  // namespace shadergen

@@ -1,0 +1,182 @@
+#include "recording.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shadergen {
+
+const Enum capabilities[] = {
+    gl::BLEND,        gl::CULL_FACE,          gl::DEPTH_TEST,      gl::DITHER,
+    gl::SCISSOR_TEST, gl::RASTERIZER_DISCARD, gl::SAMPLE_COVERAGE, gl::SAMPLE_ALPHA_TO_COVERAGE,
+    gl::STENCIL_TEST, gl::COLOR_LOGIC_OP,     gl::POLYGON_SMOOTH,
+};
+const std::size_t desktop_capability_count = std::size(capabilities);
+const std::size_t capability_count = desktop_capability_count - 2;
+
+Touched touched_by(const Schedule& schedule, const std::vector<PassProgram>& programs) {
+    Touched touched;
+    touched.units = 1;  // making and filling textures binds them to the first
+    for (const PassProgram& program : programs) {
+        for (const Uint unit : program.units) touched.units = std::max(touched.units, unit + 1);
+        for (const Binding& binding : program.bindings)
+            if (binding.target) touched.buffers.push_back(binding);
+    }
+    for (const Pass& pass : schedule.passes) {
+        if (pass.compute) touched.images.push_back(static_cast<Uint>(pass.image));
+        for (const Read& read : pass.reads)
+            if (read.is_image()) touched.images.push_back(static_cast<Uint>(read.image));
+    }
+    std::sort(touched.images.begin(), touched.images.end());
+    touched.images.erase(std::unique(touched.images.begin(), touched.images.end()),
+                         touched.images.end());
+    const auto before = [](const Binding& a, const Binding& b) {
+        return a.target != b.target ? a.target < b.target : a.index < b.index;
+    };
+    std::sort(touched.buffers.begin(), touched.buffers.end(), before);
+    const auto end = std::unique(
+        touched.buffers.begin(), touched.buffers.end(),
+        [](const Binding& a, const Binding& b) { return a.target == b.target && a.index == b.index; });
+    touched.buffers.erase(end, touched.buffers.end());
+    return touched;
+}
+
+void Frame::record(const GL& gl, const Schedule& schedule, const Bound& bound) {
+    calls.clear(), draws.clear(), textures_.clear(), buffers_.clear(), images_.clear();
+    unit_ = program_ = framebuffer_ = viewport_ = Command{};
+    barrier_after = false;
+    const std::size_t off = gl.desktop ? desktop_capability_count : capability_count;
+    for (std::size_t i = 0; i < off; ++i)
+        calls.push_back(call(Command::disable, {capabilities[i]}));
+    if (gl.desktop) calls.push_back(call(Command::polygon_mode, {gl::FILL}));
+    calls.push_back(call(Command::color_mask, {1, 1, 1, 1}));
+    calls.push_back(call(Command::bind_vertex_array, {bound.vertex_array}));
+    Uint units = 0;
+    for (const PassProgram& program : *bound.programs)
+        for (const Uint unit : program.units) units = std::max(units, unit + 1);
+    for (Uint unit = 0; unit < units; ++unit)
+        calls.push_back(call(Command::bind_sampler, {unit, bound.sampler}));
+    for (std::size_t i = 0; i < schedule.passes.size(); ++i) record_pass(schedule, bound, i);
+}
+
+void Frame::leave_at_zero(const Touched& touched, Commands& after) {
+    after.clear();
+    for (const Uint unit : touched.images)
+        after.push_back(call(Command::bind_image, {unit, 0, 0, 0, 0, gl::READ_ONLY, gl::RGBA32F}));
+    for (Uint unit = touched.units; unit-- > 0;) {  // and end at the first
+        after.push_back(call(Command::active_texture, {gl::TEXTURE0 + unit}));
+        for (const Enum target : {gl::TEXTURE_2D, gl::TEXTURE_2D_ARRAY})
+            after.push_back(call(Command::bind_texture, {target, 0}));
+        after.push_back(call(Command::bind_sampler, {unit, 0}));
+    }
+    for (const Binding& binding : touched.buffers)
+        after.push_back(call(Command::bind_buffer_base, {binding.target, binding.index, 0}));
+    after.push_back(call(Command::bind_vertex_array, {0}));
+    after.push_back(call(Command::bind_framebuffer, {gl::DRAW_FRAMEBUFFER, 0}));
+    after.push_back(call(Command::use_program, {0}));
+}
+
+void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_t index) {
+    static constexpr Enum barriers[][2] = {
+        {texture_barrier, gl::TEXTURE_FETCH_BARRIER_BIT},
+        {image_barrier, gl::SHADER_IMAGE_ACCESS_BARRIER_BIT},
+        {framebuffer_barrier, gl::FRAMEBUFFER_BARRIER_BIT},
+    };
+    const Pass& pass = schedule.passes[index];
+    Enum bits = 0;
+    for (const auto& [stated, bit] : barriers)
+        if (pass.barriers & stated) bits |= bit;
+    if (bits) calls.push_back(call(Command::memory_barrier, {bits}));
+    barrier_after = barrier_after || schedule.uses_images(pass);
+    const PassProgram& program = (*bound.programs)[index];
+    set(program_, Command::use_program, {program.program});
+    bind_reads(schedule, bound, index);
+    bind_blocks(schedule, bound, index);
+    for (std::size_t i = 0; i < pass.uniforms.size(); ++i)
+        if (program.varying[i])
+            calls.push_back(set_uniform(pass.uniforms[i], program.locations[i]));
+    if (pass.compute) {
+        const Write& write = pass.writes[0];
+        bind_image(schedule, bound, pass.image, write.texture, write.layer, gl::WRITE_ONLY);
+        const auto group = [&](std::size_t i) { return static_cast<Uint>(pass.groups[i]); };
+        calls.push_back(call(Command::dispatch, {group(0), group(1), group(2)}));
+    } else {
+        set(framebuffer_, Command::bind_framebuffer,
+            {gl::DRAW_FRAMEBUFFER, (*bound.framebuffers)[index]});
+        set(viewport_, Command::viewport,
+            {0, 0, static_cast<Uint>(pass.viewport[0]), static_cast<Uint>(pass.viewport[1])});
+        calls.push_back(call(Command::draw, {}));
+    }
+    draws.push_back(calls.size() - 1);
+}
+
+void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t index) {
+    const Pass& pass = schedule.passes[index];
+    const PassProgram& program = (*bound.programs)[index];
+    for (const Read& read : pass.reads)
+        if (read.is_image())
+            bind_image(schedule, bound, read.image, read.texture, read.layer, gl::READ_ONLY);
+    std::size_t sampler = 0;
+    for (const Read& read : pass.reads) {
+        if (read.is_image()) continue;
+        const Uint unit = program.units[sampler++];
+        const auto texture = static_cast<std::size_t>(read.texture);
+        const auto layer = static_cast<std::size_t>(read.layer == none ? 0 : read.layer);
+        const Enum target = target_of(schedule.textures[texture]);
+        const Name name = (*bound.textures)[texture][layer];
+        if (!replace(textures_, target, unit, name)) continue;
+        set(unit_, Command::active_texture, {gl::TEXTURE0 + unit});
+        calls.push_back(call(Command::bind_texture, {target, name}));
+    }
+}
+
+void Frame::bind_blocks(const Schedule& schedule, const Bound& bound, std::size_t index) {
+    const Pass& pass = schedule.passes[index];
+    for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
+        const Binding& binding = (*bound.programs)[index].bindings[i];
+        if (!binding.target) continue;
+        const Name name = (*bound.buffers)[static_cast<std::size_t>(pass.blocks[i].buffer)];
+        if (replace(buffers_, binding.target, binding.index, name))
+            calls.push_back(call(Command::bind_buffer_base, {binding.target, binding.index, name}));
+    }
+}
+
+// All layers of an array, or one 2D texture.
+void Frame::bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
+                       std::int32_t texture, std::int32_t layer, Enum access) {
+    const Texture& t = schedule.textures[static_cast<std::size_t>(texture)];
+    const GLTextures& names = (*bound.textures)[static_cast<std::size_t>(texture)];
+    const Name name = names[t.is_array || layer == none ? 0 : static_cast<std::size_t>(layer)];
+    const auto at = static_cast<Uint>(unit);
+    const Command bind = call(Command::bind_image, {at, name, 0, t.is_array ? 1U : 0U, 0, access,
+                                                    t.format->internal});
+    for (Image& known : images_) {
+        if (known.unit != at) continue;
+        if (std::memcmp(known.command.a, bind.a, sizeof bind.a) == 0) return;
+        known.command = bind;
+        calls.push_back(bind);
+        return;
+    }
+    images_.push_back({at, bind});
+    calls.push_back(bind);
+}
+
+bool Frame::replace(std::vector<Place>& places, Enum target, Uint index, Name name) {
+    for (Place& place : places) {
+        if (place.target != target || place.index != index) continue;
+        const bool other = place.name != name;
+        place.name = name;
+        return other;
+    }
+    places.push_back({target, index, name});
+    return true;
+}
+
+// Record a call unless the last one of its kind was the same.
+void Frame::set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments) {
+    const Command wanted = call(kind, arguments);
+    if (last.kind == kind && std::memcmp(last.a, wanted.a, sizeof wanted.a) == 0) return;
+    last = wanted;
+    calls.push_back(wanted);
+}
+
+}  // namespace shadergen

@@ -1,0 +1,74 @@
+// The GL calls of one frame, worked out beforehand. Redundant binds are left out when they are.
+
+#ifndef SHADERGEN_RECORDING_HPP
+#define SHADERGEN_RECORDING_HPP
+
+#include <vector>
+
+#include "commands.hpp"
+#include "programs.hpp"
+#include "schedule.hpp"
+#include "textures.hpp"
+
+namespace shadergen {
+
+// GL objects of a player: textures and buffers by their index in the schedule, the rest by pass.
+struct Bound {
+    Name vertex_array = 0, sampler = 0;
+    const std::vector<PassProgram>* programs = nullptr;
+    const std::vector<Name>* framebuffers = nullptr;
+    const std::vector<GLTextures>* textures = nullptr;
+    const std::vector<Name>* buffers = nullptr;
+};
+
+// State of the application that would change what is drawn, and is off in a frame.
+extern const Enum capabilities[];
+extern const std::size_t capability_count;         // of OpenGL ES
+extern const std::size_t desktop_capability_count;  // of OpenGL: those and more
+
+// What a frame binds, whatever textures it plays with.
+struct Touched {
+    Uint units = 0;
+    std::vector<Uint> images;
+    std::vector<Binding> buffers;
+};
+Touched touched_by(const Schedule& schedule, const std::vector<PassProgram>& programs);
+
+class Frame {
+public:
+    // Work out the calls of a frame. Allocates the first time, then only for more.
+    void record(const GL& gl, const Schedule& schedule, const Bound& bound);
+    // Leave what was bound at zero.
+    static void leave_at_zero(const Touched& touched, Commands& after);
+
+    Commands calls;                   // of all passes and what goes before them
+    std::vector<std::size_t> draws;   // which of them draw or dispatch, by pass
+    bool barrier_after = false;
+
+private:
+    struct Place {
+        Enum target;
+        Uint index;
+        Name name;
+    };
+    struct Image {
+        Uint unit;
+        Command command;
+    };
+
+    void record_pass(const Schedule& schedule, const Bound& bound, std::size_t index);
+    void bind_reads(const Schedule& schedule, const Bound& bound, std::size_t index);
+    void bind_blocks(const Schedule& schedule, const Bound& bound, std::size_t index);
+    void bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
+                    std::int32_t texture, std::int32_t layer, Enum access);
+    bool replace(std::vector<Place>& places, Enum target, Uint index, Name name);
+    void set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments);
+
+    std::vector<Place> textures_, buffers_;
+    std::vector<Image> images_;
+    Command unit_{}, program_{}, framebuffer_{}, viewport_{};
+};
+
+}  // namespace shadergen
+
+#endif

@@ -1,0 +1,190 @@
+// The schedule as C++ objects: what docs/schedule.md lists, its names resolved to indices.
+
+#ifndef SHADERGEN_SCHEDULE_HPP
+#define SHADERGEN_SCHEDULE_HPP
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "document.hpp"
+#include "shadergen/shadergen.hpp"
+#include "sizes.hpp"
+
+namespace shadergen {
+
+constexpr int lanes = 4;
+constexpr std::int32_t none = -1;
+
+// In the order in which the requirements of a device are told.
+enum Limit : int {
+    texture_size, array_texture_layers, texture_units, draw_buffers, uniform_block_size,
+    uniform_blocks, storage_block_size, storage_blocks, fragment_images, compute_images,
+    compute_texture_units, compute_uniform_blocks, workgroup_invocations, workgroup_count,
+    limit_count
+};
+extern const char* const limit_names[limit_count];
+
+enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
+
+struct Requires {
+    int glsl = 300;
+    ColorBuffer color_buffer = ColorBuffer::bytes;
+    std::array<std::int64_t, limit_count> limits{};
+};
+
+enum class Texel : std::uint8_t { bytes, halves, floats };
+
+struct Format {
+    const char* name;
+    int components;
+    Texel texel;
+    std::uint32_t internal;  // GL's name
+    bool image;              // whether shaders see it as an image too
+    int bytes() const { return components << static_cast<int>(texel); }
+};
+const Format* format_of(std::string_view name);
+
+struct Range {
+    std::int64_t offset = 0, size = 0;
+};
+
+struct Texture {
+    std::string_view name;
+    const Format* format = nullptr;
+    bool is_array = false, planes = true, has_data = false;
+    std::int64_t width = 0, height = 0, layers = 0, channels = 0, batch = 0;
+    std::int32_t slot = none, first = 0, last = 0;
+    Range data;
+
+    std::int64_t objects() const { return is_array ? 1 : layers; }
+    std::int64_t bytes() const { return width * height * layers * format->bytes(); }
+    std::int64_t texels_of_row() const { return (channels + lanes - 1) / lanes; }
+};
+
+constexpr int max_rank = 8;
+
+struct Port {
+    std::string_view name, texture_name;
+    std::int32_t texture = none;
+    int rank = 0;
+    std::array<std::int64_t, max_rank> shape{};
+    std::array<int, max_rank> axes{};  // host = logical.transpose(axes)
+    int axes_count = 0;
+    Encoding encoding = Encoding::plain;
+    DType dtype = DType::float32;
+    bool has_range = false;
+    double low = 0, high = 0;
+
+    std::int64_t elements() const;  // cut at 2^62
+    std::array<std::int64_t, max_rank> logical() const;
+};
+extern const char* const dtype_names[];
+extern const char* const encoding_names[];
+
+struct Buffer {
+    std::string_view name;
+    bool storage = false;
+    Range range;
+};
+
+// A texture bound to a sampler, or to an image unit.
+struct Read {
+    std::string_view uniform;  // empty for an image
+    std::string_view texture_name;
+    std::int32_t texture = none, image = 0;
+    std::int32_t layer = none;
+    std::int32_t first = 0, layers = 0;  // of an array, where not all are read
+
+    bool is_image() const { return uniform.empty(); }
+};
+
+struct Write {
+    std::string_view texture_name;
+    std::int32_t texture = none, layer = 0;
+};
+
+struct Block {
+    std::string_view name, buffer_name;
+    std::int32_t buffer = none;
+};
+
+enum class UniformType : std::uint8_t { int_, ivec2, float_, vec4 };
+
+struct Uniform {
+    std::string_view name;
+    UniformType type = UniformType::int_;
+    union Number {
+        std::int32_t whole;
+        float real;
+    };
+    std::array<Number, 4> value{};
+
+    bool operator==(const Uniform& other) const;
+};
+
+constexpr unsigned texture_barrier = 1, image_barrier = 2, framebuffer_barrier = 4;
+
+struct Pass {
+    std::string_view name;
+    bool compute = false;
+    std::string_view vertex, shader;  // paths
+    Value layers;
+    std::vector<Read> reads;
+    std::vector<Block> blocks;
+    std::vector<Uniform> uniforms;
+    std::vector<Write> writes;
+    unsigned barriers = 0;
+    std::array<std::int32_t, 2> viewport{};
+    std::int32_t image = 0;
+    std::array<std::int64_t, 3> workgroup{}, groups{};
+};
+
+struct Weights {
+    std::string_view file, sha256;
+    std::int64_t size = 0;
+};
+
+struct Schedule {
+    Sizes sizes;
+    std::string_view model;
+    Requires required;
+    std::vector<Port> inputs, outputs;
+    std::vector<Texture> textures;
+    std::vector<Buffer> buffers;
+    std::vector<Pass> passes;
+    Weights weights;
+
+    bool uses_images(const Pass& pass) const;
+};
+
+struct Shader {
+    std::string_view path, text;
+};
+
+// What a build consists of before sizes are chosen: all that its schedule points into.
+struct Source {
+    std::string place;  // its folder, for messages
+    Document document;
+    bool lenient = false;
+    std::vector<std::string> owned;  // what was read from files
+    std::vector<Shader> shaders;     // sorted by path
+    std::string_view weights;
+
+    const Shader* shader(std::string_view path) const;
+};
+
+// Work out a document of right version at sizes, and check all of it. SG0503, or SG0605 where the sizes
+// break a constraint.
+Error read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
+// The same of a build that is right at its defaults: whatever is wrong is that of the sizes. SG0605.
+Error resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
+
+// Refuse a schedule whose parts do not fit each other. SG0503.
+Error check(const Schedule& schedule);
+
+}  // namespace shadergen
+
+#endif

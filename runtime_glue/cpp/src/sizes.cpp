@@ -1,0 +1,149 @@
+#include "sizes.hpp"
+
+#include "text.hpp"
+
+namespace shadergen {
+
+namespace {
+
+constexpr std::int64_t largest = (std::int64_t{1} << 53) - 1;  // what every runtime holds exactly
+constexpr std::size_t most_terms = 4096;
+
+bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
+
+bool is_operator(std::string_view word) {
+    for (const char* known : {"+", "-", "*", "/", "%", "min", "max"})
+        if (word == known) return true;
+    return false;
+}
+
+// Both values are held exactly. Returns what is wrong, or null.
+const char* apply(std::string_view how, std::int64_t a, std::int64_t b, std::int64_t& result) {
+    constexpr const char* beyond = "it goes beyond 2^53";
+    if (how == "+") result = a + b;
+    else if (how == "-") result = a - b;
+    else if (how == "min") result = a < b ? a : b;
+    else if (how == "max") result = a > b ? a : b;
+    else if (how == "*") {
+        const std::int64_t size_a = a < 0 ? -a : a, size_b = b < 0 ? -b : b;
+        if (size_b != 0 && size_a > largest / size_b) return beyond;
+        result = a * b;
+    } else {
+        if (b == 0) return "it divides by zero";
+        const std::int64_t rest = a % b;
+        const bool down = rest != 0 && (rest < 0) != (b < 0);  // C++ rounds to zero
+        result = how == "/" ? a / b - (down ? 1 : 0) : rest + (down ? b : 0);
+    }
+    return holds(result) ? nullptr : beyond;
+}
+
+}  // namespace
+
+Error Sizes::declare(Value sizes) {
+    const Value parameters = sizes["parameters"];
+    Value parameter = parameters ? parameters.first() : Value();
+    for (std::uint32_t i = 0; parameters && i < parameters.size(); ++i) {
+        const std::string_view name = parameter["name"].text();
+        const std::string member = say({"sizes.parameters[", i, "]"});
+        for (const auto& known : values_)
+            if (known.first == name)
+                return malformed({"the name ", quote(name), " is taken"}, member + ".name");
+        const std::int64_t value = parameter["default"].integer();
+        const Bounds bounds = {parameter["min"].integer(), parameter["max"].integer()};
+        if (value < bounds.low || value > bounds.high)
+            return malformed({value, " lies outside its bounds"}, member + ".default");
+        values_.emplace_back(name, value);
+        bounds_.push_back(bounds);
+        parameter = parameter.next();
+    }
+    return {};
+}
+
+Error Sizes::set(const std::vector<Size>& wanted) {
+    std::vector<std::string_view> known;
+    for (const auto& value : values_) known.push_back(value.first);
+    for (const Size& size : wanted) {
+        std::size_t i = 0;
+        while (i < known.size() && known[i] != size.name) ++i;
+        if (i == known.size()) {
+            Error error = error_of("SG0605", {"the build has no size ", quote(size.name)});
+            for (const std::string_view name : known)
+                error.supported += say({error.supported.empty() ? "" : ", ", name});
+            if (known.empty()) error.why = "all its sizes are fixed";
+            error.help = known.empty() ? "compile the model with --input-size dynamic"
+                                       : did_you_mean(size.name, known);
+            return error;
+        }
+        if (size.value < bounds_[i].low || size.value > bounds_[i].high) {
+            Error error = error_of("SG0605", {size.value, " is no ", size.name, " of this build"});
+            error.supported = say({bounds_[i].low, " to ", bounds_[i].high});
+            return error;
+        }
+        values_[i].second = size.value;
+    }
+    return {};
+}
+
+Error Sizes::refused() const {
+    std::string given;
+    for (const auto& [name, value] : values_)
+        given += say({given.empty() ? "a " : " and a ", name, " of ", value});
+    return error_of("SG0605", {"the build cannot have ", given});
+}
+
+Error Sizes::check(Value sizes) const {
+    const Value constraints = sizes["constraints"];
+    Value constraint = constraints ? constraints.first() : Value();
+    for (std::uint32_t i = 0; constraints && i < constraints.size(); ++i) {
+        std::int64_t value = 0;
+        const std::string wrong = evaluate(constraint["value"], value);
+        if (!wrong.empty())
+            return malformed({"this size has no value: ", wrong},
+                             say({"sizes.constraints[", i, "].value"}));
+        if (value < constraint["min"].integer() || value > constraint["max"].integer()) {
+            Error error = refused();
+            error.why = std::string(constraint["why"].text());
+            return error;
+        }
+        constraint = constraint.next();
+    }
+    return {};
+}
+
+std::string Sizes::evaluate(Value value, std::int64_t& result) const {
+    if (value.kind() == Json::number) {
+        result = value.integer();
+        return {};
+    }
+    std::int64_t stack[most_terms];  // the form has no longer expressions
+    std::size_t depth = 0;
+    Value term = value.first();
+    for (std::uint32_t i = 0; i < value.size() && depth < most_terms; ++i, term = term.next()) {
+        if (term.kind() == Json::number) {
+            stack[depth++] = term.integer();
+            continue;
+        }
+        if (is_operator(term.text())) {
+            if (depth < 2) return say({quote(term.text()), " has fewer than two operands"});
+            --depth;
+            const char* wrong = apply(term.text(), stack[depth - 1], stack[depth], stack[depth - 1]);
+            if (wrong) return wrong;
+            continue;
+        }
+        std::size_t k = 0;
+        while (k < values_.size() && values_[k].first != term.text()) ++k;
+        if (k == values_.size()) return say({"there is no parameter ", quote(term.text())});
+        stack[depth++] = values_[k].second;
+    }
+    if (depth != 1) return say({"it leaves ", depth, " values"});
+    result = stack[0];
+    return {};
+}
+
+std::int64_t Sizes::operator()(Value value) const {
+    std::int64_t result = 0;
+    evaluate(value, result);
+    return result;
+}
+
+}  // namespace shadergen

@@ -1,0 +1,44 @@
+// Sizes that a build leaves open, and the integers that are expressions of them.
+
+#ifndef SHADERGEN_SIZES_HPP
+#define SHADERGEN_SIZES_HPP
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "document.hpp"
+
+namespace shadergen {
+
+// The parameters of a build with their values, in the order of the schedule.
+class Sizes {
+public:
+    // Take the parameters of a schedule of right form, at their defaults. SG0503.
+    Error declare(Value sizes);
+    // Give parameters other values; all must be known and within their bounds. SG0605.
+    Error set(const std::vector<Size>& wanted);
+    // Check the constraints of a schedule. SG0605, or SG0503 where one has no value.
+    Error check(Value sizes) const;
+    // The error that says the build cannot have these, without why.
+    Error refused() const;
+
+    const std::vector<std::pair<std::string_view, std::int64_t>>& values() const { return values_; }
+
+    // Work out an integer, or an expression in postfix notation, of right form. Returns what is wrong,
+    // or nothing.
+    std::string evaluate(Value value, std::int64_t& result) const;
+    // The same of what has been worked out before.
+    std::int64_t operator()(Value value) const;
+
+private:
+    struct Bounds {
+        std::int64_t low, high;
+    };
+    std::vector<std::pair<std::string_view, std::int64_t>> values_;
+    std::vector<Bounds> bounds_;
+};
+
+}  // namespace shadergen
+
+#endif

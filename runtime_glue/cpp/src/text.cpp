@@ -1,0 +1,135 @@
+#include "text.hpp"
+
+#include <cstdio>
+
+namespace shadergen {
+
+// Here and not in every caller: errors are passed around a lot, and are large.
+Error::Error() = default;
+Error::Error(const Error&) = default;
+Error::Error(Error&&) noexcept = default;
+Error& Error::operator=(const Error&) = default;
+Error& Error::operator=(Error&&) noexcept = default;
+Error::~Error() = default;
+
+std::string Error::render() const {
+    std::string text = say({"error[", code, "]: ", what});
+    for (std::size_t i = 0; i < where.size(); ++i) text += say({i ? ": " : "\n  --> ", where[i]});
+    const std::string* const parts[] = {&why, &supported, &help};
+    const char* const labels[] = {"why", "supported", "help"};
+    for (int i = 0; i < 3; ++i) {
+        std::string_view rest = *parts[i];
+        while (!rest.empty()) {
+            const std::size_t end = rest.find('\n');
+            text += say({"\n  = ", labels[i], ": ", rest.substr(0, end)});
+            rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+        }
+    }
+    return text;
+}
+
+std::string say(Pieces pieces) {
+    std::string text;
+    char digits[32];
+    for (const Piece& piece : pieces) {
+        switch (piece.kind) {
+            case Piece::plain: text.append(piece.text, piece.size); break;
+            case Piece::quoted:
+                text += '\'';
+                text.append(piece.text, piece.size);
+                text += '\'';
+                break;
+            case Piece::integer: text += std::to_string(piece.number); break;
+            case Piece::real:
+                std::snprintf(digits, sizeof digits, "%g", piece.value);
+                text += digits;
+                break;
+            case Piece::hexadecimal:
+                std::snprintf(digits, sizeof digits, "0x%04x", static_cast<unsigned>(piece.number));
+                text += digits;
+                break;
+        }
+    }
+    return text;
+}
+
+std::string tuple_of(const std::int64_t* values, std::size_t count) {
+    std::string text = "(";
+    for (std::size_t i = 0; i < count; ++i) text += say({i ? ", " : "", values[i]});
+    return text + (count == 1 ? ",)" : ")");
+}
+
+Error error_of(const char* code, Pieces what, std::string_view where) {
+    Error error;
+    error.code = code;
+    error.what = say(what);
+    if (!where.empty()) error.where.emplace_back(where);
+    return error;
+}
+
+Error malformed(Pieces what, std::string_view member) {
+    if (member.empty()) return error_of("SG0503", what, schedule_file);
+    return error_of("SG0503", what, say({schedule_file, ": ", member}));
+}
+
+namespace {
+
+char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+// Characters in common blocks: the longest one, and what lies to its left and right (Ratcliff).
+std::size_t in_common(std::string_view a, std::string_view b) {
+    std::size_t best = 0, at_a = 0, at_b = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            std::size_t k = 0;
+            while (i + k < a.size() && j + k < b.size() && folded(a[i + k]) == folded(b[j + k])) ++k;
+            if (k > best) best = k, at_a = i, at_b = j;
+        }
+    }
+    if (!best) return 0;
+    return best + in_common(a.substr(0, at_a), b.substr(0, at_b)) +
+           in_common(a.substr(at_a + best), b.substr(at_b + best));
+}
+
+}  // namespace
+
+std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& known) {
+    constexpr std::size_t longest = 64;
+    constexpr double cutoff = 0.7;
+    double best = cutoff;
+    std::string_view nearest;
+    for (const std::string_view candidate : known) {
+        if (candidate.size() > longest || name.size() > longest) continue;
+        const double both = static_cast<double>(name.size() + candidate.size());
+        const double ratio = 2.0 * static_cast<double>(in_common(name, candidate)) / both;
+        if (ratio >= best) best = ratio, nearest = candidate;
+    }
+    return nearest.empty() ? std::string() : say({"did you mean ", quote(nearest), "?"});
+}
+
+bool is_utf8(std::string_view text) {
+    std::size_t i = 0;
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+    while (i < text.size()) {
+        const unsigned first = byte(i++);
+        if (first < 0x80) continue;
+        const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+        if (first < 0xC2 || first > 0xF4 || text.size() - i < static_cast<std::size_t>(more))
+            return false;
+        const unsigned second = byte(i);  // overlong forms, surrogates, and beyond U+10FFFF
+        if ((first == 0xE0 && second < 0xA0) || (first == 0xED && second > 0x9F) ||
+            (first == 0xF0 && second < 0x90) || (first == 0xF4 && second > 0x8F))
+            return false;
+        for (int k = 0; k < more; ++k)
+            if ((byte(i++) & 0xC0) != 0x80) return false;
+    }
+    return true;
+}
+
+std::size_t code_points(std::string_view utf8) {
+    std::size_t count = 0;
+    for (const char c : utf8) count += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    return count;
+}
+
+}  // namespace shadergen

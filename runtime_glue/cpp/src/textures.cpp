@@ -1,0 +1,208 @@
+#include "textures.hpp"
+
+namespace shadergen {
+
+namespace {
+
+Int side(std::int64_t size) { return static_cast<Int>(size); }
+
+Name name_of(const Texture& texture, const GLTextures& names, std::int64_t layer) {
+    return names[texture.is_array ? 0 : static_cast<std::size_t>(layer)];
+}
+
+void attach_layer(const GL& gl, Enum target, Enum point, const Target& to) {
+    if (to.texture->is_array)
+        gl.FramebufferTextureLayer(target, point, to.name, 0, to.layer);
+    else
+        gl.FramebufferTexture2D(target, point, gl::TEXTURE_2D, to.name, 0);
+}
+
+template <class Set>
+void make_nearest(Set set) {
+    set(gl::TEXTURE_MIN_FILTER, gl::NEAREST), set(gl::TEXTURE_MAG_FILTER, gl::NEAREST);
+    set(gl::TEXTURE_WRAP_S, gl::CLAMP_TO_EDGE), set(gl::TEXTURE_WRAP_T, gl::CLAMP_TO_EDGE);
+}
+
+bool holds_floats(const GL& gl) {
+    Int type = 0;
+    gl.GetFramebufferAttachmentParameteriv(gl::READ_FRAMEBUFFER, gl::COLOR_ATTACHMENT0,
+                                           gl::FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE, &type);
+    return static_cast<Enum>(type) == gl::FLOAT;
+}
+
+void begin_reading(const GL& gl, Name framebuffer) {
+    gl.BindFramebuffer(gl::READ_FRAMEBUFFER, framebuffer);
+    gl.ReadBuffer(gl::COLOR_ATTACHMENT0);
+    gl.BindBuffer(gl::PIXEL_PACK_BUFFER, 0);
+    for (const Enum skip : {gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS})
+        gl.PixelStorei(skip, 0);
+    gl.PixelStorei(gl::PACK_ALIGNMENT, 4);
+    if (gl.desktop) gl.PixelStorei(gl::PACK_SWAP_BYTES, 0);
+}
+
+}  // namespace
+
+GLTextures make_textures(const GL& gl, Objects& objects, const Texture& texture) {
+    const Enum target = target_of(texture);
+    GLTextures names(static_cast<std::size_t>(texture.objects()));
+    for (Name& name : names) {
+        name = objects.make(Objects::texture);
+        gl.BindTexture(target, name);
+        const Enum format = texture.format->internal;
+        const Int width = side(texture.width), height = side(texture.height);
+        if (texture.is_array)
+            gl.TexStorage3D(target, 1, format, width, height, side(texture.layers));
+        else
+            gl.TexStorage2D(target, 1, format, width, height);
+        make_nearest([&](Enum what, Enum value) {
+            gl.TexParameteri(target, what, static_cast<Int>(value));
+        });
+    }
+    gl.BindTexture(target, 0);
+    return names;
+}
+
+Name make_sampler(const GL& gl, Objects& objects) {
+    const Name sampler = objects.make(Objects::sampler);
+    make_nearest([&](Enum what, Enum value) {
+        gl.SamplerParameteri(sampler, what, static_cast<Int>(value));
+    });
+    return sampler;
+}
+
+void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names, const void* texels) {
+    static constexpr Enum externals[] = {0, gl::RED, gl::RG, 0, gl::RGBA};
+    static constexpr Enum types[] = {gl::UNSIGNED_BYTE, gl::HALF_FLOAT, gl::FLOAT};
+    const Enum target = target_of(texture);
+    const Enum external = externals[texture.format->components];
+    const Enum type = types[static_cast<int>(texture.format->texel)];
+    gl.BindBuffer(gl::PIXEL_UNPACK_BUFFER, 0);
+    for (const Enum skip : {gl::UNPACK_ROW_LENGTH, gl::UNPACK_IMAGE_HEIGHT, gl::UNPACK_SKIP_ROWS,
+                            gl::UNPACK_SKIP_PIXELS, gl::UNPACK_SKIP_IMAGES})
+        gl.PixelStorei(skip, 0);
+    gl.PixelStorei(gl::UNPACK_ALIGNMENT, 1);
+    if (gl.desktop) gl.PixelStorei(gl::UNPACK_SWAP_BYTES, 0);
+    const Int width = side(texture.width), height = side(texture.height);
+    const auto* bytes = static_cast<const char*>(texels);
+    for (const Name name : names) {
+        gl.BindTexture(target, name);
+        if (texture.is_array)
+            gl.TexSubImage3D(target, 0, 0, 0, 0, width, height, side(texture.layers), external, type,
+                             bytes);
+        else
+            gl.TexSubImage2D(target, 0, 0, 0, width, height, external, type, bytes);
+        bytes += texture.bytes() / static_cast<std::int64_t>(names.size());
+    }
+    gl.BindTexture(target, 0);
+    gl.PixelStorei(gl::UNPACK_ALIGNMENT, 4);
+}
+
+Error attach(const GL& gl, Name framebuffer, const std::vector<Target>& targets) {
+    std::vector<Enum> points;
+    gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, framebuffer);
+    for (const Target& to : targets) {
+        points.push_back(gl::COLOR_ATTACHMENT0 + static_cast<Enum>(points.size()));
+        attach_layer(gl, gl::DRAW_FRAMEBUFFER, points.back(), to);
+    }
+    gl.DrawBuffers(static_cast<Int>(points.size()), points.data());
+    const Enum status = gl.CheckFramebufferStatus(gl::DRAW_FRAMEBUFFER);
+    gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
+    if (status == gl::FRAMEBUFFER_COMPLETE) return {};
+    std::string names, formats;
+    for (const Target& to : targets) {
+        names += say({names.empty() ? "" : ", ", quote(to.texture->name)});
+        if (formats.find(to.texture->format->name) == std::string::npos)
+            formats += say({formats.empty() ? "" : ", ", to.texture->format->name});
+    }
+    Error error = error_of("SG0602", {"this GL cannot draw to ", names, " (", formats, ")"});
+    error.why = say({"the framebuffer's status is ", hex(status)});
+    error.help =
+        "a texture of the application must be 2D or an array as the schedule says, and of a format "
+        "that can be drawn to";
+    return error;
+}
+
+Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names) {
+    struct Side {
+        Enum what;
+        const char* word;
+        std::int64_t size;
+    };
+    const Side sides[] = {{gl::TEXTURE_WIDTH, "width", texture.width},
+                          {gl::TEXTURE_HEIGHT, "height", texture.height},
+                          {gl::TEXTURE_DEPTH, "depth", texture.layers}};
+    const Enum target = target_of(texture);
+    Error error;
+    for (const Name name : names) {
+        gl.BindTexture(target, name);
+        for (const Side& s : sides) {
+            Int value = 0;
+            if (error || !gl.GetTexLevelParameteriv || (s.what == gl::TEXTURE_DEPTH && !texture.is_array))
+                continue;
+            gl.GetTexLevelParameteriv(target, 0, s.what, &value);
+            if (value != s.size)
+                error = error_of("SG0605", {"texture ", name, " has a ", s.word, " of ", value,
+                                            ", not ", s.size},
+                                 texture.name);
+        }
+    }
+    gl.BindTexture(target, 0);
+    return error;
+}
+
+Error check_images(const GL& gl, const Texture& texture, const GLTextures& names) {
+    const Enum target = target_of(texture);
+    std::string wrong;
+    for (const Name name : names) {
+        Int immutable = 0, format = 0;
+        gl.BindTexture(target, name);
+        gl.GetTexParameteriv(target, gl::TEXTURE_IMMUTABLE_FORMAT, &immutable);
+        gl.GetTexLevelParameteriv(target, 0, gl::TEXTURE_INTERNAL_FORMAT, &format);
+        if (wrong.empty() && !immutable) wrong = "its storage is not immutable";
+        if (wrong.empty() && static_cast<Enum>(format) != texture.format->internal)
+            wrong = say({"its format is ", hex(static_cast<Enum>(format))});
+    }
+    gl.BindTexture(target, 0);
+    if (wrong.empty()) return {};
+    Error error = error_of("SG0602", {"shaders cannot have this texture as the image ",
+                                      quote(texture.name)});
+    error.why = wrong;
+    error.help = say({"make the texture with glTexStorage and the format ", texture.format->name});
+    return error;
+}
+
+std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
+                                 const GLTextures& names) {
+    const auto texels = static_cast<std::size_t>(texture.width * texture.height);
+    const auto layers = static_cast<std::size_t>(texture.layers);
+    std::vector<float> values(texels * layers * lanes);
+    std::vector<std::uint8_t> bytes;
+    begin_reading(gl, framebuffer);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        const auto index = static_cast<std::int32_t>(layer);
+        attach_layer(gl, gl::READ_FRAMEBUFFER, gl::COLOR_ATTACHMENT0,
+                     {&texture, name_of(texture, names, index), index});
+        // the application's texture may be of another type than the schedule's
+        const bool floats = holds_floats(gl);
+        float* const to = values.data() + layer * texels * lanes;
+        if (!floats) bytes.resize(texels * lanes);
+        gl.ReadPixels(0, 0, side(texture.width), side(texture.height), gl::RGBA,
+                      floats ? gl::FLOAT : gl::UNSIGNED_BYTE,
+                      floats ? static_cast<void*>(to) : bytes.data());
+        for (std::size_t i = 0; i < bytes.size(); ++i) to[i] = static_cast<float>(bytes[i]) / 255.0F;
+    }
+    gl.BindFramebuffer(gl::READ_FRAMEBUFFER, 0);
+    return values;
+}
+
+void await_textures(const GL& gl, Name framebuffer, const Texture& texture, const GLTextures& names) {
+    float texel[lanes];
+    begin_reading(gl, framebuffer);
+    const auto last = static_cast<std::int32_t>(texture.layers - 1);
+    attach_layer(gl, gl::READ_FRAMEBUFFER, gl::COLOR_ATTACHMENT0,
+                 {&texture, name_of(texture, names, last), last});
+    gl.ReadPixels(0, 0, 1, 1, gl::RGBA, holds_floats(gl) ? gl::FLOAT : gl::UNSIGNED_BYTE, texel);
+    gl.BindFramebuffer(gl::READ_FRAMEBUFFER, 0);
+}
+
+}  // namespace shadergen
