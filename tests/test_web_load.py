@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_runtime_load import EXPECTED, FIXTURES, GOOD, damaged, mutated
 
+import shadergen
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import load
 from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
+WEB = ROOT / "runtime_glue" / "web"
 DYNAMIC = FIXTURES / "good_dynamic"
 # Each JSON parser, and each file system, has words of its own.
 OTHER_WORDS = {
@@ -160,6 +163,30 @@ def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> No
     schedule["passes"][0]["hint"] = {"tile": 8}
     (folder / "schedule.json").write_text(json.dumps(schedule))
     assert "build" in node.load(folder)
+
+
+def test_the_types_name_every_method() -> None:
+    types = (WEB / "shadergen.d.ts").read_text()
+    declared = re.findall(r"^  (\w+)\(", types[types.index("class Player") :], re.M)
+    code = (WEB / "player.js").read_text()
+    written = re.findall(r"^  (?:async )?(\w+)\(.*\) \{$", code, re.M)
+    assert sorted(declared) == sorted(written)
+
+
+@pytest.mark.slow
+def test_the_types_are_those_of_typescript() -> None:
+    tsc = [tool] if (tool := shutil.which("tsc")) else ["npx", "--yes", "-p", "typescript@5", "tsc"]
+    if not shutil.which(tsc[0]) or subprocess.run([*tsc, "-v"], capture_output=True).returncode:
+        pytest.skip("no TypeScript compiler can be had")
+    options = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext"]
+    done = subprocess.run(
+        [*tsc, *options, ROOT / "tests" / "web" / "types.ts"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_package_is_of_the_version_of_all() -> None:
+    assert json.loads((WEB / "package.json").read_text())["version"] == shadergen.__version__
 
 
 def test_the_schema_in_the_runtime_is_the_schedules() -> None:

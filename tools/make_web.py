@@ -18,17 +18,31 @@ TARGET = GLUE / "web" / "schema.js"
 FOR_PEOPLE = ("$schema", "title", "description")
 
 
-def rules(schema: Any, names: bool = False) -> Any:
-    """Return a schema without descriptions; ``names`` says that its keys are members' names."""
+def rules(schema: Any) -> Any:
+    """Return a schema in fewer words.
+
+    What people read is left out; a reference is the name alone; a closed object has ``members``,
+    all of which it needs but those ``optional``.
+    """
     if isinstance(schema, list):
         return [rules(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: rules(part, key in ("properties", "$defs") and not names)
-        for key, part in schema.items()
-        if names or key not in FOR_PEOPLE
-    }
+    if "$ref" in schema:
+        return str(schema["$ref"]).removeprefix("#/$defs/")
+    kept = {key: part for key, part in schema.items() if key not in FOR_PEOPLE}
+    for key in ("properties", "$defs"):
+        if key in kept:
+            kept[key] = {name: rules(part) for name, part in kept[key].items()}
+    if kept.pop("additionalProperties", True) is False:
+        kept["members"] = kept.pop("properties")
+        needed = kept.pop("required", ())
+        if optional := [name for name in kept["members"] if name not in needed]:
+            kept["optional"] = optional
+        if kept["type"] == "object":  # which members imply
+            del kept["type"]
+    as_they_are = ("members", "properties", "$defs", "optional", "required", "enum", "const")
+    return {key: part if key in as_they_are else rules(part) for key, part in kept.items()}
 
 
 def module() -> str:

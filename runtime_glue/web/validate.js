@@ -1,5 +1,5 @@
-// As much of JSON Schema as schedule.schema.json uses, interpreted: the form of a schedule is stated
-// once, for all runtimes.
+// The rules of schedule.schema.json, interpreted: the form of a schedule is stated once, for all
+// runtimes. schema.js has them in fewer words, which tools/make_web.py explains.
 
 const TYPES = {
   object: (v) => v !== null && typeof v === "object" && !Array.isArray(v),
@@ -10,14 +10,14 @@ const TYPES = {
   null: (v) => v === null,
 };
 const MAX_MESSAGE = 200;
+const MAX_SHOWN = 16;
 
 /** Return the fault nearest to the root, as { place, message }, or null. */
 export function validate(root, schema, lenient = false) {
   let best = null;
   const path = [];
-
-  const fail = (...text) => {
-    if (!best || path.length < best.path.length) best = { path: [...path], message: text.join("") };
+  const fail = (message) => {
+    if (!best || path.length < best.path.length) best = { path: [...path], message };
   };
   const holds = (value, part) => {
     const before = best;
@@ -32,68 +32,65 @@ export function validate(root, schema, lenient = false) {
     visit(value[key], part);
     path.pop();
   };
+  const need = (v, names) => {
+    const name = names.find((n) => !Object.hasOwn(v, n));
+    if (name !== undefined) fail(`${show(name)} is a required property`);
+  };
+  const known = (v, parts) => {
+    for (const name in parts) if (Object.hasOwn(v, name)) inside(v, name, parts[name]);
+  };
 
+  // Each says what is wrong with a value, to follow the value, or fails for itself.
   const RULES = {
-    $ref: (v, name) => visit(v, schema.$defs[name.split("/").at(-1)]),
     type: (v, types) => {
       types = [types].flat();
-      if (types.some((t) => TYPES[t](v))) return;
-      fail(show(v), " is not of type ", types.map(show).join(", "));
+      return !types.some((t) => TYPES[t](v)) && `is not of type ${types.map(show).join(", ")}`;
     },
-    const: (v, wanted) => v === wanted || fail(show(wanted), " was expected"),
-    enum: (v, known) => known.includes(v) || fail(show(v), " is not one of ", show(known)),
-    minimum: (v, least) =>
-      !TYPES.number(v) || v >= least || fail(show(v), " is less than the minimum of ", least),
-    maximum: (v, most) =>
-      !TYPES.number(v) || v <= most || fail(show(v), " is greater than the maximum of ", most),
-    minLength: (v, least) =>
-      typeof v !== "string" || v.length >= least || fail(show(v), " should be non-empty"),
-    maxLength: (v, most) =>
-      typeof v !== "string" || [...v].length <= most || fail(show(v), " is too long"),
-    pattern: (v, text) =>
-      typeof v !== "string" || RegExp(text).test(v) || fail(show(v), " does not match ", show(text)),
-    minItems: (v, least) => !TYPES.array(v) || v.length >= least || fail(show(v), " is too short"),
-    maxItems: (v, most) => !TYPES.array(v) || v.length <= most || fail(show(v), " is too long"),
+    enum: (v, all) => !all.includes(v) && `is not one of ${show(all)}`,
+    const: (v, wanted) => v !== wanted && `is not ${show(wanted)}`,
+    minimum: (v, least) => v < least && `is less than the minimum of ${least}`,
+    maximum: (v, most) => v > most && `is greater than the maximum of ${most}`,
+    minLength: (v, least) => v?.length < least && "should be non-empty",
+    maxLength: (v, most) => TYPES.string(v) && [...v].length > most && "is too long",
+    pattern: (v, text) => TYPES.string(v) && !RegExp(text).test(v) && `does not match ${show(text)}`,
+    minItems: (v, least) => TYPES.array(v) && v.length < least && "is too short",
+    maxItems: (v, most) => TYPES.array(v) && v.length > most && "is too long",
     uniqueItems: (v) =>
-      !TYPES.array(v) ||
-      new Set(v.map((item) => JSON.stringify(item))).size === v.length ||
-      fail(show(v), " has non-unique elements"),
-    items: (v, part, { prefixItems = [] }) => {
-      if (!TYPES.array(v)) return;
-      for (let i = prefixItems.length; i < v.length; i++) inside(v, i, part);
+      TYPES.array(v) && new Set(v.map(show)).size < v.length && "has non-unique elements",
+    items: (v, part) => {
+      if (TYPES.array(v)) v.forEach((_, i) => inside(v, i, part));
     },
     prefixItems: (v, parts) => {
       if (TYPES.array(v)) parts.slice(0, v.length).forEach((part, i) => inside(v, i, part));
     },
-    required: (v, names) => {
-      if (!TYPES.object(v)) return;
-      const name = names.find((n) => !Object.hasOwn(v, n));
-      if (name !== undefined) fail(show(name), " is a required property");
+    members: (v, parts, { type, optional = [] }) => {
+      if (!TYPES.object(v)) return !type && "is not of type 'object'";
+      const name = Object.keys(v).find((n) => !lenient && !Object.hasOwn(parts, n));
+      if (name !== undefined) {
+        fail(`Additional properties are not allowed (${show(name)} was unexpected)`);
+      }
+      need(v, Object.keys(parts).filter((n) => !optional.includes(n)));
+      return known(v, parts);
     },
-    properties: (v, parts) => {
-      if (!TYPES.object(v)) return;
-      for (const name in parts) if (Object.hasOwn(v, name)) inside(v, name, parts[name]);
-    },
-    additionalProperties: (v, _, { properties }) => {
-      if (lenient || !TYPES.object(v)) return;
-      const name = Object.keys(v).find((n) => !Object.hasOwn(properties, n));
-      if (name === undefined) return;
-      fail("Additional properties are not allowed (", show(name), " was unexpected)");
-    },
+    required: (v, names) => TYPES.object(v) && need(v, names),
+    properties: (v, parts) => TYPES.object(v) && known(v, parts),
     allOf: (v, parts) => parts.forEach((part) => visit(v, part)),
-    anyOf: (v, parts) => {
-      if (!parts.some((part) => holds(v, part))) visit(v, parts[0]);
-    },
     oneOf: (v, parts) => {
       if (parts.filter((part) => holds(v, part)).length === 1) return;
-      fail("it takes exactly one of ", parts.flatMap((part) => part.required).join(", "));
+      fail(`it takes exactly one of ${parts.flatMap((part) => part.required).join(", ")}`);
     },
-    not: (v, part) => !holds(v, part) || fail("this member does not belong here"),
+    not: (v, part) => {
+      if (holds(v, part)) fail("this member does not belong here");
+    },
     if: (v, part, whole) => visit(v, (holds(v, part) ? whole.then : whole.else) ?? {}),
   };
 
   function visit(value, part) {
-    for (const rule in part) RULES[rule]?.(value, part[rule], part);
+    if (TYPES.string(part)) part = schema.$defs[part];
+    for (const rule in part) {
+      const wrong = RULES[rule]?.(value, part[rule], part);
+      if (wrong) fail(`${show(value)} ${wrong}`);
+    }
   }
 
   visit(root, schema);
@@ -108,12 +105,8 @@ function place(path) {
 
 /** Return a value as messages show it, cut to a length that can be read. */
 export function show(value) {
-  const text = literal(value);
+  let text = TYPES.object(value) ? "{...}" : `${value}`;
+  if (TYPES.string(value)) text = `'${value}'`;
+  if (TYPES.array(value)) text = `[${value.slice(0, MAX_SHOWN).map(show).join(", ")}]`;
   return text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}...` : text;
-}
-
-function literal(value) {
-  if (typeof value === "string") return `'${value.slice(0, MAX_MESSAGE + 1)}'`;
-  if (TYPES.array(value)) return `[${value.slice(0, 16).map(literal).join(", ")}]`;
-  return TYPES.object(value) ? "{...}" : String(value);
 }
