@@ -40,7 +40,9 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     options = {"input_size": "90x160", "device": "webgl2-min", "validate": False}
     shadergen.compile_model(ESPCN, folder / "espcn", **options)
     RuntimeBuild("dark", lambda: scaled(1, 3, 48, 64), FRAGMENT).write(folder / "dark")
-    return [folder / "espcn", folder / "dark" / "build"]
+    options["input_size"] = "dynamic"
+    shadergen.compile_model(ESPCN, folder / "open", **options)
+    return [folder / "espcn", folder / "dark" / "build", folder / "open"]
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +126,24 @@ def test_the_webcam_is_played_and_stopped(page: Any) -> None:
     assert page.is_hidden("#message")
 
 
+def test_a_build_of_open_sizes_takes_pictures_as_they_are(page: Any, tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 100)[np.newaxis] * np.linspace(0.2, 1, 61)[:, np.newaxis]
+    Image.fromarray((x * 255).astype(np.uint8)).convert("RGB").save(tmp_path / "ramp.png")
+    page.set_input_files("#file", tmp_path / "ramp.png")
+    page.select_option("#network", "builds/2")
+    shown(page, "builds/2")
+    assert page.inner_text("#size") == "100 × 61 → 200 × 122"
+    assert page.is_hidden("#message")
+    pixels = page.evaluate(
+        "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
+    )
+    found = np.array(pixels).reshape(122, 200, 4)[4:-4, 4:-4, 0] / 255
+    smooth = Image.fromarray((x * 255).astype(np.uint8)).resize(
+        (200, 122), Image.Resampling.BICUBIC
+    )
+    assert np.abs(found - np.asarray(smooth)[4:-4, 4:-4] / 255).max() < 0.05
+
+
 def test_only_files_of_the_site_are_given(builds: list[Path], tmp_path: Path) -> None:
     write_site(builds, tmp_path / "site")
     (tmp_path / "secret").write_text("secret")
@@ -131,7 +151,7 @@ def test_only_files_of_the_site_are_given(builds: list[Path], tmp_path: Path) ->
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://localhost:{server.server_port}"
         networks = json.load(urllib.request.urlopen(f"{address}/networks.json"))
-        assert [n["name"] for n in networks] == ["espcn_x2", "g"]
+        assert [n["name"] for n in networks] == ["espcn_x2", "g", "espcn_x2"]
         for path in (
             "../secret",
             "more/../../secret",

@@ -36,14 +36,16 @@ function picture({ shape, axes }) {
   return [3, 2].map((axis) => shape[axes.indexOf(axis)]);
 }
 
-/** Give a network of open sizes the source's, if it can have them. */
+/** Give a network of open sizes the source's, as far as it can have them. */
 function fit() {
   const [width, height] = sizeOf(source);
-  const { values } = player.build;
-  if (!("height" in values && "width" in values)) return;
-  const scale = Math.min(1, LARGEST_SIDE / Math.max(width, height));
+  const parameters = player.build.sizes?.parameters ?? [];
+  const most = (name) => parameters.find((p) => p.name === name)?.max ?? 0;
+  const largest = [most("width") / width, most("height") / height];
+  if (!Math.min(...largest)) return;
+  const scale = Math.min(1, LARGEST_SIDE / Math.max(width, height), ...largest);
   try {
-    player.resize({ height: Math.round(height * scale), width: Math.round(width * scale) });
+    player.resize({ height: Math.floor(height * scale), width: Math.floor(width * scale) });
   } catch (error) {
     if (error.code !== "SG0605") throw error; // it stays at the size it has
   }

@@ -58,6 +58,14 @@ export interface Pass {
   readonly macs: number;
 }
 
+/** A size that a build leaves open. */
+export interface Parameter {
+  readonly name: string;
+  readonly default: number;
+  readonly min: number;
+  readonly max: number;
+}
+
 /** A build that was fetched and checked, at `values` of the sizes that it leaves open. */
 export class Build {
   private constructor();
@@ -69,6 +77,8 @@ export class Build {
   readonly outputs: readonly Port[];
   readonly textures: readonly Texture[];
   readonly passes: readonly Pass[];
+  /** The sizes that it leaves open, and what they may be; absent where it leaves none. */
+  readonly sizes?: { readonly parameters: readonly Parameter[] };
   readonly values: Sizes;
   /** The build at other sizes; those not given stay. SG0605 where it cannot have them. */
   resized(sizes: Sizes): Build;
