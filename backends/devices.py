@@ -80,6 +80,7 @@ _LLVMPIPE = Costs(
     image=0.39,
     ubo=0.89,
     ssbo=13.0,
+    stream=1.5,
     multiply=0.11,
     far_multiply=0.16,
     spill=0.0045,

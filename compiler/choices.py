@@ -17,6 +17,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "fetch": ("auto", "texel", "image", "image-zero"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
     "weight_format": ("float32", "float16", "int8"),
+    "winograd": ("auto", "off", "2x2", "4x4"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }

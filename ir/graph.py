@@ -92,6 +92,8 @@ class Choice:
         precision: of storage and arithmetic.
         view: nothing is computed: operands lie in the result's texture, or the result in that of
             the operand (``ir.sharing``).
+        winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
+            is a direct one. ``passes.expand_winograd`` makes three nodes of it.
     """
 
     stage: Stage | None = None
@@ -100,12 +102,14 @@ class Choice:
     weights: WeightStorage | None = None
     precision: Precision | None = None
     view: bool = False
+    winograd: int = 0
 
     def __str__(self) -> str:
         pixels = "" if self.block == (1, 1) else f"{self.block[0]}x{self.block[1]} pixels of "
         planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
         weights = f", weights in {self.weights}" if self.weights else ""
-        return f"{self.stage}, {pixels}{planes}{weights}"
+        tiles = f", Winograd tiles of {self.winograd}x{self.winograd}" if self.winograd else ""
+        return f"{self.stage}, {pixels}{planes}{weights}{tiles}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,6 +54,8 @@ class Costs:
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
+        stream: four weights of a pass that come from memory: each is read there once, and near by
+            from then on.
         multiply: a multiply-add of four numbers.
         far_multiply: one in a program of more than ``near`` of them, too long for the caches of
             code.
@@ -75,6 +77,7 @@ class Costs:
     image: float = 0.02
     ubo: float = 0.02
     ssbo: float = 0.03
+    stream: float = 0.0
     multiply: float = 0.01
     far_multiply: float = 0.01
     spill: float = 0.001
@@ -104,6 +107,8 @@ class Target:
             2D where there is one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
         weight_format: what weights in textures are rounded to; computing is not affected.
+        winograd: size of the tiles that 3x3 convolutions are filtered in, where they can be; "off"
+            computes them directly, "auto" takes what is better.
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
         fetch: how textures of the runtime's own are read: by samplers, as images, or as images
@@ -121,6 +126,7 @@ class Target:
     textures: Literal["auto", "2d", "array"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
     weight_format: WeightFormat = "float32"
+    winograd: Literal["auto", "off", "2x2", "4x4"] = "auto"
     parameters: Literal["constants", "ubo"] = "constants"
     stage: Literal["auto"] | Stage = "auto"
     fetch: Fetch = "texel"

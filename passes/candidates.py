@@ -8,7 +8,8 @@ them is best is for :mod:`.predict_cost` to guess, for ``shadergen tune`` to mea
 - **Loop nests and formulas** run in fragment passes of some planes each, or in one compute pass.
 - **Convolutions** vary in the planes and, in compute, the pixels that one invocation computes, and
   in where their weights live. All weights of a compute pass must have room, but only those of the
-  planes of a fragment pass.
+  planes of a fragment pass. Those of 3x3 may also be computed in Winograd's tiles, by three compute
+  passes; then the rest of the choice is for the products.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ..ir.placement import (
 )
 from ..ir.target import WORKGROUP
 from ..ir.types import IMAGE_FORMATS, LANES
+from .winograd import refusal, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +46,7 @@ PLANES = (4, 2, 1)  # planes of them
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
+TILES_OF = {"2x2": 2, "4x4": 4}  # sizes of Winograd's tiles, by the option's name for them
 LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")
 LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")
 
@@ -51,14 +54,19 @@ LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")
 def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     """Return every choice for a placed node, preferred ones first where nothing tells them apart.
 
-    ``target`` may force stage, weights and planes of a fragment pass, and ``node.choice`` may have
-    pinned any of them. Compute is forced only on nodes that have room there. Empty when the
-    weights have no room in the storage asked for.
+    ``target`` may force stage, weights, Winograd's tiles and planes of a fragment pass, and
+    ``node.choice`` may have pinned any of them. Compute and tiles are forced only on nodes that
+    have room there. Empty when the weights have no room in the storage asked for.
     """
-    node = at_default(node)
-    found = [c for c in (*_fragment(node, target), *_compute(node, target)) if _pinned(node, c)]
+    opened, node = node, at_default(node)
+    # Maps of patches are many times as high: of their own accord they limit no sizes.
+    tiles = () if node is not opened and target.winograd == "auto" else _in_tiles(node, target)
+    every = (*_fragment(node, target), *_compute(node, target), *tiles)
+    found = [c for c in every if _pinned(node, c)]
     computed = [c for c in found if c.stage == "compute"]
-    return tuple(computed if computed and target.stage == "compute" else found)
+    found = computed if computed and target.stage == "compute" else found
+    tiled = [c for c in found if c.winograd == TILES_OF.get(target.winograd)]
+    return tuple(tiled or found)
 
 
 def _pinned(node: Node, choice: Choice) -> bool:
@@ -115,6 +123,22 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
     for weights, columns, planes in product(storages, _columns(inner, target), _planes(node)):
         yield replace(
             node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights
+        )
+
+
+def _in_tiles(node: Node, target: Target) -> Iterator[Choice]:
+    sizes = [n for name, n in TILES_OF.items() if target.winograd in ("auto", name)]
+    if not sizes or refusal(node, target):
+        return
+    for tile in sizes:
+        start = replace(node.choice, stage="compute", winograd=tile)
+        found = steps(node, replace(start, weights="texture"), target)
+        if found is None or any(unsuited(step, target) for step in found):
+            continue
+        products = found[1]
+        yield from (
+            replace(start, block=c.block, planes=c.planes, weights=c.weights)
+            for c in _compute(replace(products, choice=node.choice), target)
         )
 
 
@@ -187,7 +211,7 @@ def weight_floats(node: Node, planes: int) -> int:
     """Return how many floats one GPU pass over ``planes`` output planes reads as weights."""
     p = parts(node)
     assert isinstance(p.kernel, Conv)
-    shape, groups = p.operands[1].shape, p.kernel.groups
+    shape, groups = p.kernel.held_shape(p.operands[1].shape), p.kernel.groups
     _, per_group, kh, kw = shape
     if is_depthwise(shape, groups):
         return kh * kw * planes * LANES

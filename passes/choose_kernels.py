@@ -1,7 +1,8 @@
 """Choose how each node runs: the cheapest of its candidates, within a budget for unrolled code.
 
 What a candidate takes is measured where a tuning file knows the node, else predicted; a node of
-which some candidates were measured is decided among those.
+which some candidates were measured is decided among those. Without a device's own costs nothing
+but a measurement or the user chooses Winograd's tiles.
 
 Weights as constants in the code are fast in each frame and slow to start: at about 0.2 ms for each
 float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 from ..errors import ShadergenError
 from ..ir.signature import signature
 from ..ir.size import estimate
+from ..ir.target import UNMEASURED
 from .candidates import (
     candidates,
     planes_in_a_pass,
@@ -107,6 +109,8 @@ def rank(node: Node, context: Context) -> Ranking:
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if not costs:
         unknown = [c for c in found if c not in known]  # those known were wrong
+        if target.winograd == "auto" and target.costs == UNMEASURED:
+            unknown = [c for c in unknown if not c.winograd]
         return Ranking(predictor.ranked(unknown or found), False)
     close = ALIKE * min(cost for cost, _ in costs)
 

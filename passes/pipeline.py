@@ -13,6 +13,7 @@ from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
 from .compose_views import compose_views
 from .drop_identities import drop_identities
+from .expand_winograd import expand_winograd
 from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
@@ -50,6 +51,7 @@ PLACEMENT = (
     fuse_stores,
     choose_kernels,
     share_planes,
+    expand_winograd,
     plan_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

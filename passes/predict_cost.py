@@ -11,13 +11,13 @@ where that leaves two candidates of a loop nest too close to tell, the fewest GP
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
 from ..ir.expr import walk
 from ..ir.graph import Result
-from ..ir.ops import Conv, Pointwise, parts
+from ..ir.ops import Conv, Pointwise, WinogradPatches, WinogradResult, parts
 from ..ir.placement import (
     at_default,
     before_store,
@@ -28,6 +28,7 @@ from ..ir.placement import (
 )
 from ..ir.types import LANES
 from .candidates import weight_floats
+from .winograd import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +36,16 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Node
     from ..ir.target import Target
 
-DOUBT = 1.4  # predictions for loop nests are no surer than that
+# Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
+# and a direct one, which needs a fraction of the memory.
+DOUBT = 1.4
+# Of vectors in the transform of one line of a patch.
+ADDITIONS = {
+    (WinogradPatches, 2): 4,
+    (WinogradPatches, 4): 13,
+    (WinogradResult, 2): 4,
+    (WinogradResult, 4): 10,
+}
 CROWD = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -48,6 +58,7 @@ class Work:
         invocations: of shaders.
         loads: vectors read from tensors.
         weights: vectors of weights read.
+        distinct: how many of them there are.
         multiplies: multiply-adds of vectors, and parts of formulas.
         stores: vectors written.
         accumulators: vectors that an invocation keeps at once.
@@ -59,6 +70,7 @@ class Work:
     invocations: int
     loads: int
     weights: int
+    distinct: int
     multiplies: int
     stores: int
     accumulators: int
@@ -75,6 +87,7 @@ class Predictor:
         node = before_store(node)
         self._node, self._target = node, target
         p, t = parts(node), node.result.type
+        self._kernel = p.kernel
         formula = p.kernel.expr if isinstance(p.kernel, Pointwise) else p.epilogue
         own = () if isinstance(p.kernel, Pointwise) else p.operands
         read = tensor_operands(node)
@@ -84,6 +97,7 @@ class Predictor:
         self._reads_own = any(isinstance(v, Result) for v in read)
         self._direct = is_direct(node)
         self._plane_floats = weight_floats(node, 1) if self._direct else 0
+        self._steps_of: dict[int, tuple[Predictor, dict[str, float]]] = {}
         self._loads, self._steps = 0, 0
         if not self._direct and (nest := p.kernel.nest(*(v.type for v in p.operands))):
             each = [name[0] == "v" for name, _ in nest.loads()]
@@ -102,12 +116,16 @@ class Predictor:
 
         def order(pair: tuple[float, Choice]) -> tuple[bool, int, float]:
             cost, choice = pair
+            if choice.winograd:
+                cost *= DOUBT
             return cost > doubtful, self.work(choice).passes if cost <= doubtful else 0, cost
 
         return tuple(sorted(costs, key=order))
 
     def bill(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
+        if choice.winograd:
+            return self._bill_in_tiles(choice)
         work, costs = self.work(choice), self._target.costs
         idle = max(1.0, costs.lanes * work.passes / work.invocations)
         paid: Counter[str] = Counter()
@@ -115,6 +133,18 @@ class Predictor:
             paid[name] += n
         bill = {name: n * idle for name, n in paid.items()}
         return bill | {"gpu_pass": work.passes, "code": work.code * work.programs}
+
+    def _bill_in_tiles(self, choice: Choice) -> dict[str, float]:
+        """Return what the three steps of a convolution in tiles are billed, added up."""
+        tile = choice.winograd
+        if tile not in self._steps_of:
+            found = steps(self._node, choice, self._target)
+            assert found is not None
+            patches, products, result = (Predictor(n, self._target) for n in found)
+            transforms = _sum(patches.bill(found[0].choice), result.bill(found[2].choice))
+            self._steps_of[tile] = products, transforms
+        products, transforms = self._steps_of[tile]
+        return _sum(products.bill(replace(choice, winograd=0)), transforms)
 
     def _paid_by_size(self, work: Work, choice: Choice) -> Iterator[tuple[str, int]]:
         """Yield the name of each cost that grows with sizes, and how often it is paid."""
@@ -124,6 +154,7 @@ class Predictor:
         yield "image" if image and self._reads_own else texel, work.loads
         block = choice.weights if choice.weights in ("ubo", "ssbo") else None
         yield block or ("image" if image else texel), work.weights
+        yield "stream", work.distinct
         costs = self._target.costs
         yield "multiply" if work.code <= costs.near else "far_multiply", work.multiplies
         yield "spill", work.multiplies * max(0, work.accumulators - costs.accumulators)
@@ -138,6 +169,8 @@ class Predictor:
         """Return how often each thing is done."""
         if self._direct:
             return self._convolution(choice)
+        if isinstance(self._kernel, (WinogradPatches, WinogradResult)):
+            return self._transform(self._kernel, choice)
         t = self._node.result.type
         planes = choice.planes or 1
         groups = -(-t.planes // planes) if t.in_planes else 1
@@ -147,11 +180,32 @@ class Predictor:
             invocations=self._places * groups if t.in_planes else t.texels,
             loads=self._loads * t.texels + self._extra_loads,
             weights=0,
+            distinct=0,
             multiplies=self._steps * t.texels + self._formula,
             stores=t.texels,
             accumulators=planes,
             programs=1,
             code=0,
+        )
+
+    def _transform(self, op: WinogradPatches | WinogradResult, choice: Choice) -> Work:
+        """Count what a transform of tiles does: each invocation meets every line of a patch."""
+        t = self._node.result.type
+        columns, rows = choice.block
+        n, _, height, width = t.shape
+        invocations = n * t.planes * -(-width // columns) * -(-height // rows)
+        line = ADDITIONS[type(op), op.tile] + columns * rows
+        return Work(
+            passes=n,
+            invocations=invocations,
+            loads=invocations * op.patch**2 + self._extra_loads,
+            weights=0,
+            distinct=0,
+            multiplies=invocations * op.patch * line + self._formula,
+            stores=t.texels,
+            accumulators=columns * rows,
+            programs=1,
+            code=line,
         )
 
     def _convolution(self, choice: Choice) -> Work:
@@ -160,12 +214,14 @@ class Predictor:
         n, _, height, width = t.shape
         p = parts(self._node)
         assert isinstance(p.kernel, Conv)
-        conv, shape = p.kernel, p.operands[1].shape
+        conv, shape = p.kernel, p.kernel.held_shape(p.operands[1].shape)
         _, per_group, kh, kw = shape
         planes, (columns, rows) = choice.planes or 1, choice.block
         groups = -(-t.planes // planes)
         invocations = n * groups * -(-width // columns) * -(-height // rows)
-        tiles = self._plane_floats * planes // LANES  # vectors of weights for a pixel
+        if conv.positions > 1:  # a pixel meets the weights of its own row alone
+            kh, kw = 1, 1
+        tiles = self._plane_floats * planes // LANES // conv.positions  # vectors for a pixel
         lanes = 1 if is_depthwise(shape, conv.groups) else min(LANES, per_group * conv.groups)
         inputs = tiles // (kh * kw * planes * lanes)  # input planes that an output plane reads
         taps = kw * columns
@@ -182,9 +238,14 @@ class Predictor:
             invocations=invocations,
             loads=invocations * loads + self._extra_loads,
             weights=0 if constants else invocations * tiles,
+            distinct=0 if constants else n * groups * tiles * conv.positions,
             multiplies=invocations * tiles * prod(choice.block) + self._formula,
             stores=self._stores,
             accumulators=planes * prod(choice.block),
             programs=groups if constants else 1,
             code=body * prod(choice.block),
         )
+
+
+def _sum(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
+    return {name: one.get(name, 0.0) + other.get(name, 0.0) for name in one | other}

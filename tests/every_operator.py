@@ -180,6 +180,13 @@ def recurrences() -> list[Value]:
     ]
 
 
+def in_tiles(x: Value) -> Value:
+    """Return a convolution of a map of 1x8x5x6 by Winograd's minimal filtering."""
+    patches = apply(ops.WinogradPatches(4, 2, 3, (1, 1, 1, 1), "reflect", -0.0), x)
+    w, b = constant(np.ones((3, 8, 3, 3))), constant(np.ones(3))
+    return apply(ops.WinogradResult(4, 5, 6), apply(ops.WinogradProducts(tile=4), patches, w, b))
+
+
 def every_operator() -> list[Graph]:
     rng = np.random.default_rng(3)
     x, y = image(1, 8, 5, 6), image(1, 8, 5, 6, name="y")
@@ -218,6 +225,7 @@ def every_operator() -> list[Graph]:
         *selections(x),
         *samplings(x),
         *recurrences(),
+        in_tiles(x),
     ]
     graphs = [graph_of(v, inputs=(x, y), name=f"g{k}") for k, v in enumerate(values)]
     at = Input(x.type.placed(Layout("2d", "rg8")), "x", Port((0, 2, 3, 1), "unorm8"))

@@ -32,9 +32,11 @@ REFUSED = {
     "pools": {(2, 3)},
     "crop": {(2, 3)},
 }
+COMPUTE = {"device": "llvmpipe", "stage": "compute", "fetch": "image"}
 TARGETS: dict[str, dict[str, Any]] = {
     "fragment": {},
-    "compute": {"device": "llvmpipe", "stage": "compute", "fetch": "image"},
+    "compute": COMPUTE,
+    "tiles": {**COMPUTE, "winograd": "4x4"},
 }
 
 

@@ -252,7 +252,8 @@ def test_every_pass_keeps_meaning_and_text_is_pure_and_idempotent(seed: int, ste
     assert reread(graph) == text.to_text(graph)
     host = {i.name: maker.rng.normal(size=i.shape).transpose(i.port.axes) for i in graph.inputs}
     want = host_results(graph, host)
-    context = Context(Options(device="gles32-desktop").target())
+    tiles = maker.pick("auto", "2x2", "4x4")
+    context = Context(Options(device="gles32-desktop", winograd=tiles).target())
     for step in PIPELINE:
         before = text.to_text(graph)
         after = step(graph, context)
@@ -283,6 +284,7 @@ def test_random_graphs_run_on_gl(seed: int, steps: int) -> None:
             weights=maker.pick("auto", "constants", "ubo", "texture", "ssbo"),
             mrt=maker.pick(None, 1, 2, 3),
             parameters=maker.pick("constants", "ubo"),
+            winograd=maker.pick("auto", "2x2", "4x4"),
         )  # fmt: skip
     except ShadergenError as error:
         assert (error.code, textures) == ("SG0402", "2d"), error  # a unit for every plane

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...ir.ops import Conv, Pointwise, parts
+from ...ir.ops import (
+    Conv,
+    Pointwise,
+    WinogradPatches,
+    WinogradProducts,
+    WinogradResult,
+    parts,
+)
 from ...ir.placement import is_direct
 from ...ir.size import at_layer
 from .convolution import lower_convolution
 from .nest import lower_nest
 from .pointwise import lower_pointwise
+from .winograd import lower_patches, lower_result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +35,9 @@ if TYPE_CHECKING:
 KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     Conv: (is_direct, lower_convolution),
     Pointwise: (lambda node: True, lower_pointwise),
+    WinogradPatches: (lambda node: True, lower_patches),
+    WinogradProducts: (is_direct, lower_convolution),
+    WinogradResult: (lambda node: True, lower_result),
 }
 """For an operator, the nodes that a kernel is for, and the kernel."""
 

@@ -17,7 +17,7 @@ from ...errors import InternalError
 from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
-from ...ir.ops import Conv, parts
+from ...ir.ops import Conv, WinogradProducts, parts
 from ...ir.placement import unrolls_rows
 from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
@@ -53,8 +53,11 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
     shader = Shader(target, precision(node), node.choice.stage or "fragment")
-    tiles = plan_tiles(w.shape, conv.groups, group.planes)
-    o, per_group, kh, kw = w.shape
+    shape = conv.held_shape(w.shape)
+    tiles = plan_tiles(shape, conv.groups, group.planes)
+    o, per_group, *kernel = shape
+    held_taps = prod(kernel)
+    kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
     macs = group.channels * per_group * kh * kw * height * width
     storage = node.choice.weights
@@ -67,29 +70,31 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         blob = Blob(
             f"{node.name}.weights",
             rows * len(group.covered) // len(group.planes),
-            lambda: _rows(w.data, conv.groups, group),
+            lambda: _rows(conv.held(w.data), conv.groups, group),
             _format(w.data, target, shader.precision),
         )
         shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
         unrolled = kw if unrolls_rows(conv, kw, group.node.choice.block[0]) else 1
         blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
-        per_tap = shader.size("tap_rows", rows // (kh * kw))
+        per_tap = shader.size("tap_rows", rows // held_taps)
         context |= {
             "kernel_size": (kh, kw),
             "step": tuple(
                 name if d == 1 else f"{name} * {d}"
                 for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
             ),
-            "first_row": _first_row(group, kh * kw, per_tap),
+            "first_row": _first_row(group, held_taps, per_tap, conv.positions),
             "blocks_in": blocks,
             "skip": f"{unrolled - 1} * {per_tap}" if unrolled > 1 else "",  # other taps of a row
             "body": _looped(tiles, conv, group, unrolled, per_tap),
         }
     else:
         raise InternalError(f"{node.name}: no weight storage was chosen")
-    starts = _starts(bias, group, shader)
+    starts = _starts(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
+    if isinstance(conv, WinogradProducts):
+        kind += f", of Winograd's patches for tiles of {conv.tile}x{conv.tile}"
     if conv.groups > 1:
         kind += f" in {conv.groups} groups"
     return finish(
@@ -109,7 +114,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
             ([name + end for *_, end in group.pixels], start)
             for name, start in zip(names, starts, strict=True)
         ],
-        **_loader(shader, conv, p, x, group),
+        **loader(shader, conv, p, x, group),
         **context,
     )
 
@@ -122,22 +127,27 @@ def _format(data: np.ndarray, target: Target, precision: Precision) -> TextureFo
     return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
-def _starts(bias: list[Value], group: Group, shader: Shader) -> list[str]:
-    """Return the accumulators' first values: the bias."""
+def _starts(bias: list[Value], conv: Conv, group: Group, shader: Shader) -> list[str]:
+    """Return the accumulators' first values: the bias, of Winograd's products at one position."""
     if not bias:
         return ["vec4(0.0)"] * len(group.planes)
-    return [
+    vectors = [
         shader.channel_vector(bias[0], group.plane(k), number)
         for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
+    if not isinstance(conv, WinogradProducts):
+        return vectors
+    return [f"o.y % {conv.positions} == {conv.biased} ? {v} : vec4(0.0)" for v in vectors]
 
 
-def _first_row(group: Group, taps: int, per_tap: str) -> str:
-    """Return the first row of an invocation's weights."""
+def _first_row(group: Group, taps: int, per_tap: str, positions: int) -> str:
+    """Return the first row of an invocation's weights, of ``taps`` for each plane."""
     if not group.in_compute:
         return "0"
-    position = "plane" if len(group.planes) == 1 else f"plane / {len(group.planes)}"
-    return f"{position} * {taps} * {per_tap}"
+    first = "plane" if len(group.planes) == 1 else f"plane / {len(group.planes)}"
+    if positions > 1:
+        return f"({first} * {taps} + o.y % {positions}) * {per_tap}"
+    return f"{first} * {taps} * {per_tap}"
 
 
 def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
@@ -156,8 +166,8 @@ def _corner(conv: Conv) -> str:
     return text if (top, left) == (0, 0) else f"{text} - ivec2({left}, {top})"
 
 
-def _loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
-    """Return the template's context for ``load_x``: borders, prologue, guard."""
+def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
+    """Return the context of ``load_x.glsl.j2``: borders, prologue, guard."""
     n, _, height, width = x.shape
     top, left, bottom, right = conv.pads
     batch = group.batch if n > 1 else 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
-from ...ir.ops import parts
+from ...ir.ops import WinogradPatches, parts
 from ...ir.placement import computes_in_full, is_parameter, tensor_operands
 from ...ir.size import is_one, is_open
 from ...ir.target import WORKGROUP
@@ -234,6 +234,12 @@ def _compute(
     assert written.layout is not None
     columns, rows = group.node.choice.block
     names = [f"a{k}" for k in range(accumulators)]
+    width, height = t.extent[:2]
+    beyond = []  # blocks at the border
+    if columns > 1:
+        beyond.append(f"o.x >= {shader.size('width', width)}")
+    if rows > 1 and not isinstance(parts(group.node).kernel, WinogradPatches):  # whole patches
+        beyond.append(f"o.y >= {shader.size('height', height)}")
     calls = []
     for i, j, suffix in group.pixels:
         at = f"o + ivec2({i}, {j})" if i or j else "o"
@@ -243,10 +249,9 @@ def _compute(
         "down": shader.size("down", dispatch.down),
         "workgroup": WORKGROUP,
         "span": shader.size("span", dispatch.span),
-        "block": (columns, rows),
         "scale": "" if (columns, rows) == (1, 1) else f" * ivec2({columns}, {rows})",
         "planes": shader.size("planes", t.planes),
-        "size": (shader.size("width", t.extent[0]), shader.size("height", t.extent[1])),
+        "outside_map": " || ".join(beyond),
         "parameters": ["ivec2 o", "int plane", *(f"vec4 {n}" for n in names)],
         "planes_each": len(group.planes),
         "image_stores": image_stores(shader, group, stores),

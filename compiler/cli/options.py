@@ -120,6 +120,15 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             help="What weights in textures are rounded to; int8 with a scale for each channel.",
         ),
         click.option(
+            "--winograd",
+            type=click.Choice(CHOICES["winograd"]),
+            default="auto",
+            show_default=True,
+            help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles "
+            "of 2x2 or 4x4 pixels, where compute shaders and fp32 allow it; auto does where it "
+            "takes less.",
+        ),
+        click.option(
             "--parameters",
             type=click.Choice(CHOICES["parameters"]),
             default="constants",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from ...errors import ShadergenError
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
+from ...ir.winograd import TILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +26,8 @@ VERSION = 2
 WRONG = math.inf  # the time of a candidate whose result differs from the reference
 LONGEST = 1e15  # nanoseconds; no frame takes twelve days
 MOST_PIXELS, MOST_PLANES = 64, 1 << 16
-MEMBERS = ("stage", "block", "planes", "weights", "precision")  # of choices: views take no time
+# Of choices: views take no time.
+MEMBERS = ("stage", "block", "planes", "weights", "precision", "winograd")
 
 
 @dataclass(frozen=True)
@@ -158,6 +160,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
         planes=_integer(entry["planes"], "planes", MOST_PLANES),
         weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
         precision=_one_of(entry["precision"], get_args(Precision)),
+        winograd=_one_of(_integer(entry["winograd"], "winograd", max(TILES)), (0, *TILES)),
     )
     time = entry["nanoseconds"]
     if time is None:

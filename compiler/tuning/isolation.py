@@ -18,6 +18,7 @@ from ...ir.expr import Var
 from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
 from ...ir.ops import Pointwise
 from ...passes.candidates import planes_in_a_pass
+from ...passes.expand_winograd import expand_winograd
 from ...passes.plan_textures import plan_textures
 from ...passes.rule import Context
 from ...runtime_glue.python import load
@@ -51,7 +52,9 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     types = tuple(r.type.without_slot() for r in node.results)
     own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
     outputs = tuple(Output(f"y{r.index}", r, _port(r.type)) for r in own.results)
-    return plan_textures(Graph("tuning", tuple(inputs), outputs), Context(target))
+    context = Context(target)
+    graph = expand_winograd(Graph("tuning", tuple(inputs), outputs), context)
+    return plan_textures(graph, context)
 
 
 def _port(t: TensorType) -> Port:

@@ -16,6 +16,7 @@ from ...ir.signature import signature
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.predict_cost import Predictor
+from ...passes.share_planes import share_planes
 from .. import extras
 from ..driver import context_for, import_model
 from .file import WRONG, Tuning, read_tuning, save_tuning
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Graph, Node
     from ...ir.target import Target
+    from ...passes.rule import Context
     from ...runtime_glue.python import HeadlessContext
     from ..options import Options
     from .trials import Settings
@@ -55,13 +57,13 @@ class Kind:
 
     @property
     def likely(self) -> list[Choice]:
-        """Candidates to measure: the best of each stage and weight storage, then the next best.
+        """Candidates to measure: the best of each stage, weight storage and tiles, then best.
 
         What compiling chooses is one of them; the budget for unrolled code may want another than
         the best.
         """
         order = sorted(self.predicted, key=lambda c: self.predicted[c])
-        first = {(c.stage, c.weights): c for c in reversed(order)}
+        first = {(c.stage, c.weights, c.winograd): c for c in reversed(order)}
         hopeful = HOPELESS * self.predicted[order[0]]
         picked = [c for c in first.values() if self.predicted[c] <= hopeful and c != self.chosen]
         picked.append(self.chosen)
@@ -197,10 +199,10 @@ def tune_model(
         imported = import_model(model, options)
         context = context_for(imported, replace(options, tuning=None))
         target = context.target
-        every = kinds(optimise(imported, context), target)
+        every = kinds(_decided(imported, context), target)
         session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()
-    tuned = optimise(imported, replace(context, measured=session.tuning.measured))
+    tuned = _decided(imported, replace(context, measured=session.tuning.measured))
     choices = {k.signature: k.chosen for k in kinds(tuned, target)}
     outcomes = []
     for kind in every:
@@ -210,6 +212,13 @@ def tune_model(
             outcomes.append(Outcome(kind, right, choices[kind.signature]))
     wrong = tuple(session.wrong)
     return Session(options.device, session.tuning, tuple(outcomes), left, wrong)
+
+
+def _decided(graph: Graph, context: Context) -> Graph:
+    """Return a graph with the choices made, each node still one."""
+    seen: dict[str, Graph] = {}
+    optimise(graph, context, seen.__setitem__)
+    return seen[share_planes.__name__]
 
 
 def _profile_of(renderer: str) -> str:

@@ -70,6 +70,7 @@ from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
 from .viewed import Viewed
+from .winograd import WinogradPatches, WinogradProducts, WinogradResult
 
 OPS: dict[str, type[Op]] = {
     op.__name__: op
@@ -154,6 +155,9 @@ OPS: dict[str, type[Op]] = {
         Trilu,
         Viewed,
         WindowsToChannels,
+        WinogradPatches,
+        WinogradProducts,
+        WinogradResult,
     )
 }
 
@@ -242,6 +246,9 @@ __all__ = [
     "Trilu",
     "Viewed",
     "WindowsToChannels",
+    "WinogradPatches",
+    "WinogradProducts",
+    "WinogradResult",
     "apart",
     "assemble",
     "parts",

@@ -73,6 +73,19 @@ class Conv(Op):
             )
         )
 
+    @property
+    def positions(self) -> int:
+        """How many rows of the result, one after the other, have weights of their own."""
+        return 1
+
+    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of weights, OIHW, as the kernel for maps keeps them."""
+        return shape
+
+    def held(self, w: np.ndarray) -> np.ndarray:
+        """Return weights as the kernel for maps keeps them."""
+        return w
+
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         check_convolution(self, x, w)
         require(len(bias) <= 1, "a convolution takes at most one bias")
@@ -150,7 +163,7 @@ class Conv(Op):
         shape = (split[0], split[2], split[1], *split[3:])
         return apply(Rearrange(split, (0, 2, 1, 3, 4), shape), y)
 
-    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest:
+    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
         own = coordinates(x.rank)
         o, per_group = w.shape[:2]
         out = o // self.groups

@@ -1,0 +1,176 @@
+"""The three steps of a 3x3 convolution by Winograd's minimal filtering (``ir.winograd``).
+
+Tiles of a map are counted row after row. What is computed of them lies as a map again: tile t in
+column t % columns and row t / columns, of which each is k*k rows of the map, one for every position
+in a patch. So a map of few tiles is as high as a patch has positions, and its products are those
+of a 1x1 convolution whose weights depend on the row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..types import TensorType
+from ..winograd import ONE, TAPS, TILES, of_patch, of_result, transformed
+from .base import Op, require
+from .convolution import Conv
+
+if TYPE_CHECKING:
+    from ..indexing import PadMode
+    from ..nest import Nest
+    from .window import Sizes
+
+
+@dataclass(frozen=True)
+class WinogradPatches(Op):
+    """Cut a padded map into overlapping patches and transform each: B' d B.
+
+    Patch (i, j) begins at (i*tile - top, j*tile - left). The padding (``ops.Conv``) is what the
+    convolution asks for; what the last patches read beyond it is of no matter but finite.
+
+    x: (N, C, H, W) -> (N, C, rows*k*k, columns), as many rows and columns as there are tiles, or
+    more.
+    """
+
+    tile: int
+    rows: int
+    columns: int
+    pads: Sizes = (0, 0, 0, 0)
+    pad_mode: PadMode = "constant"
+    pad_value: float = 0.0
+
+    @property
+    def patch(self) -> int:
+        """k, the elements of a patch along an axis."""
+        return self.tile + TAPS - 1
+
+    def tiles(self, x: TensorType) -> tuple[int, int]:
+        """Return how many tiles there are down and across the convolution's result."""
+        top, left, bottom, right = self.pads
+        _, _, height, width = x.shape
+        return (
+            -(-(height + top + bottom - TAPS + 1) // self.tile),
+            -(-(width + left + right - TAPS + 1) // self.tile),
+        )
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(x.rank == 4, f"patches of a tensor of rank {x.rank}")
+        require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
+        down, across = self.tiles(x)
+        require(down >= 1 and across >= 1, "the kernel is larger than the padded input")
+        require(self.rows * self.columns >= down * across, "no room for all patches")
+        n, c, _, _ = x.shape
+        return TensorType((n, c, self.rows * self.patch**2, self.columns))
+
+    def reference(self, x: Any) -> Any:
+        down, across = self.tiles(TensorType(x.shape))
+        top, left, bottom, right = self.pads
+        widths = ((0, 0), (0, 0), (top, bottom), (left, right))
+        if self.pad_mode == "constant":
+            x = np.pad(x, widths, constant_values=self.pad_value)
+        else:
+            x = np.pad(x, widths, mode=self.pad_mode)
+        m, k = self.tile, self.patch
+        x = np.pad(x, ((0, 0), (0, 0), (0, down * m + 2), (0, across * m + 2)))
+        b = of_patch(m).astype(x.dtype)
+        patches = np.lib.stride_tricks.sliding_window_view(x, (k, k), (2, 3))
+        patches = patches[:, :, : down * m : m, : across * m : m]
+        found = (b @ patches @ b.T).reshape(*x.shape[:2], down * across, k * k)
+        whole = np.zeros((*x.shape[:2], self.rows * self.columns, k * k), x.dtype)
+        whole[:, :, : down * across] = found
+        whole = whole.reshape(*x.shape[:2], self.rows, self.columns, k * k).transpose(0, 1, 2, 4, 3)
+        return whole.reshape(*x.shape[:2], self.rows * k * k, self.columns)
+
+
+@dataclass(frozen=True)
+class WinogradProducts(Conv):
+    """Multiply transformed patches by transformed weights, position by position.
+
+    y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j], where p = i % (k*k) and u = G w G'; the
+    bias is added where p is the position that every result is a sum of, once.
+
+    x: (N, C, rows*k*k, columns), w: (O, C, 3, 3), b: (O,), optional -> (N, O, rows*k*k, columns).
+    """
+
+    tile: int = 2
+
+    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        k = self.tile + TAPS - 1
+        return (*shape[:2], k, k)
+
+    def held(self, w: np.ndarray) -> np.ndarray:
+        return transformed(w, self.tile).astype(np.float32)
+
+    @property
+    def positions(self) -> int:
+        return (self.tile + TAPS - 1) ** 2
+
+    @property
+    def biased(self) -> int:
+        """The position that takes the bias."""
+        return ONE * (self.tile + TAPS - 1) + ONE
+
+    def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd's products are of 3x3 weights")
+        require(self == WinogradProducts(tile=self.tile), "products take no attributes of Conv")
+        require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
+        require(x.rank == 4 and x.shape[2] % self.positions == 0, "no map of patches")
+        one = TensorType((*w.shape[:2], 1, 1))
+        return Conv().infer(x, one, *bias)
+
+    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
+        u = transformed(w, self.tile).astype(np.result_type(x, w))
+        k2 = self.positions
+        n, c, height, width = x.shape
+        split = x.reshape(n, c, height // k2, k2, width)
+        y = np.einsum("ncrpj,ocp->norpj", split, u.reshape(*u.shape[:2], k2))
+        if bias:
+            y[:, :, :, self.biased] += bias[0].reshape(-1, 1, 1)
+        return y.reshape(n, len(w), height, width)
+
+    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
+        return None
+
+
+@dataclass(frozen=True)
+class WinogradResult(Op):
+    """Transform each patch of products into a tile of the convolution's result: A' d A.
+
+    x: (N, O, rows*k*k, columns) -> (N, O, height, width).
+    """
+
+    tile: int
+    height: int
+    width: int
+
+    @property
+    def patch(self) -> int:
+        """k, the elements of a patch along an axis."""
+        return self.tile + TAPS - 1
+
+    @property
+    def across(self) -> int:
+        """How many tiles are beside each other."""
+        return -(-self.width // self.tile)
+
+    def infer(self, x: TensorType) -> TensorType:
+        require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
+        k2 = self.patch**2
+        down = -(-self.height // self.tile)
+        enough = x.rank == 4 and x.shape[2] // k2 * x.shape[3] >= down * self.across
+        require(enough and x.shape[2] % k2 == 0, "no map of patches")
+        return TensorType((*x.shape[:2], self.height, self.width))
+
+    def reference(self, x: Any) -> Any:
+        n, o, height, columns = x.shape
+        m, k = self.tile, self.patch
+        down = -(-self.height // m)
+        patches = x.reshape(n, o, height // (k * k), k * k, columns).transpose(0, 1, 2, 4, 3)
+        patches = patches.reshape(n, o, -1, k, k)[:, :, : down * self.across]
+        a = of_result(m).astype(x.dtype)
+        tiles = (a @ patches @ a.T).reshape(n, o, down, self.across, m, m)
+        whole = tiles.transpose(0, 1, 2, 4, 3, 5).reshape(n, o, down * m, self.across * m)
+        return whole[:, :, : self.height, : self.width]

@@ -1,0 +1,229 @@
+"""3x3 convolutions by Winograd's minimal filtering: right, and only where asked or best."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support import assert_runs_like_reference, compile_graph, conv, graph_of, image, pointwise
+
+from shadergen.backends.devices import DEVICES
+from shadergen.compiler.options import Options
+from shadergen.compiler.tuning.isolation import isolate
+from shadergen.ir.graph import Choice, Graph, Node, apply, constant
+from shadergen.ir.ops import Concat, Conv, WinogradPatches, WinogradProducts, WinogradResult
+from shadergen.ir.signature import signature
+from shadergen.ir.winograd import TILES, of_kernel, transformed
+from shadergen.passes.candidates import candidates
+from shadergen.passes.choose_kernels import rank
+from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.rule import Context
+
+GL = pytest.mark.gl
+DESKTOP = {"device": "gles32-desktop"}
+NAMES = ("2x2", "4x4")
+
+
+def single(
+    channels: int = 8, out: int = 8, size: tuple[int, int] = (9, 10), **attributes: Any
+) -> Graph:
+    """Return a graph of one convolution of 3x3, of an input, with an activation."""
+    attributes = {"pads": (1, 1, 1, 1), **attributes}
+    x = image(attributes.pop("batch", 1), channels, *size)
+    kernel = attributes.pop("kernel", (3, 3))
+    y = conv(np.random.default_rng(2), x, out, kernel, **attributes)
+    return graph_of(pointwise("relu(x0)", y), inputs=(x,))
+
+
+def kernels(graph: Graph, **options: Any) -> list[str]:
+    placed, _, _ = compile_graph(graph, **options)
+    return [type(getattr(n.op, "kernel", n.op)).__name__ for n in placed.nodes]
+
+
+IN_TILES = ["WinogradPatches", "WinogradProducts", "WinogradResult"]
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_three_steps_are_a_convolution(tile, mode):
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(2, 3, 7, 9)), rng.normal(size=(5, 3, 3, 3)), rng.normal(size=5)
+    padding: dict[str, Any] = {"pads": (1, 0, 2, 1), "pad_mode": mode, "pad_value": 0.5}
+    want = Conv(**padding).reference(x, w, b)
+    rows = 6 if tile == 2 else 2  # of 5 tiles each
+    patches = WinogradPatches(tile, rows, 5, **padding).reference(x)
+    products = WinogradProducts(tile=tile).reference(patches, w, b)
+    got = WinogradResult(tile, *want.shape[2:]).reference(products)
+    np.testing.assert_allclose(got, want, atol=1e-12)
+    x0, w0, b0 = (constant(a) for a in (x, w, b))
+    y = apply(WinogradPatches(tile, rows, 5, **padding), x0)
+    assert y.shape == patches.shape
+    y = apply(WinogradProducts(tile=tile), y, w0, b0)
+    assert y.shape == products.shape
+    assert apply(WinogradResult(tile, *want.shape[2:]), y).shape == want.shape
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_weights_are_transformed_in_64_bits(tile):
+    w = np.random.default_rng(0).normal(size=(2, 3, 3, 3)).astype(np.float32)
+    u, g = transformed(w, tile), of_kernel(tile)
+    assert u.dtype == np.float64
+    np.testing.assert_allclose(u, g @ w.astype(np.float64) @ g.T, rtol=1e-12, atol=1e-15)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
+@pytest.mark.parametrize("fetch", ["texel", "image", "image-zero"])
+@pytest.mark.parametrize(
+    ("channels", "out", "size", "pads", "batch"),
+    [
+        (1, 3, (9, 7), (1, 1, 1, 1), 1),
+        (3, 4, (12, 16), (0, 0, 0, 0), 1),
+        (4, 1, (3, 3), (0, 0, 0, 0), 2),
+        (5, 17, (13, 6), (2, 0, 1, 5), 2),
+        (17, 5, (1, 11), (1, 1, 1, 1), 1),
+        (8, 8, (8, 8), (1, 1, 1, 1), 1),
+    ],
+)
+def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, tiles):
+    graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
+    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, fetch=fetch, **DESKTOP)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
+@pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
+def test_every_padding_mode_runs_in_tiles(mode, pads, tiles):
+    graph = single(5, 6, (6, 7), pads=pads, pad_mode=mode, pad_value=-0.75)
+    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
+def test_formulas_before_and_behind_a_convolution_stay_fused(tiles):
+    rng = np.random.default_rng(0)
+    x = image(1, 6, 9, 10)
+    before = pointwise(
+        "relu(x0 * x1 + 1)", conv(rng, x, 6, (1, 1)), constant(rng.normal(size=(6, 1, 1)))
+    )
+    y = conv(rng, before, 6, (3, 3), pads=(1, 1, 1, 1))
+    y = pointwise("tanh(x0 + x1) * x2", y, x, constant(rng.normal(size=(6, 1, 1))))
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, winograd=tiles, **DESKTOP) == ["Conv", *IN_TILES]
+    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    y = conv(rng, pointwise("max(x0, 0) * 2 + 1", x), 6, (3, 3), pads=(1, 1, 1, 1))
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
+def test_parts_of_a_concatenation_are_written_in_their_place_by_tiles(tiles):
+    rng = np.random.default_rng(0)
+    x = image(1, 4, 9, 10)
+    one, other = (conv(rng, x, n, (3, 3), f"c{n}", pads=(1, 1, 1, 1)) for n in (8, 5))
+    graph = graph_of(conv(rng, apply(Concat(1), one, other), 3, (3, 3)), inputs=(x,))
+    files = assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    assert len(files.schedule["passes"]) == 9
+
+
+@GL
+@pytest.mark.parametrize(("tiles", "width", "rows"), [("2x2", 128, 3), ("4x4", 256, 3)])
+def test_more_tiles_than_a_texture_is_wide_are_folded(tmp_path, tiles, width, rows):
+    profile = DEVICES["gles32-desktop"]
+    limits = asdict(replace(profile.limits, texture_size=width))
+    path = tmp_path / "narrow.json"
+    path.write_text(json.dumps({"limits": limits, "glsl": 310, "fetch": "texel"}))
+    size = (40, 38) if tiles == "2x2" else (90, 91)
+    graph = single(3, 4, size)
+    placed, _, _ = compile_graph(graph, device=str(path), winograd=tiles)
+    patches = placed.nodes[0]
+    op = patches.op
+    assert isinstance(op, WinogradPatches)
+    assert patches.result.shape[2] == rows * op.patch**2
+    assert_runs_like_reference(graph, device=str(path), winograd=tiles)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options"),
+    [
+        (single(strides=(2, 1)), DESKTOP),
+        (single(dilations=(1, 2)), DESKTOP),
+        (single(groups=2), DESKTOP),
+        (single(kernel=(1, 3)), DESKTOP),
+        (single(kernel=(5, 5)), DESKTOP),
+        (single(), {"device": "gles30"}),
+        (single(), {**DESKTOP, "precision": "mediump"}),
+        (single(), {**DESKTOP, "precision": "auto", "input_range": (0.0, 1.0)}),
+        (single(), {**DESKTOP, "weight_format": "int8"}),
+        (single(), {**DESKTOP, "weight_format": "float16"}),
+        (single(), {**DESKTOP, "textures": "2d"}),
+        (single(), {**DESKTOP, "stage": "fragment"}),
+        (single(), {**DESKTOP, "weights": "constants"}),
+        (single(), {**DESKTOP, "zero_guard": 0.01}),
+        (single(out=2), DESKTOP),  # no image has two components
+    ],
+)
+@pytest.mark.parametrize("tiles", NAMES)
+def test_what_tiles_cannot_do_is_computed_directly(graph, options, tiles):
+    assert not set(kernels(graph, winograd=tiles, **options)) & set(IN_TILES)
+
+
+def test_weights_that_would_overflow_are_computed_directly():
+    x = image(1, 1, 5, 5)
+    y = apply(Conv(), x, constant(np.full((3, 1, 3, 3), 3e37)), layer="c")
+    assert kernels(graph_of(y, inputs=(x,)), winograd="4x4", **DESKTOP) == ["Conv"]
+
+
+def choosing(graph: Graph, **options: Any) -> tuple[Node, Context]:
+    """Return the convolution of a graph as it is before kernels are chosen."""
+    context = Context(Options(**options).target())
+    for step in PIPELINE:
+        if step.__name__ == "choose_kernels":
+            break
+        graph = step(graph, context)
+    return graph.nodes[-1], context
+
+
+def test_auto_takes_tiles_where_they_are_predicted_to_be_clearly_better():
+    large = single(64, 64, (56, 56))
+    assert kernels(large, device="llvmpipe") == IN_TILES
+    assert kernels(large, device="llvmpipe", winograd="off") == ["Conv"]
+    assert kernels(single(64, 3, (128, 128)), device="llvmpipe") == ["Conv"]
+    assert kernels(single(16, 16, (256, 256)), device="llvmpipe") == ["Conv"]
+
+
+def test_without_measured_costs_only_a_measurement_takes_tiles():
+    graph = single(64, 64, (56, 56))
+    assert kernels(graph, **DESKTOP) == ["Conv"]
+    node, context = choosing(graph, **DESKTOP)
+    times = {c: 1.0 if c.winograd == 4 else 2.0 for c in candidates(node, context.target)}
+    context.measured = {signature(node, context.target): times}
+    assert rank(node, context).costs[0][1].winograd == 4
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_a_node_alone_is_measured_with_all_its_steps(tile):
+    node, context = choosing(single(), **DESKTOP)
+    choice = next(c for c in candidates(node, context.target) if c.winograd == tile)
+    graph = isolate(node, choice, context.target)
+    names = [type(getattr(n.op, "kernel", n.op)).__name__ for n in graph.nodes]
+    assert names == IN_TILES
+    assert all(n.choice != Choice() for n in graph.nodes)
+
+
+@GL
+def test_errors_of_4x4_stay_within_what_32_bits_promise():
+    rng = np.random.default_rng(0)
+    x = image(1, 64, 16, 16)
+    y = x
+    for k in range(6):
+        y = pointwise("relu(x0)", conv(rng, y, 64, (3, 3), f"c{k}", pads=(1, 1, 1, 1)))
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), winograd="4x4", **DESKTOP)
