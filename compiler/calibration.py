@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import ShadergenError, did_you_mean
 from ..ir.calibration import rounding_errors, widened
 from ..ir.ranges import Interval
+from ..ir.size import OpenSizeError, trace_of
 from ..passes.choose_precision import CALIBRATED
 from . import pictures
 from .frontends.base import model_shapes
@@ -177,10 +178,13 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
     """Return an array as an input takes it.
 
     Raises:
-        ShadergenError: SG0605 for another shape, for numbers that the input cannot hold.
+        ShadergenError: SG0605 for another shape, for numbers that the input cannot hold; SG0207
+            where the build leaves the shape open.
     """
     (shape,) = model_shapes((i,)).values()
     what = f"input '{i.name}'"
+    if trace_of(shape) is not None:
+        raise OpenSizeError("calibrating")
     if array.shape != shape:
         raise ShadergenError("SG0605", f"{what} needs shape {shape}, the array has {array.shape}")
     if i.port.encoding == "unorm8" and array.dtype == np.uint8:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from ..backends.schedule import FORMAT_VERSION, texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
+from .size_texts import at_defaults, size_lines, size_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -40,7 +42,8 @@ class PassRow:
 class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
-    ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof.
+    ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
+    what a build leaves open; the figures are those of its defaults.
     """
 
     model: str
@@ -52,6 +55,7 @@ class Inspection:
     texture_bytes_total: int
     weight_bytes: int
     calibrated: tuple[str, ...]
+    sizes: tuple[str, ...]
 
     @property
     def macs(self) -> int:
@@ -96,8 +100,8 @@ def inspect_build(folder: Path) -> Inspection:
         ) from None
 
 
-def peak_bytes(schedule: dict[str, Any]) -> int:
-    """Return what a build's textures take, inputs and constants included."""
+def peak_bytes(schedule: Mapping[str, Any]) -> int:
+    """Return what a build's textures take, inputs and constants included; without expressions."""
     slots: dict[int, int] = {}
     loose = 0
     for t in schedule["textures"]:
@@ -108,19 +112,20 @@ def peak_bytes(schedule: dict[str, Any]) -> int:
     return loose + sum(slots.values())
 
 
-def _inspection(data: dict[str, Any]) -> Inspection:
+def _inspection(schedule: dict[str, Any]) -> Inspection:
+    data = at_defaults(schedule)
     packing = {t["name"]: t["packing"] for t in data["textures"]}
     extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
 
     def port(p: dict[str, Any]) -> str:
-        shape = "x".join(map(str, p["shape"]))
+        shape = "x".join(map(size_text, p["shape"]))
         return f"{p['name']} {shape} in {packing[p['texture']]}"
 
     return Inspection(
         model=data["model"],
         glsl=data["requires"]["glsl"],
-        inputs=tuple(map(port, data["inputs"])),
-        outputs=tuple(map(port, data["outputs"])),
+        inputs=tuple(map(port, schedule["inputs"])),
+        outputs=tuple(map(port, schedule["outputs"])),
         passes=tuple(
             PassRow(
                 name=p["name"],
@@ -141,6 +146,7 @@ def _inspection(data: dict[str, Any]) -> Inspection:
         texture_bytes_peak=peak_bytes(data),
         texture_bytes_total=sum(map(_bytes, data["textures"])),
         weight_bytes=data["weights"]["size"],
+        sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
     )
 

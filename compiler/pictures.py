@@ -88,6 +88,15 @@ def to_array(
     return host
 
 
+def sized(shape: tuple[int, ...], axes: tuple[int, ...], image: Any) -> tuple[int, ...]:
+    """Return the shape of an input, in the model's order, with a picture's height and width."""
+    if len(shape) < 2:
+        return shape
+    logical = [shape[axes.index(a)] for a in range(len(shape))]
+    logical[-2:] = image.size[1], image.size[0]
+    return tuple(logical[a] for a in axes)
+
+
 def luma(image: Any) -> NDArray[np.float32]:
     """Return the luma of a picture, (H, W) in 0..1, unrounded."""
     if image.mode == "L":

@@ -77,6 +77,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     picture = None
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
+        build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
         if output.suffix.lower() not in ARRAYS:
             raise ShadergenError(
                 "SG0605",
@@ -86,10 +87,34 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     else:
         picture = pictures.read_picture(source)
         port = _only(build.inputs, "a picture is one input")
+        shape = pictures.sized(port.shape, port.axes, picture)
+        build = fitted(runtime, build, {port.name: shape})
+        port = build.inputs[0]
         inputs = {port.name: pictures.to_array(picture, port.shape, port.axes, port.name)}
     outputs, run = _play(runtime, build, inputs)
     _write(output, outputs, build, picture)
     return run
+
+
+def fitted(runtime: Any, build: Any, shapes: Mapping[str, tuple[int, ...]]) -> Any:
+    """Return a build at the sizes that inputs of these shapes have, where it leaves any open.
+
+    Args:
+        runtime: the Python runtime.
+        build: as loaded.
+        shapes: of the inputs, by name, in the model's own order.
+
+    Raises:
+        ShadergenError: SG0605, when the build cannot have these sizes.
+    """
+    if build.sizes is None:
+        return build
+    sizes: dict[str, int] = {}
+    for port in build.sizes.document["inputs"]:
+        for entry, size in zip(port["shape"], shapes.get(port["name"], ()), strict=False):
+            if isinstance(entry, list) and len(entry) == 1:
+                sizes.setdefault(entry[0], int(size))
+    return runtime.resized(build, sizes)
 
 
 def _play(

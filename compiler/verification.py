@@ -17,7 +17,7 @@ from .frontends import Request
 from .options import Options, parse_preprocessing
 from .random_inputs import random_inputs
 from .references import choose_reference, shortened
-from .running import named
+from .running import fitted, named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,6 +90,7 @@ def run_build(
     """
     runtime = extras.runtime()
     build = runtime.load(folder)
+    build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
     with runtime.HeadlessContext() as context, runtime.Player(build, context) as player:
         for name, array in inputs.items():
             player.upload(name, array)
@@ -121,28 +122,36 @@ def verify_model(
     Raises:
         ShadergenError: when the model cannot be compiled, run, or referred to.
     """
+    plainly = options  # as the reference takes the model: at one size
     if given is not None:
-        options = replace(options, array_shapes={name: a.shape for name, a in given.items()})
+        plainly = replace(options, array_shapes={name: a.shape for name, a in given.items()})
+    if options.dynamic is None:
+        options = plainly
     with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
         build = Path(folder) / "build"
         compiled = compile_model(model, build, options, progress)
+        if options.dynamic is not None:
+            plainly = _at_one_size(plainly, compiled.files.schedule)
         if given is None:
-            inputs = random_inputs(compiled.model, seed, options.input_range)
+            model_at_size = compiled.model
+            if options.dynamic is not None:
+                model_at_size = import_model(model, plainly)
+            inputs = random_inputs(model_at_size, seed, options.input_range)
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
         progress("running on OpenGL ES")
         got, renderer = run_build(build, inputs)
     progress("running the reference")
-    plain = import_model(model, replace(options, preprocess=""))
+    plain = import_model(model, replace(plainly, preprocess=""))
     if options.preprocess:
         name, array = next(iter(inputs.items()))
         axes = compiled.model.inputs[0].port.axes
         inputs[name] = _preprocessed(parse_preprocessing(options.preprocess), array, axes)
     request = Request(
-        options.input_size,
+        plainly.input_size,
         inputs=options.inputs,
         outputs=options.outputs,
-        shapes=options.array_shapes,
+        shapes=plainly.array_shapes,
     )
     oracle, note = choose_reference(model, plain, reference, request)
     if options.define and oracle.name == "numpy":
@@ -178,6 +187,13 @@ def verify_model(
     note = "\n".join(filter(None, [note, *(e.warning for e in errors)]))
     passes = len(compiled.files.schedule["passes"])
     return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
+
+
+def _at_one_size(options: Options, schedule: Mapping[str, Any]) -> Options:
+    """Return the options that fix what a build leaves open: at the arrays' sizes, or its own."""
+    sizes = {p["name"]: int(p["default"]) for p in schedule["sizes"]["parameters"]}
+    wanted = {} if options.array_shapes else {"": (sizes["height"], sizes["width"])}
+    return replace(options, dynamic=None, input_size={**wanted, **options.input_size})
 
 
 def _run_reference(

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .expr import Call, Expr, Num, Var, expand, walk
+from . import size as sizes
+from .expr import Call, Expr, Extent, Num, Var, expand, walk
 from .graph import Constant, Input
 from .indexing import Load
 from .integers import NARROW
@@ -155,19 +156,26 @@ def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
 
 
 def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple[Interval, float]:
-    env = {f"o{axis}": Interval(0.0, size - 1.0) for axis, size in enumerate(shape)}
+    env = {f"o{axis}": _below(size) for axis, size in enumerate(shape)}
     largest = _bind("u", nest.outer, operands, env)
     if nest.loops:
         start, met = evaluate(nest.start, env)
-        env |= {f"k{axis}": Interval(0.0, size - 1.0) for axis, size in enumerate(nest.loops)}
+        env |= {f"k{axis}": _below(size) for axis, size in enumerate(nest.loops)}
         largest = max(largest, _bind("v", nest.inner, operands, env))
-        env["a"], stepped = _accumulate(nest.step or Var("a"), start, nest.steps, env)
+        env["a"], stepped = _accumulate(
+            nest.step or Var("a"), start, sizes.bounds(nest.steps)[1], env
+        )
         if nest.others:  # they depend on each other
             env |= dict.fromkeys((name for name, *_ in nest.accumulators), UNBOUNDED)
             stepped = INFINITY
         largest = max(largest, met, stepped)
     result, met = evaluate(nest.result, env)
     return result, max(largest, met)
+
+
+def _below(size: int) -> Interval:
+    """Return the interval of a coordinate below a size, at most where that is open."""
+    return Interval(0.0, sizes.bounds(size)[1] - 1.0)
 
 
 def _bind(
@@ -192,7 +200,7 @@ def _bind(
 
 
 def _accumulate(
-    step: Expr, start: Interval, steps: int, env: Mapping[str, Interval]
+    step: Expr, start: Interval, steps: float, env: Mapping[str, Interval]
 ) -> tuple[Interval, float]:
     """Bound an accumulator that is added to, or keeps the extreme of what it meets."""
     if isinstance(step, Call) and len(step.args) == 2 and step.args[0] == Var("a"):
@@ -225,6 +233,8 @@ def _parts(
     for e in walk(expr):
         if isinstance(e, Num):
             found = Interval(e.value, e.value)
+        elif isinstance(e, Extent):
+            found = Interval(*sizes.bounds(cast("int", e.size)))
         elif isinstance(e, Var):
             found = env[e.name]
         elif e.function == "mul" and _negated(e.args[0]) == _negated(e.args[1]):

@@ -178,6 +178,8 @@ def _size(trace: Trace, form: Form) -> int:
 
 
 def _form(value: object) -> Form | None:
+    if isinstance(value, float):
+        raise OpenSizeError("a fraction")
     if isinstance(value, Size):
         return value.form
     if isinstance(value, (bool, int)):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import gcd, inf
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from .form import Form, Operation, Parameter, as_remainder
@@ -100,10 +100,12 @@ class Trace:
                 ends = _products(ends, self._atom_bounds(atom))
             ends = _products(ends, (factor, factor))
             low, high = low + ends[0], high + ends[1]
-        if found := as_remainder(rest):
-            start = -found[0].constant
-            low, high = max(low, start), min(high, start + found[1] - 1)
         for known, sign in ((rest, 1), (Form.number(0).plus(rest, -1), -1)):
+            if found := as_remainder(known):
+                start = -found[0].constant
+                ends = (start, start + found[1] - 1)
+                ends = ends if sign > 0 else (-ends[1], -ends[0])
+                low, high = max(low, ends[0]), min(high, ends[1])
             if known in self.facts:
                 fact = self.facts[known]
                 ends = (fact.low, fact.high) if sign > 0 else (-fact.high, -fact.low)
@@ -154,7 +156,7 @@ class Trace:
         rest = form.plus(Form.number(constant), -1)
         low, high = low - constant, high - constant
         minus = Form.number(0).plus(rest, -1)
-        if rest.terms[0][1] < 0:
+        if as_remainder(minus) or (rest.terms[0][1] < 0 and not as_remainder(rest)):
             rest, low, high = minus, -high, -low
         if len(rest.terms) == 1 and len(rest.terms[0][0]) == 1:
             (((atom,), factor),) = rest.terms
@@ -188,6 +190,12 @@ def divided(trace: Trace, a: Form, b: Form) -> Form:
 
     What b divides is taken out, and what the rest comes to is left as an :class:`Operation`.
     """
+    if not b.terms:
+        raise ZeroDivisionError("a size divided by zero")
+    if not b.is_number and trace.bounds_of(b)[0] <= 0:
+        if trace.value(b) <= 0:
+            raise OpenSizeError("a quotient by what is not positive")
+        trace.note(b, 1.0, inf)
     if len(b.terms) != 1:
         return _rest_divided(trace, a, b)
     ((divisor, n),) = b.terms
@@ -239,13 +247,4 @@ def _rest_divided(trace: Trace, a: Form, b: Form) -> Form:
                 m = atom.right.constant
                 inner = atom.left.plus(Form.number(a.constant * m))
                 return divided(trace, inner, Form.number(m * n))
-    elif least <= 0:
-        trace.note(b, 1.0, inf) if trace.value(b) > 0 else _refuse_divisor()
     return Form.of([((Operation("/", a, b),), 1)])
-
-
-def _refuse_divisor() -> NoReturn:
-    raise OpenSizeError("a quotient by what is not positive")
-
-
-# for code that works with sizes

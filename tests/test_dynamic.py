@@ -12,10 +12,15 @@ import onnx
 import onnxruntime as ort
 import pytest
 from dynamic_models import MODELS, Net, network
+from PIL import Image
 
 from shadergen.backends.writer import write_build
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.inspection import inspect_build
 from shadergen.compiler.options import Options, parse_dynamic
+from shadergen.compiler.running import run_file
+from shadergen.compiler.size_texts import size_text
+from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
 
@@ -221,3 +226,64 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
         texts.append((build.folder / "schedule.json").read_text())
     assert texts[0] == texts[1]
     assert json.loads(texts[0])["sizes"]["parameters"][0]["name"] == "height"
+
+
+# from the command line
+
+
+@pytest.mark.gl
+def test_a_picture_of_any_size_runs_on_one_build(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    onnx.save(MODELS["espcn"](), model)
+    compile_model(model, tmp_path / "build", Options(dynamic=True, validate=False))
+    for width, height in ((40, 30), (17, 25)):
+        picture = Image.fromarray(np.full((height, width, 3), 99, np.uint8))
+        picture.save(tmp_path / "in.png")
+        run_file(tmp_path / "build", tmp_path / "in.png", tmp_path / "out.png")
+        with Image.open(tmp_path / "out.png") as found:
+            assert found.size == (2 * width, 2 * height)
+
+
+@pytest.mark.gl
+def test_verify_compares_at_the_default_sizes_or_those_of_arrays(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    onnx.save(MODELS["unet"](), model)
+    options = Options(dynamic=(32, 48), validate=False)
+    report = verify_model(model, options)
+    assert report.ok
+    assert report.outputs[0].shape == (1, 3, 32, 48)
+    x = np.random.default_rng(0).random((1, 3, 20, 12), np.float32)
+    report = verify_model(model, options, given={"x": x})
+    assert report.ok
+    assert report.outputs[0].shape == (1, 3, 20, 12)
+
+
+def test_inspect_shows_sizes_as_people_write_them(tmp_path: Path) -> None:
+    found = inspect_build(build_of(MODELS["unet_by_shape"](), tmp_path).folder)
+    assert found.inputs == ("x 1x3xheightxwidth in planes",)
+    assert found.sizes[0].startswith("sizes: height 256 (")
+    found = inspect_build(build_of(MODELS["espcn"](), tmp_path / "other").folder)
+    assert found.outputs == ("y 1x3xheight*2xwidth*2 in planes",)
+    assert (found.passes[-1].width, found.passes[-1].height) == (768, 512)
+
+
+@pytest.mark.parametrize(
+    ("entry", "text"),
+    [
+        (7, "7"),
+        (["height", 2, "*", 7, "+", 8, "/"], "(height*2 + 7)/8"),
+        (["height", "width", 1, "-", "-"], "height - (width - 1)"),
+        (["height", 2, "/", 2, "*"], "height/2*2"),
+        (["height", 2, 3, "*", "/"], "height/(2*3)"),
+        (["height", 1, "+", "width", "max"], "max(height + 1, width)"),
+    ],
+)
+def test_an_expression_reads_as_people_write_it(entry: Any, text: str) -> None:
+    assert size_text(entry) == text
+
+
+@pytest.mark.gl
+def test_verify_of_a_build_in_16_bits_that_proves_its_ranges(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    onnx.save(MODELS["statistics"](), model)
+    assert verify_model(model, Options(dynamic=(32, 48), precision="auto", validate=False)).ok

@@ -47,21 +47,24 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
     """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""
     from ..driver import compile_model
     from ..inspection import peak_bytes
+    from ..size_texts import at_defaults
 
     options = to_options(flags)
     with progress_line() as progress:
         result = compile_model(model, output, options, progress)
     if as_json:
-        passes = result.files.schedule["passes"]
+        schedule = at_defaults(result.files.schedule)
+        passes = schedule["passes"]
         decisions = [asdict(d) for d in result.decisions] if explain else None
         data = {
             "output": str(output),
             "passes": len(passes),
             "macs": sum(p["macs"] for p in passes),
             "weight_bytes": result.files.weights.size,
-            "texture_bytes_peak": peak_bytes(result.files.schedule),
+            "texture_bytes_peak": peak_bytes(schedule),
             "validated": result.validated,
             "notes": result.notes,
+            "sizes": result.files.schedule.get("sizes"),
         }
         if (found := result.calibration) is not None:
             errors = {n: asdict(e) | {"relative": e.relative} for n, e in found.errors.items()}
@@ -91,17 +94,19 @@ def _print_calibration(found: Calibration) -> None:
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
     from ..inspection import peak_bytes
+    from ..size_texts import at_defaults, size_lines
 
-    passes = result.files.schedule["passes"]
+    schedule = at_defaults(result.files.schedule)
+    passes = schedule["passes"]
     macs = sum(p["macs"] for p in passes)
     size = result.files.weights.size
-    textures = f"{bytes_text(peak_bytes(result.files.schedule))} of textures"
+    textures = f"{bytes_text(peak_bytes(schedule))} of textures"
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
     click.echo(
         f"{output}: {len(passes)} GPU passes, {si_text(macs)} multiply-adds, {textures}, {weights}"
     )
-    for note in result.notes:
-        click.echo(note)
+    for line in (*size_lines(result.files.schedule), *result.notes):
+        click.echo(line)
     if result.validated:
         click.echo(f"glslang accepts all {len(result.files.shaders)} shaders")
     elif options.validate:

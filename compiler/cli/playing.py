@@ -37,6 +37,8 @@ def inspect(build: Path, as_json: bool) -> None:
         )
     click.echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
     print_table(table)
+    for line in found.sizes:
+        click.echo(line)
     click.echo(
         f"{len(found.passes)} GPU passes, {si_text(found.macs)} multiply-adds, "
         f"GLSL ES {found.glsl}\n"

@@ -13,8 +13,8 @@ context and gives its textures to :meth:`Player.bind_input` and :meth:`Player.bi
 from __future__ import annotations
 
 from .context import HeadlessContext
-from .loading import load
+from .loading import load, resized
 from .player import Player
 from .schedule import Build
 
-__all__ = ["Build", "HeadlessContext", "Player", "load"]
+__all__ = ["Build", "HeadlessContext", "Player", "load", "resized"]

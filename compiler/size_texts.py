@@ -1,0 +1,51 @@
+"""Sizes that a build leaves open, for people: what they may be, and the build at its defaults."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..runtime_glue.python.sizes import defaults, resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LEVELS = {"+": 1, "-": 1, "*": 2, "/": 2, "%": 2}
+
+
+def at_defaults(schedule: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schedule as it is with the default sizes.
+
+    Raises:
+        ShadergenError: SG0503 for an expression without a value.
+    """
+    return resolve(schedule, defaults(schedule)) if "sizes" in schedule else dict(schedule)
+
+
+def size_lines(schedule: Mapping[str, Any]) -> list[str]:
+    """Return what the sizes of a build may be, a line for all parameters and one a constraint."""
+    sizes = schedule.get("sizes")
+    if sizes is None:
+        return []
+    parts = [f"{p['name']} {p['default']} ({p['min']} to {p['max']})" for p in sizes["parameters"]]
+    return [f"sizes: {', '.join(parts)}", *(f"  {c['why']}" for c in sizes["constraints"])]
+
+
+def size_text(entry: int | Sequence[Any]) -> str:
+    """Return an integer or an expression of a schedule as people write it: ``2*(height + 1)``."""
+    if not isinstance(entry, list):
+        return str(entry)
+    stack: list[tuple[str, int]] = []  # texts, and how tightly their last operator binds
+    for term in entry:
+        if term in ("min", "max"):
+            (right, _), (left, _) = stack.pop(), stack.pop()
+            stack.append((f"{term}({left}, {right})", 3))
+        elif term in LEVELS:
+            level = LEVELS[term]
+            (right, tight), (left, loose) = stack.pop(), stack.pop()
+            left = f"({left})" if loose < level else left
+            right = f"({right})" if tight <= level else right
+            sign = term if level == 2 else f" {term} "
+            stack.append((f"{left}{sign}{right}", level))
+        else:
+            stack.append((str(term), 3))
+    return stack[-1][0]
