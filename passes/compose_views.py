@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.access import Access
 from ..ir.expr import Call, Expr, walk
-from ..ir.graph import Result, infer
+from ..ir.graph import Constant, Result, constant, infer
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
 from ..ir.placement import at_default, cuts_planes, is_direct, joins_planes
 from ..ir.size import estimate
@@ -30,7 +30,7 @@ from ..ir.views import simplified
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Node
+    from ..ir.graph import Graph, Node, Value
     from ..ir.indexing import Load
     from ..ir.ops import Op
     from ..ir.ops.viewed import Chain
@@ -81,9 +81,23 @@ def _composed(found: _View) -> Node:
     chains[found.operand] = (*_chain(found.inner.op), *chains[found.operand])
     operands = list(p.operands)
     operands[found.operand] = found.inner.inputs[0]
+    if isinstance(kernel, Pointwise):
+        operands = [_lying_in_planes(v, found.node.result.type.rank) for v in operands]
     layers = tuple(dict.fromkeys((*found.inner.layers, *found.node.layers)))
     viewed = replace(p, kernel=Viewed(kernel, tuple(chains)), operands=tuple(operands))
     return assemble(viewed, layers, found.node.choice)
+
+
+def _lying_in_planes(value: Value, rank: int) -> Value:
+    """Return a constant as one of a higher rank, which broadcasts alike.
+
+    What was a parameter becomes a texture. Of rank 4 it has a texel for four channels; else each
+    channel would be a row of its own.
+    """
+    if not isinstance(value, Constant) or value.type.rank == rank or value.type.size == 1:
+        return value
+    shape = (*(1,) * (rank - value.type.rank), *value.shape)
+    return constant(value.data.reshape(shape), value.name)
 
 
 def _check(found: _View, context: Context) -> str:

@@ -217,6 +217,8 @@ CASES: dict[str, tuple[Any, tuple[int, ...], int]] = {
     "instance": (InstanceNormalization(), (2, 5, 9, 8), 2),
     "instance of rows": (InstanceNormalization(), (2, 5, 9), 2),
     "group": (GroupNormalization(2), (2, 6, 9, 8), 2),
+    "group of rows": (GroupNormalization(3), (2, 6, 9), 2),
+    "group of large maps": (GroupNormalization(3), (2, 6, 34, 40), 2),
     "group of vectors": (GroupNormalization(3), (4, 6), 2),
     "all channels": (GroupNormalization(1), (1, 6, 5, 4), 2),
     "layer": (LayerNormalization((1, 2)), (3, 4, 11), 0),

@@ -19,6 +19,7 @@ from shadergen.ir.expr import Num, parse
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.nest import Nest
 from shadergen.ir.ops import (
+    GroupNormalization,
     InstanceNormalization,
     LayerNormalization,
     LogSoftmax,
@@ -94,10 +95,17 @@ NORMALISED: list[tuple[Op, tuple[int, ...], int]] = [
     (Softmax((1,)), (1, 9, 4, 5), 2),
     (Softmax((3,)), (1, 3, 7, 11), 2),
     (LogSoftmax((1,)), (2, LONGEST), 2),
-    (Softmax((1,)), (2, LONGEST + 1), 5),  # one after the other
+    (Softmax((1,)), (2, LONGEST + 1), 3),  # as 5 x 205
+    (Softmax((1,)), (2, 1031), 5),  # a prime: one after the other
+    (LayerNormalization((2,)), (1, 3, 2048), 3),
     (LayerNormalization((2,)), (1, 5, 24), 2),
     (LayerNormalization((1, 2, 3)), (1, 6, 5, 7), 2),
     (LayerNormalization((2, 3)), (1, 6, 40, 50), 3),
+]
+GROUPED: list[tuple[tuple[int, ...], int, int]] = [
+    ((1, 6, 9, 8), 3, 3),
+    ((1, 12, 40, 30), 4, 3),  # the rows of a channel merge with those of its group
+    ((1, 8, 130, 9), 2, 4),  # too many rows for that
 ]
 
 
@@ -109,6 +117,23 @@ def test_statistics_take_a_pass_and_what_uses_them_another(op, shape, passes, st
     graph = graph_of(apply(op, x, layer="norm"), inputs=(x,))
     files = assert_runs_like_reference(graph, stage=stage, **DESKTOP)
     assert len(files.schedule["passes"]) == passes
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("shape", "groups", "passes"), GROUPED, ids=str)
+def test_channels_merge_their_statistics_within_a_group(shape, groups, passes):
+    x, one = image(*shape), constant(np.ones(shape[1]))
+    graph = graph_of(apply(GroupNormalization(groups), x, one, one), inputs=(x,))
+    files = assert_runs_like_reference(graph, stage="compute", **DESKTOP)
+    assert len(files.schedule["passes"]) == passes
+
+
+def test_parameters_beside_statistics_have_a_texel_for_four_channels():
+    x, one = image(1, 12, 9, 8), constant(np.arange(12.0))
+    graph = graph_of(apply(InstanceNormalization(), x, one, one), inputs=(x,))
+    _, files, _ = compile_graph(graph, **DESKTOP)
+    known = [t for t in files.schedule["textures"] if t["data"] is not None]
+    assert [(t["packing"], t["layers"]) for t in known] == [("planes", 3)] * 2
 
 
 @pytest.mark.gl

@@ -8,6 +8,7 @@ a few reductions and a formula.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,19 @@ from ..expr import Call, Expr, Num, Var, parse
 from ..graph import Constant, apply, constant
 from ..indexing import Load, Source, add, coordinates, idiv, mul
 from ..nest import Nest
+from ..size import is_open
 from ..types import TensorType, broadcast
 from .base import Array, Op, require
-from .movement import Reshape, moved
-from .pair_reduction import pair_of
+from .movement import Reshape, ResizeNearest, moved
+from .pair_reduction import PairReduce, pair_of, statistics, taken_apart
 from .pointwise import Pointwise
-from .reduction import Reduce
+from .reduction import LONGEST, Reduce
 
 if TYPE_CHECKING:
     from ..graph import Value
 
 Axes = tuple[int, ...]
+MERGED = 256  # statistics that every channel of a group may merge by itself
 SQUARED_DIFFERENCE = parse("square(x0 - x1)")
 
 
@@ -228,7 +231,7 @@ class GroupNormalization(Op):
         return y * scale + bias
 
     def decompose(self, x: Value, *parameters: Value) -> Value:
-        """Reduce every channel, then the channels' means, of which all stand for as many."""
+        """Reduce every channel, then the channels of a group, of which all stand for as many."""
         rank = x.type.rank
         parameters = tuple(per_channel(p, rank) for p in parameters)
         if self.groups == 1:
@@ -236,9 +239,29 @@ class GroupNormalization(Op):
         axes, group_mean = tuple(range(2, rank)), GroupMean(self.groups)
         if self.groups == x.shape[1] and axes:
             return apply(LayerNormalization(axes, self.epsilon), x, *parameters)
+        if pair := self._pair(x):
+            return standardise(x, *pair, self.epsilon, *parameters)
         mean = apply(group_mean, apply(Reduce("mean", axes), x))
         variance = apply(Reduce("mean", axes, element=SQUARED_DIFFERENCE), x, mean)
         return standardise(x, mean, apply(group_mean, variance), self.epsilon, *parameters)
+
+    def _pair(self, x: Value) -> tuple[Value, Value] | None:
+        """Return mean and variance for each channel: those of its group, merged from channels'."""
+        n, channels, *rest = x.shape
+        size = channels // self.groups
+        axes, rows = tuple(range(2, x.type.rank)), rest[0] if len(rest) > 1 else 1
+        if not is_open(prod(rest)) and prod(rest) > LONGEST and size * rows <= MERGED:
+            axes, size = axes[1:], size * rows  # what is left of a channel joins its group
+        of_channels = statistics("mean_variance", x, axes)
+        if of_channels is None or size > LONGEST:
+            return None
+        together = apply(Reshape((n, self.groups, size, 2)), of_channels)
+        same, each = (1, 0, 1), (1, 0, channels // self.groups)
+        repeated = ResizeNearest((n, channels, size, 2), (same, each, same, same))
+        merged = apply(PairReduce("mean_variance", (2, 3), True), apply(repeated, together))
+        shape = Reshape((n, channels, *(1,) * len(rest)))
+        mean, variance = (apply(shape, v) for v in taken_apart(merged, 3))
+        return mean, variance
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from ..expr import Call, Expr, Num, Var, literal, parse, substitute
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest
-from ..size import estimate, is_one
+from ..size import estimate, is_one, is_open
 from ..types import TensorType
 from .base import Op, require
-from .movement import Concat, Slice
+from .movement import Concat, Reshape, Slice
 from .reduction import FLOAT_MAX, LONGEST, Kind, Reduce
 
 if TYPE_CHECKING:
@@ -167,18 +167,42 @@ def _max_sum_exp(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
 _STATISTICS: dict[str, Any] = {"mean_variance": _mean_variance, "max_sum_exp": _max_sum_exp}
 
 
-def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value] | None:
-    """Return both statistics over ``axes``, which keep size 1; None where an axis is too long."""
+def statistics(kind: PairKind, x: Value, axes: tuple[int, ...]) -> Value | None:
+    """Return the pair of statistics over ``axes``; None where an axis is too long."""
     axes = tuple(sorted(axes))
     if not axes or max(estimate(x.shape[a]) for a in axes) > LONGEST:
         return None
-    pair = apply(PairReduce(kind, axes), x)
+    return apply(PairReduce(kind, axes), x)
+
+
+def taken_apart(pair: Value, axis: int) -> tuple[Value, Value]:
+    """Return both numbers of pairs that lie along an axis, which keeps size 1."""
     sizes = list(pair.shape)
-    sizes[axes[-1]] = 1
+    sizes[axis] = 1
 
     def taken(k: int) -> Value:
-        starts = [0] * x.type.rank
-        starts[axes[-1]] = k
-        return apply(Slice(tuple(starts), (1,) * x.type.rank, tuple(sizes)), pair)
+        starts = [0] * pair.type.rank
+        starts[axis] = k
+        return apply(Slice(tuple(starts), (1,) * pair.type.rank, tuple(sizes)), pair)
 
     return taken(0), taken(1)
+
+
+def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value] | None:
+    """Return both statistics over ``axes``, which keep size 1; None where an axis is too long.
+
+    A long last axis alone is reduced as two, if its length is a product of such.
+    """
+    pair = statistics(kind, x, axes)
+    if pair is not None:
+        return taken_apart(pair, max(axes))
+    *lead, length = x.shape
+    if tuple(axes) != (x.type.rank - 1,) or is_open(length):
+        return None
+    parts = next((n for n in range(2, LONGEST + 1) if not length % n and length // n <= LONGEST), 0)
+    if not parts:
+        return None
+    folded = apply(Reshape((prod(lead), parts, length // parts)), x)
+    first, second = taken_apart(apply(PairReduce(kind, (1, 2)), folded), 2)
+    shape = Reshape((*lead, 1))
+    return apply(shape, first), apply(shape, second)
