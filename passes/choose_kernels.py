@@ -13,6 +13,7 @@ shaders only those of ``MANY_PIXELS`` or where a float saves more than ``PAYS``.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from ..ir.signature import signature
 from ..ir.size import estimate
 from ..ir.target import UNMEASURED
 from .candidates import (
+    LOOPED,
     candidates,
     planes_in_a_pass,
     storage_room,
@@ -41,6 +43,7 @@ PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds of each frame that a float must save to pay with fewer: 200 frames
+SHARED = 1.05  # predictions that are closer do not pay for a program of their own
 SPENT = "whose budget goes to layers of more pixels"
 
 
@@ -56,6 +59,14 @@ class Ranking:
         others = tuple((cost, c) for cost, c in self.costs if c.weights != "constants")
         return replace(self, costs=others or self.costs)
 
+    def alike(self) -> tuple[tuple[float, Choice], ...]:
+        """Return the best, and those it is not worth a program of its own to choose it over."""
+        least, best = self.costs[0]
+        if self.measured or best.weights not in LOOPED:
+            return self.costs[:1]
+        near = (pair for pair in self.costs[1:] if least <= pair[0] <= SHARED * least)
+        return self.costs[:1] + tuple(pair for pair in near if pair[1].weights in LOOPED)
+
 
 def choose_kernels(graph: Graph, context: Context) -> Graph:
     """Choose ``stage``, ``block``, ``planes`` and ``weights`` for every node.
@@ -69,18 +80,21 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     _check(target)
     rankings = {n: rank(n, context) for n in graph.nodes if is_open(n)}
     unrolled = _unrolled(rankings, target)
+    within = {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
+    wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
 
     def choose(now: Node, was: Node) -> Node | None:
         if was not in rankings:
             return None
-        found = rankings[was]
-        within = found if was in unrolled else found.without_constants()
-        cost, choice = within.costs[0]
+        found, alike = rankings[was], within[was].alike()
+        cost, choice = max(alike, key=lambda pair: (wanted[was.op, pair[1]], -pair[0]))
         why = f"{'measured' if found.measured else 'predicted'} {cost / 1e6:.3g} ms"
         if len(found.costs) > 1:
             why += f", the least of {len(found.costs)}"
-        if within.costs[0] != found.costs[0]:
+        if within[was].costs[0] != found.costs[0]:
             why += f" but for constants, {SPENT}"
+        if (cost, choice) != alike[0]:
+            why += f" but for {alike[0][1]}, {alike[0][0] / 1e6:.3g} ms and a program more"
         if choice.stage != "compute" and target.stage == "compute":
             why = unsuited(was, target)
         context.explain("choose kernels", now.name, str(choice), why)
