@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
@@ -154,6 +155,53 @@ def test_an_expression_has_the_value_that_python_finds(node: Node, expression: A
 def test_weights_that_cannot_be_checked_are_refused(node: Node) -> None:
     found = node.load(GOOD, insecure=True)
     assert (found["code"], found["what"]) == ("SG0505", "the weights cannot be checked")
+
+
+@pytest.mark.parametrize("folder", [GOOD, DYNAMIC], ids=lambda path: path.name)
+def test_a_trusted_build_is_loaded_as_any_other(node: Node, folder: Path) -> None:
+    sizes = {} if folder is GOOD else {"height": 7}
+    found = node.load(folder, trusted=True, sizes=sizes)
+    assert "build" in found
+    assert found == node.load(folder, sizes=sizes)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("read_before_write", ""),  # which nobody looks for
+        ("newer_major", "SG0504"),
+        ("wrong_checksum", "SG0505"),
+        ("path_parent", "SG0503"),
+    ],
+)
+def test_of_a_trusted_build_only_the_references_are_believed(
+    node: Node, name: str, code: str
+) -> None:
+    found = node.load(FIXTURES / "malformed" / name, trusted=True)
+    assert found.get("code", "") == code
+
+
+@pytest.mark.slow
+def test_the_parts_are_as_small_as_the_manual_says() -> None:
+    if not shutil.which("npx"):
+        pytest.skip("no npx is installed")
+    options = ["--bundle", "--minify", "--format=esm", "--target=es2022"]
+    on_demand = ["checks", "sizes", "explain", "pictures"]
+
+    def size(*left_out: str) -> int:
+        others = [f"--external:./{name}.js" for name in left_out]
+        done = subprocess.run(
+            ["npx", "--yes", "esbuild@0.28", "shadergen.js", *options, *others],
+            cwd=WEB,
+            capture_output=True,
+        )
+        if done.returncode:
+            pytest.skip("no esbuild can be had")
+        return len(gzip.compress(done.stdout, 9))
+
+    assert size(*on_demand) < 10_600
+    assert size(*on_demand[:3]) < 12_500
+    assert size() < 18_800
 
 
 def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> None:

@@ -1,19 +1,49 @@
-// Check how the parts of a schedule refer to each other: the rules a JSON Schema cannot state.
-// Each rule is a sentence of docs/schedule.md, and each refusal an SG0503 that names the member.
+// Check a schedule that may be anything: its text, its form, and how its parts refer to each other,
+// which a JSON Schema cannot state. Each of these rules is a sentence of docs/schedule.md, and each
+// refusal an SG0503 that names the member.
 
-import { malformed, SCHEDULE } from "./document.js";
-import { asMap, FORMATS, IMAGES, LANES, logicalShape, MAP_RANK, product } from "./pixels.js";
+import { malformed, samplersOf, SCHEDULE } from "./document.js";
+import { show, validate } from "./forms.js";
+import { asMap, FORMATS, LANES, logicalShape, MAP_RANK, product } from "./pixels.js";
+import form from "./schema.js";
 
+const IMAGES = ["rgba32f", "rgba16f", "r32f", "rgba8"];
+const MAX_DEPTH = 512;
 const MAX_TEXTURE_BYTES = 2 ** 33;
 const COLOR_BUFFER = { none: 0, half_float: 1, float: 2 };
 const NEEDS = { 8: 0, "16f": 1, "32f": 2 };
 
-export const isCompute = (pass) => pass.stage === "compute";
-export const samplersOf = (pass) => pass.reads.filter((r) => r.uniform !== undefined);
-export const imagesOf = (pass) => pass.reads.filter((r) => r.uniform === undefined);
+const isCompute = (pass) => pass.stage === "compute";
+const imagesOf = (pass) => pass.reads.filter((r) => r.uniform === undefined);
 
 function refuse(what, member) {
   malformed(what, `${SCHEDULE}: ${member}`);
+}
+
+/** Refuse JSON with members given twice, numbers beyond float64 or deep nesting, which JavaScript takes. */
+export function checkText(text) {
+  const members = []; // of each object or array around a token
+  for (const [token, string, colon, number] of text.matchAll(
+    /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|(-?[0-9][-+.eE0-9]*)|[[\]{}]/g,
+  )) {
+    if (token === "[" || token === "{") members.push(new Set());
+    else if (token === "]" || token === "}") members.pop();
+    else if (number !== undefined && !Number.isFinite(Number(number))) {
+      malformed(`${show(number)} is not a number that JSON allows`);
+    } else if (colon) {
+      const known = members.at(-1);
+      const member = JSON.parse(string);
+      if (known.has(member)) malformed(`the member ${show(member)} is given twice`);
+      known.add(member);
+    }
+    if (members.length > MAX_DEPTH) malformed("it is nested too deeply");
+  }
+}
+
+/** Refuse a document that is not of the schema's form; `lenient` ignores members it does not know. */
+export function checkForm(document, lenient) {
+  const error = validate(document, form, lenient);
+  if (error) refuse(error.message, error.place);
 }
 
 /** Refuse a document, valid by the schema and resolved, whose parts do not fit each other. */

@@ -2,13 +2,10 @@
 
 import { ShadergenError } from "./errors.js";
 
-// Name in the schedule's requirements: WebGL's. WebGL 2, being OpenGL ES 3.0, has none of the others.
+// Requirements whose name in WebGL is not the schedule's after MAX_. WebGL 2, being OpenGL ES 3.0, has
+// no number for many.
 const LIMITS = {
-  texture_size: "MAX_TEXTURE_SIZE",
-  array_texture_layers: "MAX_ARRAY_TEXTURE_LAYERS",
   texture_units: "MAX_TEXTURE_IMAGE_UNITS",
-  draw_buffers: "MAX_DRAW_BUFFERS",
-  uniform_block_size: "MAX_UNIFORM_BLOCK_SIZE",
   uniform_blocks: "MAX_FRAGMENT_UNIFORM_BLOCKS",
 };
 const ERRORS = {
@@ -36,13 +33,14 @@ export function checkRequirements(gl, { requires }) {
     missing.push("EXT_color_buffer_half_float or _float, to draw to 16-bit float textures");
   }
   for (const [name, needed] of Object.entries(requires.limits)) {
-    const enumerant = LIMITS[name];
-    let offered = enumerant ? gl.getParameter(gl[enumerant]) : 0;
+    const enumerant = LIMITS[name] ?? `MAX_${name.toUpperCase()}`;
+    const known = enumerant in gl;
+    let offered = known ? gl.getParameter(gl[enumerant]) : 0;
     if (name === "draw_buffers") {
       offered = Math.min(offered, gl.getParameter(gl.MAX_COLOR_ATTACHMENTS));
     }
     if (needed <= offered) continue;
-    const reason = enumerant ? `${enumerant} is ${offered}` : "WebGL 2 has none";
+    const reason = known ? `${enumerant} is ${offered}` : "WebGL 2 has none";
     missing.push(`${name.replaceAll("_", " ")} ${needed} (${reason})`);
   }
   if (!missing.length) return;

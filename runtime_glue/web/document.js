@@ -1,36 +1,20 @@
-// Read schedule.json: hostile text in, a document of the right form out.
+// Read schedule.json: text in, a document of a version that can be played out.
 
 import { ShadergenError } from "./errors.js";
-import schema from "./schema.js";
-import { show, validate } from "./validate.js";
 
 export const SCHEDULE = "schedule.json";
 export const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAJOR = 5;
 const MINOR = 0;
-const MAX_DEPTH = 512;
+const MAX_MESSAGE = 200;
 
 /** Throw SG0503. */
 export function malformed(what, where = SCHEDULE) {
   throw new ShadergenError("SG0503", what, { where });
 }
 
-/** Return the document in the bytes of a schedule.json, valid by the schema. */
-export function readDocument(bytes) {
-  if (bytes.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);
-  const document = parse(bytes);
-  checkForm(document, isNewer(document));
-  return document;
-}
-
-/** Check a document against the schema; `lenient` ignores members that it does not know. */
-export function checkForm(document, lenient) {
-  const error = validate(document, schema, lenient);
-  if (error) malformed(error.message, `${SCHEDULE}: ${error.place}`);
-}
-
-/** Return JSON as values; refuse what only some readers accept. */
-function parse(bytes) {
+/** Return the document in the bytes of a schedule.json; `scan` refuses JSON that only some take. */
+export function readDocument(bytes, scan) {
   let text;
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
@@ -39,36 +23,16 @@ function parse(bytes) {
   }
   try {
     const document = JSON.parse(text);
-    scan(text);
+    scan?.(text);
     return document;
   } catch (error) {
     if (error instanceof ShadergenError) throw error;
-    malformed(`${SCHEDULE} is not JSON: ${show(error.message)}`);
-  }
-}
-
-/** Refuse members given twice, numbers beyond float64 and deep nesting, which JSON.parse takes. */
-function scan(text) {
-  const members = []; // of each object or array around a token
-  for (const [token, string, colon, number] of text.matchAll(
-    /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|(-?[0-9][-+.eE0-9]*)|[[\]{}]/g,
-  )) {
-    if (token === "[" || token === "{") members.push(new Set());
-    else if (token === "]" || token === "}") members.pop();
-    else if (number !== undefined && !Number.isFinite(Number(number))) {
-      malformed(`${show(number)} is not a number that JSON allows`);
-    } else if (colon) {
-      const known = members.at(-1);
-      const member = JSON.parse(string);
-      if (known.has(member)) malformed(`the member ${show(member)} is given twice`);
-      known.add(member);
-    }
-    if (members.length > MAX_DEPTH) malformed("it is nested too deeply");
+    malformed(`${SCHEDULE} is not JSON: ${error.message.slice(0, MAX_MESSAGE)}`);
   }
 }
 
 /** Return whether the schedule is of a newer minor version; refuse other major ones. */
-function isNewer(document) {
+export function isNewer(document) {
   if (document?.format !== "shadergen") {
     throw new ShadergenError("SG0502", `${SCHEDULE} is not a schedule`, {
       why: 'it lacks "format": "shadergen"',
@@ -88,3 +52,9 @@ function isNewer(document) {
   }
   return minor > MINOR;
 }
+
+/** Return the paths of a pass's shaders. */
+export const shadersOf = (pass) => (pass.vertex ? [pass.vertex, pass.shader] : [pass.shader]);
+
+/** Return what a pass reads by samplers. */
+export const samplersOf = (pass) => pass.reads.filter((read) => read.uniform !== undefined);

@@ -4,10 +4,12 @@
 // resized bicubically. Rows run from the top, as in the textures.
 
 import { ShadergenError } from "./errors.js";
-import { logicalShape } from "./pixels.js";
+import { places } from "./pixels.js";
 import { startProgram, untilLinked } from "./programs.js";
 import { bindTexture, leave, Objects, prepare } from "./resources.js";
-import { attach, isArray, makeTextures, targetOf, withPlainUnpacking } from "./textures.js";
+import { attach, makeTextures, readTextures, targetOf, withPlainUnpacking } from "./textures.js";
+
+const LUMA = [0.299, 0.587, 0.114];
 
 const VERTEX = `#version 300 es
 void main() {
@@ -20,7 +22,7 @@ precision highp sampler2DArray;
 uniform sampler2D u_picture;
 uniform int u_channels;
 out vec4 o;
-float luma(vec3 c) { return dot(c, vec3(0.299, 0.587, 0.114)); }
+float luma(vec3 c) { return dot(c, vec3(${LUMA})); }
 `;
 const TAKE = `${HEAD}
 void main() {
@@ -67,13 +69,6 @@ void main() {
 const PICTURE = 0; // texture units
 const RESULT = 1;
 
-/** Return { channels, width, height } of a port that is a picture, or null. */
-export function pictureOf(port) {
-  if (port.shape.length !== 4) return null;
-  const [n, channels, height, width] = logicalShape(port);
-  return n === 1 && [1, 3, 4].includes(channels) ? { channels, width, height } : null;
-}
-
 /** Return the width and height of what a browser can show. */
 export function sizeOf(source) {
   const width = source.naturalWidth ?? source.videoWidth ?? source.displayWidth ?? source.width;
@@ -101,16 +96,9 @@ export class Pictures extends Objects {
     return made;
   }
 
-  /** Copy a picture to a texture of bytes, its size being that of a port. */
-  take(source, port) {
+  /** Copy a picture to a texture of bytes, its size being as wanted. */
+  take(source, { width, height }) {
     const { gl } = this;
-    const wanted = pictureOf(port);
-    if (!wanted) {
-      const what = `input '${port.name}' of shape [${port.shape.join(", ")}] is not a picture`;
-      const supported = "one picture with 1, 3 or 4 channels; otherwise give a typed array";
-      throw new ShadergenError("SG0605", what, { supported });
-    }
-    const { width, height } = wanted;
     const [columns, rows] = sizeOf(source);
     if (columns !== width || rows !== height) {
       const what = `the picture is ${rows} rows of ${columns}, the build takes ${height} rows of ${width}`;
@@ -132,31 +120,38 @@ export class Pictures extends Objects {
   }
 
   /** Draw the picture taken to the textures of an input, as its numbers. */
-  convert(port, texture, names) {
+  convert({ channels, width, height }, texture, names) {
     const { gl, constants } = this;
     attach(gl, constants.framebuffer, [[texture, names, 0]]);
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, constants.framebuffer);
-    this.#draw("take", pictureOf(port).channels, texture.width, texture.height);
+    this.#draw("take", channels, width, height);
   }
 
-  /** Draw an output to the canvas of the context, over all of it. */
-  show(port, texture, names, { width, height }) {
+  /** Return the numbers of the picture taken, in the order of an input. */
+  numbers(port, { channels, width, height }) {
+    const tensor = { packing: "planes", kind: "2d", layers: 1, width, height };
+    const bytes = readTextures(this.gl, this.constants.framebuffer, tensor, [this.picture]);
+    return Float32Array.from(places(port, tensor, 4), (at) =>
+      channels > 1
+        ? bytes[at] / 255
+        : LUMA.reduce((sum, weight, i) => sum + (weight * bytes[at + i]) / 255, 0),
+    );
+  }
+
+  /** Draw a picture in an output's textures to the canvas of the context, over all of it. */
+  show({ channels }, encoding, texture, names) {
     const { gl } = this;
-    const picture = pictureOf(port);
-    if (!picture || texture.packing !== "planes") {
-      const what = `output '${port.name}' of shape [${port.shape.join(", ")}] is not a picture`;
-      throw new ShadergenError("SG0605", what, { help: "read() it" });
-    }
+    const { width, height } = gl.canvas;
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
     const program = this.programs[texture.kind];
     gl.useProgram(program);
     gl.uniform1i(gl.getUniformLocation(program, "u_y"), RESULT);
     gl.uniform2f(gl.getUniformLocation(program, "u_frame"), width, height);
-    const green = { y2rg: 1, y2rg_half: -1 }[port.encoding] ?? 0;
+    const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
     gl.uniform1f(gl.getUniformLocation(program, "u_green"), green);
     bindTexture(gl, RESULT, targetOf(gl, texture), names[0]);
-    const grey = picture.channels === 1 && !this.picture;
-    this.#draw(texture.kind, grey ? 0 : picture.channels, width, height);
+    const grey = channels === 1 && !this.picture;
+    this.#draw(texture.kind, grey ? 0 : channels, width, height);
     bindTexture(gl, RESULT, targetOf(gl, texture), null);
     gl.activeTexture(gl.TEXTURE0);
   }

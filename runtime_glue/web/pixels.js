@@ -4,7 +4,6 @@ import { ShadergenError } from "./errors.js";
 
 export const LANES = 4;
 export const MAP_RANK = 4; // N, C, H, W
-export const IMAGES = ["rgba32f", "rgba16f", "r32f", "rgba8"];
 const EXACT_INTEGERS = 2 ** 24; // up to here a float32 holds every integer
 const LARGEST = { "16f": 65504, "32f": 3.4028234663852886e38 };
 const TOO_LARGE = { "16f": 65520, "32f": 2 ** 128 - 2 ** 103 }; // what rounds to infinity
@@ -43,6 +42,18 @@ export function logicalShape({ shape, axes }) {
 
 /** Return a shape of up to four axes as N, C, H, W, padded with ones on the left. */
 export const asMap = (shape) => [...Array(MAP_RANK - shape.length).fill(1), ...shape];
+
+/** Return { channels, width, height } of a port that is a picture; SG0605 of one that is none. */
+export function pictureOf(port, texture) {
+  const { name, shape } = port;
+  if (shape.length === MAP_RANK && texture.packing === "planes") {
+    const [n, channels, height, width] = logicalShape(port);
+    if (n === 1 && [1, 3, 4].includes(channels)) return { channels, width, height };
+  }
+  throw new ShadergenError("SG0605", `'${name}' of shape [${shape.join(", ")}] is not a picture`, {
+    supported: "one picture with 1, 3 or 4 channels; otherwise upload() and read() typed arrays",
+  });
+}
 
 /**
  * Return where each element of the model's own array lies among texels of so many components.

@@ -2,13 +2,10 @@
 
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
-import { pictureOf, Pictures } from "./pictures.js";
-import { decode, encode, FORMATS, places, product } from "./pixels.js";
+import { decode, encode, FORMATS, MAP_RANK, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
-
-const LUMA = [0.299, 0.587, 0.114];
 
 /**
  * Plays one build on one WebGL 2 context.
@@ -69,7 +66,10 @@ export class Player {
     const constants = await Constants.make(gl, build);
     try {
       const sized = new Sized(gl, build, constants);
-      this.#pictures = await Pictures.make(gl, constants);
+      if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
+        const { Pictures } = await import("./pictures.js");
+        this.#pictures = await Pictures.make(gl, constants);
+      }
       this.#timer = new Timer(gl, constants, build.passes.length);
       [this.#constants, this.#sized] = [constants, sized];
     } catch (error) {
@@ -162,29 +162,21 @@ export class Player {
   }
 
   #uploadPicture(port, sized, source) {
-    const { gl } = this;
     const texture = sized.tensors.get(port.texture);
-    const picture = this.#pictures.take(source, port);
-    const { channels, width, height } = pictureOf(port);
-    if (texture.format === "rgba8" && texture.kind === "2d" && channels > 1) {
+    const wanted = pictureOf(port, texture);
+    const picture = this.#pictures.take(source, wanted);
+    if (texture.format === "rgba8" && texture.kind === "2d" && wanted.channels > 1) {
       return this.#read(port, sized, [picture]);
     }
     const [low, high] = port.range ?? [0, 1];
-    if (low <= 0 && high >= 1 && texture.packing === "planes") {
+    if (low <= 0 && high >= 1) {
       try {
-        return this.#pictures.convert(port, texture, this.#uploaded(port, sized));
+        return this.#pictures.convert(wanted, texture, this.#uploaded(port, sized));
       } catch (error) {
         if (error.code !== "SG0602") throw error; // it cannot be drawn to, then it is filled
       }
     }
-    const tensor = { packing: "planes", kind: "2d", layers: 1, width, height };
-    const bytes = readTextures(gl, this.#constants.framebuffer, tensor, [picture]);
-    const values = Float32Array.from(places(port, tensor, 4), (at) =>
-      channels > 1
-        ? bytes[at] / 255
-        : LUMA.reduce((sum, weight, i) => sum + (weight * bytes[at + i]) / 255, 0),
-    );
-    this.upload(port.name, values);
+    this.upload(port.name, this.#pictures.numbers(port, wanted));
   }
 
   /** Return the textures of the player's for an input, which is read from there from now on. */
@@ -254,16 +246,16 @@ export class Player {
   draw(canvas = this.gl.canvas, name) {
     const { gl } = this;
     const [port, sized] = this.#port("output", name);
-    const picture = pictureOf(port);
-    if (canvas !== gl.canvas && picture) {
+    const texture = sized.tensors.get(port.texture);
+    const picture = pictureOf(port, texture);
+    if (canvas !== gl.canvas) {
       const { width, height } = picture;
       Object.assign(canvas, { width, height });
       if (gl.canvas.width !== width || gl.canvas.height !== height) {
         Object.assign(gl.canvas, { width, height });
       }
     }
-    const texture = sized.tensors.get(port.texture);
-    this.#pictures.show(port, texture, sized.textures.get(port.texture), gl.canvas);
+    this.#pictures.show(picture, port.encoding, texture, sized.textures.get(port.texture));
     if (canvas !== gl.canvas) canvas.getContext("2d").drawImage(gl.canvas, 0, 0);
   }
 

@@ -1,13 +1,10 @@
 // Compile and link shaders, each program once however many passes use it, without waiting where the
 // browser can tell when it is done.
 
-import { samplersOf } from "./checks.js";
 import { lost } from "./device.js";
+import { samplersOf, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
-import { shadersOf } from "./loading.js";
 
-const CONTEXT_LINES = 3;
-const MAX_LOG_LINES = 100;
 const POLL_MILLISECONDS = 5;
 
 /** Start to compile and link; return a program whose result nobody has asked for yet. */
@@ -61,7 +58,7 @@ export async function buildPrograms(gl, build, own) {
   });
   try {
     await untilLinked(gl, programs.values());
-    for (const program of programs.values()) finish(gl, build, program);
+    for (const program of programs.values()) await finish(gl, build, program);
   } finally {
     for (const shader of cache.values()) gl.deleteShader(shader);
     gl.useProgram(null);
@@ -69,7 +66,7 @@ export async function buildPrograms(gl, build, own) {
   return ofPass;
 }
 
-function finish(gl, build, { program, shaders, sources, passes, units, bindings }) {
+async function finish(gl, build, { program, shaders, sources, passes, units, bindings }) {
   const [pass] = passes;
   if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
     if (gl.isContextLost()) throw lost();
@@ -79,6 +76,8 @@ function finish(gl, build, { program, shaders, sources, passes, units, bindings 
       const what = `the shaders of pass '${pass.name}' do not link`;
       throw refusal(what, gl.getProgramInfoLog(program), pass.shader, pass);
     }
+    // few ever need it, and who does has the complaints even where it cannot be fetched
+    const { interleave } = await import("./explain.js").catch(() => ({ interleave: (text) => text }));
     const what = `the shader '${path}' does not compile`;
     throw refusal(what, interleave(log ?? "", sources[bad]), path, pass);
   }
@@ -114,27 +113,4 @@ function refusal(what, log, path, { name, layers }) {
     why: log || "the driver gives no reason",
     help: "report this with the driver's name",
   });
-}
-
-/** Return the compiler's complaints, each under the numbered source lines before it. */
-function interleave(log, source) {
-  const lines = source.split("\n");
-  const shown = [];
-  const loose = [];
-  let last = 0;
-  const said = log.replaceAll("\0", "").split("\n").slice(0, MAX_LOG_LINES);
-  const at = (line) => Number(/^\s*(?:[A-Za-z]+:\s*)?\d+(?::|\()(\d+)/.exec(line)?.[1] ?? 0);
-  for (const line of said.sort((a, b) => at(a) - at(b))) {
-    const number = at(line);
-    if (number < 1 || number > lines.length) {
-      if (line.trim()) loose.push(line.trim());
-      continue;
-    }
-    for (let n = Math.max(last + 1, number - CONTEXT_LINES); n <= number; n++) {
-      shown.push(`${`${n}`.padStart(4)} | ${lines[n - 1]}`);
-    }
-    shown.push(`     ^ ${line.trim()}`);
-    last = number;
-  }
-  return [...shown, ...loose].join("\n");
 }

@@ -2,7 +2,7 @@
 // sizes (textures, framebuffers, uniforms) is a set of its own, which is replaced.
 
 import { checkErrors } from "./device.js";
-import { samplersOf } from "./checks.js";
+import { samplersOf } from "./document.js";
 import { buildPrograms } from "./programs.js";
 import { attach, fillTextures, makeTextures, sampleNearest, targetOf } from "./textures.js";
 

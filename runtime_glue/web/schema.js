@@ -1,2 +1,155 @@
 // Written by tools/make_web.py from schedule.schema.json.
-export default {"$defs":{"name":{"type":"string","minLength":1,"maxLength":1024},"identifier":{"type":"string","maxLength":256,"pattern":"^[A-Za-z_][A-Za-z0-9_]*$"},"path":{"type":"string","maxLength":1024,"pattern":"^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$"},"offset":{"type":"integer","minimum":0,"maximum":1099511627776},"size":{"type":"integer","minimum":1,"maximum":1099511627776},"extent":{"type":["integer","array"],"minimum":1,"maximum":16384,"minItems":1,"maxItems":4096,"items":"term"},"layers":{"type":["integer","array"],"minimum":1,"maximum":2048,"minItems":1,"maxItems":4096,"items":"term"},"layer":{"type":["integer","array"],"minimum":0,"maximum":2047,"minItems":1,"maxItems":4096,"items":"term"},"count":{"type":["integer","array"],"minimum":1,"maximum":2147483647,"minItems":1,"maxItems":4096,"items":"term"},"estimate":{"type":["integer","array"],"minimum":0,"maximum":1152921504606846976,"minItems":1,"maxItems":4096,"items":"term"},"unit":{"type":"integer","minimum":0,"maximum":255},"invocations":{"type":"array","minItems":3,"maxItems":3,"items":{"type":"integer","minimum":1,"maximum":2147483647}},"groups":{"type":"array","minItems":3,"maxItems":3,"items":"count"},"sizes":{"members":{"parameters":{"type":"array","minItems":1,"maxItems":16,"items":{"members":{"name":{"type":"string","maxLength":64,"pattern":"^[a-z_][a-z0-9_]*$","not":{"enum":["min","max"]}},"default":"parameter","min":"parameter","max":"parameter"}}},"constraints":{"type":"array","minItems":0,"maxItems":1024,"items":{"members":{"value":"expression","min":"integer","max":"integer","why":"name"}}}}},"parameter":{"type":"integer","minimum":1,"maximum":2147483647},"integer":{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991},"term":{"type":["integer","string"],"minimum":-9007199254740991,"maximum":9007199254740991,"maxLength":64},"expression":{"type":"array","minItems":1,"maxItems":4096,"items":"term"},"limit":{"type":["integer","array"],"minimum":0,"maximum":1099511627776,"minItems":1,"maxItems":4096,"items":"term"},"requires":{"members":{"glsl":{"enum":[300,310,320]},"color_buffer":{"enum":["float","half_float","none"]},"limits":{"members":{"texture_size":"limit","array_texture_layers":"limit","texture_units":"limit","draw_buffers":"limit","uniform_block_size":"limit","uniform_blocks":"limit","storage_block_size":"limit","storage_blocks":"limit","fragment_images":"limit","compute_images":"limit","compute_texture_units":"limit","compute_uniform_blocks":"limit","workgroup_invocations":"limit","workgroup_count":"limit"}}}},"shape":{"type":"array","minItems":0,"maxItems":8,"items":"count"},"dtype":{"enum":["float32","int64","int32","int16","int8","uint64","uint32","uint16","uint8","bool"]},"axes":{"type":"array","minItems":0,"maxItems":8,"items":{"type":"integer","minimum":0,"maximum":7},"uniqueItems":true},"input":{"members":{"name":"name","texture":"name","shape":"shape","axes":"axes","dtype":"dtype","encoding":{"enum":["float","unorm8"]},"range":{"type":["array","null"],"minItems":2,"maxItems":2,"items":{"type":"number"}}}},"output":{"members":{"name":"name","texture":"name","shape":"shape","axes":"axes","dtype":"dtype","encoding":{"enum":["float","unorm8","y2rg","y2rg_half"]}}},"texture":{"members":{"name":"name","kind":{"enum":["2d","array"]},"format":{"enum":["r8","rg8","rgba8","r16f","rg16f","rgba16f","r32f","rg32f","rgba32f"]},"width":"extent","height":"extent","layers":"layers","packing":{"enum":["planes","rows"]},"channels":"count","batch":"count","slot":{"type":["integer","null"],"minimum":0,"maximum":65535},"first":{"type":"integer","minimum":0,"maximum":65536},"last":{"type":"integer","minimum":0,"maximum":65536},"data":{"type":["object","null"],"members":{"offset":"offset","size":"size"}}}},"buffer":{"members":{"name":"name","kind":{"enum":["uniform","storage"]},"offset":"offset","size":"size"}},"read":{"oneOf":[{"required":["uniform"]},{"required":["image"]}],"members":{"uniform":"identifier","image":"unit","texture":"name","layer":"layer","layers":{"type":"array","prefixItems":["layer","layers"],"minItems":2,"maxItems":2}},"optional":["uniform","image","layer","layers"]},"write":{"members":{"texture":"name","layer":"layer"}},"block":{"members":{"block":"identifier","buffer":"name"}},"uniform":{"allOf":[{"if":{"properties":{"type":{"const":"int"}}},"then":{"properties":{"value":{"minItems":1,"maxItems":1,"items":"int"}}}},{"if":{"properties":{"type":{"const":"ivec2"}}},"then":{"properties":{"value":{"minItems":2,"maxItems":2,"items":"int"}}}},{"if":{"properties":{"type":{"const":"float"}}},"then":{"properties":{"value":{"minItems":1,"maxItems":1,"items":{"type":"number","minimum":-3.4028234663852886e+38,"maximum":3.4028234663852886e+38}}}}},{"if":{"properties":{"type":{"const":"vec4"}}},"then":{"properties":{"value":{"minItems":4,"maxItems":4,"items":{"type":"number","minimum":-3.4028234663852886e+38,"maximum":3.4028234663852886e+38}}}}}],"members":{"name":"identifier","type":{"enum":["int","float","ivec2","vec4"]},"value":{"type":"array","minItems":1,"maxItems":4,"items":{"type":["number","array"]}}}},"int":{"type":["integer","array"],"minimum":-2147483648,"maximum":2147483647,"minItems":1,"maxItems":4096,"items":"term"},"pass":{"allOf":[{"if":{"properties":{"stage":{"const":"compute"}},"required":["stage"]},"then":{"required":["image","workgroup","groups"],"properties":{"vertex":{"not":{}},"viewport":{"not":{}}}},"else":{"required":["vertex","viewport"],"properties":{"image":{"not":{}},"workgroup":{"not":{}},"groups":{"not":{}},"writes":{"maxItems":16}}}}],"members":{"name":"name","stage":{"enum":["fragment","compute"]},"kernel":"name","vertex":"path","shader":"path","layers":{"type":"array","minItems":0,"maxItems":4096,"items":{"type":"string","maxLength":1024}},"reads":{"type":"array","minItems":0,"maxItems":256,"items":"read"},"blocks":{"type":"array","minItems":0,"maxItems":256,"items":"block"},"uniforms":{"type":"array","minItems":0,"maxItems":256,"items":"uniform"},"writes":{"type":"array","minItems":1,"maxItems":2048,"items":"write"},"barriers":{"type":"array","minItems":0,"maxItems":3,"uniqueItems":true,"items":{"enum":["texture","image","framebuffer"]}},"image":"unit","workgroup":"invocations","groups":"groups","viewport":{"type":"array","minItems":2,"maxItems":2,"items":"extent"},"weights":{"enum":["constants","ubo","texture","ssbo","none"]},"macs":"estimate","bytes":{"members":{"read":"estimate","written":"estimate"}}},"optional":["vertex","image","workgroup","groups","viewport"]}},"members":{"format":{"const":"shadergen"},"version":{"type":"string","pattern":"^[0-9]{1,4}\\.[0-9]{1,4}$"},"generator":"name","model":"name","requires":"requires","sizes":"sizes","inputs":{"type":"array","minItems":0,"maxItems":256,"items":"input"},"outputs":{"type":"array","minItems":1,"maxItems":256,"items":"output"},"textures":{"type":"array","minItems":1,"maxItems":65536,"items":"texture"},"buffers":{"type":"array","minItems":0,"maxItems":65536,"items":"buffer"},"weights":{"members":{"file":"path","size":"offset","sha256":{"type":"string","pattern":"^[0-9a-f]{64}$"}}},"passes":{"type":"array","minItems":1,"maxItems":65536,"items":"pass"},"calibrated":{"type":"array","minItems":1,"maxItems":65536,"items":"name"}},"optional":["sizes","calibrated"]};
+
+import * as f from "./forms.js";
+
+const name = f.text(1, 1024);
+const identifier = f.text(0, 256, "^[A-Za-z_][A-Za-z0-9_]*$");
+const path = f.text(0, 1024, "^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$");
+const offset = f.integer(0, 1099511627776);
+const size = f.integer(1, 1099511627776);
+const term = f.either(f.integer(-9007199254740991, 9007199254740991), f.text(0, 64));
+const extent = f.either(f.integer(1, 16384), f.list(1, 4096, term));
+const layers = f.either(f.integer(1, 2048), f.list(1, 4096, term));
+const layer = f.either(f.integer(0, 2047), f.list(1, 4096, term));
+const count = f.either(f.integer(1, 2147483647), f.list(1, 4096, term));
+const estimate = f.either(f.integer(0, 1152921504606846976), f.list(1, 4096, term));
+const unit = f.integer(0, 255);
+const invocations = f.list(3, 3, f.integer(1, 2147483647));
+const groups = f.list(3, 3, count);
+const parameter = f.integer(1, 2147483647);
+const expression = f.list(1, 4096, term);
+const integer = f.integer(-9007199254740991, 9007199254740991);
+const sizes = f.members({
+  parameters: f.list(1, 16, f.members({
+  name: f.text(0, 64, "^[a-z_][a-z0-9_]*$", ["min", "max"]),
+  default: parameter,
+  min: parameter,
+  max: parameter,})),
+  constraints: f.list(0, 1024, f.members({
+  value: expression,
+  min: integer,
+  max: integer,
+  why: name,})),});
+const limit = f.either(f.integer(0, 1099511627776), f.list(1, 4096, term));
+const requires = f.members({
+  glsl: f.oneOf(300, 310, 320),
+  color_buffer: f.oneOf("float", "half_float", "none"),
+  limits: f.members({
+  texture_size: limit,
+  array_texture_layers: limit,
+  texture_units: limit,
+  draw_buffers: limit,
+  uniform_block_size: limit,
+  uniform_blocks: limit,
+  storage_block_size: limit,
+  storage_blocks: limit,
+  fragment_images: limit,
+  compute_images: limit,
+  compute_texture_units: limit,
+  compute_uniform_blocks: limit,
+  workgroup_invocations: limit,
+  workgroup_count: limit,}),});
+const shape = f.list(0, 8, count);
+const dtype = f.oneOf("float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool");
+const axes = f.list(0, 8, f.integer(0, 7), true);
+const input = f.members({
+  name: name,
+  texture: name,
+  shape: shape,
+  axes: axes,
+  dtype: dtype,
+  encoding: f.oneOf("float", "unorm8"),
+  range: f.either(f.list(2, 2, f.number()), f.nothing),});
+const output = f.members({
+  name: name,
+  texture: name,
+  shape: shape,
+  axes: axes,
+  dtype: dtype,
+  encoding: f.oneOf("float", "unorm8", "y2rg", "y2rg_half"),});
+const texture = f.members({
+  name: name,
+  kind: f.oneOf("2d", "array"),
+  format: f.oneOf("r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"),
+  width: extent,
+  height: extent,
+  layers: layers,
+  packing: f.oneOf("planes", "rows"),
+  channels: count,
+  batch: count,
+  slot: f.either(f.integer(0, 65535), f.nothing),
+  first: f.integer(0, 65536),
+  last: f.integer(0, 65536),
+  data: f.either(f.members({
+  offset: offset,
+  size: size,}), f.nothing),});
+const buffer = f.members({
+  name: name,
+  kind: f.oneOf("uniform", "storage"),
+  offset: offset,
+  size: size,});
+const read = f.members({
+  texture: name,}, {
+  uniform: identifier,
+  image: unit,
+  layer: layer,
+  layers: f.tuple(layer, layers),}, f.single("uniform", "image"));
+const write = f.members({
+  texture: name,
+  layer: layer,});
+const block = f.members({
+  block: identifier,
+  buffer: name,});
+const int = f.either(f.integer(-2147483648, 2147483647), f.list(1, 4096, term));
+const uniform = f.members({
+  name: identifier,
+  type: f.oneOf("int", "float", "ivec2", "vec4"),
+  value: f.list(1, 4, f.either(f.number(), f.list(0))),}, {}, f.when("type", "int", f.some([], {
+  value: f.list(1, 1, int),})), f.when("type", "ivec2", f.some([], {
+  value: f.list(2, 2, int),})), f.when("type", "float", f.some([], {
+  value: f.list(1, 1, f.number(-3.4028234663852886e+38, 3.4028234663852886e+38)),})), f.when("type", "vec4", f.some([], {
+  value: f.list(4, 4, f.number(-3.4028234663852886e+38, 3.4028234663852886e+38)),})));
+const pass = f.members({
+  name: name,
+  stage: f.oneOf("fragment", "compute"),
+  kernel: name,
+  shader: path,
+  layers: f.list(0, 4096, f.text(0, 1024)),
+  reads: f.list(0, 256, read),
+  blocks: f.list(0, 256, block),
+  uniforms: f.list(0, 256, uniform),
+  writes: f.list(1, 2048, write),
+  barriers: f.list(0, 3, f.oneOf("texture", "image", "framebuffer"), true),
+  weights: f.oneOf("constants", "ubo", "texture", "ssbo", "none"),
+  macs: estimate,
+  bytes: f.members({
+  read: estimate,
+  written: estimate,}),}, {
+  vertex: path,
+  image: unit,
+  workgroup: invocations,
+  groups: groups,
+  viewport: f.list(2, 2, extent),}, f.when("stage", "compute", f.some(["image", "workgroup", "groups"], {
+  vertex: f.never,
+  viewport: f.never,}), f.some(["vertex", "viewport"], {
+  image: f.never,
+  workgroup: f.never,
+  groups: f.never,
+  writes: f.list(0, 16),})));
+export default f.members({
+  format: f.exactly("shadergen"),
+  version: f.text(0, undefined, "^[0-9]{1,4}\\.[0-9]{1,4}$"),
+  generator: name,
+  model: name,
+  requires: requires,
+  inputs: f.list(0, 256, input),
+  outputs: f.list(1, 256, output),
+  textures: f.list(1, 65536, texture),
+  buffers: f.list(0, 65536, buffer),
+  weights: f.members({
+  file: path,
+  size: offset,
+  sha256: f.text(0, undefined, "^[0-9a-f]{64}$"),}),
+  passes: f.list(1, 65536, pass),}, {
+  sizes: sizes,
+  calibrated: f.list(1, 65536, name),});

@@ -89,6 +89,8 @@ export interface LoadOptions {
   fetch?(url: string): Promise<Response>;
   /** SHA-256 of bytes, for pages that are not secure (neither https nor localhost). */
   digest?(bytes: Uint8Array): Promise<ArrayBuffer>;
+  /** The build is the page's own and was loaded before: take its schedule unchecked. */
+  trusted?: boolean;
 }
 
 /** Fetch and check the build in a folder, `sizes` being those that shall not be its defaults. */

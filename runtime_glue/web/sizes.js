@@ -2,7 +2,7 @@
 // resolve() a build is like one of fixed sizes.
 
 import { malformed, SCHEDULE } from "./document.js";
-import { ShadergenError } from "./errors.js";
+import { unfit } from "./loading.js";
 
 const LARGEST = Number.MAX_SAFE_INTEGER; // up to here results are exact, or beyond it
 const OPERATORS = {
@@ -76,7 +76,7 @@ export function resolve(document, values) {
   };
   document.sizes?.constraints.forEach(({ value, min, max, why }, i) => {
     const found = valueOf(value, `sizes.constraints[${i}].value`);
-    if (found < min || found > max) refuse(values, why);
+    if (found < min || found > max) throw unfit(values, why);
   });
   const resolved = structuredClone(document);
   const replace = (part, [member, ...rest], where) => {
@@ -89,32 +89,4 @@ export function resolve(document, values) {
   };
   for (const member of MEMBERS) replace(resolved, member, "");
   return resolved;
-}
-
-/** Return the present sizes with others in place of some; SG0605 where the build has no such. */
-export function chosen({ sizes }, present, wanted) {
-  const values = Object.assign(Object.create(null), present);
-  for (const [name, value] of Object.entries(wanted)) {
-    const parameter = sizes?.parameters.find((p) => p.name === name);
-    if (!parameter) {
-      throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
-        why: sizes ? "" : "all its sizes are fixed",
-        supported: Object.keys(present).join(", "),
-        help: sizes ? "" : "compile the model with --input-size dynamic",
-      });
-    }
-    const { min, max } = parameter;
-    if (!Number.isInteger(value) || value < min || value > max) {
-      const what = `${value} is no ${name} of this build`;
-      throw new ShadergenError("SG0605", what, { supported: `${min} to ${max}` });
-    }
-    values[name] = value;
-  }
-  return values;
-}
-
-/** Throw SG0605 for sizes that the build cannot have. */
-export function refuse(values, why) {
-  const sizes = Object.entries(values).map(([name, value]) => `a ${name} of ${value}`);
-  throw new ShadergenError("SG0605", `the build cannot have ${sizes.join(" and ")}`, { why });
 }

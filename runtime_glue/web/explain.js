@@ -1,0 +1,27 @@
+// Complaints of shader compilers, for people.
+
+const CONTEXT_LINES = 3;
+const MAX_LOG_LINES = 100;
+
+/** Return the compiler's complaints, each under the numbered source lines before it. */
+export function interleave(log, source) {
+  const lines = source.split("\n");
+  const shown = [];
+  const loose = [];
+  let last = 0;
+  const said = log.replaceAll("\0", "").split("\n").slice(0, MAX_LOG_LINES);
+  const at = (line) => Number(/^\s*(?:[A-Za-z]+:\s*)?\d+(?::|\()(\d+)/.exec(line)?.[1] ?? 0);
+  for (const line of said.sort((a, b) => at(a) - at(b))) {
+    const number = at(line);
+    if (number < 1 || number > lines.length) {
+      if (line.trim()) loose.push(line.trim());
+      continue;
+    }
+    for (let n = Math.max(last + 1, number - CONTEXT_LINES); n <= number; n++) {
+      shown.push(`${`${n}`.padStart(4)} | ${lines[n - 1]}`);
+    }
+    shown.push(`     ^ ${line.trim()}`);
+    last = number;
+  }
+  return [...shown, ...loose].join("\n");
+}
