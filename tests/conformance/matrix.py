@@ -22,6 +22,8 @@ CHOICES = (
     "stage=compute,fetch=image,device=llvmpipe",
     "stage=compute,fetch=image-zero,device=llvmpipe",
     "stage=compute,weights=ubo,device=gles32-desktop",
+    "winograd=2x2,device=gles31-min",
+    "winograd=4x4,device=llvmpipe",
     "stage=auto,device=llvmpipe",
 )
 
