@@ -177,7 +177,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("bytes", "p.upload('x', new Int32Array(105))", "an image cannot be given as int32"),
         ("bytes", "p.upload('x', new Uint8Array(105))", ""),
         ("matrix", "p.run(t.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
-        ("matrix", "(p.upload('x', new Float32Array(42)), p.run(), p.draw())", "'y' of shape [6, 7]"),
+        ("matrix", "(p.upload('x', new Float32Array(42)), p.run(), p.draw())", "'y' of shape"),
         ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
         ("rgb", "p.outputTexture('y', 3)", "has 1 textures, and no number 3"),
