@@ -37,6 +37,8 @@ def _check(found: _Match, context: Context) -> str:
     conv, pad = found.conv.op, found.pad.op
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
+    if conv.enlarged != (1, 1):
+        return "the convolution enlarges what was padded"
     if any((*pad.before[:2], *pad.after[:2])):
         return "the padding adds channels or batch entries"
     if not any(conv.pads):

@@ -19,6 +19,7 @@ from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
 from .fuse_stores import fuse_stores
+from .fuse_upsampling import fuse_upsampling
 from .plan_textures import plan_textures
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
@@ -38,6 +39,7 @@ MATHEMATICS = (
     recognise_pixel_shuffle,
     absorb_transposes,
     fuse_pads,
+    fuse_upsampling,
     fold_affine,
     apply_options,
     quantise_weights,

@@ -33,7 +33,7 @@ def refusal(node: Node, target: Target) -> str:
         return "it is no convolution of maps with constant weights"
     conv, w = p.kernel, p.operands[1]
     assert isinstance(w, Constant)
-    plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0)
+    plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
     if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
         return "it is not 3x3 with a stride of 1 in one group"
     if p.store:
@@ -68,7 +68,9 @@ def steps(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node]
         count = rows * columns
         rows = -(-count // most)
         columns = -(-count // rows)
-    cut = WinogradPatches(tile, rows, columns, conv.pads, conv.pad_mode, conv.pad_value)
+    cut = WinogradPatches(
+        tile, rows, columns, conv.pads, conv.pad_mode, conv.pad_value, conv.enlarged
+    )
     if rows * cut.patch**2 > most:
         return None
     alone = Choice("compute", planes=1, precision=choice.precision)

@@ -166,9 +166,19 @@ def _corner(conv: Conv) -> str:
     return text if (top, left) == (0, 0) else f"{text} - ivec2({left}, {top})"
 
 
+def _in_original(conv: Conv) -> str:
+    """Return where the element ``p`` of an enlarged map lies in the map; a shift rounds down."""
+    down, across = conv.enlarged
+    if (down, across) == (1, 1):
+        return ""
+    if down & (down - 1) or across & (across - 1):
+        return f"p / ivec2({across}, {down})"
+    return f"p >> ivec2({across.bit_length() - 1}, {down.bit_length() - 1})"
+
+
 def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
     """Return the context of ``load_x.glsl.j2``: borders, prologue, guard."""
-    n, _, height, width = x.shape
+    n, _, height, width = conv.seen(x.type).shape
     top, left, bottom, right = conv.pads
     batch = group.batch if n > 1 else 0
     texture = shader.texture(x, "x", batch)
@@ -182,6 +192,8 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
     if conv.zero_guard and pad == 0.0:
         pad = conv.zero_guard
     zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
+    position = _in_original(conv)
+    zeros = zeros and "/" not in position  # -1 / 3 is 0
     outside, remap = "", ""
     if any(conv.pads) and conv.pad_mode == "constant":
         tests = [
@@ -213,6 +225,7 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
         ]
         prologue = f"prologue({', '.join(arguments)})"
     return {
+        "position": position,
         "outside": outside,
         "pad": f"vec4({number(pad)})",
         "remap": remap,

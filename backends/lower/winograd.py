@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ...ir.ops import Conv, WinogradPatches, WinogradResult, parts
+from ...ir.ops import WinogradPatches, WinogradResult, parts
 from ...ir.winograd import of_patch, of_result
 from ..shader import Shader
 from .convolution import loader
@@ -40,12 +40,12 @@ def _patches(node: Node, group: Group, target: Target) -> GpuPass:
     assert isinstance(op, WinogradPatches)
     shader = Shader(target, precision(node), "compute")
     top, left, bottom, right = op.pads
-    conv = Conv(pads=op.pads, pad_mode=op.pad_mode, pad_value=op.pad_value)
+    conv = op.conv
     limit = ""
     if op.pad_mode == "constant":
         conv = replace(conv, pads=(top, left, 1, 1))  # the last patches reach beyond what is needed
     else:
-        _, _, height, width = x.shape
+        _, _, height, width = conv.seen(x.type).shape
         last_x = shader.size("last_column", width + right - 1)
         last_y = shader.size("last_row", height + bottom - 1)
         limit = f"min(p, ivec2({last_x}, {last_y}))"

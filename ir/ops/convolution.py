@@ -43,7 +43,8 @@ class Conv(Op):
     element ("edge"), mirrored without or with the border element ("reflect", "symmetric"), or
     periodically ("wrap"). ``pads`` holds what is before each axis, then what is after each. With
     ``zero_guard`` not 0, every element of x that is exactly 0, padding included, is read as
-    ``zero_guard``.
+    ``zero_guard``. A map may be ``enlarged`` first: each of its elements then stands so often below
+    and beside itself.
 
     x: (N, C, spatial), w: (O, C/groups, kernel), b: (O,), optional -> y: (N, O, windows).
     Source: ONNX Conv-11; padding modes as numpy.pad.
@@ -56,10 +57,21 @@ class Conv(Op):
     pad_mode: PadMode = "constant"
     pad_value: float = 0.0
     zero_guard: float = 0.0
+    enlarged: Sizes = (1, 1)
+
+    def seen(self, x: TensorType) -> TensorType:
+        """Return the type of x as the windows see it, enlarged."""
+        if self.enlarged == (1, 1):
+            return x
+        require(x.rank == 4, "maps alone are enlarged")
+        require(min(self.enlarged) >= 1, f"a map enlarged {self.enlarged} times")
+        n, c, height, width = x.shape
+        return x.of((n, c, height * self.enlarged[0], width * self.enlarged[1]))
 
     def windows(self, x: TensorType, w: TensorType) -> tuple[Window, ...]:
         """Return the windows along each spatial axis."""
         axes = x.rank - 2
+        x = self.seen(x)
         return tuple(
             Window(*sizes)
             for sizes in zip(
@@ -105,6 +117,8 @@ class Conv(Op):
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         along = self.windows(TensorType(x.shape), TensorType(w.shape))
+        if self.enlarged != (1, 1):
+            x = x.repeat(self.enlarged[0], 2).repeat(self.enlarged[1], 3)
         widths = ((0, 0), (0, 0), *((window.before, window.after) for window in along))
         if self.pad_mode == "constant":
             x = np.pad(x, widths, constant_values=self.pad_value)
@@ -180,6 +194,8 @@ class Conv(Op):
             else:
                 at = border(self.pad_mode, at, window.size, window.before, window.after)
             index.append(at)
+        if self.enlarged != (1, 1):
+            index[2:] = [idiv(at, n) for at, n in zip(index[2:], self.enlarged, strict=True)]
         term = f"where(v0 == 0, {self.zero_guard!r}, v0)" if self.zero_guard else "v0"
         return Nest(
             (Load((Source(2, (own[1],)),)),) if bias else (),

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class WinogradPatches(Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
-    Patch (i, j) begins at (i*tile - top, j*tile - left). The padding (``ops.Conv``) is what the
-    convolution asks for; what the last patches read beyond it is of no matter but finite.
+    Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement (``ops.Conv``) are
+    what the convolution asks for; what the last patches read beyond is of no matter but finite.
 
     x: (N, C, H, W) -> (N, C, rows*k*k, columns), as many rows and columns as there are tiles, or
     more.
@@ -41,6 +41,17 @@ class WinogradPatches(Op):
     pads: Sizes = (0, 0, 0, 0)
     pad_mode: PadMode = "constant"
     pad_value: float = 0.0
+    enlarged: Sizes = (1, 1)
+
+    @property
+    def conv(self) -> Conv:
+        """The convolution's attributes that say what is read where."""
+        return Conv(
+            pads=self.pads,
+            pad_mode=self.pad_mode,
+            pad_value=self.pad_value,
+            enlarged=self.enlarged,
+        )
 
     @property
     def patch(self) -> int:
@@ -50,7 +61,7 @@ class WinogradPatches(Op):
     def tiles(self, x: TensorType) -> tuple[int, int]:
         """Return how many tiles there are down and across the convolution's result."""
         top, left, bottom, right = self.pads
-        _, _, height, width = x.shape
+        _, _, height, width = self.conv.seen(x).shape
         return (
             -(-(height + top + bottom - TAPS + 1) // self.tile),
             -(-(width + left + right - TAPS + 1) // self.tile),
@@ -67,6 +78,7 @@ class WinogradPatches(Op):
 
     def reference(self, x: Any) -> Any:
         down, across = self.tiles(TensorType(x.shape))
+        x = x.repeat(self.enlarged[0], 2).repeat(self.enlarged[1], 3)
         top, left, bottom, right = self.pads
         widths = ((0, 0), (0, 0), (top, bottom), (left, right))
         if self.pad_mode == "constant":

@@ -1,0 +1,75 @@
+"""Let a convolution read through the enlargement before it, nearest neighbours by whole numbers.
+
+conv(enlarge(x)) reads x[..., i // u, j // v] where it would read enlarge(x)[..., i, j]; padding and
+all that follows is counted in the enlarged map, which need not exist. Refused where the enlargement
+is of channels or batch entries, or picks elements in another way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..ir.graph import Node, Result
+from ..ir.ops import Conv, ResizeNearest
+from ..ir.size import surely_equal
+from .rule import Rule, apply_rules
+
+if TYPE_CHECKING:
+    from ..ir.graph import Graph, Value
+    from .rule import Context, Site
+
+
+@dataclass(frozen=True, eq=False)
+class _Match:
+    conv: Node
+    resize: Node
+
+
+def _match(site: Site) -> _Match | None:
+    node = site.node
+    if not isinstance(node.op, Conv) or node.result.type.rank != 4:
+        return None
+    x = node.inputs[0]
+    if not isinstance(x, Result) or not isinstance(x.node.op, ResizeNearest):
+        return None
+    return _Match(node, x.node)
+
+
+def _factors(resize: Node) -> list[int] | None:
+    """Return how often each element is repeated along each axis; None where that differs."""
+    op, found = resize.op, []
+    assert isinstance(op, ResizeNearest)
+    for (p, q, r), before, after in zip(op.steps, resize.inputs[0].shape, op.sizes, strict=True):
+        # (p*i + q) // r is i // (r/p) for all i where p divides r and 0 <= q < p
+        factor = r // p
+        if factor * p != r or not 0 <= q < p or not surely_equal(after, before * factor):
+            return None
+        found.append(factor)
+    return found
+
+
+def _check(found: _Match, context: Context) -> str:
+    factors = _factors(found.resize)
+    if factors is None:
+        return "elements are not repeated equally often"
+    return "channels or batch entries are repeated" if factors[:2] != [1, 1] else ""
+
+
+def _rewrite(found: _Match) -> Value:
+    conv, factors = found.conv.op, _factors(found.resize)
+    assert isinstance(conv, Conv)
+    assert factors is not None
+    down, across = conv.enlarged
+    op = replace(conv, enlarged=(down * factors[2], across * factors[3]))
+    layers = tuple(dict.fromkeys((*found.resize.layers, *found.conv.layers)))
+    inputs = (found.resize.inputs[0], *found.conv.inputs[1:])
+    return replace(found.conv, op=op, inputs=inputs, layers=layers).result
+
+
+FUSE = Rule("fuse upsampling", _match, _check, _rewrite)
+
+
+def fuse_upsampling(graph: Graph, context: Context) -> Graph:
+    """Read through enlargements until none precedes a convolution that can do so."""
+    return apply_rules(graph, context, FUSE)
