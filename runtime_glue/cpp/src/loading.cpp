@@ -157,4 +157,19 @@ std::vector<Size> Build::sizes() const {
     return result;
 }
 
+std::int64_t Build::texture_bytes() const {
+    if (!schedule_) return 0;
+    std::int64_t bytes = 0;
+    std::vector<std::int64_t> slots;  // the textures of one are the same, of the size of the deepest
+    for (const Texture& texture : schedule_->textures) {
+        if (texture.has_data) bytes += texture.bytes();
+        if (texture.has_data || texture.slot == none) continue;
+        const auto slot = static_cast<std::size_t>(texture.slot);
+        if (slots.size() <= slot) slots.resize(slot + 1);
+        slots[slot] = std::max(slots[slot], texture.bytes());
+    }
+    for (const std::int64_t size : slots) bytes += size;
+    return bytes;
+}
+
 }  // namespace shadergen

@@ -145,6 +145,8 @@ public:
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
     std::vector<Size> sizes() const;  // of its parameters; none in a build of fixed size
+    // What the textures take that a Player makes, at these sizes; inputs are the application's.
+    std::int64_t texture_bytes() const;
 
 private:
     friend class Player;
