@@ -54,15 +54,17 @@ def cmake(source: Path, build: Path, *options: str) -> None:
     run("cmake", "--build", build, "--parallel", "2")
 
 
-def compiled(factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of the test programs, which whichever process comes first compiles."""
+def compiled(
+    factory: pytest.TempPathFactory, source: Path = PROGRAMS, *options: str, name: str = "programs"
+) -> Path:
+    """Return the folder of a project's programs, which whichever process comes first compiles."""
     base = factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    folder = shared / "cpp_programs"
-    with (shared / "cpp_programs.lock").open("w") as lock:
+    folder = shared / f"cpp_{name}"
+    with (shared / f"cpp_{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "compiled").exists():
-            cmake(PROGRAMS, folder, "-DCMAKE_BUILD_TYPE=None")
+            cmake(source, folder, "-DCMAKE_BUILD_TYPE=None", *options)
             (folder / "compiled").touch()
     return folder
 

@@ -77,13 +77,26 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
     assert not broken
 
 
+def native_options(program: str = "*") -> set[str]:
+    """Return the options of a program of examples/native, or of them all."""
+    sources = (ROOT / "examples" / "native" / "src").glob(f"{program}.cpp")
+    return {o for path in sources for o in re.findall(r'== "(--[a-z]+)"', text_of(path))}
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_commands_shown_exist(path: Path) -> None:
     targets = set(re.findall(r"^(\w+):", text_of(ROOT / "Makefile"), re.M))
     wrong = []
-    for line in re.findall(r"^\$ (.+)$", "\n".join(CONSOLE.findall(text_of(path))), re.M):
+    lines = re.findall(r"^\$ (.+)$", "\n".join(CONSOLE.findall(text_of(path))), re.M)
+    for line in [part for line in lines for part in re.split(r" && | \| ", line)]:
         program, *words = shlex.split(line)
-        if program == "make":
+        if program.startswith("native/"):
+            known = native_options(program.partition("/")[2])
+            wrong += [f"{line}: {w}" for w in words if w.startswith("--") and w not in known]
+        elif program == "cmake" and "-S" in words:
+            listed = ROOT / words[words.index("-S") + 1] / "CMakeLists.txt"
+            wrong += [] if listed.is_file() else [line]
+        elif program == "make":
             wrong += [line for w in words if "=" not in w and w not in targets]
         elif program == "python":
             wrong += [] if (ROOT / words[0]).is_file() else [line]
@@ -91,14 +104,16 @@ def test_commands_shown_exist(path: Path) -> None:
             known = {o for p in cli.commands[words[0]].params for o in p.opts}
             wrong += [f"{line}: {w}" for w in words if w.startswith("-") and w not in known]
         else:
-            wrong += [] if line.startswith("pip install .") else [line]
+            others = ("pip install .", "sudo apt-get install ", "cmake --build ", "ffmpeg ")
+            wrong += [] if line.startswith(others) else [line]
     assert not wrong
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_options_named_in_prose_exist(path: Path) -> None:
     known = {o for c in cli.commands.values() for p in c.params for o in p.opts} | {"--help"}
-    known |= {"--check"}  # of tools/make_docs.py
+    known |= {"--check", "--external"}  # of tools/make_docs.py, of esbuild
+    known |= native_options()
     assert set(re.findall(r"`(--[a-z][a-z0-9-]*)", text_of(path))) <= known
 
 

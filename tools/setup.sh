@@ -78,14 +78,20 @@ install_vulkan() {
     fi
 }
 
-# What the C++ runtime is compiled with.
+# What the C++ runtime and the native samples are compiled with.
 install_cpp() {
     local missing
     missing=$(command -v c++ > /dev/null || echo g++
         command -v cmake > /dev/null || echo cmake
         command -v ninja > /dev/null || echo ninja-build
         command -v pkg-config > /dev/null || echo pkg-config
-        [ -e /usr/include/nlohmann/json.hpp ] || echo nlohmann-json3-dev)
+        [ -e /usr/include/nlohmann/json.hpp ] || echo nlohmann-json3-dev
+        # examples/native, whose window is tested on a display in memory
+        [ -e /usr/include/EGL/egl.h ] || echo libegl-dev
+        [ -e /usr/include/GLES3/gl3.h ] || echo libgles-dev
+        [ -e /usr/include/stb/stb_image.h ] || echo libstb-dev
+        [ -e /usr/include/GLFW/glfw3.h ] || echo libglfw3-dev
+        command -v xvfb-run > /dev/null || echo xvfb xauth)
     # shellcheck disable=SC2086  # a list of words
     if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
         say "missing" $missing "(Debian's names): the C++ runtime will not be tested"
