@@ -88,7 +88,7 @@ def test_commands_shown_exist(path: Path) -> None:
     targets = set(re.findall(r"^(\w+):", text_of(ROOT / "Makefile"), re.M))
     wrong = []
     lines = re.findall(r"^\$ (.+)$", "\n".join(CONSOLE.findall(text_of(path))), re.M)
-    for line in [part for line in lines for part in re.split(r" && | \| ", line)]:
+    for line in (part for shown in lines for part in re.split(r" && | \| ", shown)):
         program, *words = shlex.split(line)
         if program.startswith("native/"):
             known = native_options(program.partition("/")[2])
