@@ -6,11 +6,13 @@ them. :func:`write` lays them out for a runtime that is no Python::
     ROOT/NAME/build/
     ROOT/NAME/inputs/INPUT.f32       float32, little-endian, in the model's own shape, C order
     ROOT/NAME/expected/OUTPUT.f32
-    ROOT/NAME/case.json              {"compute": bool, "tolerance": number,
+    ROOT/NAME/case.json              {"compute": bool, "tolerance": number, "sizes": {SIZE: number},
                                       "inputs": {INPUT: shape}, "outputs": {OUTPUT: shape}}
+    ROOT/NAME/sizes.txt              the sizes again, each a line: SIZE number
 
-The largest difference allowed is ``tolerance * max(1, max|expected|)``. Builds of ``compute`` use
-what OpenGL ES 3.1 has over 3.0; a browser must refuse them.
+A build that leaves its sizes open begins with others, and is to be given ``sizes`` first. The
+largest difference allowed is ``tolerance * max(1, max|expected|)``. Builds of ``compute`` use what
+OpenGL ES 3.1 has over 3.0; a browser must refuse them.
 """
 
 from __future__ import annotations
@@ -58,6 +60,11 @@ class RuntimeBuild:
     tolerance: float = 1e-4
 
     @property
+    def dynamic(self) -> bool:
+        """Whether it leaves its sizes open."""
+        return "dynamic" in self.options
+
+    @property
     def compute(self) -> bool:
         """Whether it needs OpenGL ES 3.1, which a browser has not."""
         return self.options["device"] != TARGETS["fragment"]["device"]
@@ -77,7 +84,11 @@ class RuntimeBuild:
             for name, array in arrays[kind].items():
                 array.astype("<f4").tofile(folder / place / f"{name}.f32")
             shapes[kind] = {name: list(array.shape) for name, array in arrays[kind].items()}
-        case = {"compute": self.compute, "tolerance": self.tolerance, **shapes}
+        height, width = next(iter(model.feeds.values())).shape[-2:]
+        sizes = {"height": height, "width": width} if self.dynamic else {}
+        lines = "".join(f"{name} {size}\n" for name, size in sizes.items())
+        (folder / "sizes.txt").write_text(lines, encoding="utf-8")
+        case = {"compute": self.compute, "tolerance": self.tolerance, "sizes": sizes, **shapes}
         (folder / "case.json").write_text(json.dumps(case), encoding="utf-8")
         return arrays
 
@@ -406,12 +417,31 @@ SPECIAL = (
 )
 
 
+FIRST = (12, 20)  # height and width that builds of open sizes begin with
+OPEN: tuple[Callable[[], Model], ...] = (
+    _conv_3x3,
+    _conv_strided,
+    _conv_transposed,
+    _pixel_shuffle,
+    _residual,
+    _pooling,
+    _squeeze,
+    _instance_norm,
+    _branches,
+    _upsample,
+)
+
+
 @cache
 def runtime_builds() -> tuple[RuntimeBuild, ...]:
     """Return every build, those of both targets first."""
-    plain = tuple(
-        RuntimeBuild(f"{name}-{target}", model, options)
-        for name, model in MODELS.items()
-        for target, options in TARGETS.items()
-    )
-    return plain + SPECIAL
+    found = []
+    for target, options in TARGETS.items():
+        found += [RuntimeBuild(f"{name}-{target}", m, options) for name, m in MODELS.items()]
+        open_sizes = {**options, "dynamic": FIRST}
+        found += [
+            RuntimeBuild(f"{name}-{target}-dynamic", model, open_sizes)
+            for name, model in MODELS.items()
+            if model in OPEN
+        ]
+    return (*found, *SPECIAL)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from runtime_builds import MODELS, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
+from runtime_builds import MODELS, OPEN, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
 from support import gl_context
 
 from shadergen.runtime_glue.python import Player, load
@@ -20,7 +21,8 @@ pytestmark = pytest.mark.gl
 
 def test_there_are_builds_of_every_kind():
     builds = runtime_builds()
-    assert len(builds) == len({b.name for b in builds}) == len(MODELS) * len(TARGETS) + len(SPECIAL)
+    of_both = (len(MODELS) + len(OPEN)) * len(TARGETS)
+    assert len(builds) == len({b.name for b in builds}) == of_both + len(SPECIAL)
     assert sum(b.compute for b in builds) >= 15
     assert sum(not b.compute for b in builds) >= 30
 
@@ -31,6 +33,10 @@ def test_a_build_does_what_onnx_runtime_does(case: RuntimeBuild, tmp_path: Path)
     build = load(tmp_path / "case" / "build")
     assert case.compute or all(isinstance(p, RenderPass) for p in build.passes)
     with Player(build, gl_context()) as player:
+        if case.dynamic:
+            sizes = json.loads((tmp_path / "case" / "case.json").read_text("utf-8"))["sizes"]
+            assert build.sizes is not None and sizes != dict(build.sizes.values)
+            player.resize(**sizes)
         for name, array in arrays["inputs"].items():
             player.upload(name, array)
         player.run()

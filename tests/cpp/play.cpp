@@ -20,13 +20,22 @@ std::size_t elements(const shadergen::PortInfo& port) {
     return count;
 }
 
+// The sizes that a case is to be played at; none where the build's are fixed.
+std::vector<shadergen::Size> sizes(const fs::path& path) {
+    std::ifstream file(path);
+    std::vector<shadergen::Size> found;
+    for (shadergen::Size size; file >> size.name >> size.value;) found.push_back(size);
+    return found;
+}
+
 shadergen::Error play(const fs::path& folder, const shadergen::Options& options,
                       std::vector<double>& timings) {
     auto loaded = shadergen::load((folder / "build").string());
     if (!loaded) return loaded.error;
     shadergen::Player player(loaded.value, options);
     if (auto error = player.init()) return error;
-    for (const auto& input : loaded.value.inputs()) {
+    if (auto error = player.resize(sizes(folder / "sizes.txt"))) return error;
+    for (const auto& input : player.build().inputs()) {
         std::vector<float> values(elements(input));
         std::ifstream file(folder / "inputs" / (input.name + ".f32"), std::ios::binary);
         file.read(reinterpret_cast<char*>(values.data()),
@@ -36,7 +45,7 @@ shadergen::Error play(const fs::path& folder, const shadergen::Options& options,
     if (auto error = player.run(true)) return error;
     timings = player.timings();
     fs::create_directories(folder / "cpp");
-    for (const auto& output : loaded.value.outputs()) {
+    for (const auto& output : player.build().outputs()) {
         std::vector<float> values(elements(output));
         if (auto error = player.read(output.name, values.data(), values.size())) return error;
         std::ofstream file(folder / "cpp" / (output.name + ".f32"), std::ios::binary);

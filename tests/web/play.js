@@ -19,7 +19,8 @@ export async function play(gl, folder) {
   const player = new Player(build, gl);
   try {
     await player.init();
-    for (const { name, dtype, shape } of build.inputs) {
+    player.resize(wanted.sizes); // of none in builds of fixed sizes
+    for (const { name, dtype, shape } of player.build.inputs) {
       if (`${shape}` !== `${wanted.inputs[name]}`) throw Error(`${name} is ${shape}`);
       const given = await numbers(`${folder}/inputs/${name}.f32`);
       const big = dtype === "int64";
@@ -28,7 +29,7 @@ export async function play(gl, folder) {
     player.run();
     player.check();
     const errors = {};
-    for (const { name, dtype } of build.outputs) {
+    for (const { name, dtype } of player.build.outputs) {
       const expected = await numbers(`${folder}/expected/${name}.f32`);
       const found = player.read(name);
       if (!(found instanceof ARRAYS[dtype])) throw Error(`${name} is no ${dtype}`);
