@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import onnx
 import pytest
+from cpp_runtime import need, run
 from onnx import TensorProto, helper, numpy_helper
 from support import ESPCN, ROOT
 
@@ -123,6 +124,41 @@ def test_shader_shown_is_what_the_compiler_writes(tmp_path: Path) -> None:
     (shown,) = blocks("README.md", "glsl")
     missing = [s for s in shown.splitlines() if s != "..." and s not in lines]  # in this order
     assert not missing
+
+
+# What the application would have beside the examples.
+CPP_AROUND = """
+extern "C" shadergen::Function eglGetProcAddress(const char*);
+int fail(const std::string&);
+void show(unsigned), render();
+bool drawing();
+extern unsigned camera, rendered;
+extern shadergen::Player player, denoise, upscale;
+extern shadergen::Options options;
+extern shadergen::Result<shadergen::Build> loaded;
+"""
+
+
+def test_cpp_examples_compile(tmp_path: Path) -> None:
+    need("c++")
+    source = ["#include <shadergen/shadergen.hpp>", CPP_AROUND]
+    for number, example in enumerate(blocks("docs/embedding.md", "cpp")):
+        body = re.sub(r"^#include .*$", "", example, flags=re.M)
+        source.append(f"int example_{number}() {{\n{body}\nreturn 0;\n}}")
+    assert len(source) > 3
+    (tmp_path / "examples.cpp").write_text("\n".join(source), "utf-8")
+    include = ROOT / "runtime_glue" / "cpp" / "include"
+    run("c++", "-std=c++17", "-fsyntax-only", "-Wall", "-I", include, tmp_path / "examples.cpp")
+
+
+def test_shaders_to_embed_compile(tmp_path: Path) -> None:
+    need("glslangValidator")
+    shaders = blocks("docs/embedding.md", "glsl")
+    assert shaders
+    for number, shader in enumerate(shaders):
+        path = tmp_path / f"{number}.frag"
+        path.write_text(shader, "utf-8")
+        run("glslangValidator", path)
 
 
 @pytest.mark.gl
