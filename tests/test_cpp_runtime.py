@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DYNAMIC = FIXTURES / "good_dynamic"
+SIZE_LIMIT = 100_000  # bytes of code
 # Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
 OTHER_WORDS = {
     "beyond_float64",
@@ -286,6 +287,22 @@ def test_an_application_finds_the_installed_library(tmp_path: Path) -> None:
     app = PROGRAMS / "installed" / "main.cpp"
     run("c++", "-std=c++17", app, *flags.split(), "-o", tmp_path / "by_hand")
     assert run(tmp_path / "by_hand", GOOD) == "7 passes\n"
+
+
+@pytest.mark.slow
+def test_the_library_adds_less_than_100_kb_of_code_to_an_application(tmp_path: Path) -> None:
+    need("c++", "size")
+    flags = ["-std=c++17", "-Os", "-DNDEBUG", "-flto", "-fno-exceptions", "-fno-rtti"]
+    flags += ["-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections"]
+    flags += [f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
+    sources = [PROGRAMS / "small.cpp", *sorted((RUNTIME / "src").glob("*.cpp"))]
+    code = {}
+    for name, more in (("plays", ["-DPLAY", *sources]), ("empty", sources[:1])):
+        program = tmp_path / name
+        run("c++", *flags, *more, "-Wl,--gc-sections", "-s", "-o", program)
+        sections = dict(line.split()[:2] for line in run("size", "-A", program).splitlines()[2:-2])
+        code[name] = int(sections[".text"])
+    assert code["plays"] - code["empty"] < SIZE_LIMIT
 
 
 @pytest.mark.gl

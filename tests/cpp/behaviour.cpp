@@ -1,5 +1,6 @@
-// behaviour FIXTURES SCRATCH: what the runtime promises, tried on the fixture builds. Writes "ok NAME" or
-// "failed NAME: why" for each promise. behaviour FIXTURES SCRATCH --frames N plays N frames with resizes.
+// behaviour FIXTURES SCRATCH: what the runtime promises, tried on the fixture builds. Writes "ok
+// NAME" or "failed NAME: why" for each promise. behaviour FIXTURES SCRATCH --frames N plays N
+// frames with resizes.
 
 #include <cmath>
 #include <cstdint>
@@ -36,10 +37,10 @@ using tests::called;
 
 std::string fixtures, scratch, failure;
 
-#define CHECK(fact)                                                                     \
-    do {                                                                                \
-        if (!(fact) && failure.empty())                                                 \
-            failure = std::string(#fact) + " (line " + std::to_string(__LINE__) + ")";  \
+#define CHECK(fact)                                                                    \
+    do {                                                                               \
+        if (!(fact) && failure.empty())                                                \
+            failure = std::string(#fact) + " (line " + std::to_string(__LINE__) + ")"; \
     } while (false)
 
 void good(const Error& error) {
@@ -81,7 +82,8 @@ void feed_good(Player& player, int seed = 0) {
 }
 
 float expected_good(float x, std::size_t channel) {
-    const float bias[] = {0.25F, -0.5F, 0.75F, 1.0F, -1.25F}, gain[] = {-1.0F, 2.0F, 0.5F, 1.5F, 3.0F};
+    const float bias[] = {0.25F, -0.5F, 0.75F, 1.0F, -1.25F},
+                gain[] = {-1.0F, 2.0F, 0.5F, 1.5F, 3.0F};
     const float constant[] = {0.125F, 0.25F, 0.5F, -0.75F, -1.5F};
     return 0.5F * ((2 * x + bias[channel]) * gain[channel] + constant[channel]);
 }
@@ -127,7 +129,7 @@ void trace(Use use) {
     tests::tracing = false;
 }
 
-// --- a GL state that an application might have --------------------------------------------------------
+// --- a GL state that an application might have ---
 
 GL plain_gl() {
     GL gl;
@@ -159,31 +161,34 @@ std::vector<std::int64_t> state_of(const GL& gl) {
     state.push_back(active);
     for (Enum unit = 0; unit < 8; ++unit) {
         gl.ActiveTexture(gl::TEXTURE0 + unit);
-        for (const Enum what : {gl::TEXTURE_BINDING_2D, gl::TEXTURE_BINDING_2D_ARRAY, gl::SAMPLER_BINDING})
+        for (const Enum what :
+             {gl::TEXTURE_BINDING_2D, gl::TEXTURE_BINDING_2D_ARRAY, gl::SAMPLER_BINDING})
             ask(what);
     }
     gl.ActiveTexture(active);
     for (Uint unit = 0; unit < 4; ++unit)
-        for (const Enum what : {gl::IMAGE_BINDING_NAME, gl::IMAGE_BINDING_LEVEL, gl::IMAGE_BINDING_LAYERED,
-                                gl::IMAGE_BINDING_LAYER, gl::IMAGE_BINDING_ACCESS, gl::IMAGE_BINDING_FORMAT}) {
+        for (const Enum what :
+             {gl::IMAGE_BINDING_NAME, gl::IMAGE_BINDING_LEVEL, gl::IMAGE_BINDING_LAYERED,
+              gl::IMAGE_BINDING_LAYER, gl::IMAGE_BINDING_ACCESS, gl::IMAGE_BINDING_FORMAT}) {
             Int value = 0;
             gl.GetIntegeri_v(what, unit, &value);
             state.push_back(value);
         }
     for (Uint index = 0; index < 6; ++index)
-        for (const Enum what : {gl::UNIFORM_BUFFER_BINDING, gl::UNIFORM_BUFFER_START, gl::UNIFORM_BUFFER_SIZE,
-                                gl::SHADER_STORAGE_BUFFER_BINDING, gl::SHADER_STORAGE_BUFFER_START,
-                                gl::SHADER_STORAGE_BUFFER_SIZE}) {
+        for (const Enum what : {gl::UNIFORM_BUFFER_BINDING, gl::UNIFORM_BUFFER_START,
+                                gl::UNIFORM_BUFFER_SIZE, gl::SHADER_STORAGE_BUFFER_BINDING,
+                                gl::SHADER_STORAGE_BUFFER_START, gl::SHADER_STORAGE_BUFFER_SIZE}) {
             std::int64_t value = 0;
             gl.GetInteger64i_v(what, index, &value);
             state.push_back(value);
         }
     for (const Enum what :
-         {gl::UNIFORM_BUFFER_BINDING, gl::SHADER_STORAGE_BUFFER_BINDING, gl::PIXEL_PACK_BUFFER_BINDING,
-          gl::PIXEL_UNPACK_BUFFER_BINDING, gl::VERTEX_ARRAY_BINDING, gl::DRAW_FRAMEBUFFER_BINDING,
-          gl::READ_FRAMEBUFFER_BINDING, gl::CURRENT_PROGRAM, gl::UNPACK_ALIGNMENT, gl::UNPACK_ROW_LENGTH,
-          gl::UNPACK_IMAGE_HEIGHT, gl::UNPACK_SKIP_ROWS, gl::UNPACK_SKIP_PIXELS, gl::UNPACK_SKIP_IMAGES,
-          gl::PACK_ALIGNMENT, gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS})
+         {gl::UNIFORM_BUFFER_BINDING, gl::SHADER_STORAGE_BUFFER_BINDING,
+          gl::PIXEL_PACK_BUFFER_BINDING, gl::PIXEL_UNPACK_BUFFER_BINDING, gl::VERTEX_ARRAY_BINDING,
+          gl::DRAW_FRAMEBUFFER_BINDING, gl::READ_FRAMEBUFFER_BINDING, gl::CURRENT_PROGRAM,
+          gl::UNPACK_ALIGNMENT, gl::UNPACK_ROW_LENGTH, gl::UNPACK_IMAGE_HEIGHT,
+          gl::UNPACK_SKIP_ROWS, gl::UNPACK_SKIP_PIXELS, gl::UNPACK_SKIP_IMAGES, gl::PACK_ALIGNMENT,
+          gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS})
         ask(what);
     ask(gl::VIEWPORT, 4);
     std::uint8_t mask[4] = {};
@@ -201,12 +206,14 @@ void disturb(const GL& gl, Name program) {
     for (Enum unit = 0; unit < 8; ++unit) {
         gl.ActiveTexture(gl::TEXTURE0 + unit);
         gl.BindTexture(gl::TEXTURE_2D, make_texture(gl, gl::TEXTURE_2D, gl::RGBA32F, 2, 2));
-        gl.BindTexture(gl::TEXTURE_2D_ARRAY, make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 2, 2, 2));
+        gl.BindTexture(gl::TEXTURE_2D_ARRAY,
+                       make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 2, 2, 2));
         gl.GenSamplers(1, &name);
         gl.BindSampler(unit, name);
     }
     const Name image = make_texture(gl, gl::TEXTURE_2D, gl::RGBA32F, 2, 2);
-    for (Uint unit = 0; unit < 4; ++unit) gl.BindImageTexture(unit, image, 0, 0, 0, gl::WRITE_ONLY, gl::RGBA32F);
+    for (Uint unit = 0; unit < 4; ++unit)
+        gl.BindImageTexture(unit, image, 0, 0, 0, gl::WRITE_ONLY, gl::RGBA32F);
     for (Uint index = 0; index < 6; ++index)
         for (const Enum target : {gl::UNIFORM_BUFFER, gl::SHADER_STORAGE_BUFFER}) {
             gl.GenBuffers(1, &name);
@@ -256,7 +263,7 @@ Name any_program(const GL& gl) {
     return program;
 }
 
-// --- the promises --------------------------------------------------------------------------------
+// --- the promises ---
 
 void the_good_build_computes_what_it_states() {
     Player player(load_fixture("good"), traced());
@@ -287,7 +294,8 @@ void check_frame(bool restore) {
     good(player.run());
     trace([&] { good(player.run()); });
     const std::string allowed =
-        "glActiveTexture glBindBuffer glBindBufferBase glBindFramebuffer glBindImageTexture glBindSampler "
+        "glActiveTexture glBindBuffer glBindBufferBase glBindFramebuffer glBindImageTexture "
+        "glBindSampler "
         "glBindTexture glBindVertexArray glColorMask glDisable glDispatchCompute glDrawArrays "
         "glMemoryBarrier glPixelStorei glPolygonMode glUniform4f glUseProgram glViewport glEnable ";
     for (const auto& [name, count] : called()) {
@@ -380,7 +388,8 @@ void a_build_that_fails_restores_state_too() {
     const Error error = player.init();
     CHECK(error.code == "SG0603");
     CHECK(error.what == "the shader 'shaders/mix.frag' does not compile");
-    CHECK(error.where.size() == 4 && error.where[2] == "pass mix" && error.where[3] == "layers mix");
+    CHECK(error.where.size() == 4 && error.where[2] == "pass mix" &&
+          error.where[3] == "layers mix");
     CHECK(error.why.find("   2 | void main() { nothing(); }\n     ^ ") != std::string::npos);
     CHECK(state_of(gl) == before);
 }
@@ -424,11 +433,13 @@ void a_frame_leaves_nothing_bound() {
     good(player.run());
     for (Enum unit = 0; unit < 4; ++unit) {
         gl.ActiveTexture(gl::TEXTURE0 + unit);
-        for (const Enum what : {gl::TEXTURE_BINDING_2D, gl::TEXTURE_BINDING_2D_ARRAY, gl::SAMPLER_BINDING})
+        for (const Enum what :
+             {gl::TEXTURE_BINDING_2D, gl::TEXTURE_BINDING_2D_ARRAY, gl::SAMPLER_BINDING})
             CHECK(gl.integer(what) == 0);
     }
-    for (const Enum what : {gl::CURRENT_PROGRAM, gl::DRAW_FRAMEBUFFER_BINDING, gl::VERTEX_ARRAY_BINDING,
-                            gl::UNIFORM_BUFFER_BINDING, gl::SHADER_STORAGE_BUFFER_BINDING})
+    for (const Enum what :
+         {gl::CURRENT_PROGRAM, gl::DRAW_FRAMEBUFFER_BINDING, gl::VERTEX_ARRAY_BINDING,
+          gl::UNIFORM_BUFFER_BINDING, gl::SHADER_STORAGE_BUFFER_BINDING})
         CHECK(gl.integer(what) == 0);
     for (Uint unit = 0; unit < 2; ++unit) {
         Int name = -1;
@@ -574,9 +585,12 @@ void an_output_may_go_to_a_framebuffer() {
     gl.BindFramebuffer(gl::READ_FRAMEBUFFER, 0);
     for (std::size_t i = 0; i < 45; ++i) CHECK(pixels[i / 3 * 4 + i % 3] == 255 - i * 5);
     std::uint8_t bytes[45];
-    CHECK(player.read("inverted", bytes, 45).what == "the output 'inverted' is drawn to the application's framebuffer");
-    CHECK(player.bind_output_framebuffer("out", framebuffer).code == "SG0605");  // it has two layers
-    CHECK(player.bind_output_framebuffer("sum", framebuffer).code == "SG0605");  // a dispatch stores it
+    CHECK(player.read("inverted", bytes, 45).what ==
+          "the output 'inverted' is drawn to the application's framebuffer");
+    CHECK(player.bind_output_framebuffer("out", framebuffer).code ==
+          "SG0605");  // it has two layers
+    CHECK(player.bind_output_framebuffer("sum", framebuffer).code ==
+          "SG0605");  // a dispatch stores it
     good(player.bind_output("inverted", make_texture(gl, gl::TEXTURE_2D, 0x8058, 5, 3)));
     good(player.run());
     check_good(player);
@@ -595,8 +609,10 @@ void textures_that_do_not_fit_are_refused_and_the_old_ones_kept() {
     CHECK(player.bind_input("x", wide).what.find("width of 6, not 5") != std::string::npos);
     CHECK(player.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
     CHECK(player.bind_input("x", flat));
-    CHECK(player.bind_output("out", undrawable).what == "this GL cannot draw to 'y', 'y' (rgba32f)");
-    CHECK(player.bind_output("sum", other).what == "shaders cannot have this texture as the image 'sum'");
+    CHECK(player.bind_output("out", undrawable).what ==
+          "this GL cannot draw to 'y', 'y' (rgba32f)");
+    CHECK(player.bind_output("sum", other).what ==
+          "shaders cannot have this texture as the image 'sum'");
     CHECK(player.bind_input("x", 0).code == "SG0605");
     const unsigned two[] = {deep, deep};
     CHECK(player.bind_input("x", two, 2).what.find("takes an array texture") != std::string::npos);
@@ -612,10 +628,13 @@ void mistakes_are_answered_in_words() {
     CHECK(player.read("out", few, 2).help == "call init()");
     good(player.init());
     CHECK(player.run().what == "the input 'x' has no texture");
-    CHECK(player.upload("y", few, 2).help == "did you mean 'x'?" || player.upload("y", few, 2).supported == "x, img");
-    CHECK(player.upload("x", few, 2).what == "the input 'x' takes 75 numbers, shape (1, 3, 5, 5), not 2");
+    CHECK(player.upload("y", few, 2).help == "did you mean 'x'?" ||
+          player.upload("y", few, 2).supported == "x, img");
+    CHECK(player.upload("x", few, 2).what ==
+          "the input 'x' takes 75 numbers, shape (1, 3, 5, 5), not 2");
     std::vector<float> image(45, 1.5F);
-    CHECK(player.upload("img", image.data(), 45).what == "an image given in floats holds values outside 0 to 1");
+    CHECK(player.upload("img", image.data(), 45).what ==
+          "an image given in floats holds values outside 0 to 1");
     CHECK(player.output_texture("invertd").error.help == "did you mean 'inverted'?");
     Player nothing(Build{}, traced());
     CHECK(nothing.init().what == "the player has no build");
@@ -664,7 +683,8 @@ void linked_programs_are_kept_and_damaged_ones_made_again() {
         return called()["glCompileShader"];
     };
     CHECK(compiled() == 7);
-    if (plain_gl().integer(gl::NUM_PROGRAM_BINARY_FORMATS) == 0) return;  // the driver gives none away
+    if (plain_gl().integer(gl::NUM_PROGRAM_BINARY_FORMATS) == 0)
+        return;  // the driver gives none away
     CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 6);
     CHECK(compiled() == 0);
     int n = 0;
@@ -693,7 +713,8 @@ void a_build_in_memory_plays_and_is_not_copied() {
         if (!entry.is_regular_file()) continue;
         std::ifstream file(entry.path(), std::ios::binary);
         paths.push_back(entry.path().lexically_relative(root).generic_string());
-        contents.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+        contents.emplace_back(std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>());
     }
     std::vector<File> files;
     for (std::size_t i = 0; i < paths.size(); ++i)
@@ -737,8 +758,10 @@ void play_frames(int frames) {
     std::size_t height = 3, width = 4;
     for (int i = 0; i < frames && failure.empty(); ++i) {
         if (i % 5 == 4) {
-            height = 2 + static_cast<std::size_t>(i * 7 % 31), width = 2 + static_cast<std::size_t>(i * 3 % 29) * 2;
-            good(player.resize(size_of(static_cast<std::int64_t>(height), static_cast<std::int64_t>(width))));
+            height = 2 + static_cast<std::size_t>(i * 7 % 31),
+            width = 2 + static_cast<std::size_t>(i * 3 % 29) * 2;
+            good(player.resize(
+                size_of(static_cast<std::int64_t>(height), static_cast<std::int64_t>(width))));
         }
         play_dynamic(player, height, width, i);
         good(fixed.run(i % 2 == 0));
@@ -767,8 +790,8 @@ int main(int count, char** arguments) {
         failure.clear();
         const tests::Context context(desktop);
         keep();
-        std::cout << (failure.empty() ? "ok " : "failed ") << name << (failure.empty() ? "" : ": ") << failure
-                  << std::endl;
+        std::cout << (failure.empty() ? "ok " : "failed ") << name << (failure.empty() ? "" : ": ")
+                  << failure << std::endl;
     };
 #define PROMISE(name) promise(#name, name)
     if (frames) {

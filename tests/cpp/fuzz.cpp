@@ -1,5 +1,5 @@
-// A fuzzer of load(): whatever the schedule is, it is loaded or refused. SHADERGEN_FUZZ_BUILD is the folder
-// of a build whose shaders and weights go with each schedule.
+// A fuzzer of load(): whatever the schedule is, it is loaded or refused. SHADERGEN_FUZZ_BUILD is
+// the folder of a build whose shaders and weights go with each schedule.
 
 #include <cstdint>
 #include <cstdlib>
@@ -41,7 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto loaded = shadergen::load(files.data(), files.size());
     if (!loaded) {
         const std::string& code = loaded.error.code;
-        if (code != "SG0502" && code != "SG0503" && code != "SG0504" && code != "SG0505") std::abort();
+        if (code != "SG0502" && code != "SG0503" && code != "SG0504" && code != "SG0505")
+            std::abort();
         if (loaded.error.render().size() > 5000) std::abort();
         return 0;
     }

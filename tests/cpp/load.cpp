@@ -1,5 +1,5 @@
-// load: read builds from standard input, one a line: a folder, and after tabs NAME=SIZE. Write for each
-// what load() says, as a line of JSON: {"code": ..., "what": ..., ...}, or what was loaded.
+// load: read builds from standard input, one a line: a folder, and after tabs NAME=SIZE. Write for
+// each what load() says, as a line of JSON: {"code": ..., "what": ..., ...}, or what was loaded.
 
 #include <cstdlib>
 #include <iostream>

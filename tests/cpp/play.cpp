@@ -1,6 +1,6 @@
-// play [--desktop] [--cache FOLDER] CASE...: play builds one after another in one context. A CASE is a
-// folder as tests/runtime_builds.py lays it out; outputs are written to CASE/cpp/NAME.f32, and for each
-// a line of JSON: {"case": ..., "timings": [...]} or {"case": ..., "error": ...}.
+// play [--desktop] [--cache FOLDER] CASE...: play builds one after another in one context. A CASE
+// is a folder as tests/runtime_builds.py lays it out; outputs are written to CASE/cpp/NAME.f32, and
+// for each a line of JSON: {"case": ..., "timings": [...]} or {"case": ..., "error": ...}.
 
 #include <filesystem>
 #include <fstream>

@@ -40,10 +40,10 @@ struct Traced<Member> {
 };
 
 inline shadergen::Function traced_proc_address(const char* wanted) {
-#define TESTS_WRAP(result, function, arguments)                \
-    if (std::string("gl" #function) == wanted) {               \
-        Traced<&shadergen::GL::function>::name = "gl" #function; \
-        return Traced<&shadergen::GL::function>::wrap(wanted); \
+#define TESTS_WRAP(result, function, arguments)                   \
+    if (std::string("gl" #function) == wanted) {                  \
+        Traced<& shadergen::GL::function>::name = "gl" #function; \
+        return Traced<&shadergen::GL::function>::wrap(wanted);    \
     }
     SHADERGEN_GL_ALWAYS(TESTS_WRAP)
     SHADERGEN_GL_31(TESTS_WRAP)

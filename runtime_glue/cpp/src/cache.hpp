@@ -1,4 +1,5 @@
-// Linked programs kept in a folder. Whatever is not as it should be there is as if it were not there.
+// Linked programs kept in a folder. Whatever is not as it should be there is as if it were not
+// there.
 
 #ifndef SHADERGEN_CACHE_HPP
 #define SHADERGEN_CACHE_HPP

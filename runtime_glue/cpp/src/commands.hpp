@@ -3,8 +3,6 @@
 #ifndef SHADERGEN_COMMANDS_HPP
 #define SHADERGEN_COMMANDS_HPP
 
-#include <vector>
-
 #include "gl.hpp"
 #include "schedule.hpp"
 
@@ -12,23 +10,40 @@ namespace shadergen {
 
 struct Command {
     enum Kind : std::uint8_t {
-        active_texture, bind_buffer, bind_buffer_base, bind_buffer_range, bind_framebuffer,
-        bind_image, bind_sampler, bind_texture, bind_vertex_array, color_mask, disable, dispatch,
-        draw, enable, memory_barrier, pixel_store, polygon_mode, uniform, use_program, viewport,
+        active_texture,
+        bind_buffer,
+        bind_buffer_base,
+        bind_buffer_range,
+        bind_framebuffer,
+        bind_image,
+        bind_sampler,
+        bind_texture,
+        bind_vertex_array,
+        color_mask,
+        disable,
+        dispatch,
+        draw,
+        enable,
+        memory_barrier,
+        pixel_store,
+        polygon_mode,
+        uniform,
+        use_program,
+        viewport,
     };
     Kind kind;
     UniformType type = UniformType::int_;  // of a uniform
     Uint a[7] = {};                        // the call's arguments, floats as their bits
 };
 
-using Commands = std::vector<Command>;
+using Commands = List<Command>;
 
 Command call(Command::Kind kind, std::initializer_list<Uint> arguments);
 Command set_uniform(const Uniform& uniform, Int location);
 
 void play(const GL& gl, const Command* first, const Command* last);
 inline void play(const GL& gl, const Commands& commands) {
-    play(gl, commands.data(), commands.data() + commands.size());
+    play(gl, commands.begin(), commands.end());
 }
 
 }  // namespace shadergen

@@ -69,10 +69,10 @@ Error query_device(GL& gl, Device& device) {
     bool desktop = false;
     const int version = parse_version(device.version, desktop);
     if (version < (desktop ? 43 : 30)) {
-        Error error =
-            error_of("SG0601", {"no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread"});
+        Error error = error_of(
+            "SG0601", "no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread", {});
         error.why = device.version.empty() ? "GL does not tell its version"
-                                           : say({"GL_VERSION is ", quote(device.version)});
+                                           : say("GL_VERSION is '{}'", {device.version});
         error.help = "make the application's context current";
         return error;
     }
@@ -109,33 +109,38 @@ Error query_device(GL& gl, Device& device) {
 
 Error check_requirements(const Requires& required, const GL& gl, const Device& device) {
     std::string first, rest;
-    const auto missing = [&](Pieces what) {
-        if (first.empty()) first = say(what);
-        else rest += say({rest.empty() ? "" : "\n", "the build also requires ", say(what)});
+    const auto missing = [&](const char* what, Words words) {
+        if (first.empty()) first = say(what, words);
+        else
+            rest +=
+                say("{}the build also requires {}", {rest.empty() ? "" : "\n", say(what, words)});
     };
     const int need = required.glsl / 10;
     if (device.es < need) {
-        const std::string wanted = say({need / 10, ".", need % 10});
+        const std::string wanted = say("{}.{}", {need / 10, need % 10});
         if (gl.desktop)
-            missing({"the shaders of OpenGL ES ", wanted, " (GL_ARB_ES3_",
-                     need == 30 ? "" : need == 31 ? "1_" : "2_", "compatibility)"});
-        else
-            missing({"OpenGL ES ", wanted, " (this is ", device.es / 10, ".", device.es % 10, ")"});
+            missing("the shaders of OpenGL ES {} (GL_ARB_ES3_{}compatibility)",
+                    {wanted, need == 30   ? ""
+                             : need == 31 ? "1_"
+                                          : "2_"});
+        else missing("OpenGL ES {} (this is {}.{})", {wanted, device.es / 10, device.es % 10});
     }
     if (required.color_buffer == ColorBuffer::floats && !device.draws_float)
-        missing({"GL_EXT_color_buffer_float, to draw to 32-bit float textures"});
+        missing("GL_EXT_color_buffer_float, to draw to 32-bit float textures", {});
     if (required.color_buffer == ColorBuffer::half_float && !device.draws_half_float)
-        missing({"GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit "
-                 "float textures"});
+        missing(
+            "GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit float "
+            "textures",
+            {});
     for (std::size_t i = 0; i < limit_count; ++i) {
         if (required.limits[i] <= device.limits[i]) continue;
         std::string name = limit_names[i];
         std::replace(name.begin(), name.end(), '_', ' ');
-        missing({name, " ", required.limits[i], " (", limits[i].text, " is ", device.limits[i], ")"});
+        missing("{} {} ({} is {})", {name, required.limits[i], limits[i].text, device.limits[i]});
     }
     if (first.empty()) return {};
-    Error error =
-        error_of("SG0602", {"this GL lacks ", first}, say({device.renderer, ", ", device.version}));
+    Error error = error_of("SG0602", "this GL lacks {}", {first},
+                           say("{}, {}", {device.renderer, device.version}));
     error.why = rest;
     error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
     return error;

@@ -13,7 +13,7 @@ namespace shadergen {
 
 struct Device {
     std::string vendor, renderer, version;
-    int es = 0;            // the OpenGL ES whose shaders it takes: 30, 31, 32
+    int es = 0;  // the OpenGL ES whose shaders it takes: 30, 31, 32
     bool draws_float = false, draws_half_float = false;
     bool robust = false;  // tells when a context is lost
     bool timer = false, disjoint = false;

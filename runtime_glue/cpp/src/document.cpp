@@ -8,7 +8,26 @@
 
 namespace shadergen {
 
-Value Value::operator[](std::string_view member) const {
+// Not inline: they are called all over, and small only in number.
+const Node& Value::node() const { return document_->nodes_[index_]; }
+Json Value::kind() const { return node().kind; }
+bool Value::is(Json kind) const { return document_ && node().kind == kind; }
+std::uint32_t Value::size() const { return node().count; }
+bool Value::whole() const { return node().whole; }
+std::int64_t Value::integer() const { return node().integer; }
+double Value::real() const {
+    return node().whole ? static_cast<double>(node().integer) : node().real;
+}
+std::string_view Value::text() const {
+    return {document_->texts_.data() + node().offset, node().count};
+}
+Value Value::next() const { return {document_, node().next}; }
+
+std::string_view Value::text(const char* member) const { return (*this)[member].text(); }
+std::int64_t Value::integer(const char* member) const { return (*this)[member].integer(); }
+
+Value Value::operator[](const char* name) const {
+    const std::string_view member = name;
     if (!is(Json::object)) return {};
     Value key = first();
     for (std::uint32_t i = 0; i < size(); ++i) {
@@ -66,18 +85,20 @@ public:
     }
 
     template <class Exception>
-    bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& exception) {
+    bool parse_error(std::size_t position, const std::string& /*token*/,
+                     const Exception& exception) {
         const std::string_view read = content_.substr(0, position ? position - 1 : 0);
         const auto line = std::count(read.begin(), read.end(), '\n') + 1;
         const std::size_t column = read.size() - (read.rfind('\n') + 1) + 1;
         std::string_view why = exception.what();
-        for (const std::string_view lead : {"] ", ": "}) {  // [json.exception....] parse error at ...:
+        for (const std::string_view lead :
+             {"] ", ": "}) {  // [json.exception....] parse error at ...:
             const std::size_t words = why.find(lead);
             if (words != std::string_view::npos) why.remove_prefix(words + lead.size());
         }
-        error = error_of("SG0503", {schedule_file, " is not JSON: ", why.substr(0, 200)},
-                         say({schedule_file, ": line ", static_cast<std::int64_t>(line),
-                              ", column ", column}));
+        error = error_of("SG0503", "{} is not JSON: {}", {schedule_file, why.substr(0, 200)},
+                         say("{}: line {}, column {}",
+                             {schedule_file, static_cast<std::int64_t>(line), column}));
         return false;
     }
 
@@ -109,30 +130,30 @@ private:
         return true;
     }
     bool taken_twice(std::uint32_t object) {
-        std::vector<std::string_view> names;
+        List<std::string_view> names;
         Value key(&document_, object + 1);
         for (std::uint32_t i = 0; i < document_.nodes_[object].count; ++i) {
             names.push_back(key.text());
             key = key.next().next();
         }
-        std::sort(names.begin(), names.end());
-        const auto twice = std::adjacent_find(names.begin(), names.end());
-        if (twice == names.end()) return false;
-        error = malformed({"the member ", quote(twice->substr(0, 200)), " is given twice"});
+        sort(names);
+        const std::size_t twice = repeated(names);
+        if (twice == names.size()) return false;
+        error = malformed("the member '{}' is given twice", {names[twice].substr(0, 200)});
         return true;
     }
 
     std::string_view content_;
     Document& document_;
-    std::vector<std::uint32_t> open_;
+    List<std::uint32_t> open_;
 };
 
 Error parse(std::string_view content, Document& document) {
     if (content.size() > max_document_bytes)
-        return malformed({schedule_file, " is larger than ", max_document_bytes >> 20, " MiB"});
-    if (!is_utf8(content)) return malformed({schedule_file, " is not text in UTF-8"});
+        return malformed("{} is larger than {} MiB", {schedule_file, max_document_bytes >> 20});
+    if (!is_utf8(content)) return malformed("{} is not text in UTF-8", {schedule_file});
     if (content.substr(0, 3) == "\xEF\xBB\xBF")
-        return malformed({schedule_file, " is not JSON: it starts with a byte order mark"});
+        return malformed("{} is not JSON: it starts with a byte order mark", {schedule_file});
     Reader reader(content, document);
     const bool done = nlohmann::json::sax_parse(content.begin(), content.end(), &reader);
     return done ? Error() : reader.error;
@@ -141,7 +162,7 @@ Error parse(std::string_view content, Document& document) {
 Error check_version(Value root, bool& newer_minor) {
     const Value format = root["format"];
     if (!format.is(Json::text) || format.text() != "shadergen") {
-        Error error = error_of("SG0502", {schedule_file, " is not a schedule"});
+        Error error = error_of("SG0502", "{} is not a schedule", {schedule_file});
         error.why = "it lacks \"format\": \"shadergen\"";
         return error;
     }
@@ -160,13 +181,13 @@ Error check_version(Value root, bool& newer_minor) {
         if (!good) break;
     }
     if (!good || !digits[0] || !digits[1])
-        return malformed({"the version is not of the form 'major.minor'"}, "version");
+        return malformed("the version is not of the form 'major.minor'", {}, "version");
     const auto [major, minor] = numbers;
     if (major != format_major) {
-        Error error = error_of("SG0504", {"the schedule is of version ", version.text()},
-                               say({schedule_file, ": version"}));
-        error.why = say({"this runtime plays version ", format_major, " (newest known: ",
-                         format_major, ".", format_minor, ")"});
+        Error error = error_of("SG0504", "the schedule is of version {}", {version.text()},
+                               say("{}: version", {schedule_file}));
+        error.why = say("this runtime plays version {} (newest known: {}.{})",
+                        {format_major, format_major, format_minor});
         error.help = major > format_major ? "update shadergen" : "compile the model again";
         return error;
     }

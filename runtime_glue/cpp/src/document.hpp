@@ -1,4 +1,5 @@
-// JSON as a flat list of nodes, each followed by what it holds: no pointers, nothing to free one by one.
+// JSON as a flat list of nodes, each followed by what it holds: no pointers, nothing to free one by
+// one.
 
 #ifndef SHADERGEN_DOCUMENT_HPP
 #define SHADERGEN_DOCUMENT_HPP
@@ -6,8 +7,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "list.hpp"
 #include "shadergen/shadergen.hpp"
 
 namespace shadergen {
@@ -35,17 +36,19 @@ public:
     Value(const Document* document, std::uint32_t index) : document_(document), index_(index) {}
 
     explicit operator bool() const { return document_ != nullptr; }
-    Json kind() const { return node().kind; }
-    bool is(Json kind) const { return document_ && node().kind == kind; }
-    std::uint32_t size() const { return node().count; }
-    bool whole() const { return node().whole; }
-    std::int64_t integer() const { return node().integer; }
-    double real() const { return node().whole ? static_cast<double>(node().integer) : node().real; }
+    Json kind() const;
+    bool is(Json kind) const;
+    std::uint32_t size() const;
+    bool whole() const;
+    std::int64_t integer() const;
+    double real() const;
     std::string_view text() const;
 
-    Value first() const { return {document_, index_ + 1}; }        // item, or key
-    Value next() const { return {document_, node().next}; }        // the item or key after this
-    Value operator[](std::string_view member) const;               // nothing where it is absent
+    Value first() const { return {document_, index_ + 1}; }  // item, or key
+    Value next() const;                                      // the item or key after this
+    Value operator[](const char* member) const;              // nothing where it is absent
+    std::string_view text(const char* member) const;         // of one that is there
+    std::int64_t integer(const char* member) const;
 
 private:
     const Node& node() const;
@@ -61,14 +64,9 @@ public:
 private:
     friend class Value;
     friend class Reader;
-    std::vector<Node> nodes_;
+    List<Node> nodes_;
     std::string texts_;
 };
-
-inline const Node& Value::node() const { return document_->nodes_[index_]; }
-inline std::string_view Value::text() const {
-    return std::string_view(document_->texts_).substr(node().offset, node().count);
-}
 
 // Read strict JSON: UTF-8, no numbers beyond float64, no member given twice. SG0503.
 Error parse(std::string_view content, Document& document);

@@ -36,17 +36,17 @@ bool read_all(const fs::path& path, std::size_t size, std::string& content) {
 }
 
 Error missing(std::string_view path, const char* what) {
-    Error error = error_of("SG0505", {"the build's file ", quote(path), what});
+    Error error = error_of("SG0505", "the build's file '{}'{}", {path, what});
     error.help = copy_again;
     return error;
 }
 
 Error outside(std::string_view path) {
-    return malformed({"the path ", quote(path), " leads outside the build's folder"});
+    return malformed("the path '{}' leads outside the build's folder", {path});
 }
 
 bool leads_up(std::string_view path) {
-    return (say({"/", path, "/"})).find("/../") != std::string::npos;
+    return (say("/{}/", {path})).find("/../") != std::string::npos;
 }
 
 }  // namespace
@@ -88,15 +88,15 @@ Error FolderFiles::read(std::string_view path, std::size_t most, std::string& ow
     const bool regular = fs::is_regular_file(place, problem);
     if (regular) found = static_cast<std::size_t>(fs::file_size(place, problem));
     if (!is_schedule && !problem && !regular) {
-        Error error = error_of("SG0505", {quote(path), " is not a file"});
+        Error error = error_of("SG0505", "'{}' is not a file", {path});
         error.help = copy_again;
         return error;
     }
     if (regular && !problem && found > most) return {};
     if (problem || !regular || !read_all(place, found, owned)) {
         if (!is_schedule) return missing(path, " cannot be read");
-        Error error = error_of("SG0502", {"there is no build in ", quote(folder_)});
-        error.why = say({schedule_file, " cannot be read"});
+        Error error = error_of("SG0502", "there is no build in '{}'", {folder_});
+        error.why = say("{} cannot be read", {schedule_file});
         error.help = "give the folder that 'shadergen compile -o' wrote";
         return error;
     }
@@ -115,8 +115,8 @@ Error MemoryFiles::read(std::string_view path, std::size_t most, std::string& /*
         return {};
     }
     if (path != schedule_file) return missing(path, " is missing");
-    Error error = error_of("SG0502", {"there is no build in these files"});
-    error.why = say({schedule_file, " is not among them"});
+    Error error = error_of("SG0502", "there is no build in these files", {});
+    error.why = say("{} is not among them", {schedule_file});
     return error;
 }
 

@@ -1,37 +1,41 @@
 #include "gl.hpp"
 
+#include <cstddef>
 #include <cstring>
+#include <iterator>
+#include <type_traits>
 
 namespace shadergen {
 
 namespace {
 
-// Where a function goes, and whether every GL has it.
-struct Slot {
-    const char* name;
-    void* function;
-};
+#define SHADERGEN_NAME(result, name, arguments) "gl" #name "\0"
+// The names of all functions, in the order of the members of GL.
+constexpr char names[] = SHADERGEN_GL_ALWAYS(SHADERGEN_NAME) SHADERGEN_GL_31(SHADERGEN_NAME)
+    SHADERGEN_GL_SOMETIMES(SHADERGEN_NAME);
+#undef SHADERGEN_NAME
+
+#define SHADERGEN_COUNT(result, name, arguments) +1
+constexpr std::size_t always = 0 SHADERGEN_GL_ALWAYS(SHADERGEN_COUNT);
+constexpr std::size_t all =
+    always SHADERGEN_GL_31(SHADERGEN_COUNT) SHADERGEN_GL_SOMETIMES(SHADERGEN_COUNT);
+#undef SHADERGEN_COUNT
 
 }  // namespace
 
 Error GL::load(GetProcAddress find) {
-    if (!find) return error_of("SG0601", {"the options have no get_proc_address"});
-#define SHADERGEN_SLOT(result, name, arguments) {#name, &name},
-    const Slot slots[] = {SHADERGEN_GL_ALWAYS(SHADERGEN_SLOT) SHADERGEN_GL_31(SHADERGEN_SLOT)
-                              SHADERGEN_GL_SOMETIMES(SHADERGEN_SLOT)};
-    const Slot always[] = {SHADERGEN_GL_ALWAYS(SHADERGEN_SLOT)};
-#undef SHADERGEN_SLOT
-    std::size_t i = 0;
-    char full[64] = "gl";
-    for (const Slot& slot : slots) {
-        std::strcpy(full + 2, slot.name);  // the longest is one of ours
-        const Function function = find(full);
-        std::memcpy(slot.function, &function, sizeof function);
-        if (!function && i++ < std::size(always)) {
-            Error error = error_of("SG0601", {"the GL has no function gl", slot.name});
-            error.help = "give the get_proc_address of a current context, of OpenGL ES 3 or 4.3";
-            return error;
-        }
+    static_assert(std::is_standard_layout_v<GL> && offsetof(GL, desktop) == all * sizeof(Function),
+                  "functions follow one another without gaps");
+    if (!find) return error_of("SG0601", "the options have no get_proc_address", {});
+    const char* name = names;
+    for (std::size_t i = 0; i < all; ++i, name += std::strlen(name) + 1) {
+        const Function function = find(name);
+        std::memcpy(reinterpret_cast<char*>(this) + i * sizeof function, &function,
+                    sizeof function);
+        if (function || i >= always) continue;
+        Error error = error_of("SG0601", "the GL has no function {}", {name});
+        error.help = "give the get_proc_address of a current context, of OpenGL ES 3 or 4.3";
+        return error;
     }
     return {};
 }
@@ -55,14 +59,19 @@ constexpr int max_errors = 32;  // a lost context may answer with an error for e
 }
 
 void forget_errors(const GL& gl) {
-    for (int i = 0; i < max_errors && gl.GetError(); ++i) {}
+    for (int i = 0; i < max_errors && gl.GetError(); ++i) {
+    }
 }
 
-Error check_errors(const GL& gl, Pieces doing) {
-    static const char* const names[] = {
-        "GL_INVALID_ENUM", "GL_INVALID_VALUE", "GL_INVALID_OPERATION", "GL_STACK_OVERFLOW",
-        "GL_STACK_UNDERFLOW", "GL_OUT_OF_MEMORY", "GL_INVALID_FRAMEBUFFER_OPERATION",
-        "GL_CONTEXT_LOST"};
+Error check_errors(const GL& gl, const char* doing, Words words) {
+    static const char* const names[] = {"GL_INVALID_ENUM",
+                                        "GL_INVALID_VALUE",
+                                        "GL_INVALID_OPERATION",
+                                        "GL_STACK_OVERFLOW",
+                                        "GL_STACK_UNDERFLOW",
+                                        "GL_OUT_OF_MEMORY",
+                                        "GL_INVALID_FRAMEBUFFER_OPERATION",
+                                        "GL_CONTEXT_LOST"};
     constexpr Enum first = 0x500;
     std::string reported;
     bool full = false;
@@ -70,16 +79,15 @@ Error check_errors(const GL& gl, Pieces doing) {
         const Enum code = gl.GetError();
         if (!code) break;
         const bool known = code >= first && code < first + std::size(names);
-        const std::string name = known ? names[code - first] : say({hex(code)});
+        const std::string name = known ? names[code - first] : say("{}", {hex(code)});
         if (reported.find(name) == std::string::npos)
             reported += (reported.empty() ? "" : ", ") + name;
         full = full || code == gl::OUT_OF_MEMORY;
     }
     if (reported.empty()) return {};
-    Error error = error_of("SG0604", {"GL reports ", reported, " while ", say(doing)});
+    Error error = error_of("SG0604", "GL reports {} while {}", {reported, say(doing, words)});
     if (full)
-        error.help =
-            "the GPU's memory is full: use a smaller input size, or --precision fp16";
+        error.help = "the GPU's memory is full: use a smaller input size, or --precision fp16";
     return error;
 }
 

@@ -23,104 +23,104 @@ using Int = std::int32_t;
 using Uint = std::uint32_t;
 
 // result, name, arguments: of OpenGL ES 3.0 and OpenGL 4.3
-#define SHADERGEN_GL_ALWAYS(X)                                                                     \
-    X(void, ActiveTexture, (Enum))                                                                 \
-    X(void, AttachShader, (Name, Name))                                                            \
-    X(void, BindBuffer, (Enum, Name))                                                              \
-    X(void, BindBufferBase, (Enum, Uint, Name))                                                    \
-    X(void, BindBufferRange, (Enum, Uint, Name, std::ptrdiff_t, std::ptrdiff_t))                   \
-    X(void, BindFramebuffer, (Enum, Name))                                                         \
-    X(void, BindSampler, (Uint, Name))                                                             \
-    X(void, BindTexture, (Enum, Name))                                                             \
-    X(void, BindVertexArray, (Name))                                                               \
-    X(void, BufferData, (Enum, std::ptrdiff_t, const void*, Enum))                                 \
-    X(Enum, CheckFramebufferStatus, (Enum))                                                        \
-    X(void, ClearBufferfv, (Enum, Int, const float*))                                              \
-    X(void, ColorMask, (std::uint8_t, std::uint8_t, std::uint8_t, std::uint8_t))                   \
-    X(void, CompileShader, (Name))                                                                 \
-    X(Name, CreateProgram, ())                                                                     \
-    X(Name, CreateShader, (Enum))                                                                  \
-    X(void, DeleteBuffers, (Int, const Name*))                                                     \
-    X(void, DeleteFramebuffers, (Int, const Name*))                                                \
-    X(void, DeleteProgram, (Name))                                                                 \
-    X(void, DeleteSamplers, (Int, const Name*))                                                    \
-    X(void, DeleteShader, (Name))                                                                  \
-    X(void, DeleteTextures, (Int, const Name*))                                                    \
-    X(void, DeleteVertexArrays, (Int, const Name*))                                                \
-    X(void, Disable, (Enum))                                                                       \
-    X(void, DrawArrays, (Enum, Int, Int))                                                          \
-    X(void, DrawBuffers, (Int, const Enum*))                                                       \
-    X(void, Enable, (Enum))                                                                        \
-    X(void, Finish, ())                                                                            \
-    X(void, FramebufferTexture2D, (Enum, Enum, Enum, Name, Int))                                   \
-    X(void, FramebufferTextureLayer, (Enum, Enum, Name, Int, Int))                                 \
-    X(void, GenBuffers, (Int, Name*))                                                              \
-    X(void, GenFramebuffers, (Int, Name*))                                                         \
-    X(void, GenSamplers, (Int, Name*))                                                             \
-    X(void, GenTextures, (Int, Name*))                                                             \
-    X(void, GenVertexArrays, (Int, Name*))                                                         \
-    X(void, GetActiveUniformBlockiv, (Name, Uint, Enum, Int*))                                     \
-    X(void, GetBooleanv, (Enum, std::uint8_t*))                                                    \
-    X(Enum, GetError, ())                                                                          \
-    X(void, GetFramebufferAttachmentParameteriv, (Enum, Enum, Enum, Int*))                         \
-    X(void, GetInteger64i_v, (Enum, Uint, std::int64_t*))                                          \
-    X(void, GetIntegeri_v, (Enum, Uint, Int*))                                                     \
-    X(void, GetIntegerv, (Enum, Int*))                                                             \
-    X(void, GetProgramBinary, (Name, Int, Int*, Enum*, void*))                                     \
-    X(void, GetProgramInfoLog, (Name, Int, Int*, char*))                                           \
-    X(void, GetProgramiv, (Name, Enum, Int*))                                                      \
-    X(void, GetShaderInfoLog, (Name, Int, Int*, char*))                                            \
-    X(void, GetShaderiv, (Name, Enum, Int*))                                                       \
-    X(const std::uint8_t*, GetString, (Enum))                                                      \
-    X(const std::uint8_t*, GetStringi, (Enum, Uint))                                               \
-    X(void, GetTexParameteriv, (Enum, Enum, Int*))                                                 \
-    X(Uint, GetUniformBlockIndex, (Name, const char*))                                             \
-    X(Int, GetUniformLocation, (Name, const char*))                                                \
-    X(std::uint8_t, IsEnabled, (Enum))                                                             \
-    X(void, LinkProgram, (Name))                                                                   \
-    X(void, PixelStorei, (Enum, Int))                                                              \
-    X(void, ProgramBinary, (Name, Enum, const void*, Int))                                         \
-    X(void, ProgramParameteri, (Name, Enum, Int))                                                  \
-    X(void, ReadBuffer, (Enum))                                                                    \
-    X(void, ReadPixels, (Int, Int, Int, Int, Enum, Enum, void*))                                   \
-    X(void, SamplerParameteri, (Name, Enum, Int))                                                  \
-    X(void, ShaderSource, (Name, Int, const char* const*, const Int*))                             \
-    X(void, TexParameteri, (Enum, Enum, Int))                                                      \
-    X(void, TexStorage2D, (Enum, Int, Enum, Int, Int))                                             \
-    X(void, TexStorage3D, (Enum, Int, Enum, Int, Int, Int))                                        \
-    X(void, TexSubImage2D, (Enum, Int, Int, Int, Int, Int, Enum, Enum, const void*))               \
-    X(void, TexSubImage3D, (Enum, Int, Int, Int, Int, Int, Int, Int, Enum, Enum, const void*))     \
-    X(void, Uniform1f, (Int, float))                                                               \
-    X(void, Uniform1i, (Int, Int))                                                                 \
-    X(void, Uniform2i, (Int, Int, Int))                                                            \
-    X(void, Uniform4f, (Int, float, float, float, float))                                          \
-    X(void, UniformBlockBinding, (Name, Uint, Uint))                                               \
-    X(void, UseProgram, (Name))                                                                    \
+#define SHADERGEN_GL_ALWAYS(X)                                                                 \
+    X(void, ActiveTexture, (Enum))                                                             \
+    X(void, AttachShader, (Name, Name))                                                        \
+    X(void, BindBuffer, (Enum, Name))                                                          \
+    X(void, BindBufferBase, (Enum, Uint, Name))                                                \
+    X(void, BindBufferRange, (Enum, Uint, Name, std::ptrdiff_t, std::ptrdiff_t))               \
+    X(void, BindFramebuffer, (Enum, Name))                                                     \
+    X(void, BindSampler, (Uint, Name))                                                         \
+    X(void, BindTexture, (Enum, Name))                                                         \
+    X(void, BindVertexArray, (Name))                                                           \
+    X(void, BufferData, (Enum, std::ptrdiff_t, const void*, Enum))                             \
+    X(Enum, CheckFramebufferStatus, (Enum))                                                    \
+    X(void, ClearBufferfv, (Enum, Int, const float*))                                          \
+    X(void, ColorMask, (std::uint8_t, std::uint8_t, std::uint8_t, std::uint8_t))               \
+    X(void, CompileShader, (Name))                                                             \
+    X(Name, CreateProgram, ())                                                                 \
+    X(Name, CreateShader, (Enum))                                                              \
+    X(void, DeleteBuffers, (Int, const Name*))                                                 \
+    X(void, DeleteFramebuffers, (Int, const Name*))                                            \
+    X(void, DeleteProgram, (Name))                                                             \
+    X(void, DeleteSamplers, (Int, const Name*))                                                \
+    X(void, DeleteShader, (Name))                                                              \
+    X(void, DeleteTextures, (Int, const Name*))                                                \
+    X(void, DeleteVertexArrays, (Int, const Name*))                                            \
+    X(void, Disable, (Enum))                                                                   \
+    X(void, DrawArrays, (Enum, Int, Int))                                                      \
+    X(void, DrawBuffers, (Int, const Enum*))                                                   \
+    X(void, Enable, (Enum))                                                                    \
+    X(void, Finish, ())                                                                        \
+    X(void, FramebufferTexture2D, (Enum, Enum, Enum, Name, Int))                               \
+    X(void, FramebufferTextureLayer, (Enum, Enum, Name, Int, Int))                             \
+    X(void, GenBuffers, (Int, Name*))                                                          \
+    X(void, GenFramebuffers, (Int, Name*))                                                     \
+    X(void, GenSamplers, (Int, Name*))                                                         \
+    X(void, GenTextures, (Int, Name*))                                                         \
+    X(void, GenVertexArrays, (Int, Name*))                                                     \
+    X(void, GetActiveUniformBlockiv, (Name, Uint, Enum, Int*))                                 \
+    X(void, GetBooleanv, (Enum, std::uint8_t*))                                                \
+    X(Enum, GetError, ())                                                                      \
+    X(void, GetFramebufferAttachmentParameteriv, (Enum, Enum, Enum, Int*))                     \
+    X(void, GetInteger64i_v, (Enum, Uint, std::int64_t*))                                      \
+    X(void, GetIntegeri_v, (Enum, Uint, Int*))                                                 \
+    X(void, GetIntegerv, (Enum, Int*))                                                         \
+    X(void, GetProgramBinary, (Name, Int, Int*, Enum*, void*))                                 \
+    X(void, GetProgramInfoLog, (Name, Int, Int*, char*))                                       \
+    X(void, GetProgramiv, (Name, Enum, Int*))                                                  \
+    X(void, GetShaderInfoLog, (Name, Int, Int*, char*))                                        \
+    X(void, GetShaderiv, (Name, Enum, Int*))                                                   \
+    X(const std::uint8_t*, GetString, (Enum))                                                  \
+    X(const std::uint8_t*, GetStringi, (Enum, Uint))                                           \
+    X(void, GetTexParameteriv, (Enum, Enum, Int*))                                             \
+    X(Uint, GetUniformBlockIndex, (Name, const char*))                                         \
+    X(Int, GetUniformLocation, (Name, const char*))                                            \
+    X(std::uint8_t, IsEnabled, (Enum))                                                         \
+    X(void, LinkProgram, (Name))                                                               \
+    X(void, PixelStorei, (Enum, Int))                                                          \
+    X(void, ProgramBinary, (Name, Enum, const void*, Int))                                     \
+    X(void, ProgramParameteri, (Name, Enum, Int))                                              \
+    X(void, ReadBuffer, (Enum))                                                                \
+    X(void, ReadPixels, (Int, Int, Int, Int, Enum, Enum, void*))                               \
+    X(void, SamplerParameteri, (Name, Enum, Int))                                              \
+    X(void, ShaderSource, (Name, Int, const char* const*, const Int*))                         \
+    X(void, TexParameteri, (Enum, Enum, Int))                                                  \
+    X(void, TexStorage2D, (Enum, Int, Enum, Int, Int))                                         \
+    X(void, TexStorage3D, (Enum, Int, Enum, Int, Int, Int))                                    \
+    X(void, TexSubImage2D, (Enum, Int, Int, Int, Int, Int, Enum, Enum, const void*))           \
+    X(void, TexSubImage3D, (Enum, Int, Int, Int, Int, Int, Int, Int, Enum, Enum, const void*)) \
+    X(void, Uniform1f, (Int, float))                                                           \
+    X(void, Uniform1i, (Int, Int))                                                             \
+    X(void, Uniform2i, (Int, Int, Int))                                                        \
+    X(void, Uniform4f, (Int, float, float, float, float))                                      \
+    X(void, UniformBlockBinding, (Name, Uint, Uint))                                           \
+    X(void, UseProgram, (Name))                                                                \
     X(void, Viewport, (Int, Int, Int, Int))
 
 // of OpenGL ES 3.1; null where there is no such
-#define SHADERGEN_GL_31(X)                                                                         \
-    X(void, BindImageTexture, (Uint, Name, Int, std::uint8_t, Int, Enum, Enum))                    \
-    X(void, DispatchCompute, (Uint, Uint, Uint))                                                   \
-    X(Uint, GetProgramResourceIndex, (Name, Enum, const char*))                                    \
-    X(void, GetProgramResourceiv, (Name, Enum, Uint, Int, const Enum*, Int, Int*, Int*))           \
-    X(void, GetTexLevelParameteriv, (Enum, Int, Enum, Int*))                                       \
+#define SHADERGEN_GL_31(X)                                                               \
+    X(void, BindImageTexture, (Uint, Name, Int, std::uint8_t, Int, Enum, Enum))          \
+    X(void, DispatchCompute, (Uint, Uint, Uint))                                         \
+    X(Uint, GetProgramResourceIndex, (Name, Enum, const char*))                          \
+    X(void, GetProgramResourceiv, (Name, Enum, Uint, Int, const Enum*, Int, Int*, Int*)) \
+    X(void, GetTexLevelParameteriv, (Enum, Int, Enum, Int*))                             \
     X(void, MemoryBarrier, (std::uint32_t))
 
 // of OpenGL, and under other names of extensions of OpenGL ES; null where there is no such
-#define SHADERGEN_GL_SOMETIMES(X)                                                                  \
-    X(void, BeginQuery, (Enum, Name))                                                              \
-    X(void, BeginQueryEXT, (Enum, Name))                                                           \
-    X(void, DeleteQueries, (Int, const Name*))                                                     \
-    X(void, DeleteQueriesEXT, (Int, const Name*))                                                  \
-    X(void, EndQuery, (Enum))                                                                      \
-    X(void, EndQueryEXT, (Enum))                                                                   \
-    X(void, GenQueries, (Int, Name*))                                                              \
-    X(void, GenQueriesEXT, (Int, Name*))                                                           \
-    X(void, GetQueryObjectui64v, (Name, Enum, std::uint64_t*))                                     \
-    X(void, GetQueryObjectui64vEXT, (Name, Enum, std::uint64_t*))                                  \
-    X(Enum, GetGraphicsResetStatus, ())                                                            \
-    X(Enum, GetGraphicsResetStatusKHR, ())                                                         \
+#define SHADERGEN_GL_SOMETIMES(X)                                 \
+    X(void, BeginQuery, (Enum, Name))                             \
+    X(void, BeginQueryEXT, (Enum, Name))                          \
+    X(void, DeleteQueries, (Int, const Name*))                    \
+    X(void, DeleteQueriesEXT, (Int, const Name*))                 \
+    X(void, EndQuery, (Enum))                                     \
+    X(void, EndQueryEXT, (Enum))                                  \
+    X(void, GenQueries, (Int, Name*))                             \
+    X(void, GenQueriesEXT, (Int, Name*))                          \
+    X(void, GetQueryObjectui64v, (Name, Enum, std::uint64_t*))    \
+    X(void, GetQueryObjectui64vEXT, (Name, Enum, std::uint64_t*)) \
+    X(Enum, GetGraphicsResetStatus, ())                           \
+    X(Enum, GetGraphicsResetStatusKHR, ())                        \
     X(void, PolygonMode, (Enum, Enum))
 
 struct GL {
@@ -144,7 +144,7 @@ struct GL {
 // Take the errors that the application left, so that they are not laid at our door.
 void forget_errors(const GL& gl);
 // What GL reports, to complete "while ...": SG0604.
-Error check_errors(const GL& gl, Pieces doing);
+Error check_errors(const GL& gl, const char* doing, Words words = {});
 
 namespace gl {
 enum : Enum {

@@ -1,5 +1,5 @@
-// Read a build. Everything is checked before a single GL call: the form, the files, and how the parts
-// refer to each other.
+// Read a build. Everything is checked before a single GL call: the form, the files, and how the
+// parts refer to each other.
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ Error read_document(const Files& files, Source& source, Sizes& sizes) {
     std::size_t found = 0;
     Error error = files.read(schedule_file, max_schedule_bytes, owned, content, found);
     if (!error && found > max_schedule_bytes)
-        error = malformed({schedule_file, " is larger than ", max_schedule_bytes >> 20, " MiB"});
+        error = malformed("{} is larger than {} MiB", {schedule_file, max_schedule_bytes >> 20});
     if (!error) error = parse(content, source.document);
     const Value root = source.document.root();
     if (!error) error = check_version(root, source.lenient);
@@ -34,13 +34,13 @@ Error read_document(const Files& files, Source& source, Sizes& sizes) {
 }
 
 Error read_shaders(const Files& files, const Schedule& schedule, Source& source) {
-    std::vector<std::string_view> paths;
+    List<std::string_view> paths;
     for (const Pass& pass : schedule.passes) {
         paths.push_back(pass.shader);
         if (!pass.compute) paths.push_back(pass.vertex);
     }
-    std::sort(paths.begin(), paths.end());
-    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    sort(paths);
+    drop_repeated(paths);
     source.owned.resize(paths.size() + 1);  // and the weights; views into it stay good
     for (std::size_t i = 0; i < paths.size(); ++i) {
         std::string_view text;
@@ -49,9 +49,9 @@ Error read_shaders(const Files& files, const Schedule& schedule, Source& source)
         if (error) return error;
         const std::string path(paths[i]);
         if (found > max_shader_bytes)
-            return error_of("SG0505",
-                            {"the shader is larger than ", max_shader_bytes >> 20, " MiB"}, path);
-        if (!is_utf8(text)) return error_of("SG0505", {"the shader is not text in UTF-8"}, path);
+            return error_of("SG0505", "the shader is larger than {} MiB", {max_shader_bytes >> 20},
+                            path);
+        if (!is_utf8(text)) return error_of("SG0505", "the shader is not text in UTF-8", {}, path);
         source.shaders.push_back({paths[i], text});
     }
     return {};
@@ -64,11 +64,11 @@ Error read_weights(const Files& files, const Weights& weights, Source& source) {
     if (error) return error;
     const std::string where(weights.file);
     if (found != size) {
-        error = error_of("SG0505",
-                         {"the weights file is ", found < size ? "truncated" : "too long"}, where);
-        error.why = say({"it has ", found, " bytes, the schedule says ", size});
+        error = error_of("SG0505", "the weights file is {}",
+                         {found < size ? "truncated" : "too long"}, where);
+        error.why = say("it has {} bytes, the schedule says {}", {found, size});
     } else if (sha256(source.weights) != weights.sha256) {
-        error = error_of("SG0505", {"the weights file has been altered"}, where);
+        error = error_of("SG0505", "the weights file has been altered", {}, where);
         error.why = "its SHA-256 checksum is not the schedule's";
     }
     if (error) error.help = "copy the whole build folder again, or compile the model again";
@@ -81,7 +81,8 @@ Error read_build(const Files& files, const std::vector<Size>& wanted, Source& so
     auto schedule = std::make_shared<Schedule>();
     Error error = read_document(files, source, sizes);
     if (!error) error = read_schedule(source, sizes, *schedule);
-    if (error.code == "SG0605") error = malformed({"its own defaults break a constraint: ", error.why});
+    if (error.code == "SG0605")
+        error = malformed("its own defaults break a constraint: {}", {error.why});
     if (!error) error = read_shaders(files, *schedule, source);
     if (!error) error = read_weights(files, schedule->weights, source);
     if (!error && !wanted.empty()) {
@@ -94,7 +95,7 @@ Error read_build(const Files& files, const std::vector<Size>& wanted, Source& so
     return error;
 }
 
-std::vector<PortInfo> described(const Schedule& schedule, const std::vector<Port>& ports) {
+std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& ports) {
     std::vector<PortInfo> result;
     for (const Port& port : ports) {
         const Texture& texture = schedule.textures[static_cast<std::size_t>(port.texture)];
@@ -104,7 +105,8 @@ std::vector<PortInfo> described(const Schedule& schedule, const std::vector<Port
         info.dtype = port.dtype;
         info.encoding = port.encoding;
         info.is_array = texture.is_array;
-        info.width = static_cast<int>(texture.width), info.height = static_cast<int>(texture.height);
+        info.width = static_cast<int>(texture.width),
+        info.height = static_cast<int>(texture.height);
         info.layers = static_cast<int>(texture.layers);
         info.textures = static_cast<int>(texture.objects());
         info.format = texture.format->name;

@@ -13,7 +13,7 @@ Name Objects::make(Kind kind) {
         case query: gl_->GenQueries(1, &name); break;
         case program: name = gl_->CreateProgram(); break;
     }
-    made_.emplace_back(kind, name);
+    made_.push_back({kind, name});
     return name;
 }
 

@@ -4,7 +4,6 @@
 #define SHADERGEN_OBJECTS_HPP
 
 #include <utility>
-#include <vector>
 
 #include "gl.hpp"
 
@@ -12,19 +11,27 @@ namespace shadergen {
 
 class Objects {
 public:
-    enum Kind : std::uint8_t { texture, buffer, framebuffer, sampler, vertex_array, query, program };
+    enum Kind : std::uint8_t {
+        texture,
+        buffer,
+        framebuffer,
+        sampler,
+        vertex_array,
+        query,
+        program
+    };
 
     explicit Objects(const GL& gl) : gl_(&gl) {}
     Objects(Objects&& other) noexcept = default;
     Objects& operator=(Objects&& other) noexcept = default;
 
     Name make(Kind kind);
-    void remove();              // delete everything made
+    void remove();  // delete everything made
     void forget() { made_.clear(); }
 
 private:
     const GL* gl_;
-    std::vector<std::pair<Kind, Name>> made_;
+    List<std::pair<Kind, Name>> made_;
 };
 
 }  // namespace shadergen

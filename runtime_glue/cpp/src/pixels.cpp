@@ -11,8 +11,8 @@ namespace {
 
 constexpr double exact_integers = 1 << 24;  // up to here a float32 holds every integer
 
-// Call use(element, component) for each element of a tensor, in the order of texels: its place in the
-// host's array, and in texels of so many components.
+// Call use(element, component) for each element of a tensor, in the order of texels: its place in
+// the host's array, and in texels of so many components.
 template <class Use>
 void visit(const Port& port, const Texture& texture, std::int64_t components, Use use) {
     const int rank = port.rank;
@@ -36,8 +36,7 @@ void visit(const Port& port, const Texture& texture, std::int64_t components, Us
                 for (std::int64_t y = 0; y < size[2]; ++y) {
                     std::int64_t from = n * host[0] + c * host[1] + y * host[2];
                     const std::int64_t layer = n * planes + c / lanes;
-                    std::int64_t to =
-                        (layer * size[2] + y) * size[3] * components + c % lanes;
+                    std::int64_t to = (layer * size[2] + y) * size[3] * components + c % lanes;
                     for (std::int64_t x = 0; x < size[3]; ++x, from += host[3], to += components)
                         use(from, to);
                 }
@@ -150,42 +149,42 @@ Error check_values(const Port& port, const Texture& texture, DType type, const S
         if (type == DType::uint8) return {};
         Error error;
         if (type != DType::float32) {
-            error = error_of("SG0605", {"an image cannot be given as ",
-                                        dtype_names[static_cast<int>(type)]});
+            error = error_of("SG0605", "an image cannot be given as {}",
+                             {dtype_names[static_cast<int>(type)]});
         } else if (!span.numbers || span.low < 0 || span.high > 1) {
-            error = error_of("SG0605", {"an image given in floats holds values outside 0 to 1"});
+            error = error_of("SG0605", "an image given in floats holds values outside 0 to 1", {});
             error.help = "divide by 255, or convert to uint8";
         }
         if (error) error.supported = supported;
         return error;
     }
     if (port.has_range && (!span.numbers || span.low < port.low || span.high > port.high)) {
-        Error error = error_of("SG0605", {"input ", quote(port.name), " holds ", span.low, " to ",
-                                          span.high});
-        error.why = say({"the build is made for ", port.low, " to ", port.high,
-                         ", which its 16-bit floats rely on"});
+        Error error =
+            error_of("SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});
+        error.why = say("the build is made for {} to {}, which its 16-bit floats rely on",
+                        {port.low, port.high});
         error.help = "compile with a wider --input-range, or with --precision highp";
         return error;
     }
     if (port.dtype != DType::float32) {
         const char* name = dtype_names[static_cast<int>(port.dtype)];
         if (span.fractions || !span.numbers)
-            return error_of("SG0605", {"input ", quote(port.name), " is of ", name,
-                                       ", the array holds fractions"});
+            return error_of("SG0605", "input '{}' is of {}, the array holds fractions",
+                            {port.name, name});
         if (port.dtype == DType::boolean && !span.truths)
-            return error_of("SG0605",
-                            {"input ", quote(port.name), " is of bool, the array is not"});
+            return error_of("SG0605", "input '{}' is of bool, the array is not", {port.name});
         if (span.high > exact_integers || span.low < -exact_integers) {
-            Error error = error_of("SG0605", {"the array holds ", span.low, " to ", span.high});
-            error.why = say({"shaders hold integers exactly up to ", exact_integers});
+            Error error = error_of("SG0605", "the array holds {} to {}", {span.low, span.high});
+            error.why = say("shaders hold integers exactly up to {}", {exact_integers});
             return error;
         }
     }
     constexpr double largest_half = 65504, rounded_to_infinity = 65520;
     const double most = std::fmax(-span.low, span.high);
-    if (texture.format->texel == Texel::halves && std::isfinite(most) && most >= rounded_to_infinity) {
-        Error error = error_of("SG0605", {"the array holds ", most});
-        error.why = say({"the largest number of ", texture.format->name, " is ", largest_half});
+    if (texture.format->texel == Texel::halves && std::isfinite(most) &&
+        most >= rounded_to_infinity) {
+        Error error = error_of("SG0605", "the array holds {}", {most});
+        error.why = say("the largest number of {} is {}", {texture.format->name, largest_half});
         return error;
     }
     return {};

@@ -23,22 +23,23 @@ std::string log_of(Get get, GetLog get_log, Name name) {
     return text;
 }
 
-Error shader_error(Pieces what, std::string log, std::string_view path, const Pass& pass) {
-    Error error = error_of("SG0603", what, path);
-    error.where.push_back(say({"pass ", pass.name}));
+Error shader_error(const char* what, Words words, std::string log, std::string_view path,
+                   const Pass& pass) {
+    Error error = error_of("SG0603", what, words, path);
+    error.where.push_back(say("pass {}", {pass.name}));
     std::string layers;
     Value layer = pass.layers.first();
     for (std::uint32_t i = 0; i < pass.layers.size(); ++i, layer = layer.next())
-        layers += say({i ? ", " : "layers ", layer.text()});
+        layers += say("{}{}", {i ? ", " : "layers ", layer.text()});
     if (!layers.empty()) error.where.push_back(std::move(layers));
     error.why = log.empty() ? "the driver gives no reason" : std::move(log);
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";
     return error;
 }
 
-Error pass_error(Pieces what, const Pass& pass) {
-    Error error = error_of("SG0503", what, pass.shader);
-    error.where.push_back(say({"pass ", pass.name}));
+Error pass_error(const char* what, Words words, const Pass& pass) {
+    Error error = error_of("SG0503", what, words, pass.shader);
+    error.where.push_back(say("pass {}", {pass.name}));
     return error;
 }
 
@@ -76,8 +77,8 @@ std::size_t line_of(std::string_view complaint) {
     return number;
 }
 
-std::vector<std::string_view> lines_of(std::string_view text) {
-    std::vector<std::string_view> lines;
+List<std::string_view> lines_of(std::string_view text) {
+    List<std::string_view> lines;
     while (!text.empty()) {
         const std::size_t end = text.find('\n');
         lines.push_back(text.substr(0, end));
@@ -95,31 +96,43 @@ std::string_view stripped(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+struct Complaint {
+    std::size_t line;
+    std::string_view words;
+
+    bool operator<(const Complaint& other) const {
+        return line != other.line ? line < other.line : words.data() < other.words.data();
+    }
+};
+
+}  // namespace
+
 std::string interleave(std::string_view log, std::string_view source) {
     constexpr std::size_t context = 3, most = 100;
-    const std::vector<std::string_view> lines = lines_of(source);
-    std::vector<std::pair<std::size_t, std::string_view>> complaints;
+    const List<std::string_view> lines = lines_of(source);
+    List<Complaint> complaints;
     std::string shown, loose;
     std::size_t read = 0;
     for (const std::string_view line : lines_of(log)) {
         if (++read > most) break;
         const std::size_t number = line_of(line);
         const std::string_view words = stripped(line);
-        if (number >= 1 && number <= lines.size()) complaints.emplace_back(number, words);
-        else if (!words.empty()) loose += say({words, "\n"});
+        if (number >= 1 && number <= lines.size()) complaints.push_back({number, words});
+        else if (!words.empty()) loose += say("{}\n", {words});
     }
-    std::sort(complaints.begin(), complaints.end(), [](const auto& a, const auto& b) {
-        return a.first != b.first ? a.first < b.first : a.second.data() < b.second.data();
-    });
+    sort(complaints);
     std::size_t last = 0;
     for (const auto& [number, words] : complaints) {
         for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
              n <= number; ++n) {
             const std::string digits = std::to_string(n);
-            shown += say({std::string(digits.size() < 4 ? 4 - digits.size() : 0, ' '), digits, " | ",
-                          lines[n - 1], "\n"});
+            shown +=
+                say("{}{} | {}\n", {std::string(digits.size() < 4 ? 4 - digits.size() : 0, ' '),
+                                    digits, lines[n - 1]});
         }
-        shown += say({"     ^ ", words, "\n"});
+        shown += say("     ^ {}\n", {words});
         last = number;
     }
     shown += loose;
@@ -168,8 +181,8 @@ Error Programs::build(const GL& gl, const Device& device, Objects& objects, cons
     for (Linked& linked : linked_) {
         linked.name = objects.make(Objects::program);
         if (cached) {
-            linked.key = cache_key(device, linked.vertex, linked.shader);
-            linked.from_cache = load_program(gl, cache, linked.key, linked.name);
+            const std::string key = cache_key(device, linked.vertex, linked.shader);
+            linked.from_cache = load_program(gl, cache, key, linked.name);
             if (linked.from_cache) continue;
             gl.ProgramParameteri(linked.name, gl::PROGRAM_BINARY_RETRIEVABLE_HINT, 1);
         }
@@ -186,7 +199,9 @@ Error Programs::build(const GL& gl, const Device& device, Objects& objects, cons
         if (error) break;
         if (!linked.from_cache) {
             error = check(gl, linked, schedule.passes[linked.users[0]]);
-            if (!error && cached) keep_program(gl, cache, linked.key, linked.name);
+            if (!error && cached)
+                keep_program(gl, cache, cache_key(device, linked.vertex, linked.shader),
+                             linked.name);
         }
         if (!error) error = configure(gl, linked, schedule);
     }
@@ -208,26 +223,27 @@ Error Programs::check(const GL& gl, const Linked& linked, const Pass& pass) cons
         if (done) continue;
         const std::string_view path = vertex ? pass.vertex : pass.shader;
         const std::string log = log_of(gl.GetShaderiv, gl.GetShaderInfoLog, made.name);
-        return shader_error({"the shader ", quote(path), " does not compile"},
-                            interleave(log, made.text), path, pass);
+        return shader_error("the shader '{}' does not compile", {path}, interleave(log, made.text),
+                            path, pass);
     }
-    return shader_error({"the shaders of pass ", quote(pass.name), " do not link"},
-                        log_of(gl.GetProgramiv, gl.GetProgramInfoLog, linked.name), pass.shader, pass);
+    return shader_error("the shaders of pass '{}' do not link", {pass.name},
+                        log_of(gl.GetProgramiv, gl.GetProgramInfoLog, linked.name), pass.shader,
+                        pass);
 }
 
 Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& schedule) {
     Int size[3] = {};
     if (linked.compute) gl.GetProgramiv(linked.name, gl::COMPUTE_WORK_GROUP_SIZE, size);
     gl.UseProgram(linked.name);
-    std::vector<std::string_view> samplers;  // by unit
+    List<std::string_view> samplers;  // by unit
     for (const std::size_t user : linked.users) {
         const Pass& pass = schedule.passes[user];
         PassProgram& to = passes[user];
         to.program = linked.name;
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
         if (pass.compute && pass.workgroup != actual)
-            return pass_error({"the workgroup is stated as ", tuple_of(pass.workgroup.data(), 3),
-                               ", the shader's is ", tuple_of(actual.data(), 3)},
+            return pass_error("the workgroup is stated as {}, the shader's is {}",
+                              {tuple_of(pass.workgroup.data(), 3), tuple_of(actual.data(), 3)},
                               pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;
@@ -245,7 +261,7 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
 }
 
 Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule) {
-    std::vector<std::string_view> bound;  // uniform blocks, by binding
+    List<std::string_view> bound;  // uniform blocks, by binding
     for (const std::size_t user : linked.users) {
         const Pass& pass = schedule.passes[user];
         for (const Block& block : pass.blocks) {
@@ -260,8 +276,8 @@ Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& 
                 Int found[2] = {};
                 if (index != invalid_index) {
                     // OpenGL ES lets only the shader choose the binding of a storage block
-                    gl.GetProgramResourceiv(linked.name, gl::SHADER_STORAGE_BLOCK, index, 2, wanted, 2,
-                                            nullptr, found);
+                    gl.GetProgramResourceiv(linked.name, gl::SHADER_STORAGE_BLOCK, index, 2, wanted,
+                                            2, nullptr, found);
                     binding = {gl::SHADER_STORAGE_BUFFER, static_cast<Uint>(found[0])};
                     needed = found[1];
                 }
@@ -274,13 +290,13 @@ Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& 
                         bound.push_back(block.name);
                         gl.UniformBlockBinding(linked.name, index, binding.index);
                     }
-                    gl.GetActiveUniformBlockiv(linked.name, index, gl::UNIFORM_BLOCK_DATA_SIZE, &needed);
+                    gl.GetActiveUniformBlockiv(linked.name, index, gl::UNIFORM_BLOCK_DATA_SIZE,
+                                               &needed);
                 }
             }
             if (buffer.range.size < needed)
-                return pass_error({"the buffer ", quote(buffer.name), " has ", buffer.range.size,
-                                   " bytes, the block ", block.name, " takes ", needed},
-                                  pass);
+                return pass_error("the buffer '{}' has {} bytes, the block {} takes {}",
+                                  {buffer.name, buffer.range.size, block.name, needed}, pass);
             passes[user].bindings.push_back(binding);
         }
     }
@@ -293,9 +309,10 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
         const Uniform* value;
         bool varying;
     };
-    std::vector<Found> found;
+    List<Found> found;
     const auto find = [&](std::string_view name) {
-        return std::find_if(found.begin(), found.end(), [&](const Found& f) { return f.name == name; });
+        return std::find_if(found.begin(), found.end(),
+                            [&](const Found& f) { return f.name == name; });
     };
     for (const Linked& linked : linked_) {
         found.clear();

@@ -4,7 +4,6 @@
 #define SHADERGEN_PROGRAMS_HPP
 
 #include <string>
-#include <vector>
 
 #include "device.hpp"
 #include "gl.hpp"
@@ -17,35 +16,38 @@ namespace shadergen {
 struct Binding {
     Enum target = 0;
     Uint index = 0;
+
+    bool operator<(const Binding& other) const {
+        return target != other.target ? target < other.target : index < other.index;
+    }
 };
 
 // What a pass must know of its program.
 struct PassProgram {
     Name program = 0;
-    std::vector<Uint> units;        // of each read by a sampler, in order
-    std::vector<Binding> bindings;  // of each block
-    std::vector<Int> locations;     // of each uniform; -1 where the compiler has dropped it
-    std::vector<bool> varying;      // whether it has other values in other passes
+    List<Uint> units;        // of each read by a sampler, in order
+    List<Binding> bindings;  // of each block
+    List<Int> locations;     // of each uniform; -1 where the compiler has dropped it
+    List<char> varying;      // whether it has other values in other passes
 };
 
 class Programs {
 public:
-    // Compile and link. SG0603 with the numbered source around each complaint; SG0503 when a buffer is
-    // smaller than the block it is bound to, or a workgroup other than the shader's.
+    // Compile and link. SG0603 with the numbered source around each complaint; SG0503 when a buffer
+    // is smaller than the block it is bound to, or a workgroup other than the shader's.
     Error build(const GL& gl, const Device& device, Objects& objects, const Source& source,
                 const Schedule& schedule, const std::string& cache);
     // Set the uniforms on which the passes of a program agree. Leaves no program in use.
     void set_uniforms(const GL& gl, const Schedule& schedule);
 
-    std::vector<PassProgram> passes;
+    List<PassProgram> passes;
 
 private:
     struct Linked {
         std::string_view vertex, shader;  // sources
         Name name = 0;
         bool compute = false, from_cache = false;
-        std::string key;                   // in the cache
-        std::vector<std::size_t> users;    // passes
+        List<std::size_t> users;  // passes
     };
     struct Stage {
         Enum kind;
@@ -59,8 +61,8 @@ private:
     Error configure(const GL& gl, const Linked& linked, const Schedule& schedule);
     Error bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule);
 
-    std::vector<Linked> linked_;
-    std::vector<Stage> stages_;
+    List<Linked> linked_;
+    List<Stage> stages_;
 };
 
 // The compiler's complaints, each under the numbered source lines before it.

@@ -13,7 +13,7 @@ const Enum capabilities[] = {
 const std::size_t desktop_capability_count = std::size(capabilities);
 const std::size_t capability_count = desktop_capability_count - 2;
 
-Touched touched_by(const Schedule& schedule, const std::vector<PassProgram>& programs) {
+Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs) {
     Touched touched;
     touched.units = 1;  // making and filling textures binds them to the first
     for (const PassProgram& program : programs) {
@@ -26,17 +26,8 @@ Touched touched_by(const Schedule& schedule, const std::vector<PassProgram>& pro
         for (const Read& read : pass.reads)
             if (read.is_image()) touched.images.push_back(static_cast<Uint>(read.image));
     }
-    std::sort(touched.images.begin(), touched.images.end());
-    touched.images.erase(std::unique(touched.images.begin(), touched.images.end()),
-                         touched.images.end());
-    const auto before = [](const Binding& a, const Binding& b) {
-        return a.target != b.target ? a.target < b.target : a.index < b.index;
-    };
-    std::sort(touched.buffers.begin(), touched.buffers.end(), before);
-    const auto end = std::unique(
-        touched.buffers.begin(), touched.buffers.end(),
-        [](const Binding& a, const Binding& b) { return a.target == b.target && a.index == b.index; });
-    touched.buffers.erase(end, touched.buffers.end());
+    sort(touched.images), drop_repeated(touched.images);
+    sort(touched.buffers), drop_repeated(touched.buffers);
     return touched;
 }
 
@@ -147,8 +138,8 @@ void Frame::bind_image(const Schedule& schedule, const Bound& bound, std::int32_
     const GLTextures& names = (*bound.textures)[static_cast<std::size_t>(texture)];
     const Name name = names[t.is_array || layer == none ? 0 : static_cast<std::size_t>(layer)];
     const auto at = static_cast<Uint>(unit);
-    const Command bind = call(Command::bind_image, {at, name, 0, t.is_array ? 1U : 0U, 0, access,
-                                                    t.format->internal});
+    const Command bind = call(Command::bind_image,
+                              {at, name, 0, t.is_array ? 1U : 0U, 0, access, t.format->internal});
     for (Image& known : images_) {
         if (known.unit != at) continue;
         if (std::memcmp(known.command.a, bind.a, sizeof bind.a) == 0) return;
@@ -160,7 +151,7 @@ void Frame::bind_image(const Schedule& schedule, const Bound& bound, std::int32_
     calls.push_back(bind);
 }
 
-bool Frame::replace(std::vector<Place>& places, Enum target, Uint index, Name name) {
+bool Frame::replace(List<Place>& places, Enum target, Uint index, Name name) {
     for (Place& place : places) {
         if (place.target != target || place.index != index) continue;
         const bool other = place.name != name;

@@ -3,8 +3,6 @@
 #ifndef SHADERGEN_RECORDING_HPP
 #define SHADERGEN_RECORDING_HPP
 
-#include <vector>
-
 #include "commands.hpp"
 #include "programs.hpp"
 #include "schedule.hpp"
@@ -15,24 +13,24 @@ namespace shadergen {
 // GL objects of a player: textures and buffers by their index in the schedule, the rest by pass.
 struct Bound {
     Name vertex_array = 0, sampler = 0;
-    const std::vector<PassProgram>* programs = nullptr;
-    const std::vector<Name>* framebuffers = nullptr;
-    const std::vector<GLTextures>* textures = nullptr;
-    const std::vector<Name>* buffers = nullptr;
+    const List<PassProgram>* programs = nullptr;
+    const List<Name>* framebuffers = nullptr;
+    const List<GLTextures>* textures = nullptr;
+    const List<Name>* buffers = nullptr;
 };
 
 // State of the application that would change what is drawn, and is off in a frame.
 extern const Enum capabilities[];
-extern const std::size_t capability_count;         // of OpenGL ES
+extern const std::size_t capability_count;          // of OpenGL ES
 extern const std::size_t desktop_capability_count;  // of OpenGL: those and more
 
 // What a frame binds, whatever textures it plays with.
 struct Touched {
     Uint units = 0;
-    std::vector<Uint> images;
-    std::vector<Binding> buffers;
+    List<Uint> images;
+    List<Binding> buffers;
 };
-Touched touched_by(const Schedule& schedule, const std::vector<PassProgram>& programs);
+Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs);
 
 class Frame {
 public:
@@ -41,8 +39,8 @@ public:
     // Leave what was bound at zero.
     static void leave_at_zero(const Touched& touched, Commands& after);
 
-    Commands calls;                   // of all passes and what goes before them
-    std::vector<std::size_t> draws;   // which of them draw or dispatch, by pass
+    Commands calls;           // of all passes and what goes before them
+    List<std::size_t> draws;  // which of them draw or dispatch, by pass
     bool barrier_after = false;
 
 private:
@@ -61,11 +59,11 @@ private:
     void bind_blocks(const Schedule& schedule, const Bound& bound, std::size_t index);
     void bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
                     std::int32_t texture, std::int32_t layer, Enum access);
-    bool replace(std::vector<Place>& places, Enum target, Uint index, Name name);
+    bool replace(List<Place>& places, Enum target, Uint index, Name name);
     void set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments);
 
-    std::vector<Place> textures_, buffers_;
-    std::vector<Image> images_;
+    List<Place> textures_, buffers_;
+    List<Image> images_;
     Command unit_{}, program_{}, framebuffer_{}, viewport_{};
 };
 

@@ -8,10 +8,11 @@
 namespace shadergen {
 
 const char* const limit_names[limit_count] = {
-    "texture_size",           "array_texture_layers", "texture_units",         "draw_buffers",
-    "uniform_block_size",     "uniform_blocks",       "storage_block_size",    "storage_blocks",
-    "fragment_images",        "compute_images",       "compute_texture_units",
-    "compute_uniform_blocks", "workgroup_invocations", "workgroup_count"};
+    "texture_size",          "array_texture_layers",  "texture_units",
+    "draw_buffers",          "uniform_block_size",    "uniform_blocks",
+    "storage_block_size",    "storage_blocks",        "fragment_images",
+    "compute_images",        "compute_texture_units", "compute_uniform_blocks",
+    "workgroup_invocations", "workgroup_count"};
 
 const char* const dtype_names[] = {"float32", "int64",  "int32",  "int16", "int8",
                                    "uint64",  "uint32", "uint16", "uint8", "bool"};
@@ -60,10 +61,8 @@ bool Schedule::uses_images(const Pass& pass) const {
 }
 
 const Shader* Source::shader(std::string_view path) const {
-    const auto found =
-        std::lower_bound(shaders.begin(), shaders.end(), path,
-                         [](const Shader& shader, std::string_view p) { return shader.path < p; });
-    return found != shaders.end() && found->path == path ? &*found : nullptr;
+    const std::size_t found = position(shaders, Shader{path, {}});
+    return found < shaders.size() && shaders[found].path == path ? &shaders[found] : nullptr;
 }
 
 namespace {
@@ -74,21 +73,38 @@ public:
     template <class Items>
     Error take(const Items& items, const char* member) {
         for (std::size_t i = 0; i < items.size(); ++i)
-            sorted_.emplace_back(items[i].name, static_cast<std::int32_t>(i));
-        std::sort(sorted_.begin(), sorted_.end());
-        for (std::size_t i = 1; i < sorted_.size(); ++i)
-            if (sorted_[i].first == sorted_[i - 1].first)
-                return malformed({"the name ", quote(sorted_[i].first), " is taken"},
-                                 say({member, "[", sorted_[i].second, "].name"}));
-        return {};
+            sorted_.push_back({items[i].name, static_cast<std::int32_t>(i)});
+        sort(sorted_);
+        const std::size_t twice = repeated(sorted_);
+        if (twice == sorted_.size()) return {};
+        return malformed("the name '{}' is taken", {sorted_[twice].name},
+                         say("{}[{}].name", {member, taken(sorted_[twice].name)}));
     }
     std::int32_t operator[](std::string_view name) const {
-        const auto found = std::lower_bound(sorted_.begin(), sorted_.end(), std::pair(name, none));
-        return found != sorted_.end() && found->first == name ? found->second : none;
+        const std::size_t found = position(sorted_, Named{name, none});
+        return found < sorted_.size() && sorted_[found].name == name ? sorted_[found].index : none;
     }
 
 private:
-    std::vector<std::pair<std::string_view, std::int32_t>> sorted_;
+    struct Named {
+        std::string_view name;
+        std::int32_t index;
+
+        bool operator<(const Named& other) const { return name < other.name; }
+    };
+
+    // The second of those that have a name.
+    std::int32_t taken(std::string_view name) const {
+        std::int32_t first = INT32_MAX, second = INT32_MAX;
+        for (const Named& named : sorted_) {
+            if (named.name != name) continue;
+            second = std::min(second, std::max(first, named.index));
+            first = std::min(first, named.index);
+        }
+        return second;
+    }
+
+    List<Named> sorted_;
 };
 
 // Turns a document of right form into objects.
@@ -97,21 +113,23 @@ public:
     Builder(const Sizes& sizes, Schedule& schedule) : sizes_(sizes), schedule_(schedule) {}
 
     Error build(Value root) {
-        schedule_.model = root["model"].text();
+        schedule_.model = root.text("model");
         const Value weights = root["weights"];
-        schedule_.weights = {weights["file"].text(), weights["sha256"].text(),
-                             weights["size"].integer()};
+        schedule_.weights = {weights.text("file"), weights.text("sha256"), weights.integer("size")};
         read_requires(root["requires"]);
-        each(root["textures"], [&](Value v) { schedule_.textures.push_back(texture(v)); });
+        each(root["textures"], [&](Value v) { read(v, schedule_.textures.add()); });
         each(root["buffers"], [&](Value v) {
-            schedule_.buffers.push_back({v["name"].text(), v["kind"].text() == "storage", range(v)});
+            Buffer& buffer = schedule_.buffers.add();
+            buffer.name = v.text("name");
+            buffer.storage = v.text("kind") == "storage";
+            buffer.range = range(v);
         });
         Error error = textures_.take(schedule_.textures, "textures");
         if (!error) error = buffers_.take(schedule_.buffers, "buffers");
         if (error) return error;
-        each(root["inputs"], [&](Value v) { schedule_.inputs.push_back(port(v)); });
-        each(root["outputs"], [&](Value v) { schedule_.outputs.push_back(port(v)); });
-        each(root["passes"], [&](Value v) { schedule_.passes.push_back(pass(v)); });
+        each(root["inputs"], [&](Value v) { read(v, schedule_.inputs.add()); });
+        each(root["outputs"], [&](Value v) { read(v, schedule_.outputs.add()); });
+        each(root["passes"], [&](Value v) { read(v, schedule_.passes.add()); });
         return {};
     }
 
@@ -120,6 +138,10 @@ private:
     static void each(Value list, Use use) {
         Value item = list.first();
         for (std::uint32_t i = 0; i < list.size(); ++i, item = item.next()) use(item);
+    }
+    std::int64_t number(Value v, const char* member) const { return sizes_(v[member]); }
+    std::int32_t small(Value v, const char* member) const {
+        return static_cast<std::int32_t>(number(v, member));
     }
     template <class To>
     To whole(Value value) const {
@@ -136,51 +158,46 @@ private:
         while (word != words[i]) ++i;  // the form has been checked
         return i;
     }
-    static Range range(Value v) { return {v["offset"].integer(), v["size"].integer()}; }
+    static Range range(Value v) { return {v.integer("offset"), v.integer("size")}; }
 
     void read_requires(Value v) const {
         static const char* const color_buffers[] = {"none", "half_float", "float"};
         Requires& required = schedule_.required;
-        required.glsl = whole<int>(v["glsl"]);
+        required.glsl = small(v, "glsl");
         required.color_buffer =
-            static_cast<ColorBuffer>(index_of(v["color_buffer"].text(), color_buffers));
+            static_cast<ColorBuffer>(index_of(v.text("color_buffer"), color_buffers));
         for (std::size_t i = 0; i < limit_count; ++i)
             required.limits[i] = sizes_(v["limits"][limit_names[i]]);
     }
 
-    Texture texture(Value v) const {
-        Texture t;
-        t.name = v["name"].text();
-        t.format = format_of(v["format"].text());
-        t.is_array = v["kind"].text() == "array";
-        t.planes = v["packing"].text() == "planes";
-        t.width = sizes_(v["width"]), t.height = sizes_(v["height"]);
-        t.layers = sizes_(v["layers"]);
-        t.channels = sizes_(v["channels"]), t.batch = sizes_(v["batch"]);
-        t.slot = v["slot"].is(Json::null) ? none : whole<std::int32_t>(v["slot"]);
-        t.first = whole<std::int32_t>(v["first"]), t.last = whole<std::int32_t>(v["last"]);
+    void read(Value v, Texture& t) const {
+        t.name = v.text("name");
+        t.format = format_of(v.text("format"));
+        t.is_array = v.text("kind") == "array";
+        t.planes = v.text("packing") == "planes";
+        t.width = number(v, "width"), t.height = number(v, "height");
+        t.layers = number(v, "layers");
+        t.channels = number(v, "channels"), t.batch = number(v, "batch");
+        t.slot = v["slot"].is(Json::null) ? none : small(v, "slot");
+        t.first = small(v, "first"), t.last = small(v, "last");
         t.has_data = !v["data"].is(Json::null);
         if (t.has_data) t.data = range(v["data"]);
-        return t;
     }
 
-    Port port(Value v) const {
-        Port p;
-        p.name = v["name"].text(), p.texture_name = v["texture"].text();
+    void read(Value v, Port& p) const {
+        p.name = v.text("name"), p.texture_name = v.text("texture");
         p.texture = textures_[p.texture_name];
         p.rank = wholes(v["shape"], p.shape);
         p.axes_count = wholes(v["axes"], p.axes);
-        p.encoding = static_cast<Encoding>(index_of(v["encoding"].text(), encoding_names));
-        p.dtype = static_cast<DType>(index_of(v["dtype"].text(), dtype_names));
+        p.encoding = static_cast<Encoding>(index_of(v.text("encoding"), encoding_names));
+        p.dtype = static_cast<DType>(index_of(v.text("dtype"), dtype_names));
         const Value span = v["range"];  // outputs have none
         p.has_range = span.is(Json::array);
         if (p.has_range) p.low = span.first().real(), p.high = span.first().next().real();
-        return p;
     }
 
-    Read read(Value v) const {
-        Read r;
-        r.texture_name = v["texture"].text(), r.texture = textures_[r.texture_name];
+    void read(Value v, Read& r) const {
+        r.texture_name = v.text("texture"), r.texture = textures_[r.texture_name];
         if (const Value uniform = v["uniform"]) r.uniform = uniform.text();
         if (const Value image = v["image"]) r.image = whole<std::int32_t>(image);
         if (const Value layer = v["layer"]) r.layer = whole<std::int32_t>(layer);
@@ -188,38 +205,37 @@ private:
             r.first = whole<std::int32_t>(span.first());
             r.layers = whole<std::int32_t>(span.first().next());
         }
-        return r;
     }
 
-    Uniform uniform(Value v) const {
+    void read(Value v, Uniform& u) const {
         static const char* const types[] = {"int", "ivec2", "float", "vec4"};
-        Uniform u;
-        u.name = v["name"].text();
-        u.type = static_cast<UniformType>(index_of(v["type"].text(), types));
+        u.name = v.text("name");
+        u.type = static_cast<UniformType>(index_of(v.text("type"), types));
         const bool integers = u.type == UniformType::int_ || u.type == UniformType::ivec2;
         std::size_t i = 0;
         each(v["value"], [&](Value number) {
             if (integers) u.value[i++].whole = whole<std::int32_t>(number);
             else u.value[i++].real = static_cast<float>(number.real());
         });
-        return u;
     }
 
-    Pass pass(Value v) const {
-        Pass p;
-        p.name = v["name"].text();
-        p.compute = v["stage"].text() == "compute";
-        p.shader = v["shader"].text();
+    void read(Value v, Pass& p) const {
+        p.name = v.text("name");
+        p.compute = v.text("stage") == "compute";
+        p.shader = v.text("shader");
         p.layers = v["layers"];
-        each(v["reads"], [&](Value r) { p.reads.push_back(read(r)); });
+        each(v["reads"], [&](Value r) { read(r, p.reads.add()); });
         each(v["blocks"], [&](Value b) {
-            const std::string_view buffer = b["buffer"].text();
-            p.blocks.push_back({b["block"].text(), buffer, buffers_[buffer]});
+            Block& block = p.blocks.add();
+            block.name = b.text("block"), block.buffer_name = b.text("buffer");
+            block.buffer = buffers_[block.buffer_name];
         });
-        each(v["uniforms"], [&](Value u) { p.uniforms.push_back(uniform(u)); });
+        each(v["uniforms"], [&](Value u) { read(u, p.uniforms.add()); });
         each(v["writes"], [&](Value w) {
-            const std::string_view name = w["texture"].text();
-            p.writes.push_back({name, textures_[name], whole<std::int32_t>(w["layer"])});
+            Write& write = p.writes.add();
+            write.texture_name = w.text("texture");
+            write.texture = textures_[write.texture_name];
+            write.layer = small(w, "layer");
         });
         each(v["barriers"], [&](Value b) {
             const std::string_view name = b.text();
@@ -228,14 +244,13 @@ private:
                                             : framebuffer_barrier;
         });
         if (p.compute) {
-            p.image = whole<std::int32_t>(v["image"]);
+            p.image = small(v, "image");
             wholes(v["workgroup"], p.workgroup);
             wholes(v["groups"], p.groups);
         } else {
-            p.vertex = v["vertex"].text();
+            p.vertex = v.text("vertex");
             wholes(v["viewport"], p.viewport);
         }
-        return p;
     }
 
     const Sizes& sizes_;

@@ -20,9 +20,20 @@ constexpr std::int32_t none = -1;
 
 // In the order in which the requirements of a device are told.
 enum Limit : int {
-    texture_size, array_texture_layers, texture_units, draw_buffers, uniform_block_size,
-    uniform_blocks, storage_block_size, storage_blocks, fragment_images, compute_images,
-    compute_texture_units, compute_uniform_blocks, workgroup_invocations, workgroup_count,
+    texture_size,
+    array_texture_layers,
+    texture_units,
+    draw_buffers,
+    uniform_block_size,
+    uniform_blocks,
+    storage_block_size,
+    storage_blocks,
+    fragment_images,
+    compute_images,
+    compute_texture_units,
+    compute_uniform_blocks,
+    workgroup_invocations,
+    workgroup_count,
     limit_count
 };
 extern const char* const limit_names[limit_count];
@@ -132,10 +143,10 @@ struct Pass {
     bool compute = false;
     std::string_view vertex, shader;  // paths
     Value layers;
-    std::vector<Read> reads;
-    std::vector<Block> blocks;
-    std::vector<Uniform> uniforms;
-    std::vector<Write> writes;
+    List<Read> reads;
+    List<Block> blocks;
+    List<Uniform> uniforms;
+    List<Write> writes;
     unsigned barriers = 0;
     std::array<std::int32_t, 2> viewport{};
     std::int32_t image = 0;
@@ -151,10 +162,10 @@ struct Schedule {
     Sizes sizes;
     std::string_view model;
     Requires required;
-    std::vector<Port> inputs, outputs;
-    std::vector<Texture> textures;
-    std::vector<Buffer> buffers;
-    std::vector<Pass> passes;
+    List<Port> inputs, outputs;
+    List<Texture> textures;
+    List<Buffer> buffers;
+    List<Pass> passes;
     Weights weights;
 
     bool uses_images(const Pass& pass) const;
@@ -162,6 +173,8 @@ struct Schedule {
 
 struct Shader {
     std::string_view path, text;
+
+    bool operator<(const Shader& other) const { return path < other.path; }
 };
 
 // What a build consists of before sizes are chosen: all that its schedule points into.
@@ -170,16 +183,17 @@ struct Source {
     Document document;
     bool lenient = false;
     std::vector<std::string> owned;  // what was read from files
-    std::vector<Shader> shaders;     // sorted by path
+    List<Shader> shaders;            // sorted by path
     std::string_view weights;
 
     const Shader* shader(std::string_view path) const;
 };
 
-// Work out a document of right version at sizes, and check all of it. SG0503, or SG0605 where the sizes
-// break a constraint.
+// Work out a document of right version at sizes, and check all of it. SG0503, or SG0605 where the
+// sizes break a constraint.
 Error read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
-// The same of a build that is right at its defaults: whatever is wrong is that of the sizes. SG0605.
+// The same of a build that is right at its defaults: whatever is wrong is that of the sizes.
+// SG0605.
 Error resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
 
 // Refuse a schedule whose parts do not fit each other. SG0503.

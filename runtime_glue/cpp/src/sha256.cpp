@@ -25,7 +25,8 @@ void Sha256::block(const unsigned char* bytes) {
     std::uint32_t w[64];
     for (int i = 0; i < 16; ++i) {
         const unsigned char* b = bytes + 4 * i;
-        w[i] = std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
+        w[i] =
+            std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
     }
     for (int i = 16; i < 64; ++i) {
         const std::uint32_t s0 = turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ w[i - 15] >> 3;
@@ -64,7 +65,8 @@ std::string Sha256::hex() {
     add({length, 8});
     std::string digest;
     for (const std::uint32_t word : state_)
-        for (int shift = 28; shift >= 0; shift -= 4) digest += "0123456789abcdef"[word >> shift & 15];
+        for (int shift = 28; shift >= 0; shift -= 4)
+            digest += "0123456789abcdef"[word >> shift & 15];
     return digest;
 }
 

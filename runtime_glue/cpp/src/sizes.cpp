@@ -43,16 +43,16 @@ Error Sizes::declare(Value sizes) {
     const Value parameters = sizes["parameters"];
     Value parameter = parameters ? parameters.first() : Value();
     for (std::uint32_t i = 0; parameters && i < parameters.size(); ++i) {
-        const std::string_view name = parameter["name"].text();
-        const std::string member = say({"sizes.parameters[", i, "]"});
+        const std::string_view name = parameter.text("name");
+        const std::string member = say("sizes.parameters[{}]", {i});
         for (const auto& known : values_)
             if (known.first == name)
-                return malformed({"the name ", quote(name), " is taken"}, member + ".name");
-        const std::int64_t value = parameter["default"].integer();
-        const Bounds bounds = {parameter["min"].integer(), parameter["max"].integer()};
+                return malformed("the name '{}' is taken", {name}, member + ".name");
+        const std::int64_t value = parameter.integer("default");
+        const Bounds bounds = {parameter.integer("min"), parameter.integer("max")};
         if (value < bounds.low || value > bounds.high)
-            return malformed({value, " lies outside its bounds"}, member + ".default");
-        values_.emplace_back(name, value);
+            return malformed("{} lies outside its bounds", {value}, member + ".default");
+        values_.push_back({name, value});
         bounds_.push_back(bounds);
         parameter = parameter.next();
     }
@@ -60,23 +60,23 @@ Error Sizes::declare(Value sizes) {
 }
 
 Error Sizes::set(const std::vector<Size>& wanted) {
-    std::vector<std::string_view> known;
+    List<std::string_view> known;
     for (const auto& value : values_) known.push_back(value.first);
     for (const Size& size : wanted) {
         std::size_t i = 0;
         while (i < known.size() && known[i] != size.name) ++i;
         if (i == known.size()) {
-            Error error = error_of("SG0605", {"the build has no size ", quote(size.name)});
+            Error error = error_of("SG0605", "the build has no size '{}'", {size.name});
             for (const std::string_view name : known)
-                error.supported += say({error.supported.empty() ? "" : ", ", name});
+                error.supported += say("{}{}", {error.supported.empty() ? "" : ", ", name});
             if (known.empty()) error.why = "all its sizes are fixed";
             error.help = known.empty() ? "compile the model with --input-size dynamic"
                                        : did_you_mean(size.name, known);
             return error;
         }
         if (size.value < bounds_[i].low || size.value > bounds_[i].high) {
-            Error error = error_of("SG0605", {size.value, " is no ", size.name, " of this build"});
-            error.supported = say({bounds_[i].low, " to ", bounds_[i].high});
+            Error error = error_of("SG0605", "{} is no {} of this build", {size.value, size.name});
+            error.supported = say("{} to {}", {bounds_[i].low, bounds_[i].high});
             return error;
         }
         values_[i].second = size.value;
@@ -87,8 +87,8 @@ Error Sizes::set(const std::vector<Size>& wanted) {
 Error Sizes::refused() const {
     std::string given;
     for (const auto& [name, value] : values_)
-        given += say({given.empty() ? "a " : " and a ", name, " of ", value});
-    return error_of("SG0605", {"the build cannot have ", given});
+        given += say("{}{} of {}", {given.empty() ? "a " : " and a ", name, value});
+    return error_of("SG0605", "the build cannot have {}", {given});
 }
 
 Error Sizes::check(Value sizes) const {
@@ -98,11 +98,11 @@ Error Sizes::check(Value sizes) const {
         std::int64_t value = 0;
         const std::string wrong = evaluate(constraint["value"], value);
         if (!wrong.empty())
-            return malformed({"this size has no value: ", wrong},
-                             say({"sizes.constraints[", i, "].value"}));
-        if (value < constraint["min"].integer() || value > constraint["max"].integer()) {
+            return malformed("this size has no value: {}", {wrong},
+                             say("sizes.constraints[{}].value", {i}));
+        if (value < constraint.integer("min") || value > constraint.integer("max")) {
             Error error = refused();
-            error.why = std::string(constraint["why"].text());
+            error.why = std::string(constraint.text("why"));
             return error;
         }
         constraint = constraint.next();
@@ -124,18 +124,19 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
             continue;
         }
         if (is_operator(term.text())) {
-            if (depth < 2) return say({quote(term.text()), " has fewer than two operands"});
+            if (depth < 2) return say("'{}' has fewer than two operands", {term.text()});
             --depth;
-            const char* wrong = apply(term.text(), stack[depth - 1], stack[depth], stack[depth - 1]);
+            const char* wrong =
+                apply(term.text(), stack[depth - 1], stack[depth], stack[depth - 1]);
             if (wrong) return wrong;
             continue;
         }
         std::size_t k = 0;
         while (k < values_.size() && values_[k].first != term.text()) ++k;
-        if (k == values_.size()) return say({"there is no parameter ", quote(term.text())});
+        if (k == values_.size()) return say("there is no parameter '{}'", {term.text()});
         stack[depth++] = values_[k].second;
     }
-    if (depth != 1) return say({"it leaves ", depth, " values"});
+    if (depth != 1) return say("it leaves {} values", {depth});
     result = stack[0];
     return {};
 }

@@ -23,10 +23,10 @@ public:
     // The error that says the build cannot have these, without why.
     Error refused() const;
 
-    const std::vector<std::pair<std::string_view, std::int64_t>>& values() const { return values_; }
+    const List<std::pair<std::string_view, std::int64_t>>& values() const { return values_; }
 
-    // Work out an integer, or an expression in postfix notation, of right form. Returns what is wrong,
-    // or nothing.
+    // Work out an integer, or an expression in postfix notation, of right form. Returns what is
+    // wrong, or nothing.
     std::string evaluate(Value value, std::int64_t& result) const;
     // The same of what has been worked out before.
     std::int64_t operator()(Value value) const;
@@ -35,8 +35,8 @@ private:
     struct Bounds {
         std::int64_t low, high;
     };
-    std::vector<std::pair<std::string_view, std::int64_t>> values_;
-    std::vector<Bounds> bounds_;
+    List<std::pair<std::string_view, std::int64_t>> values_;
+    List<Bounds> bounds_;
 };
 
 }  // namespace shadergen

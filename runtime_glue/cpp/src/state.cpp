@@ -39,27 +39,25 @@ public:
     }
 
     // Binding to an index binds to the target too, so indices come first.
-    void buffers(const std::vector<Binding>& bindings) {
+    void buffers(const List<Binding>& bindings) {
         for (const Binding& at : bindings) {
             const bool uniform = at.target == gl::UNIFORM_BUFFER;
             const Name name = ask(
                 uniform ? gl::UNIFORM_BUFFER_BINDING : gl::SHADER_STORAGE_BUFFER_BINDING, at.index);
-            const std::uint64_t start =
-                range(uniform ? gl::UNIFORM_BUFFER_START : gl::SHADER_STORAGE_BUFFER_START, at.index);
+            const std::uint64_t start = range(
+                uniform ? gl::UNIFORM_BUFFER_START : gl::SHADER_STORAGE_BUFFER_START, at.index);
             const std::uint64_t size =
                 range(uniform ? gl::UNIFORM_BUFFER_SIZE : gl::SHADER_STORAGE_BUFFER_SIZE, at.index);
             if (name && size)
-                add(Command::bind_buffer_range, {at.target, at.index, name, low(start), high(start),
-                                                 low(size), high(size)});
-            else
-                add(Command::bind_buffer_base, {at.target, at.index, name});
+                add(Command::bind_buffer_range,
+                    {at.target, at.index, name, low(start), high(start), low(size), high(size)});
+            else add(Command::bind_buffer_base, {at.target, at.index, name});
         }
         add(Command::bind_buffer, {gl::UNIFORM_BUFFER, ask(gl::UNIFORM_BUFFER_BINDING)});
         if (gl_.DispatchCompute && !bindings.empty())
             for (const Binding& at : bindings)
                 if (at.target == gl::SHADER_STORAGE_BUFFER) {
-                    add(Command::bind_buffer,
-                        {at.target, ask(gl::SHADER_STORAGE_BUFFER_BINDING)});
+                    add(Command::bind_buffer, {at.target, ask(gl::SHADER_STORAGE_BUFFER_BINDING)});
                     break;
                 }
         add(Command::bind_buffer, {gl::PIXEL_PACK_BUFFER, ask(gl::PIXEL_PACK_BUFFER_BINDING)});

@@ -1,6 +1,7 @@
 #include "text.hpp"
 
 #include <cstdio>
+#include <cstring>
 
 namespace shadergen {
 
@@ -13,63 +14,74 @@ Error& Error::operator=(Error&&) noexcept = default;
 Error::~Error() = default;
 
 std::string Error::render() const {
-    std::string text = say({"error[", code, "]: ", what});
-    for (std::size_t i = 0; i < where.size(); ++i) text += say({i ? ": " : "\n  --> ", where[i]});
+    std::string text = say("error[{}]: {}", {code, what});
+    for (std::size_t i = 0; i < where.size(); ++i) text += (i ? ": " : "\n  --> ") + where[i];
     const std::string* const parts[] = {&why, &supported, &help};
     const char* const labels[] = {"why", "supported", "help"};
     for (int i = 0; i < 3; ++i) {
         std::string_view rest = *parts[i];
         while (!rest.empty()) {
             const std::size_t end = rest.find('\n');
-            text += say({"\n  = ", labels[i], ": ", rest.substr(0, end)});
+            text += say("\n  = {}: {}", {labels[i], rest.substr(0, end)});
             rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
         }
     }
     return text;
 }
 
-std::string say(Pieces pieces) {
+void* grow(void* items, std::size_t size, std::size_t& room, std::size_t item) {
+    room = room ? 2 * room : 4;
+    void* const larger = ::operator new(room* item);
+    if (size) std::memcpy(larger, items, size * item);
+    ::operator delete(items);
+    return larger;
+}
+
+std::string say(const char* message, Words words) {
     std::string text;
-    char digits[32];
-    for (const Piece& piece : pieces) {
-        switch (piece.kind) {
-            case Piece::plain: text.append(piece.text, piece.size); break;
-            case Piece::quoted:
-                text += '\'';
-                text.append(piece.text, piece.size);
-                text += '\'';
-                break;
-            case Piece::integer: text += std::to_string(piece.number); break;
-            case Piece::real:
-                std::snprintf(digits, sizeof digits, "%g", piece.value);
-                text += digits;
-                break;
-            case Piece::hexadecimal:
-                std::snprintf(digits, sizeof digits, "0x%04x", static_cast<unsigned>(piece.number));
-                text += digits;
-                break;
+    const Word* word = words.begin();
+    for (; *message; ++message) {
+        if (message[0] != '{' || word == words.end()) {
+            text += *message;
+            continue;
         }
+        ++message;  // the closing one
+        char digits[32];
+        if (word->kind == Word::text_) {
+            text.append(word->text, word->size);
+        } else if (word->kind == Word::c_text) {
+            text += word->text;
+        } else if (word->kind == Word::integer) {
+            text += std::to_string(word->number);
+        } else {
+            if (word->kind == Word::real) std::snprintf(digits, sizeof digits, "%g", word->value);
+            else
+                std::snprintf(digits, sizeof digits, "0x%04x", static_cast<unsigned>(word->number));
+            text += digits;
+        }
+        ++word;
     }
     return text;
 }
 
 std::string tuple_of(const std::int64_t* values, std::size_t count) {
     std::string text = "(";
-    for (std::size_t i = 0; i < count; ++i) text += say({i ? ", " : "", values[i]});
+    for (std::size_t i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string(values[i]);
     return text + (count == 1 ? ",)" : ")");
 }
 
-Error error_of(const char* code, Pieces what, std::string_view where) {
+Error error_of(const char* code, const char* what, Words words, std::string_view where) {
     Error error;
     error.code = code;
-    error.what = say(what);
+    error.what = say(what, words);
     if (!where.empty()) error.where.emplace_back(where);
     return error;
 }
 
-Error malformed(Pieces what, std::string_view member) {
-    if (member.empty()) return error_of("SG0503", what, schedule_file);
-    return error_of("SG0503", what, say({schedule_file, ": ", member}));
+Error malformed(const char* what, Words words, std::string_view member) {
+    std::string where(schedule_file);
+    if (!member.empty()) where += say(": {}", {member});
+    return error_of("SG0503", what, words, where);
 }
 
 namespace {
@@ -82,7 +94,8 @@ std::size_t in_common(std::string_view a, std::string_view b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
         for (std::size_t j = 0; j < b.size(); ++j) {
             std::size_t k = 0;
-            while (i + k < a.size() && j + k < b.size() && folded(a[i + k]) == folded(b[j + k])) ++k;
+            while (i + k < a.size() && j + k < b.size() && folded(a[i + k]) == folded(b[j + k]))
+                ++k;
             if (k > best) best = k, at_a = i, at_b = j;
         }
     }
@@ -93,7 +106,7 @@ std::size_t in_common(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& known) {
+std::string did_you_mean(std::string_view name, const List<std::string_view>& known) {
     constexpr std::size_t longest = 64;
     constexpr double cutoff = 0.7;
     double best = cutoff;
@@ -104,7 +117,7 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
         const double ratio = 2.0 * static_cast<double>(in_common(name, candidate)) / both;
         if (ratio >= best) best = ratio, nearest = candidate;
     }
-    return nearest.empty() ? std::string() : say({"did you mean ", quote(nearest), "?"});
+    return nearest.empty() ? std::string() : say("did you mean '{}'?", {nearest});
 }
 
 bool is_utf8(std::string_view text) {

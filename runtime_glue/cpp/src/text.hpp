@@ -9,48 +9,49 @@
 #include <string_view>
 #include <vector>
 
+#include "list.hpp"
 #include "shadergen/shadergen.hpp"
 
 namespace shadergen {
 
-// A piece of a message: text, text in quotes, or a number.
-struct Piece {
-    enum Kind : std::uint8_t { plain, quoted, integer, real, hexadecimal };
+// What takes the place of a {} in a message: text or a number.
+struct Word {
+    enum Kind : std::uint8_t { text_, c_text, integer, real, hexadecimal };
     union {
         const char* text;
         std::int64_t number;
         double value;
     };
     std::uint32_t size = 0;  // of text
-    Kind kind = plain;
+    Kind kind = integer;
 
-    Piece(const char* words) : Piece(std::string_view(words)) {}
-    Piece(std::string_view words, Kind how = plain)
-        : text(words.data()), size(static_cast<std::uint32_t>(words.size())), kind(how) {}
-    Piece(const std::string& words) : Piece(std::string_view(words)) {}
-    Piece(std::int64_t whole) : number(whole), kind(integer) {}
-    Piece(int whole) : Piece(std::int64_t{whole}) {}
-    Piece(unsigned whole, Kind how = integer) : number(whole), kind(how) {}
-    Piece(std::size_t whole) : Piece(static_cast<std::int64_t>(whole)) {}
-    Piece(double real_) : value(real_), kind(real) {}
+    Word(const char* words) : text(words), kind(c_text) {}
+    Word(std::string_view words)
+        : text(words.data()), size(static_cast<std::uint32_t>(words.size())), kind(text_) {}
+    Word(const std::string& words) : Word(std::string_view(words)) {}
+    Word(std::int64_t whole) : number(whole) {}
+    Word(int whole) : number(whole) {}
+    Word(unsigned whole, Kind how = integer) : number(whole), kind(how) {}
+    Word(std::size_t whole) : number(static_cast<std::int64_t>(whole)) {}
+    Word(double real_) : value(real_), kind(real) {}
 };
-using Pieces = std::initializer_list<Piece>;
+using Words = std::initializer_list<Word>;
 
-inline Piece quote(std::string_view text) { return {text, Piece::quoted}; }
-inline Piece hex(unsigned number) { return {number, Piece::hexadecimal}; }
+inline Word hex(unsigned number) { return {number, Word::hexadecimal}; }
 
-std::string say(Pieces pieces);
+// A message with each {} replaced by the next word.
+std::string say(const char* message, Words words);
 
 // "(1, 3, 5)"
 std::string tuple_of(const std::int64_t* values, std::size_t count);
 
 // An error of a code at one place, or at none.
-Error error_of(const char* code, Pieces what, std::string_view where = {});
+Error error_of(const char* code, const char* what, Words words, std::string_view where = {});
 // SG0503 at a member of the schedule, or at the schedule.
-Error malformed(Pieces what, std::string_view member = {});
+Error malformed(const char* what, Words words, std::string_view member = {});
 
 // "did you mean 'x'?" for the nearest known name, or nothing.
-std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& known);
+std::string did_you_mean(std::string_view name, const List<std::string_view>& known);
 
 bool is_utf8(std::string_view text);
 std::size_t code_points(std::string_view utf8);

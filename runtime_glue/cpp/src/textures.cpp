@@ -11,10 +11,8 @@ Name name_of(const Texture& texture, const GLTextures& names, std::int64_t layer
 }
 
 void attach_layer(const GL& gl, Enum target, Enum point, const Target& to) {
-    if (to.texture->is_array)
-        gl.FramebufferTextureLayer(target, point, to.name, 0, to.layer);
-    else
-        gl.FramebufferTexture2D(target, point, gl::TEXTURE_2D, to.name, 0);
+    if (to.texture->is_array) gl.FramebufferTextureLayer(target, point, to.name, 0, to.layer);
+    else gl.FramebufferTexture2D(target, point, gl::TEXTURE_2D, to.name, 0);
 }
 
 template <class Set>
@@ -52,8 +50,7 @@ GLTextures make_textures(const GL& gl, Objects& objects, const Texture& texture)
         const Int width = side(texture.width), height = side(texture.height);
         if (texture.is_array)
             gl.TexStorage3D(target, 1, format, width, height, side(texture.layers));
-        else
-            gl.TexStorage2D(target, 1, format, width, height);
+        else gl.TexStorage2D(target, 1, format, width, height);
         make_nearest([&](Enum what, Enum value) {
             gl.TexParameteri(target, what, static_cast<Int>(value));
         });
@@ -70,7 +67,8 @@ Name make_sampler(const GL& gl, Objects& objects) {
     return sampler;
 }
 
-void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names, const void* texels) {
+void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names,
+                   const void* texels) {
     static constexpr Enum externals[] = {0, gl::RED, gl::RG, 0, gl::RGBA};
     static constexpr Enum types[] = {gl::UNSIGNED_BYTE, gl::HALF_FLOAT, gl::FLOAT};
     const Enum target = target_of(texture);
@@ -87,35 +85,34 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
     for (const Name name : names) {
         gl.BindTexture(target, name);
         if (texture.is_array)
-            gl.TexSubImage3D(target, 0, 0, 0, 0, width, height, side(texture.layers), external, type,
-                             bytes);
-        else
-            gl.TexSubImage2D(target, 0, 0, 0, width, height, external, type, bytes);
+            gl.TexSubImage3D(target, 0, 0, 0, 0, width, height, side(texture.layers), external,
+                             type, bytes);
+        else gl.TexSubImage2D(target, 0, 0, 0, width, height, external, type, bytes);
         bytes += texture.bytes() / static_cast<std::int64_t>(names.size());
     }
     gl.BindTexture(target, 0);
     gl.PixelStorei(gl::UNPACK_ALIGNMENT, 4);
 }
 
-Error attach(const GL& gl, Name framebuffer, const std::vector<Target>& targets) {
-    std::vector<Enum> points;
+Error attach(const GL& gl, Name framebuffer, const List<Target>& targets) {
+    List<Enum> points;
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, framebuffer);
     for (const Target& to : targets) {
         points.push_back(gl::COLOR_ATTACHMENT0 + static_cast<Enum>(points.size()));
         attach_layer(gl, gl::DRAW_FRAMEBUFFER, points.back(), to);
     }
-    gl.DrawBuffers(static_cast<Int>(points.size()), points.data());
+    gl.DrawBuffers(static_cast<Int>(points.size()), points.begin());
     const Enum status = gl.CheckFramebufferStatus(gl::DRAW_FRAMEBUFFER);
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
     if (status == gl::FRAMEBUFFER_COMPLETE) return {};
     std::string names, formats;
     for (const Target& to : targets) {
-        names += say({names.empty() ? "" : ", ", quote(to.texture->name)});
+        names += say("{}'{}'", {names.empty() ? "" : ", ", to.texture->name});
         if (formats.find(to.texture->format->name) == std::string::npos)
-            formats += say({formats.empty() ? "" : ", ", to.texture->format->name});
+            formats += say("{}{}", {formats.empty() ? "" : ", ", to.texture->format->name});
     }
-    Error error = error_of("SG0602", {"this GL cannot draw to ", names, " (", formats, ")"});
-    error.why = say({"the framebuffer's status is ", hex(status)});
+    Error error = error_of("SG0602", "this GL cannot draw to {} ({})", {names, formats});
+    error.why = say("the framebuffer's status is {}", {hex(status)});
     error.help =
         "a texture of the application must be 2D or an array as the schedule says, and of a format "
         "that can be drawn to";
@@ -137,13 +134,13 @@ Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names)
         gl.BindTexture(target, name);
         for (const Side& s : sides) {
             Int value = 0;
-            if (error || !gl.GetTexLevelParameteriv || (s.what == gl::TEXTURE_DEPTH && !texture.is_array))
+            if (error || !gl.GetTexLevelParameteriv ||
+                (s.what == gl::TEXTURE_DEPTH && !texture.is_array))
                 continue;
             gl.GetTexLevelParameteriv(target, 0, s.what, &value);
             if (value != s.size)
-                error = error_of("SG0605", {"texture ", name, " has a ", s.word, " of ", value,
-                                            ", not ", s.size},
-                                 texture.name);
+                error = error_of("SG0605", "texture {} has a {} of {}, not {}",
+                                 {name, s.word, value, s.size}, texture.name);
         }
     }
     gl.BindTexture(target, 0);
@@ -160,14 +157,15 @@ Error check_images(const GL& gl, const Texture& texture, const GLTextures& names
         gl.GetTexLevelParameteriv(target, 0, gl::TEXTURE_INTERNAL_FORMAT, &format);
         if (wrong.empty() && !immutable) wrong = "its storage is not immutable";
         if (wrong.empty() && static_cast<Enum>(format) != texture.format->internal)
-            wrong = say({"its format is ", hex(static_cast<Enum>(format))});
+            wrong = say("its format is {}", {hex(static_cast<Enum>(format))});
     }
     gl.BindTexture(target, 0);
     if (wrong.empty()) return {};
-    Error error = error_of("SG0602", {"shaders cannot have this texture as the image ",
-                                      quote(texture.name)});
+    Error error =
+        error_of("SG0602", "shaders cannot have this texture as the image '{}'", {texture.name});
     error.why = wrong;
-    error.help = say({"make the texture with glTexStorage and the format ", texture.format->name});
+    error.help =
+        say("make the texture with glTexStorage and the format {}", {texture.format->name});
     return error;
 }
 
@@ -189,13 +187,15 @@ std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& 
         gl.ReadPixels(0, 0, side(texture.width), side(texture.height), gl::RGBA,
                       floats ? gl::FLOAT : gl::UNSIGNED_BYTE,
                       floats ? static_cast<void*>(to) : bytes.data());
-        for (std::size_t i = 0; i < bytes.size(); ++i) to[i] = static_cast<float>(bytes[i]) / 255.0F;
+        for (std::size_t i = 0; i < bytes.size(); ++i)
+            to[i] = static_cast<float>(bytes[i]) / 255.0F;
     }
     gl.BindFramebuffer(gl::READ_FRAMEBUFFER, 0);
     return values;
 }
 
-void await_textures(const GL& gl, Name framebuffer, const Texture& texture, const GLTextures& names) {
+void await_textures(const GL& gl, Name framebuffer, const Texture& texture,
+                    const GLTextures& names) {
     float texel[lanes];
     begin_reading(gl, framebuffer);
     const auto last = static_cast<std::int32_t>(texture.layers - 1);

@@ -1,5 +1,5 @@
-// Textures and framebuffers on GL: make, fill, draw to, read back. The GL textures of a tensor are one
-// array texture, or one 2D texture for each layer.
+// Textures and framebuffers on GL: make, fill, draw to, read back. The GL textures of a tensor are
+// one array texture, or one 2D texture for each layer.
 
 #ifndef SHADERGEN_TEXTURES_HPP
 #define SHADERGEN_TEXTURES_HPP
@@ -12,7 +12,7 @@
 
 namespace shadergen {
 
-using GLTextures = std::vector<Name>;
+using GLTextures = List<Name>;
 
 // A layer that a framebuffer draws to.
 struct Target {
@@ -30,10 +30,11 @@ GLTextures make_textures(const GL& gl, Objects& objects, const Texture& texture)
 // The sampler through which every texture is read, the application's included.
 Name make_sampler(const GL& gl, Objects& objects);
 // Fill with texels of the texture's format, layer after layer.
-void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names, const void* texels);
+void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names,
+                   const void* texels);
 
 // Let a framebuffer draw to layers, attachment i to targets[i]. SG0602.
-Error attach(const GL& gl, Name framebuffer, const std::vector<Target>& targets);
+Error attach(const GL& gl, Name framebuffer, const List<Target>& targets);
 
 // Refuse an application's textures of other sizes (SG0605), as far as GL tells them.
 Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names);
@@ -43,9 +44,10 @@ Error check_images(const GL& gl, const Texture& texture, const GLTextures& names
 // Four floats for each texel, layer after layer; bytes are given as 0..1.
 std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
                                  const GLTextures& names);
-// Return when the textures are drawn, by reading a texel of the last layer: it cannot come early, as
-// glFinish may.
-void await_textures(const GL& gl, Name framebuffer, const Texture& texture, const GLTextures& names);
+// Return when the textures are drawn, by reading a texel of the last layer: it cannot come early,
+// as glFinish may.
+void await_textures(const GL& gl, Name framebuffer, const Texture& texture,
+                    const GLTextures& names);
 
 }  // namespace shadergen
 

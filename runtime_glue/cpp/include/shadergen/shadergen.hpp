@@ -20,28 +20,28 @@
    GL. OpenGL ES 3.0 to 3.2, or OpenGL 4.3 and later, whose shaders take `#version 300 es` from
    ARB_ES3_compatibility and its successors. Nothing is linked: every function comes from
    `get_proc_address`, and the context is the application's. It is current on the calling thread in
-   every call of a Player but the constructor and abandon(); a Player is used on one thread at a time.
-   Players do not know of each other, whether on one context or on several.
+   every call of a Player but the constructor and abandon(); a Player is used on one thread at a
+   time. Players do not know of each other, whether on one context or on several.
 
-   Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is flipped.
-   An input that is bound is read where it lies: RGBA8, RGBA16F or RGBA32F, an image that was drawn
-   or one that was uploaded. It is read nearest and clamped, whatever its own parameters.
+   Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is
+   flipped. An input that is bound is read where it lies: RGBA8, RGBA16F or RGBA32F, an image that
+   was drawn or one that was uploaded. It is read nearest and clamped, whatever its own parameters.
 
-   run(). Binds, sets uniforms, draws, dispatches, and issues barriers; it neither allocates, compiles,
-   reads back, waits, nor asks GL anything, with or without `restore_state`. What GL has to complain of
-   shows in check(). The first run() after textures were bound works out the calls of a frame and so
-   allocates; the frames after it do not.
+   run(). Binds, sets uniforms, draws, dispatches, and issues barriers; it neither allocates,
+   compiles, reads back, waits, nor asks GL anything, with or without `restore_state`. What GL has
+   to complain of shows in check(). The first run() after textures were bound works out the calls of
+   a frame and so allocates; the frames after it do not.
 
-   State. By default a Player leaves what it bound at zero: textures and samplers of the units that it
-   used, image units, uniform and storage buffers, vertex array, program, framebuffers; blending,
-   culling, dithering, depth, scissor and stencil tests off, the color mask full, the viewport changed.
-   With `restore_state` it leaves all of this as it was when save_state() was called last, init() being
-   the first call. save_state() is what asks GL, so that run() need not: call it again when what the
-   application has bound where it calls run() has changed since. Settings of single draw buffers
-   (glEnablei, glColorMaski) come back as those of draw buffer 0.
+   State. By default a Player leaves what it bound at zero: textures and samplers of the units that
+   it used, image units, uniform and storage buffers, vertex array, program, framebuffers; blending,
+   culling, dithering, depth, scissor and stencil tests off, the color mask full, the viewport
+   changed. With `restore_state` it leaves all of this as it was when save_state() was called last,
+   init() being the first call. save_state() is what asks GL, so that run() need not: call it again
+   when what the application has bound where it calls run() has changed since. Settings of single
+   draw buffers (glEnablei, glColorMaski) come back as those of draw buffer 0.
 
-   Errors are values; no exception is thrown, and sources compile with -fno-exceptions -fno-rtti. Their
-   codes and texts are those of docs/errors.md.
+   Errors are values; no exception is thrown, and sources compile with -fno-exceptions -fno-rtti.
+   Their codes and texts are those of docs/errors.md.
 
    What it does not do: make a context; decode or convert pictures; flip, scale or convert colours;
    run while the application has a transform feedback, a conditional render, or a query of its own
@@ -102,7 +102,16 @@ struct Result {
 
 // The model's own element type; all but float32 are whole numbers.
 enum class DType : std::uint8_t {
-    float32, int64, int32, int16, int8, uint64, uint32, uint16, uint8, boolean
+    float32,
+    int64,
+    int32,
+    int16,
+    int8,
+    uint64,
+    uint32,
+    uint16,
+    uint8,
+    boolean
 };
 
 // How numbers lie in texels (docs/schedule.md).
@@ -125,8 +134,8 @@ struct Size {
     std::int64_t value = 0;
 };
 
-// A file of a build in memory, which must stay there as long as the Build: `shadergen compile --embed c`
-// writes arrays of these.
+// A file of a build in memory, which must stay there as long as the Build: `shadergen compile
+// --embed c` writes arrays of these.
 using File = ::shadergen_file;
 
 struct Schedule;
@@ -139,8 +148,8 @@ public:
     Build() = default;
     explicit operator bool() const { return schedule_ != nullptr; }
 
-    std::string_view model() const;  // the model's name
-    std::size_t passes() const;      // draws and dispatches of a frame
+    std::string_view model() const;                  // the model's name
+    std::size_t passes() const;                      // draws and dispatches of a frame
     std::string_view pass(std::size_t index) const;  // the name of one
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
@@ -155,8 +164,9 @@ private:
     std::shared_ptr<const Schedule> schedule_;
 };
 
-// Read and check the build in a folder (UTF-8), at its defaults or at these sizes where it leaves them
-// open. Refuses with SG0502 to SG0505, and sizes that it cannot have with SG0605; makes no GL call.
+// Read and check the build in a folder (UTF-8), at its defaults or at these sizes where it leaves
+// them open. Refuses with SG0502 to SG0505, and sizes that it cannot have with SG0605; makes no GL
+// call.
 Result<Build> load(const std::string& folder, const std::vector<Size>& sizes = {});
 // The same of files in memory, which are not copied.
 Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes = {});
@@ -167,8 +177,8 @@ using GetProcAddress = Function (*)(const char* name);  // "glDrawArrays", ...
 struct Options {
     GetProcAddress get_proc_address = nullptr;
     bool restore_state = false;  // see above
-    // A folder (UTF-8) that keeps linked programs for the next start, or nothing. It must exist, and
-    // only the application should be able to write there: drivers trust what they once wrote.
+    // A folder (UTF-8) that keeps linked programs for the next start, or nothing. It must exist,
+    // and only the application should be able to write there: drivers trust what they once wrote.
     std::string program_cache;
 };
 
@@ -180,13 +190,14 @@ public:
     Player& operator=(Player&&) noexcept;
     ~Player();  // close()
 
-    // Check what the build requires and make all GL objects; a second call does nothing. SG0602 when
-    // the GL lacks something, SG0603 when a shader does not compile, SG0604 when GL reports an error.
+    // Check what the build requires and make all GL objects; a second call does nothing. SG0602
+    // when the GL lacks something, SG0603 when a shader does not compile, SG0604 when GL reports an
+    // error.
     Error init();
 
-    // Play at other sizes; those not named stay. Textures are made anew, programs and weights stay. What
-    // the application had bound or uploaded is let go. SG0605 when the build cannot have these sizes,
-    // SG0602 when the GL lacks what they need: all stays as it was then.
+    // Play at other sizes; those not named stay. Textures are made anew, programs and weights stay.
+    // What the application had bound or uploaded is let go. SG0605 when the build cannot have these
+    // sizes, SG0602 when the GL lacks what they need: all stays as it was then.
     Error resize(const std::vector<Size>& sizes);
 
     // Read an input from the application's texture: an array texture, or its 2D textures.
@@ -194,8 +205,8 @@ public:
     Error bind_input(std::string_view name, const unsigned* textures, std::size_t count);
 
     // Write an output to the application's texture. SG0605 when it does not fit; SG0602 when GL
-    // cannot draw to it, or where shaders use it as an image and its storage is mutable or of another
-    // format.
+    // cannot draw to it, or where shaders use it as an image and its storage is mutable or of
+    // another format.
     Error bind_output(std::string_view name, unsigned texture);
     Error bind_output(std::string_view name, const unsigned* textures, std::size_t count);
 
@@ -206,15 +217,15 @@ public:
     // The GL texture of an output: its array texture, or the 2D texture of a layer.
     Result<unsigned> output_texture(std::string_view name, int layer = 0) const;
 
-    // Copy an array of the model's own shape, in C order, to a texture of the player's, and read that.
-    // An input of encoding unorm8 takes uint8_t from 0 to 255 or floats from 0 to 1.
+    // Copy an array of the model's own shape, in C order, to a texture of the player's, and read
+    // that. An input of encoding unorm8 takes uint8_t from 0 to 255 or floats from 0 to 1.
     template <class T>
     Error upload(std::string_view name, const T* data, std::size_t count) {
         return upload_as(name, type_of<T>(), data, count);
     }
 
-    // Copy an output to an array of the model's own shape, in C order. Waits for the GPU. An output of
-    // encoding unorm8 gives 0..255 as uint8_t and 0..1 as anything else.
+    // Copy an output to an array of the model's own shape, in C order. Waits for the GPU. An output
+    // of encoding unorm8 gives 0..255 as uint8_t and 0..1 as anything else.
     template <class T>
     Error read(std::string_view name, T* data, std::size_t count) {
         return read_as(name, type_of<T>(), data, count);
@@ -224,8 +235,8 @@ public:
     // timings(), where the GL can.
     Error run(bool timed = false);
 
-    // Milliseconds of each pass in the last timed frame. Waits for the GPU. Empty where no frame was
-    // timed, where the GL has no timer queries, and where the GPU changed its clock meanwhile.
+    // Milliseconds of each pass in the last timed frame. Waits for the GPU. Empty where no frame
+    // was timed, where the GL has no timer queries, and where the GPU changed its clock meanwhile.
     std::vector<double> timings();
 
     Error wait();        // return when all frames so far are drawn
@@ -250,9 +261,12 @@ private:
                       "arrays are of float, of integers or of bool");
         if constexpr (std::is_same_v<T, float>) return DType::float32;
         else if constexpr (std::is_same_v<T, bool>) return DType::boolean;
-        else if constexpr (sizeof(T) == 8) return std::is_signed_v<T> ? DType::int64 : DType::uint64;
-        else if constexpr (sizeof(T) == 4) return std::is_signed_v<T> ? DType::int32 : DType::uint32;
-        else if constexpr (sizeof(T) == 2) return std::is_signed_v<T> ? DType::int16 : DType::uint16;
+        else if constexpr (sizeof(T) == 8)
+            return std::is_signed_v<T> ? DType::int64 : DType::uint64;
+        else if constexpr (sizeof(T) == 4)
+            return std::is_signed_v<T> ? DType::int32 : DType::uint32;
+        else if constexpr (sizeof(T) == 2)
+            return std::is_signed_v<T> ? DType::int16 : DType::uint16;
         else return std::is_signed_v<T> ? DType::int8 : DType::uint8;
     }
 };

@@ -1,0 +1,213 @@
+// A player's inputs and outputs: textures of the application, and arrays.
+
+#include <algorithm>
+
+#include "impl.hpp"
+#include "pixels.hpp"
+
+namespace shadergen {
+
+Error Player::Impl::find(Ports list, std::string_view name, std::size_t& index) const {
+    if (!ready) return not_ready();
+    const List<Port>& ports = schedule().*list;
+    const char* kind = list == &Schedule::inputs ? "input" : "output";
+    for (index = 0; index < ports.size(); ++index)
+        if (ports[index].name == name) return {};
+    Error error = error_of("SG0605", "the build has no {} '{}'", {kind, name});
+    List<std::string_view> known;
+    for (const Port& port : ports) {
+        error.supported += say("{}{}", {known.empty() ? "" : ", ", port.name});
+        known.push_back(port.name);
+    }
+    error.help = did_you_mean(name, known);
+    return error;
+}
+
+// Check the application's textures for a port as far as GL tells; they are in `given` then.
+Error Player::Impl::check_given(const Port& port, const unsigned* names, std::size_t count) {
+    const Texture& t = texture(port.texture);
+    given.clear();
+    for (std::size_t i = 0; i < count; ++i) given.push_back(names[i]);
+    const bool zero = std::find(given.begin(), given.end(), 0U) != given.end();
+    if (zero || static_cast<std::int64_t>(count) != t.objects())
+        return error_of(
+            "SG0605", "'{}' takes {}, not {}{} of them",
+            {port.name,
+             t.is_array ? std::string("an array texture") : say("{} 2D textures", {t.objects()}),
+             zero ? "texture 0 or " : "", count});
+    forget_errors(gl);
+    Error error = check_sizes(gl, t, given);
+    if (error) return error;
+    return check_errors(gl, "the texture of '{}' is bound as {}",
+                        {port.name, t.is_array ? "array" : "2d"});
+}
+
+Error Player::bind_input(std::string_view name, unsigned texture) {
+    return bind_input(name, &texture, 1);
+}
+
+Error Player::bind_input(std::string_view name, const unsigned* textures, std::size_t count) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::inputs, name, index);
+    if (error) return error;
+    const Port& port = p.schedule().inputs[index];
+    p.enter();
+    error = p.check_given(port, textures, count);
+    p.leave();
+    if (error) return error;
+    p.sized.textures[at(port.texture)] = p.given;
+    p.recorded = false;
+    return {};
+}
+
+Error Player::bind_output(std::string_view name, unsigned texture) {
+    return bind_output(name, &texture, 1);
+}
+
+Error Player::bind_output(std::string_view name, const unsigned* textures, std::size_t count) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::outputs, name, index);
+    if (error) return error;
+    const Port& port = p.schedule().outputs[index];
+    p.enter();
+    error = p.check_given(port, textures, count);
+    if (!error) {
+        GLTextures& bound = p.sized.textures[at(port.texture)];
+        const GLTextures before = bound;
+        bound = p.given;
+        p.recorded = false;
+        error = p.rebind(port);
+        if (error) {
+            bound = before;
+            p.rebind(port);
+        }
+    }
+    p.leave();
+    return error;
+}
+
+// Let all passes write an output to the textures that it has now.
+Error Player::Impl::rebind(const Port& port) {
+    bool image = false;
+    for (const Pass& pass : schedule().passes) {
+        for (const Read& read : pass.reads)
+            image = image || (read.is_image() && read.texture == port.texture);
+        image = image || (pass.compute && pass.writes[0].texture == port.texture);
+    }
+    Error error;
+    if (image) error = check_images(gl, texture(port.texture), sized.textures[at(port.texture)]);
+    for (std::size_t i = 0; i < schedule().passes.size() && !error; ++i) {
+        const Pass& pass = schedule().passes[i];
+        if (pass.compute || std::none_of(pass.writes.begin(), pass.writes.end(),
+                                         [&](const Write& w) { return w.texture == port.texture; }))
+            continue;
+        if (sized.foreign[i]) sized.framebuffers[i] = sized.objects.make(Objects::framebuffer);
+        sized.foreign[i] = false;
+        error = attach_pass(schedule(), sized, i);
+    }
+    return error;
+}
+
+Error Player::bind_output_framebuffer(std::string_view name, unsigned framebuffer) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::outputs, name, index);
+    if (error) return error;
+    const Port& port = p.schedule().outputs[index];
+    std::size_t writer = 0, writers = 0;
+    bool alone = true;
+    for (std::size_t i = 0; i < p.schedule().passes.size(); ++i) {
+        const Pass& pass = p.schedule().passes[i];
+        for (const Read& read : pass.reads) alone = alone && read.texture != port.texture;
+        for (const Write& write : pass.writes) {
+            if (write.texture != port.texture) continue;
+            writer = i, ++writers;
+            alone = alone && !pass.compute && pass.writes.size() == 1;
+        }
+    }
+    if (!alone || writers != 1) {
+        error = error_of("SG0605", "the output '{}' cannot go to a framebuffer", {name});
+        error.why = "more than one draw computes it, a dispatch does, or it is read again";
+        error.help = "bind a texture, and blit it to the framebuffer";
+        return error;
+    }
+    p.sized.framebuffers[writer] = framebuffer;
+    p.sized.foreign[writer] = true;
+    p.recorded = false;
+    return {};
+}
+
+Result<unsigned> Player::output_texture(std::string_view name, int layer) const {
+    Result<unsigned> result;
+    const Impl& p = *impl_;
+    std::size_t index = 0;
+    result.error = p.find(&Schedule::outputs, name, index);
+    if (result.error) return result;
+    const GLTextures& names = p.sized.textures[at(p.schedule().outputs[index].texture)];
+    if (layer < 0 || at(layer) >= names.size())
+        result.error = error_of("SG0605", "the output '{}' has {} textures, and no number {}",
+                                {name, names.size(), layer});
+    else result.value = names[at(layer)];
+    return result;
+}
+
+namespace {
+
+Error check_count(const Port& port, const char* kind, const char* verb, std::size_t count) {
+    if (static_cast<std::int64_t>(count) == port.elements()) return {};
+    return error_of("SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
+                    {kind, port.name, verb, port.elements(),
+                     tuple_of(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
+}
+
+}  // namespace
+
+Error Player::upload_as(std::string_view name, DType type, const void* data, std::size_t count) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::inputs, name, index);
+    if (error) return error;
+    const Port& port = p.schedule().inputs[index];
+    const Texture& texture = p.texture(port.texture);
+    std::vector<char> texels;
+    error = check_count(port, "input", "takes", count);
+    if (!error) error = encode(port, texture, type, data, texels);
+    if (error) return error;
+    p.enter();
+    forget_errors(p.gl);
+    GLTextures& own = p.sized.uploads[index];
+    if (own.empty()) own = make_textures(p.gl, p.sized.objects, texture);
+    fill_textures(p.gl, texture, own, texels.data());
+    error = check_errors(p.gl, "the input '{}' is uploaded", {name});
+    p.leave();
+    GLTextures& bound = p.sized.textures[at(port.texture)];
+    if (!error && !(bound == own)) bound = own, p.recorded = false;
+    return error;
+}
+
+Error Player::read_as(std::string_view name, DType type, void* data, std::size_t count) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::outputs, name, index);
+    if (error) return error;
+    const Port& port = p.schedule().outputs[index];
+    error = check_count(port, "output", "gives", count);
+    for (std::size_t i = 0; i < p.schedule().passes.size() && !error; ++i)
+        if (p.sized.foreign[i] && p.schedule().passes[i].writes[0].texture == port.texture)
+            error = error_of("SG0605", "the output '{}' is drawn to the application's framebuffer",
+                             {name});
+    if (error) return error;
+    const Texture& texture = p.texture(port.texture);
+    p.enter();
+    forget_errors(p.gl);
+    const std::vector<float> texels =
+        read_textures(p.gl, p.read_framebuffer, texture, p.sized.textures[at(port.texture)]);
+    error = check_errors(p.gl, "the output '{}' is read", {name});
+    p.leave();
+    if (!error) decode(port, texture, texels.data(), type, data);
+    return error;
+}
+
+}  // namespace shadergen
