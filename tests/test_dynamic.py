@@ -33,7 +33,6 @@ REFUSED = {
     "pixel_unshuffle": {(31, 47), (45, 8), (5, 7), (2, 3)},
     "same_convolution": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its padding follows from parity
     "valid_convolutions": {(5, 7), (2, 3)},
-    "layer_norm": {(45, 8)},  # as wide as deep: a transpose might then be none
     "pools": {(2, 3)},
     "crop": {(2, 3)},
 }
