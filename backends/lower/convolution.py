@@ -194,19 +194,12 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
     zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
     position = _in_original(conv)
     zeros = zeros and "/" not in position  # -1 / 3 is 0
-    outside, remap = "", ""
+    last, remap = "", ""
     if any(conv.pads) and conv.pad_mode == "constant":
-        tests = [
-            text
-            for text, needed in (
-                ("p.x < 0", left),
-                ("p.y < 0", top),
-                (f"p.x >= {shader.size('width_in', width)}", right),
-                (f"p.y >= {shader.size('height_in', height)}", bottom),
-            )
-            if needed
-        ]
-        outside = "" if zeros else " || ".join(tests)
+        # choosing between two values is cheaper than a branch where invocations are SIMD lanes
+        if not zeros:
+            size = shader.size("width_in", width), shader.size("height_in", height)
+            last = f"ivec2({', '.join(size)}) - 1"
     elif any(conv.pads):
         column = border(conv.pad_mode, px, width, left, right)
         row = border(conv.pad_mode, py, height, top, bottom)
@@ -226,7 +219,7 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
         prologue = f"prologue({', '.join(arguments)})"
     return {
         "position": position,
-        "outside": outside,
+        "last": last,
         "pad": f"vec4({number(pad)})",
         "remap": remap,
         "fetch": texture.fetch("p", layer),

@@ -21,9 +21,11 @@ vec4 f_leaky_relu(vec4 x_, vec4 alpha_) {
 vec4 epilogue(vec4 y) { return f_leaky_relu(y, vec4(0.25)); }
 
 vec4 load_x(ivec2 p, int plane) {
-    if (p.x < 0 || p.y < 0 || p.x >= 5 || p.y >= 6) return vec4(0.0);
+    ivec2 wanted = p;
+    p = clamp(wanted, ivec2(0), ivec2(5, 6) - 1);
+    bool inside = p == wanted;
     vec4 v = texelFetch(u_x, p, 0);
-    return v;
+    return inside ? v : vec4(0.0);
 }
 
 void main() {
