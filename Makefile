@@ -7,6 +7,8 @@
 # make networks
 #              set everything up, try 80 networks on GL, write docs/networks.md
 # make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
+# make bench-web
+#              set everything up, compare with TensorFlow.js and onnxruntime-web in Chromium
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
 #
@@ -19,7 +21,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks bench costs clean setup
+.PHONY: demo test lint conformance matrix networks bench bench-web costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -49,6 +51,10 @@ networks: setup
 bench: setup
 	@PYTHON=$(PYTHON) tools/setup.sh compare
 	@PYTHONPATH=tests:bench .venv/bin/python -m comparison $(ARGS)
+
+bench-web: setup
+	@PYTHON=$(PYTHON) tools/setup.sh test
+	@.venv/bin/python bench/web.py $(ARGS)
 
 costs: setup
 	@.venv/bin/python bench/startup.py $(ARGS)
