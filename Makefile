@@ -9,6 +9,7 @@
 # make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
 # make bench-web
 #              set everything up, compare with TensorFlow.js and onnxruntime-web in Chromium
+# make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
 #
@@ -21,7 +22,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks bench bench-web costs clean setup
+.PHONY: demo test lint conformance matrix networks bench bench-web cpp costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -55,6 +56,8 @@ bench: setup
 bench-web: setup
 	@PYTHON=$(PYTHON) tools/setup.sh test
 	@.venv/bin/python bench/web.py $(ARGS)
+cpp:
+	@tests/cpp/at_length.sh $(ARGS)
 
 costs: setup
 	@.venv/bin/python bench/startup.py $(ARGS)

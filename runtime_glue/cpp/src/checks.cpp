@@ -398,7 +398,7 @@ private:
                 if (buffer.storage)
                     return refuse("storage buffers need glsl 310", {}, "requires.glsl");
             for (const Pass& pass : schedule_.passes)
-                if (schedule_.uses_images(pass) || pass.barriers)
+                if (pass.uses_images() || pass.barriers)
                     return refuse("compute passes, images and barriers need glsl 310", {},
                                   "requires.glsl");
         }

@@ -26,13 +26,13 @@ Value Value::next() const { return {document_, node().next}; }
 std::string_view Value::text(const char* member) const { return (*this)[member].text(); }
 std::int64_t Value::integer(const char* member) const { return (*this)[member].integer(); }
 
-Value Value::operator[](const char* name) const {
-    const std::string_view member = name;
+Value Value::operator[](const char* member) const {
+    const std::string_view name = member;
     if (!is(Json::object)) return {};
     Value key = first();
     for (std::uint32_t i = 0; i < size(); ++i) {
         const Value value = key.next();
-        if (key.text() == member) return value;
+        if (key.text() == name) return value;
         key = value.next();
     }
     return {};
@@ -69,7 +69,7 @@ public:
         document_.texts_ += value;
         return true;
     }
-    bool binary(std::vector<std::uint8_t>& /*value*/) { return false; }
+    static bool binary(std::vector<std::uint8_t>& /*value*/) { return false; }
     bool key(std::string& name) {
         string(name);
         --document_.nodes_[open_.back()].count;  // a member is counted by its value
@@ -163,7 +163,7 @@ Error check_version(Value root, bool& newer_minor) {
     const Value format = root["format"];
     if (!format.is(Json::text) || format.text() != "shadergen") {
         Error error = error_of("SG0502", "{} is not a schedule", {schedule_file});
-        error.why = "it lacks \"format\": \"shadergen\"";
+        error.why = R"(it lacks "format": "shadergen")";
         return error;
     }
     const Value version = root["version"];

@@ -58,8 +58,8 @@ struct Player::Impl {
     Error make();
     void make_constants();
     void make_buffers();
-    Error make_sized(const Schedule& of, Sized& to);
-    void make_textures_of(const Schedule& of, Sized& to);
+    Error make_sized(const Schedule& of, Sized& to) const;
+    void make_textures_of(const Schedule& of, Sized& to) const;
     Error attach_pass(const Schedule& of, const Sized& to, std::size_t index) const;
     void remove();
 

@@ -162,7 +162,8 @@ std::vector<Size> Build::sizes() const {
 std::int64_t Build::texture_bytes() const {
     if (!schedule_) return 0;
     std::int64_t bytes = 0;
-    std::vector<std::int64_t> slots;  // the textures of one are the same, of the size of the deepest
+    std::vector<std::int64_t>
+        slots;  // the textures of one are the same, of the size of the deepest
     for (const Texture& texture : schedule_->textures) {
         if (texture.has_data) bytes += texture.bytes();
         if (texture.has_data || texture.slot == none) continue;

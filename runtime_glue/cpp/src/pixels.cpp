@@ -126,7 +126,7 @@ std::uint16_t half(float value) {
 }
 
 struct Span {
-    double low = INFINITY, high = -INFINITY;
+    double low = HUGE_VAL, high = -HUGE_VAL;
     bool numbers = true, fractions = false, truths = true;
 };
 

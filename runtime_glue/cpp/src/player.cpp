@@ -92,7 +92,7 @@ void Player::Impl::make_constants() {
 }
 
 // Textures of a slot are the same GL textures; the slot has the layers of the deepest.
-void Player::Impl::make_textures_of(const Schedule& of, Sized& to) {
+void Player::Impl::make_textures_of(const Schedule& of, Sized& to) const {
     List<const Texture*> deepest;  // by slot
     for (const Texture& t : of.textures) {
         if (t.slot == none || t.has_data) continue;
@@ -114,7 +114,7 @@ void Player::Impl::make_textures_of(const Schedule& of, Sized& to) {
     to.uploads.resize(of.inputs.size());
 }
 
-Error Player::Impl::make_sized(const Schedule& of, Sized& to) {
+Error Player::Impl::make_sized(const Schedule& of, Sized& to) const {
     make_textures_of(of, to);
     Error error = check_errors(gl, "textures are made", {});
     const float nothing[4] = {};

@@ -147,7 +147,7 @@ void Programs::group(const Source& source, const Schedule& schedule) {
         wanted.compute = pass.compute;
         wanted.shader = source.shader(pass.shader)->text;
         if (!pass.compute) wanted.vertex = source.shader(pass.vertex)->text;
-        const auto same = std::find_if(linked_.begin(), linked_.end(), [&](const Linked& linked) {
+        auto* const same = std::find_if(linked_.begin(), linked_.end(), [&](const Linked& linked) {
             return linked.compute == wanted.compute && linked.shader == wanted.shader &&
                    linked.vertex == wanted.vertex;
         });
@@ -247,7 +247,7 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
                               pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;
-            const auto known = std::find(samplers.begin(), samplers.end(), read.uniform);
+            auto* const known = std::find(samplers.begin(), samplers.end(), read.uniform);
             to.units.push_back(static_cast<Uint>(known - samplers.begin()));
             if (known != samplers.end()) continue;
             samplers.push_back(read.uniform);
@@ -284,7 +284,7 @@ Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& 
             } else {
                 const Uint index = gl.GetUniformBlockIndex(linked.name, name);
                 if (index != invalid_index) {
-                    const auto known = std::find(bound.begin(), bound.end(), block.name);
+                    auto* const known = std::find(bound.begin(), bound.end(), block.name);
                     binding = {gl::UNIFORM_BUFFER, static_cast<Uint>(known - bound.begin())};
                     if (known == bound.end()) {
                         bound.push_back(block.name);
@@ -318,7 +318,7 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
         found.clear();
         for (const std::size_t user : linked.users)
             for (const Uniform& uniform : schedule.passes[user].uniforms) {
-                const auto known = find(uniform.name);
+                auto* const known = find(uniform.name);
                 if (known == found.end()) found.push_back({uniform.name, &uniform, false});
                 else if (!(*known->value == uniform)) known->varying = true;
             }
@@ -327,8 +327,8 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
             const Pass& pass = schedule.passes[user];
             passes[user].varying.clear();
             for (std::size_t i = 0; i < pass.uniforms.size(); ++i) {
-                const auto known = find(pass.uniforms[i].name);
-                passes[user].varying.push_back(known->varying);
+                auto* const known = find(pass.uniforms[i].name);
+                passes[user].varying.push_back(known->varying ? 1 : 0);
                 if (known->varying || known->value != &pass.uniforms[i]) continue;
                 const Command set = set_uniform(pass.uniforms[i], passes[user].locations[i]);
                 play(gl, &set, &set + 1);

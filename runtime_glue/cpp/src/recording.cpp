@@ -77,7 +77,7 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
     for (const auto& [stated, bit] : barriers)
         if (pass.barriers & stated) bits |= bit;
     if (bits) calls.push_back(call(Command::memory_barrier, {bits}));
-    barrier_after = barrier_after || schedule.uses_images(pass);
+    barrier_after = barrier_after || pass.uses_images();
     const PassProgram& program = (*bound.programs)[index];
     set(program_, Command::use_program, {program.program});
     bind_reads(schedule, bound, index);

@@ -55,9 +55,9 @@ bool Uniform::operator==(const Uniform& other) const {
     return true;
 }
 
-bool Schedule::uses_images(const Pass& pass) const {
-    return pass.compute || std::any_of(pass.reads.begin(), pass.reads.end(),
-                                       [](const Read& read) { return read.is_image(); });
+bool Pass::uses_images() const {
+    return compute || std::any_of(reads.begin(), reads.end(),
+                                  [](const Read& read) { return read.is_image(); });
 }
 
 const Shader* Source::shader(std::string_view path) const {
@@ -153,9 +153,10 @@ private:
         each(list, [&](Value v) { to[static_cast<std::size_t>(count++)] = whole<To>(v); });
         return count;
     }
-    static std::uint8_t index_of(std::string_view word, const char* const* words) {
+    template <std::size_t N>
+    static std::uint8_t index_of(std::string_view word, const char* const (&words)[N]) {
         std::uint8_t i = 0;
-        while (word != words[i]) ++i;  // the form has been checked
+        while (i + 1U < N && word != words[i]) ++i;  // it is one of them
         return i;
     }
     static Range range(Value v) { return {v.integer("offset"), v.integer("size")}; }
@@ -272,7 +273,7 @@ Error read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule
 }
 
 Error resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule) {
-    const Error error = read_schedule(source, sizes, schedule);
+    Error error = read_schedule(source, sizes, schedule);
     if (!error || error.code == "SG0605") return error;
     Error refused = sizes.refused();
     for (const std::string& place : error.where) refused.why += place + ": ";

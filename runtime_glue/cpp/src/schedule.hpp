@@ -19,7 +19,7 @@ constexpr int lanes = 4;
 constexpr std::int32_t none = -1;
 
 // In the order in which the requirements of a device are told.
-enum Limit : int {
+enum Limit : std::size_t {
     texture_size,
     array_texture_layers,
     texture_units,
@@ -92,8 +92,8 @@ struct Port {
     std::int64_t elements() const;  // cut at 2^62
     std::array<std::int64_t, max_rank> logical() const;
 };
-extern const char* const dtype_names[];
-extern const char* const encoding_names[];
+extern const char* const dtype_names[10];
+extern const char* const encoding_names[4];
 
 struct Buffer {
     std::string_view name;
@@ -151,6 +151,8 @@ struct Pass {
     std::array<std::int32_t, 2> viewport{};
     std::int32_t image = 0;
     std::array<std::int64_t, 3> workgroup{}, groups{};
+
+    bool uses_images() const;
 };
 
 struct Weights {
@@ -167,8 +169,6 @@ struct Schedule {
     List<Buffer> buffers;
     List<Pass> passes;
     Weights weights;
-
-    bool uses_images(const Pass& pass) const;
 };
 
 struct Shader {

@@ -24,7 +24,7 @@ std::uint32_t turn(std::uint32_t x, int bits) { return x >> bits | x << (32 - bi
 void Sha256::block(const unsigned char* bytes) {
     std::uint32_t w[64];
     for (int i = 0; i < 16; ++i) {
-        const unsigned char* b = bytes + 4 * i;
+        const unsigned char* b = bytes + std::size_t{4} * static_cast<unsigned>(i);
         w[i] =
             std::uint32_t{b[0]} << 24 | std::uint32_t{b[1]} << 16 | std::uint32_t{b[2]} << 8 | b[3];
     }

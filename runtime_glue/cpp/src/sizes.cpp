@@ -1,5 +1,8 @@
 #include "sizes.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 #include "text.hpp"
 
 namespace shadergen {
@@ -12,9 +15,9 @@ constexpr std::size_t most_terms = 4096;
 bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
 
 bool is_operator(std::string_view word) {
-    for (const char* known : {"+", "-", "*", "/", "%", "min", "max"})
-        if (word == known) return true;
-    return false;
+    static constexpr const char* operators[] = {"+", "-", "*", "/", "%", "min", "max"};
+    return std::any_of(std::begin(operators), std::end(operators),
+                       [&](const char* known) { return word == known; });
 }
 
 // Both values are held exactly. Returns what is wrong, or null.

@@ -113,7 +113,7 @@ std::string did_you_mean(std::string_view name, const List<std::string_view>& kn
     std::string_view nearest;
     for (const std::string_view candidate : known) {
         if (candidate.size() > longest || name.size() > longest) continue;
-        const double both = static_cast<double>(name.size() + candidate.size());
+        const auto both = static_cast<double>(name.size() + candidate.size());
         const double ratio = 2.0 * static_cast<double>(in_common(name, candidate)) / both;
         if (ratio >= best) best = ratio, nearest = candidate;
     }

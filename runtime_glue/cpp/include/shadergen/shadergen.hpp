@@ -198,7 +198,7 @@ public:
     // Play at other sizes; those not named stay. Textures are made anew, programs and weights stay.
     // What the application had bound or uploaded is let go. SG0605 when the build cannot have these
     // sizes, SG0602 when the GL lacks what they need: all stays as it was then.
-    Error resize(const std::vector<Size>& sizes);
+    Error resize(const std::vector<Size>& wanted);
 
     // Read an input from the application's texture: an array texture, or its 2D textures.
     Error bind_input(std::string_view name, unsigned texture);
