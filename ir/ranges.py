@@ -118,7 +118,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     p = parts(node)
     extras = {f"e{i}": of(v) for i, v in enumerate(p.extras)}
     operands = [of(v) for v in p.operands]
-    largest = max((i.size for i in operands), default=0.0)
+    largest = max((i.size for i in (*operands, *extras.values())), default=0.0)
     if p.prologue is not None:
         operands[0], met = evaluate(p.prologue, {**extras, "x": operands[0]})
         largest = max(largest, met)
@@ -221,8 +221,16 @@ def evaluate(expr: Expr, env: Mapping[str, Interval]) -> tuple[Interval, float]:
     expr = expand(expr)
     known = _parts(expr, env, lambda i: i)
     small = _parts(expr, env, Interval.with_small_at_zero)
-    met = (i.size for part in (known, small) for e, i in part.items() if isinstance(e, Call))
+    met = [i.size for part in (known, small) for e, i in part.items() if not isinstance(e, Var)]
+    if any(isinstance(e, Call) and _vanishes(e) for e in known):
+        met.append(math.inf)
     return known[expr], max(met, default=0.0)
+
+
+def _vanishes(call: Call) -> bool:
+    """Whether a factor may become 0 in 16 bits, which bounds do not show."""
+    factors = call.args if call.function in ("mul", "div") else ()
+    return any(isinstance(a, Num) and 0 < abs(a.value) < HALF_MIN for a in factors)
 
 
 def _parts(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenSizeError", "Size", "Trace", "at_layer", "is_open"]
 
+SLACK = 4  # how many times more than at the default may be added up at once
 MARK = "\N{BLACK SQUARE}"  # beside an open size in texts: no GLSL has it, see check_text
 
 T = TypeVar("T")
@@ -83,6 +84,8 @@ class Size:
         return -self if self.trace.below(self.form) else cast("int", self)
 
     def __pow__(self, exponent: int) -> int:
+        if exponent < 0:
+            raise OpenSizeError("a negative power of it")
         result = 1
         for _ in range(exponent):
             result = result * cast("int", self)
@@ -211,6 +214,16 @@ def trace_of(sizes: Iterable[int]) -> Trace | None:
 def estimate(size: int) -> int:
     """Return a size, at its default where it is open. For what has no influence on results."""
     return size.value if is_open(size) else size
+
+
+def at_most(size: int, most: int) -> bool:
+    """Whether a size is at most ``most``: at its default, where it is open.
+
+    Larger ones are let in as far as ``SLACK`` times that, and no further.
+    """
+    if not is_open(size):
+        return size <= most
+    return estimate(size) <= most and bool(size <= SLACK * most)
 
 
 def is_one(size: int) -> bool:

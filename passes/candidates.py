@@ -32,7 +32,7 @@ from ..ir.placement import (
 )
 from ..ir.target import WORKGROUP
 from ..ir.types import IMAGE_FORMATS, LANES
-from .winograd import refusal, steps
+from .winograd import refusal, rows_fit, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +61,7 @@ def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     opened, node = node, at_default(node)
     # Maps of patches are many times as high: of their own accord they limit no sizes.
     tiles = () if node is not opened and target.winograd == "auto" else _in_tiles(node, target)
+    tiles = (c for c in tiles if node is opened or rows_fit(node, c.winograd, target))
     every = (*_fragment(node, target), *_compute(node, target), *tiles)
     found = [c for c in every if _pinned(node, c)]
     computed = [c for c in found if c.stage == "compute"]

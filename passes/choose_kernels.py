@@ -78,7 +78,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     """
     target = context.target
     _check(target)
-    rankings = {n: rank(n, context) for n in graph.nodes if is_open(n)}
+    rankings = {n: rank(n, context) for n in graph.nodes if is_undecided(n)}
     unrolled = _unrolled(rankings, target)
     within = {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
     wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
@@ -103,7 +103,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     return graph.rewrite(choose)
 
 
-def is_open(node: Node) -> bool:
+def is_undecided(node: Node) -> bool:
     """Whether a node's choice leaves anything open."""
     return node.choice.stage is None or node.choice.planes is None
 

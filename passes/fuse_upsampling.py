@@ -42,8 +42,13 @@ def _factors(resize: Node) -> list[int] | None:
     assert isinstance(op, ResizeNearest)
     for (p, q, r), before, after in zip(op.steps, resize.inputs[0].shape, op.sizes, strict=True):
         # (p*i + q) // r is i // (r/p) for all i where p divides r and 0 <= q < p
-        factor = r // p
-        if factor * p != r or not 0 <= q < p or not surely_equal(after, before * factor):
+        factor = r // p if p else 0  # 0 where all is one element
+        if (
+            not factor
+            or factor * p != r
+            or not 0 <= q < p
+            or not surely_equal(after, before * factor)
+        ):
             return None
         found.append(factor)
     return found

@@ -49,6 +49,12 @@ def refusal(node: Node, target: Target) -> str:
     return ""
 
 
+def rows_fit(node: Node, tile: int, target: Target) -> bool:
+    """Whether tiles have room where each row of them is one of the map, as in open sizes."""
+    height = node.result.shape[2]
+    return -(-height // tile) * (tile + 2) ** 2 <= target.limits.texture_size
+
+
 def steps(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
     """Return patches, products and result of a convolution; :func:`refusal` is to be asked first.
 

@@ -286,3 +286,24 @@ def test_verify_of_a_build_in_16_bits_that_proves_its_ranges(tmp_path: Path) -> 
     model = tmp_path / "m.onnx"
     onnx.save(MODELS["statistics"](), model)
     assert verify_model(model, Options(dynamic=(32, 48), precision="auto", validate=False)).ok
+
+
+def test_no_more_is_added_up_at_once_than_float32_can_take(tmp_path: Path) -> None:
+    """The 256 elements of the default size are one sum, and not those of any size."""
+    nodes = [onnx.helper.make_node("GlobalAveragePool", ["x"], ["y"])]
+    floats = onnx.TensorProto.FLOAT
+    x = onnx.helper.make_tensor_value_info("x", floats, [1, 4, "h", "w"])
+    y = onnx.helper.make_tensor_value_info("y", floats, None)
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [x], [y]))
+    build = build_of(model, tmp_path, dynamic=(16, 16))
+    assert constraints(build) == ["height*width must be at most 4096, for layer y"]
+    assert load(build.folder, {"height": 64, "width": 64}).inputs[0].shape == (1, 4, 64, 64)
+    with pytest.raises(ShadergenError, match="4096"):
+        load(build.folder, {"height": 65, "width": 64})
+
+
+@pytest.mark.parametrize("tiles", ["2x2", "4x4"])
+def test_tiles_that_open_sizes_have_no_room_for_are_left_out(tiles: str, tmp_path: Path) -> None:
+    options = {"device": "gles31-min", "winograd": tiles, "dynamic": (256, 384)}
+    build = build_of(MODELS["espcn"](), tmp_path, **options)
+    assert build.sizes is not None

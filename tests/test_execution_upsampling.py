@@ -97,3 +97,13 @@ def test_padding_before_the_enlargement_is_enlarged_with_it():
     placed, _, _ = compile_graph(graph)
     assert len(placed.nodes) == 2
     assert_runs_like_reference(graph)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (1, 4), (4, 1)])
+def test_what_is_all_one_element_is_enlarged_by_itself(size):
+    """Every element of such a result is the first: no factor says so."""
+    rng = np.random.default_rng(3)
+    x = image(1, 4, *size)
+    y = apply(ResizeNearest((1, 4, 4, 4), ((1, 0, 1), (1, 0, 1), (0, 0, 1), (0, 0, 1))), x)
+    graph = graph_of(conv(rng, y, 5, (3, 3), pads=(1, 1, 1, 1)), inputs=(x,))
+    assert_runs_like_reference(graph)

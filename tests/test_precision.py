@@ -150,6 +150,22 @@ def test_what_divides_by_numbers_that_16_bits_may_hold_as_zero_stays_in_32():
     assert ranges.evaluate(parse("sqrt(x0 + 1e-5)"), x)[0].low > 0.003
 
 
+@pytest.mark.parametrize(
+    ("formula", "precision"),
+    [
+        ("x0 * 1e5", "highp"),  # 16 bits have no 1e5, small as the product is
+        ("x0 * 1e-5", "highp"),  # which may be 0 there
+        ("x0 * 2", "mediump"),
+        ("sqrt(abs(x0) + 1e-5)", "mediump"),  # that may be 0, too, and little is lost
+    ],
+)
+def test_literals_that_16_bits_cannot_hold_keep_a_formula_in_32(formula, precision):
+    x = image(1, 4, 6, 6)
+    graph = graph_of(pointwise(formula, x), inputs=(x,))
+    placed, _, _ = compile_graph(graph, precision="auto", input_range=(-0.1, 0.1))
+    assert [n.choice.precision for n in placed.nodes] == [precision]
+
+
 def test_what_is_smaller_than_16_bits_hold_stays_in_32():
     x = image(1, 3, 9, 9)
     small = pointwise("x0 * 1e-8", x, layer="small")

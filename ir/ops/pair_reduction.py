@@ -20,7 +20,7 @@ from ..expr import Call, Expr, Num, Var, literal, parse, substitute
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest
-from ..size import estimate, is_one, is_open
+from ..size import at_most, is_one, is_open
 from ..types import TensorType
 from .base import Op, require
 from .movement import Concat, Reshape, Slice
@@ -136,7 +136,7 @@ class PairReduce(Op):
         now = 1 if self.merge else x.shape[last]
         first = [last]
         for axis in reversed(others):
-            if len(first) > self.merge and estimate(now * x.shape[axis]) > LONGEST:
+            if len(first) > self.merge and not at_most(now * x.shape[axis], LONGEST):
                 break
             first.append(axis)
             now *= x.shape[axis]
@@ -170,7 +170,7 @@ _STATISTICS: dict[str, Any] = {"mean_variance": _mean_variance, "max_sum_exp": _
 def statistics(kind: PairKind, x: Value, axes: tuple[int, ...]) -> Value | None:
     """Return the pair of statistics over ``axes``; None where an axis is too long."""
     axes = tuple(sorted(axes))
-    if not axes or max(estimate(x.shape[a]) for a in axes) > LONGEST:
+    if not axes or not all(at_most(x.shape[a], LONGEST) for a in axes):
         return None
     return apply(PairReduce(kind, axes), x)
 

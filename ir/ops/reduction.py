@@ -25,7 +25,7 @@ from ..graph import apply
 from ..indexing import Load, Source, add, broadcast_load, coordinates, less, mul, select
 from ..integers import NARROW, quotient
 from ..nest import Binding, Nest
-from ..size import estimate, is_one, surely_equal
+from ..size import at_most, estimate, is_one, surely_equal
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape
@@ -171,7 +171,7 @@ class Reduce(Op):
             return self._rounded(inputs, dtype)
         shape = _operands_shape(self.element, [v.type for v in inputs])
         axes = [a for a in self.axes if not is_one(shape[a])]
-        if estimate(prod(shape[a] for a in axes)) <= LONGEST:
+        if at_most(prod(shape[a] for a in axes), LONGEST):
             return None
         rule = _RULES[self.kind]
         # What shares texels is reduced last: until then, four neighbours are one vector.
@@ -179,10 +179,10 @@ class Reduce(Op):
         axes.sort(key=lambda a: (a == lane, -a))
         first = axes[:1]
         for axis in axes[1:]:
-            if estimate(prod(shape[a] for a in (*first, axis))) > LONGEST:
+            if not at_most(prod(shape[a] for a in (*first, axis)), LONGEST):
                 break
             first.append(axis)
-        if estimate(shape[first[0]]) > LONGEST:
+        if not at_most(shape[first[0]], LONGEST):
             blocks = _blocks(estimate(shape[first[0]]))
             part: Op = PartialReduce(rule.partial, first[0], blocks, self.element, dtype)
         else:
