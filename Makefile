@@ -56,6 +56,7 @@ bench: setup
 bench-web: setup
 	@PYTHON=$(PYTHON) tools/setup.sh test
 	@.venv/bin/python bench/web.py $(ARGS)
+
 cpp:
 	@tests/cpp/at_length.sh $(ARGS)
 
