@@ -13,12 +13,23 @@ import pytest
 from comparison import __main__ as program
 from comparison.bars import bars, regret
 from comparison.contenders import Contender, Setting, contenders
+from comparison.contenders.litert_gpu import LiteRt
 from comparison.contenders.ncnn_vulkan import NcnnVulkan
 from comparison.contenders.own import Own
+from comparison.contenders.pytorch import PyTorch
 from comparison.load import Moment, share_of_others
-from comparison.networks import ENTRIES, Entry, Model, describe, fix_size
+from comparison.networks import (
+    ENTRIES,
+    Entry,
+    Model,
+    describe,
+    fix_size,
+    prepare,
+    torch_network,
+)
 from comparison.report import Machine, Run, as_data, as_page, table
 from comparison.results import ContenderResult, Cost, NetworkResult, geometric_mean
+from comparison.shares import shares
 from comparison.turns import Limits, compare, distance
 from comparison_fakes import Fake
 from networks.reference import run_onnx
@@ -26,6 +37,8 @@ from onnx import TensorProto, helper, numpy_helper, save
 from support import gl_context
 
 from shadergen.compiler.doctor import examine, save_profile
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
 
 SLOW = pytest.mark.slow
 QUICK = Limits(frames=3, warm_up=1)
@@ -64,7 +77,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
     path = tiny(tmp_path_factory.mktemp("model"))
     x = np.random.default_rng(1).normal(size=(1, 3, 6, 7)).astype(np.float32)
     ((y,),) = run_onnx(path, x)
-    return describe(path, x, y)
+    return describe("tiny", path, x, y)
 
 
 def run(
@@ -87,7 +100,7 @@ def costs(*milliseconds: float) -> list[Cost]:
 
 def network(name: str, others: float | None = 0.1, **frames: list[Cost]) -> NetworkResult:
     """Return the result of contenders with these frames; our own are as long when resident."""
-    own = ("fragment", "compute", "auto")
+    own = ("fragment", "compute", "auto", "tuned")
     found = {
         n: ContenderResult(
             version=f"{n} 1",
@@ -149,7 +162,7 @@ def test_a_model_of_open_size_is_fixed(tmp_path: Path) -> None:
     assert fix_size(path, tmp_path / "fixed.onnx", (10, 12)) == 3
     x = np.zeros((1, 3, 10, 12), np.float32)
     ((y,),) = run_onnx(tmp_path / "fixed.onnx", x)
-    assert describe(tmp_path / "fixed.onnx", x, y).operations == {
+    assert describe("tiny", tmp_path / "fixed.onnx", x, y).operations == {
         "Conv": 1,
         "Relu": 1,
         "GlobalAveragePool": 1,
@@ -159,8 +172,11 @@ def test_a_model_of_open_size_is_fixed(tmp_path: Path) -> None:
 
 
 def test_contenders_are_named_once() -> None:
-    names = [c.name for c in contenders()]
-    assert names == ["fragment", "compute", "auto", "ncnn", "onnxruntime"]
+    own = ["fragment", "compute", "auto"]
+    names = [c.name for c in contenders(software=True, timed=False)]
+    assert names == [*own, "ncnn", "onnxruntime"]
+    names = [c.name for c in contenders(software=False, timed=True)]
+    assert names == [*own, "tuned", "ncnn", "LiteRT", "PyTorch", "onnxruntime"]
 
 
 # measuring
@@ -208,7 +224,8 @@ def test_this_project_and_onnxruntime_run_a_network(model: Model, tmp_path: Path
     found = examine()
     save_profile(found, tmp_path / "device.json")
     setting = Setting(tmp_path / "device.json", found.renderer, 2)
-    chosen = [c for c in contenders() if not isinstance(c, NcnnVulkan)]
+    every = contenders(software=True, timed=True)
+    chosen = [c for c in every if not isinstance(c, NcnnVulkan)]
     result = compare("tiny", model, chosen, setting, QUICK, tmp_path / "work", lambda what: None)
     for contender in chosen:
         outcome = result.contenders[contender.name]
@@ -232,6 +249,43 @@ def test_ncnn_runs_a_network_or_says_why_not(model: Model, tmp_path: Path) -> No
     else:
         assert (len(found.frames), found.resident) == (3, [])
         assert found.error < 1
+
+
+@SLOW
+@pytest.mark.parametrize(
+    ("there", "module", "resident"),
+    ((PyTorch(device="cpu"), "torch", 3), (LiteRt(device="CPU"), "litert_torch", 0)),
+)
+def test_modules_run_that_the_files_were_exported_from(
+    there: Contender, module: str, resident: int, tmp_path: Path
+) -> None:
+    pytest.importorskip(module)
+    (entry,) = (e for e in ENTRIES if e.name == "LeNet-5")
+    result = compare(
+        entry.name, prepare(entry, tmp_path), [there], SETTING, QUICK, tmp_path / "work", print
+    )
+    found = result.contenders[there.name]
+    assert (found.problem, len(found.frames), len(found.resident)) == ("", 3, resident)
+    assert found.error < 1
+    with pytest.raises(LookupError, match="no module"):
+        torch_network("ACNet")
+
+
+@SLOW
+@pytest.mark.gl
+def test_shares_count_the_work_of_direct_convolutions(model: Model, tmp_path: Path) -> None:
+    """Tiles of 2x2 multiply less; their share is still that of the direct computation."""
+    found = examine()
+    save_profile(found, tmp_path / "device.json")
+    setting = Setting(tmp_path / "device.json", found.renderer, 2)
+    build = tmp_path / "build"
+    options = Options(device=str(setting.profile), winograd="2x2")
+    passes = compile_model(model.path, build, options).files.schedule["passes"]
+    if sum(p["kernel"] == "winograd" for p in passes) != 2:
+        pytest.skip("this GL has no compute shaders")
+    shown = shares(model, build, tmp_path / "direct", setting, lambda what: None)
+    assert list(shown) == [passes[0]["layers"][0], ""]
+    assert all(0 < share < 10 for share in shown.values())
 
 
 def test_an_output_of_another_size_or_no_number_is_wrong() -> None:
@@ -285,14 +339,25 @@ def test_auto_is_held_against_the_better_stage() -> None:
 
 
 def test_bars_are_met_missed_or_not_measured() -> None:
-    espcn = network("ESPCN", fragment=costs(2), compute=costs(3), auto=costs(2), ncnn=costs(24))
+    times = {"fragment": costs(2), "compute": costs(3), "auto": costs(2), "tuned": costs(2)}
+    espcn = replace(network("ESPCN", **times, ncnn=costs(24)), shares={"": 0.25, "conv": 0.5})
     resnet = network("ResNet-18", auto=costs(10), compute=costs(8), ncnn=costs(10), others=0.5)
+    resnet = replace(resnet, shares={"": 0.2, "conv1": 0.3, "conv2": 0.4})
     found = {bar.asked: (bar.found, bar.met) for bar in bars([espcn, resnet])}
     assert found == {
         "auto, times as fast as ncnn, geometric mean: at least 4": ("3.5", False),
         "auto, times as fast as ncnn, every network: at least 1.2": ("1.0, ResNet-18", False),
         "auto, times as fast as ncnn, ESPCN: at least 10": ("12.0", True),
+        "ESPCN, share of the multiply-add ceiling: at least 60%": ("25%", False),
+        "ResNet-18, share of each convolution: at least 35%": (
+            "1 of 2 below, the least 30%",
+            False,
+        ),
         "auto over the best forced stage, every network: at most 1.10": ("ResNet-18 1.25", False),
+        "tuned over the best forced stage, every network: at most 1.03": (
+            "1.00 at most, ESPCN",
+            True,
+        ),
         "ResNet-18, compiling: under 2 s": ("1.10 s", True),
         "MobileNet v2, compiling: under 2 s": ("not measured", None),
         "ResNet-18, files to first output: under 3 s": ("3.50 s", False),

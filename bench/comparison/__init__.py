@@ -7,6 +7,7 @@ Data flow, in the order of the modules:
   once for each way to compile.
 - :mod:`.worker` puts a contender on a network into a process of its own.
 - :mod:`.turns` has it convert and start, checks its first output, and asks for frames in turns.
+- :mod:`.shares` holds layers of this project's builds against what the device could do at most.
 - :mod:`.load` tells how much of the machine other programs took meanwhile.
 - :mod:`.results` are the figures and their ratios, :mod:`.bars` what is asked of them,
   :mod:`.report` the tables and the JSON, :mod:`.picture` the chart.

@@ -18,15 +18,18 @@ import re
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from shadergen.compiler.doctor import examine, save_profile
 
+from .bars import FRAME_SHARE, LAYER_SHARE
 from .contenders import Setting, contenders
 from .networks import ENTRIES, Entry, prepare
 from .picture import draw
 from .report import Machine, Run, as_data, as_page
-from .results import NetworkResult
+from .results import OWN, NetworkResult
+from .shares import shares
 from .turns import Limits, compare
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
@@ -50,8 +53,16 @@ def measure(entry: Entry, setting: Setting, limits: Limits, folder: Path) -> Net
     say(f"{entry.name}: is made")
     folder.mkdir()
     model = prepare(entry, folder)
-    chosen = limits if entry.timed else None
-    return compare(entry.name, model, contenders(), setting, chosen, folder, say)
+    who = contenders(setting.software, entry.timed)
+    timed = limits if entry.timed else None
+    result = compare(entry.name, model, who, setting, timed, folder, say)
+    if entry.name not in (*FRAME_SHARE, *LAYER_SHARE) or result.contenders[OWN].problem:
+        return result
+    build = folder / OWN / "build"
+    found = shares(
+        model, build, folder / "direct", setting, lambda what: say(f"{entry.name}: {what}")
+    )
+    return replace(result, shares=found)
 
 
 def say(what: str) -> None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from .results import OWN, PEER, NetworkResult, geometric_mean
 
 FORCED = ("fragment", "compute")
+WORST = {OWN: 1.10, "tuned": 1.03}  # times the best forced choice
+FRAME_SHARE, LAYER_SHARE = {"ESPCN": 0.6}, {"ResNet-18": 0.35}  # of the multiply-add ceiling
 WEIGHED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 POOLS = ("MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool")
 COMPILE = {"ResNet-18": 2.0, "MobileNet v2": 2.0}  # seconds
@@ -28,7 +30,9 @@ class Bar:
 def bars(results: Sequence[NetworkResult]) -> list[Bar]:
     """Hold results against what is asked."""
     by_name = {r.name: r for r in results}
-    return [*_speed(results), *_choice(results), *_start(by_name), *_passes(by_name)]
+    choices = (bar for name, limit in WORST.items() for bar in _choice(results, name, limit))
+    parts = (_speed(results), _share(by_name), choices, _start(by_name), _passes(by_name))
+    return [bar for part in parts for bar in part]
 
 
 def _bar(asked: str, found: str | None, met: bool) -> Bar:
@@ -52,19 +56,35 @@ def _speed(results: Sequence[NetworkResult]) -> Iterator[Bar]:
     yield _bar(f"{OWN}, times as fast as {PEER}, ESPCN: at least 10", found, (espcn or 0) >= 10)
 
 
-def regret(result: NetworkResult) -> float | None:
-    """Return how many times longer ``auto`` takes than the best forced choice, resident."""
-    ratios = [result.ratio(OWN, forced, resident=True) for forced in FORCED]
+def regret(result: NetworkResult, chosen: str = OWN) -> float | None:
+    """Return how many times longer a contender takes than the best forced choice, resident."""
+    ratios = [result.ratio(chosen, forced, resident=True) for forced in FORCED]
     known = [ratio.median for ratio in ratios if ratio]
     return max(known) if known else None
 
 
-def _choice(results: Sequence[NetworkResult]) -> Iterator[Bar]:
-    known = {r.name: value for r in results if r.timed and (value := regret(r)) is not None}
+def _share(results: dict[str, NetworkResult]) -> Iterator[Bar]:
+    for name, least in FRAME_SHARE.items():
+        share = results[name].shares.get("") if name in results else None
+        found = None if share is None else f"{share:.0%}"
+        asked = f"{name}, share of the multiply-add ceiling: at least {least:.0%}"
+        yield _bar(asked, found, (share or 0) >= least)
+    for name, least in LAYER_SHARE.items():
+        shares = results[name].shares if name in results else {}
+        layers = {layer: share for layer, share in shares.items() if layer}
+        below = sum(share < least for share in layers.values())
+        lowest = f"{min(layers.values()):.0%}" if layers else ""
+        found = f"{below} of {len(layers)} below, the least {lowest}" if layers else None
+        yield _bar(f"{name}, share of each convolution: at least {least:.0%}", found, not below)
+
+
+def _choice(results: Sequence[NetworkResult], chosen: str, limit: float) -> Iterator[Bar]:
+    every = {r.name: regret(r, chosen) for r in results if r.timed}
+    known = {name: value for name, value in every.items() if value is not None}
     worst = max(known, key=lambda name: known[name]) if known else ""
-    over = [f"{name} {value:.2f}" for name, value in known.items() if value > 1.1]
+    over = [f"{name} {value:.2f}" for name, value in known.items() if value > limit]
     found = (", ".join(over) or f"{known[worst]:.2f} at most, {worst}") if known else None
-    asked = f"{OWN} over the best forced stage, every network: at most 1.10"
+    asked = f"{chosen} over the best forced stage, every network: at most {limit:.2f}"
     yield _bar(asked, found, not over)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from networks.cache import missing, model_file
 from networks.catalogue import NETWORKS, Case, Network, made
+from networks.exporting import torch_module
 from networks.images import scenes
 from networks.reference import read_reference, run_onnx
 from numpy.typing import NDArray
@@ -52,9 +53,10 @@ class Entry:
 class Model:
     """A file, an input for it, and what onnxruntime makes of that without optimising.
 
-    ``operations`` counts the graph's nodes by operator.
+    ``operations`` counts the graph's nodes by operator; ``name`` is the entry's.
     """
 
+    name: str
     path: Path
     input_name: str
     output_name: str
@@ -100,10 +102,10 @@ def prepare(entry: Entry, folder: Path) -> Model:
         channels = fix_size(SHARED / entry.source, path, entry.size)
         x = scenes(1, (channels, *entry.size), seed=1)
         ((y,),) = run_onnx(path, x)
-    return describe(path, x, y)
+    return describe(entry.name, path, x, y)
 
 
-def describe(path: Path, x: Array, y: Array) -> Model:
+def describe(name: str, path: Path, x: Array, y: Array) -> Model:
     """Return a file of one input and one output with what is in it."""
     import onnx
 
@@ -112,7 +114,19 @@ def describe(path: Path, x: Array, y: Array) -> Model:
     (source,) = (i.name for i in graph.input if i.name not in weights)
     (target,) = (o.name for o in graph.output)
     operations = dict(Counter(node.op_type for node in graph.node))
-    return Model(path, source, target, operations, x, np.asarray(y, np.float32))
+    return Model(name, path, source, target, operations, x, np.asarray(y, np.float32))
+
+
+def torch_network(name: str) -> Any:
+    """Return the torch module that an entry's file was exported from.
+
+    Raises:
+        LookupError: for a file that others made.
+    """
+    (source,) = (e.source for e in ENTRIES if e.name == name)
+    if not isinstance(source, Case):
+        raise LookupError("there is only a file of it, no module")
+    return torch_module(source)
 
 
 def fix_size(source: Path, target: Path, size: Size) -> int:

@@ -73,8 +73,8 @@ def _rounded(numbers: Any) -> dict[str, float]:
 
 def as_page(run: Run) -> str:
     """Return the tables."""
-    parts = [_where(run), _bars(run), _speed(run), _frames(run), _starts(run), _problems(run)]
-    return "\n\n".join(filter(None, parts))
+    parts = (_where, _bars, _speed, _frames, _shares, _starts, _problems)
+    return "\n\n".join(filter(None, (part(run) for part in parts)))
 
 
 def _where(run: Run) -> str:
@@ -106,12 +106,11 @@ def _speed(run: Run) -> str:
     head = ("network", "input", "GFLOP", "wall clock", "processor time", "rounds", "others took")
     rows = []
     for r in filter(lambda r: r.timed, run.networks):
-        own = r.contenders.get(OWN, ContenderResult())
         ratios = {c: _ratio(r, c) for c in CLOCKS}
         if ratios[r.clock] != NOTHING:
             ratios[r.clock] = f"**{ratios[r.clock]}**"
         others = NOTHING if r.others is None else f"{r.others:.0%}"
-        flops = NOTHING if own.macs is None else f"{2 * own.macs / 1e9:.2f}"
+        flops = NOTHING if r.macs is None else f"{2 * r.macs / 1e9:.2f}"
         count = str(len(r.times(OWN)) or NOTHING)
         rows.append((r.name, _shape(r), flops, *ratios.values(), count, others))
     words = f"## {OWN} against {PEER}: how many times as fast\n\n"
@@ -149,6 +148,16 @@ def _spread(times: list[float]) -> str:
 def _digits(value: float) -> str:
     """Return three digits of a number, or all that stand before the point."""
     return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f}"
+
+
+def _shares(run: Run) -> str:
+    rows = [
+        (r.name, layer or "the frame", f"{share:.0%}")
+        for r in run.networks
+        for layer, share in r.shares.items()
+    ]
+    words = f"## Share of the multiply-add ceiling that {OWN} reaches\n\n"
+    return words + table(("network", "convolution", "share"), rows, right=2) if rows else ""
 
 
 def _starts(run: Run) -> str:

@@ -70,6 +70,8 @@ class NetworkResult:
         contenders: by name.
         operations: nodes of the model by operator.
         others: share of all processors that other programs took during the frames; None unknown.
+        shares: of the multiply-add ceiling that OWN's convolutions reach, by layer; that of a frame
+            under "". Empty where nothing is asked of them.
         problem: why nothing was measured, or nothing.
     """
 
@@ -79,7 +81,13 @@ class NetworkResult:
     contenders: dict[str, ContenderResult] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     others: float | None = None
+    shares: dict[str, float] = field(default_factory=dict)
     problem: str = ""
+
+    @property
+    def macs(self) -> int | None:
+        """Multiply-adds of a frame that is computed directly, where a contender tells."""
+        return max((c.macs for c in self.contenders.values() if c.macs), default=None)
 
     @property
     def clock(self) -> str:

@@ -30,35 +30,46 @@ def file_name(form: str) -> str:
 
 def export(case: Case, folder: Path) -> None:
     """Make a network, give it weights, and write it and its reference."""
-    shape = (case.network.channels, *case.size)
-    pictures = scenes(PICTURES, shape, seed=1)
-    if case.network.pixels:
-        pictures = np.clip(64 * pictures + 128, 0, 255)
-    logits = LOGITS if case.network.classifier else 0.0
+    pictures = _pictures(case)
     path = folder / file_name(case.form)
     with _quiet():
         if case.framework == "torch":
-            _export_torch(case, pictures, logits, path)
+            _export_torch(case, path)
             outputs = run_onnx(path, pictures)
         else:
             pictures = pictures.transpose(0, 2, 3, 1)
-            model = _save_keras(case, pictures, logits, path)
+            model = _save_keras(case, pictures, path)
             outputs = run_keras(model, pictures)
     write_reference(case, pictures, outputs, folder / "reference.npz")
 
 
-def _export_torch(case: Case, pictures: Any, logits: float, path: Path) -> None:
+def torch_module(case: Case) -> Any:
+    """Return a network of torch with the weights that its files have."""
     import torch
 
     from .torch_weights import calibrate
 
     torch.manual_seed(0)
-    batch = torch.from_numpy(pictures)
-    module = calibrate(case.network.make(case.size), batch, logits=logits)
+    batch = torch.from_numpy(_pictures(case))
+    return calibrate(case.network.make(case.size), batch, logits=_logits(case))
+
+
+def _pictures(case: Case) -> Any:
+    pictures = scenes(PICTURES, (case.network.channels, *case.size), seed=1)
+    return np.clip(64 * pictures + 128, 0, 255) if case.network.pixels else pictures
+
+
+def _logits(case: Case) -> float:
+    return LOGITS if case.network.classifier else 0.0
+
+
+def _export_torch(case: Case, path: Path) -> None:
+    import torch
+
     exporter, _, opset = case.form.partition("-")
     torch.onnx.export(
-        module,
-        (batch[:1],),
+        torch_module(case),
+        (torch.from_numpy(_pictures(case)[:1]),),
         path,
         input_names=["image"],
         opset_version=int(opset),
@@ -66,7 +77,7 @@ def _export_torch(case: Case, pictures: Any, logits: float, path: Path) -> None:
     )
 
 
-def _save_keras(case: Case, pictures: Any, logits: float, path: Path) -> Any:
+def _save_keras(case: Case, pictures: Any, path: Path) -> Any:
     import keras
 
     from .keras_weights import calibrate
@@ -75,7 +86,7 @@ def _save_keras(case: Case, pictures: Any, logits: float, path: Path) -> Any:
     # Every kernel is replaced; JAX would compile a generator of random numbers for every shape.
     with patch.object(keras.initializers.VarianceScaling, "__call__", _zeros):
         model = case.network.make(case.size)
-    calibrate(model, pictures, logits=logits).save(path)
+    calibrate(model, pictures, logits=_logits(case)).save(path)
     return model
 
 

@@ -82,16 +82,26 @@ class Contender(Protocol):
         """Load what :meth:`convert` wrote."""
 
 
-def contenders() -> tuple[Contender, ...]:
-    """Return all of them, in the order of the tables."""
+def contenders(software: bool, timed: bool) -> list[Contender]:
+    """Return who takes part, in the order of the tables.
+
+    Args:
+        software: whether GL computes on the processor. What computes on nothing but a GPU is left
+            out there.
+        timed: whether frames will be measured. For the start alone nobody tunes.
+    """
+    from .litert_gpu import LiteRt
     from .ncnn_vulkan import NcnnVulkan
     from .onnxruntime_cpu import OnnxRuntime
     from .own import Own
+    from .pytorch import PyTorch
 
-    return (
+    return [
         Own("fragment", {"stage": "fragment"}),
         Own("compute", {"stage": "compute"}),
         Own("auto", {}),
+        *([Own("tuned", {}, tuned=True)] if timed else []),
         NcnnVulkan(),
+        *([] if software else [LiteRt(), PyTorch()]),
         OnnxRuntime(),
-    )
+    ]

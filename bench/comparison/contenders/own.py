@@ -1,21 +1,36 @@
-"""This project: a build for the GL at hand, played by the Python runtime."""
+"""This project: a build for the GL at hand, played by the Python runtime.
+
+Tuned, it measures kernels before it compiles, which counts as converting.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..networks import Model
 from . import Array, Running, Setting, Unavailable
 
+if TYPE_CHECKING:
+    from shadergen.compiler.options import Options
+
+SECONDS = 120.0  # of tuning a network; the dearest layers come first
+
 
 @dataclass(frozen=True)
 class Own:
-    """shadergen with some options of ``compile`` beside ``--device``."""
+    """shadergen with some options of ``compile`` beside ``--device``.
+
+    Attributes:
+        name: in tables.
+        options: of ``compile``.
+        tuned: whether ``tune`` is run first, and compiling goes by what it measures.
+    """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
+    tuned: bool = False
 
     def version(self, setting: Setting) -> str:
         import shadergen
@@ -34,6 +49,8 @@ class Own:
         from shadergen.compiler.options import Options
 
         options = Options(device=str(setting.profile), **self.options)
+        if self.tuned:
+            options = replace(options, tuning=_tune(model.path, options, folder / "tuning.json"))
         compiled = compile_model(model.path, folder / "build", options)
         passes = compiled.files.schedule["passes"]
         return {"passes": len(passes), "macs": sum(p["macs"] for p in passes)}
@@ -54,3 +71,12 @@ class Own:
             player.wait()
 
         return Running(frame, resident)
+
+
+def _tune(model: Path, options: Options, file: Path) -> Path:
+    """Measure the kernels of a model; return the tuning file."""
+    from shadergen.compiler.tuning.session import tune_model
+    from shadergen.compiler.tuning.trials import Settings
+
+    tune_model(model, options, file, Settings(), SECONDS, True, lambda *what: None)
+    return file
