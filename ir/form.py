@@ -29,7 +29,7 @@ class Operation:
 
     def __str__(self) -> str:
         if self.sign == "/":
-            return f"{grouped(self.left)} / {grouped(self.right)}"
+            return f"{grouped(self.left)} / {grouped(self.right, '*')}"
         return f"{self.sign}({self.left}, {self.right})"
 
 
@@ -37,10 +37,10 @@ Atom = Parameter | Operation
 Monomial = tuple[Atom, ...]
 
 
-def grouped(form: Form) -> str:
-    """Return a form's text, in parentheses where it is a sum or a quotient."""
+def grouped(form: Form, loose: str = "") -> str:
+    """Return a form's text, in parentheses where it is negative, a sum, a quotient or ``loose``."""
     text = str(form)
-    return f"({text})" if " " in text else text
+    return f"({text})" if any(sign in text for sign in f" -{loose}") else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class Form:
     """A polynomial: monomials, which are sorted products of atoms, with their factors.
 
     Monomials are in the order of their texts, and no factor is 0, so equal polynomials are equal.
+    Forms that differ have texts that differ, as texts name what is computed of them.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -86,7 +87,7 @@ class Form:
     def __str__(self) -> str:
         text = ""
         for monomial, factor in self.terms:
-            alone = len(monomial) == 1 and abs(factor) == 1
+            alone = len(monomial) == 1 and (factor == 1 or (factor == -1 and text))
             atoms = [f"({a})" if " / " in str(a) and not alone else str(a) for a in monomial]
             parts = [str(abs(factor))] * (abs(factor) != 1 or not atoms) + atoms
             sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")

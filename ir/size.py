@@ -8,30 +8,34 @@ arithmetic gives Sizes, or ints where nothing is left open. What it is exactly s
 facts are the constraints of the build.
 
 **Nothing is dropped.** ``int()``, ``float()``, ``range()`` and whatever else would turn a Size into
-a number for good raises :class:`OpenSizeError`, which names the layer at hand; its text has a mark
-that :func:`check_text` finds in a shader. Where a number must be had there is :func:`estimate`, for
-what has no influence on results.
+a number for good raises :class:`OpenSizeError`, which names the layer at hand. While shaders are
+written (:func:`marked`) its text has a mark that :func:`check_text` finds in them. Where a number
+must be had there is :func:`estimate`, for what has no influence on results.
 
 Type checkers see an int: code that computes sizes is written once for both.
 """
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
+from ..errors import ShadergenError
 from .form import Form, Operation, Parameter
 from .trace import Bounds, OpenSizeError, Trace, at_layer, divided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from typing_extensions import TypeIs
 
 __all__ = ["OpenSizeError", "Size", "Trace", "at_layer", "is_open"]
 
 SLACK = 4  # how many times more than at the default may be added up at once
-MARK = "\N{BLACK SQUARE}"  # beside an open size in texts: no GLSL has it, see check_text
+MARK = "\N{BLACK SQUARE}"  # beside an open size in texts of shaders: no GLSL has it
+_mark: ContextVar[str] = ContextVar("mark", default="")
 
 T = TypeVar("T")
 
@@ -164,7 +168,8 @@ class Size:
     __rtruediv__ = __truediv__
 
     def __str__(self) -> str:
-        return f"{MARK}{self.form}{MARK}"
+        mark = _mark.get()
+        return f"{mark}{self.form}{mark}"
 
     def _itself(self, *_: object) -> int:
         return cast("int", self)
@@ -259,8 +264,23 @@ def largest(*sizes: int) -> int:
     return _size(trace, result)
 
 
+@contextmanager
+def marked() -> Iterator[None]:
+    """Mark open sizes in texts, for :func:`check_text`. Errors leave without the marks."""
+    token = _mark.set(MARK)
+    try:
+        yield
+    except ShadergenError as error:
+        for member in ("what", "why", "supported", "help"):
+            setattr(error, member, getattr(error, member).replace(MARK, ""))
+        error.where = tuple(place.replace(MARK, "") for place in error.where)
+        raise
+    finally:
+        _mark.reset(token)
+
+
 def check_text(source: str) -> None:
-    """Refuse a text, comments apart, that an open size was written into.
+    """Refuse a text, comments apart, that an open size was written into while it was marked.
 
     Raises:
         OpenSizeError: for the layer at hand.

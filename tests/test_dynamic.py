@@ -199,6 +199,21 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
     assert "node" in caught.value.render()
 
 
+def test_a_refusal_says_an_open_size_as_people_write_it() -> None:
+    """Here of a tensor that is too large at the default size."""
+    floats = onnx.TensorProto.FLOAT
+    x = onnx.helper.make_tensor_value_info("x", floats, [1, 4, "h", "w"])
+    y = onnx.helper.make_tensor_value_info("y", floats, None)
+    nodes = [
+        onnx.helper.make_node("MaxPool", ["x"], ["m", "i"], name="pool", kernel_shape=[2, 2]),
+        onnx.helper.make_node("Cast", ["i"], ["y"], name="cast", to=floats),
+    ]
+    model = onnx.helper.make_model(onnx.helper.make_graph(nodes, "g", [x], [y]))
+    with pytest.raises(ShadergenError) as caught:
+        import_model(model, Options(dynamic=(4000, 4000)))
+    assert "4*height*width elements" in caught.value.render()
+
+
 def test_a_model_without_images_has_no_sizes_to_leave_open() -> None:
     def tanh(net: Net) -> str:
         return net("Tanh", "x")

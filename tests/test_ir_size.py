@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from shadergen.backends.sizes import expression, sizes_member
 from shadergen.errors import ShadergenError
+from shadergen.ir.form import Form, Operation, Parameter
 from shadergen.ir.size import (
     OpenSizeError,
     Trace,
@@ -23,6 +24,7 @@ from shadergen.ir.size import (
     is_one,
     is_open,
     largest,
+    marked,
     parameter,
     surely_equal,
     trace_of,
@@ -124,6 +126,59 @@ def test_arithmetic_holds_for_every_size_that_keeps_to_the_facts(
         wanted = compute(tree, sizes)
         assert value(size, sizes) == wanted
         assert bounds(size)[0] <= wanted <= bounds(size)[1]
+
+
+# texts
+
+FORMS = st.recursive(
+    st.sampled_from([Form.of([((Parameter(name),), 1)]) for name in DEFAULTS])
+    | st.integers(-3, 3).map(Form.number),
+    lambda inner: (
+        st.builds(Form.plus, inner, inner, st.sampled_from([1, -1, 2]))
+        | st.builds(Form.times, inner, inner)
+        | st.builds(
+            lambda sign, a, b: Form.of([((Operation(sign, a, b),), 1)]),
+            st.sampled_from(["/", "min", "max"]),
+            inner,
+            inner,
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(form=FORMS, height=st.integers(1, 9), width=st.integers(1, 9))
+def test_a_text_reads_as_what_it_is_the_text_of(form: Form, height: int, width: int) -> None:
+    sizes = {"height": height, "width": width}
+    try:
+        wanted = Trace(sizes, {}).value(form)
+    except ZeroDivisionError:
+        assume(False)
+    names = {"min": min, "max": max, "__builtins__": {}}
+    assert eval(str(form).replace(" / ", " // "), names, sizes) == wanted
+
+
+@given(a=FORMS, b=FORMS)
+def test_forms_that_differ_have_texts_that_differ(a: Form, b: Form) -> None:
+    assert (a == b) == (str(a) == str(b))
+
+
+def test_signs_and_products_in_quotients_are_told_apart() -> None:
+    h, w = (Form.of([((Parameter(name),), 1)]) for name in DEFAULTS)
+
+    def quotient(a: Form, b: Form) -> Form:
+        return Form.of([((Operation("/", a, b),), 1)])
+
+    zero = Form.number(0)
+    texts = {
+        "-(height / width)": zero.plus(quotient(h, w), -1),
+        "(-height) / width": quotient(zero.plus(h, -1), w),
+        "height / (2*width)": quotient(h, w.plus(w)),
+        "(height / 2)*width": quotient(h, Form.number(2)).times(w),
+        "height*width - height / 2": h.times(w).plus(quotient(h, Form.number(2)), -1),
+    }
+    for text, form in texts.items():
+        assert str(form) == text
 
 
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
@@ -264,9 +319,29 @@ def test_a_refusal_names_the_layer_and_the_way_on() -> None:
 
 def test_a_shader_with_an_open_size_in_it_is_refused() -> None:
     _, h, _ = new()
-    check_text(f"// of {h} rows\nint n = 3; // {h}\n")
-    with pytest.raises(OpenSizeError):
-        check_text(f"int n = {h};\n")
+    with marked():
+        check_text(f"// of {h} rows\nint n = 3; // {h}\n")
+        with pytest.raises(OpenSizeError):
+            check_text(f"int n = {h};\n")
+
+
+def test_errors_say_an_open_size_as_people_write_it() -> None:
+    _, h, w = new()
+    rows = f"{4 * h * w} rows"
+    assert rows == "4*height*width rows"
+    with pytest.raises(ShadergenError) as caught, marked():
+        marked_rows = f"{4 * h * w} rows"
+        assert marked_rows != rows
+        raise ShadergenError(
+            "SG0402", marked_rows, where=marked_rows, why=marked_rows, help=marked_rows
+        )
+    assert caught.value.render().splitlines() == [
+        f"error[SG0402]: {rows}",
+        f"  --> {rows}",
+        f"  = why: {rows}",
+        f"  = help: {rows}",
+    ]
+    assert str(h) == "height"
 
 
 def test_a_type_is_closed_to_its_default() -> None:

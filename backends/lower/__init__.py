@@ -16,7 +16,7 @@ from ...ir.ops import (
     parts,
 )
 from ...ir.placement import is_direct
-from ...ir.size import at_layer
+from ...ir.size import at_layer, marked
 from .convolution import lower_convolution
 from .nest import lower_nest
 from .pointwise import lower_pointwise
@@ -54,6 +54,6 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if node.choice.view:
             continue
         suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
-        with at_layer(node.name):
+        with at_layer(node.name), marked():
             passes.extend((kernel if suits(node) else lower_nest)(node, target))
     return tuple(passes)
