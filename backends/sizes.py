@@ -51,9 +51,10 @@ def sizes_member(trace: Trace) -> dict[str, object]:
     constraints = []
     for form, fact in trace.facts.items():
         low, high = trace.bounds_of(form)
-        without = Trace(trace.defaults, trace.bounds)
-        if without.bounds_of(form)[0] >= fact.low and without.bounds_of(form)[1] <= fact.high:
-            continue  # later bounds of the parameters imply it
+        without = Trace(trace.defaults, trace.bounds).bounds_of(form)
+        implied = without[0] >= fact.low and without[1] <= fact.high
+        if implied and str(form) not in names:  # of a parameter it says why its bounds are those
+            continue
         least, most = max(low, -LARGEST), min(high, LARGEST)
         constraints.append(
             {"value": _postfix(form), "min": int(least), "max": int(most), "why": _why(form, fact)}
@@ -86,4 +87,6 @@ def _why(form: Form, fact: Fact) -> str:
         text = f"{what} must be at most {high:.0f}"
     else:
         text = f"{what} must be from {low:.0f} to {high:.0f}"
-    return (f"{text}, for layer {fact.layer}" if fact.layer else text)[:1000]
+    if layers := dict.fromkeys(filter(None, fact.layers)):
+        text += f", for layer{'s' * (len(layers) > 1)} {' and '.join(layers)}"
+    return text[:1000]

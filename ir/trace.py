@@ -51,11 +51,17 @@ Bounds = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a form was found, or decided, to keep to, and the layer that needs it."""
+    """What a form was found, or decided, to keep to, and the layers that need it.
+
+    Attributes:
+        low: the least value.
+        high: the largest.
+        layers: the one that needs ``low`` and the one that needs ``high``, as far as they are.
+    """
 
     low: float
     high: float
-    layer: str
+    layers: tuple[str, str] = ("", "")
 
 
 @dataclass
@@ -163,15 +169,20 @@ class Trace:
             least = -(-low // factor) if low > -inf else low
             most = high // factor if high < inf else high
             if isinstance(atom, Parameter):
+                low, high = least, most
+                rest = Form.of([((atom,), 1)])
                 old = self.bounds[atom.name]
-                self.bounds[atom.name] = max(old[0], least), min(old[1], most)
-                return
-            if atom.sign == "/" and atom.right.is_number and (n := atom.right.constant) > 0:
+                self.bounds[atom.name] = max(old[0], low), min(old[1], high)
+            elif atom.sign == "/" and atom.right.is_number and (n := atom.right.constant) > 0:
                 self.note(atom.left, least * n, most * n + n - 1)
                 return
-        known = self.facts.get(rest, Fact(-inf, inf, ""))
+        known = self.facts.get(rest, Fact(-inf, inf))
+        layers = (
+            _layer.get() if low > known.low else known.layers[0],
+            _layer.get() if high < known.high else known.layers[1],
+        )
         if low > known.low or high < known.high:
-            self.facts[rest] = Fact(max(low, known.low), min(high, known.high), _layer.get())
+            self.facts[rest] = Fact(max(low, known.low), min(high, known.high), layers)
 
 
 def _products(a: Bounds, b: Bounds) -> Bounds:

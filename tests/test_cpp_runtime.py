@@ -12,17 +12,25 @@ import pytest
 from cpp_runtime import PROGRAMS, RUNTIME, Loader, cmake, compiled, need, promises, run
 from hypothesis import HealthCheck, given, settings
 from runtime_builds import runtime_builds, write
+from schedule_fixtures import (
+    DYNAMIC,
+    EXPECTED,
+    FIXTURES,
+    GOOD,
+    bounded,
+    damaged,
+    maker,
+    mutated,
+    refusal,
+)
 from support import ESPCN
-from test_runtime_load import EXPECTED, FIXTURES, GOOD, damaged, maker, mutated
 
 import shadergen
-from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DYNAMIC = FIXTURES / "good_dynamic"
 SIZE_LIMIT = 100_000  # bytes of code
 # Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
 OTHER_WORDS = {
@@ -55,14 +63,6 @@ def loader(programs: Path) -> Iterator[Loader]:
     process = Loader(programs / "load")
     yield process
     process.close()
-
-
-def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError | None:
-    try:
-        load(folder, sizes)
-    except ShadergenError as error:
-        return error
-    return None
 
 
 @pytest.mark.parametrize("folder", [GOOD, DYNAMIC], ids=lambda path: path.name)
@@ -111,6 +111,16 @@ def test_sizes_are_taken_and_refused_as_in_python(loader: Loader, sizes: dict[st
     else:
         assert (found["code"], found["what"]) == (expected.code, expected.what)
         assert (found["why"], found["help"]) == (expected.why, expected.help)
+
+
+def test_a_size_outside_its_bounds_is_refused_with_their_reason(
+    loader: Loader, tmp_path: Path
+) -> None:
+    folder = bounded(tmp_path / "build")
+    found, expected = loader.load(folder, {"height": 2}), refusal(folder, {"height": 2})
+    assert expected
+    assert (found["code"], found["what"]) == (expected.code, expected.what)
+    assert found["why"] == expected.why
 
 
 @pytest.fixture(scope="module")

@@ -118,9 +118,12 @@ def test_a_build_resolved_for_a_size_has_the_textures_of_one_compiled_for_it(
         )  # fmt: skip
 
 
-def constraints(build: Build) -> list[str]:
+def constraints(build: Build, *, of_one: bool = False) -> list[str]:
+    """Return what the constraints say, those that give bounds of one parameter or the others."""
     assert build.sizes
-    return [c["why"] for c in build.sizes.document["sizes"]["constraints"]]
+    sizes = build.sizes.document["sizes"]
+    names = [[p["name"]] for p in sizes["parameters"]]
+    return [c["why"] for c in sizes["constraints"] if (c["value"] in names) == of_one]
 
 
 def bounds(build: Build) -> list[tuple[int, int]]:
@@ -134,7 +137,11 @@ def test_a_network_that_takes_any_size_has_no_constraint(tmp_path: Path) -> None
 
 
 def test_the_limits_of_the_device_are_bounds_of_the_parameters(tmp_path: Path) -> None:
-    assert bounds(build_of(MODELS["espcn"](), tmp_path)) == [(1, 2048), (1, 2048)]
+    build = build_of(MODELS["espcn"](), tmp_path)
+    assert bounds(build) == [(1, 2048), (1, 2048)]
+    assert sorted(constraints(build, of_one=True)) == [
+        f"{name} must be at most 2048, for layer depthtospace5" for name in ("height", "width")
+    ]
     assert bounds(build_of(MODELS["pad_edge"](), tmp_path)) == [(1, 4093), (1, 4092)]
 
 

@@ -228,11 +228,17 @@ def test_what_bounds_decide_is_no_constraint() -> None:
 
 
 def test_a_bound_on_a_parameter_narrows_it() -> None:
-    trace, h, _ = new()
-    assert 2 * h <= 4096
-    assert (h - 5) // 4 >= 3
-    assert trace.bounds["height"] == (17, 2048)
-    assert not constraints(trace)
+    trace, h, w = new()
+    with at_layer("double"):
+        assert 2 * h <= 4096
+    with at_layer("pool"):
+        assert (h - 5) // 4 >= 3
+        assert w > 2
+    assert trace.bounds == {"height": (17, 2048), "width": (3, 4096)}
+    assert constraints(trace) == [
+        "height must be from 17 to 2048, for layers pool and double",
+        "width must be at least 3, for layer pool",
+    ]
 
 
 def test_other_decisions_are_constraints_that_name_the_layer() -> None:

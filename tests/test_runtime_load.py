@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import copy
-import importlib.util
 import json
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from schedule_fixtures import (
+    DYNAMIC,
+    EXPECTED,
+    FIXTURES,
+    GOOD,
+    change,
+    damaged,
+    maker,
+    mutated,
+    refused,
+)
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import document, gl, load
 from shadergen.runtime_glue.python.schedule import ComputePass
-
-FIXTURES = Path(__file__).parent / "fixtures" / "schedules"
-GOOD = FIXTURES / "good"
-EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
-
-
-def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_schedules", FIXTURES / "make.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -50,21 +44,6 @@ def no_gl(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def build_folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(GOOD, tmp_path / "build"))
-
-
-def change(folder: Path, *path: str | int, to: Any) -> None:
-    schedule = json.loads((folder / "schedule.json").read_text())
-    target = schedule
-    for key in path[:-1]:
-        target = target[key]
-    target[path[-1]] = to
-    (folder / "schedule.json").write_text(json.dumps(schedule))
-
-
-def refused(folder: Path) -> ShadergenError:
-    with pytest.raises(ShadergenError) as caught:
-        load(folder)
-    return caught.value
 
 
 def test_a_good_build_is_loaded_whole(no_gl: None) -> None:
@@ -324,79 +303,11 @@ def test_a_missing_jsonschema_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # fuzzing
 
-SCHEDULES = [
-    json.loads((FIXTURES / name / "schedule.json").read_text()) for name in ("good", "good_dynamic")
-]
-JSON_VALUES = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.sampled_from([-1, 0, 1, 2, 2**31, 2**40, 2**63, 10**400])
-    | st.floats()
-    | st.text(max_size=8)
-    | st.sampled_from(["x", "y", "2d", "array", "r8", "../x", "/", "a\x00b", "\ud800", "." * 2000])
-    | st.sampled_from(
-        ["height", "width", "%", "max", ["height"], ["width", 0, "%"], ["width", "*"]]
-    ),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
-    max_leaves=6,
-)
-
-
-def places(part: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    inner = part.items() if isinstance(part, dict) else enumerate(part)
-    found = []
-    for key, value in inner if isinstance(part, dict | list) else ():
-        found.append((*path, key))
-        if isinstance(value, dict | list):
-            found += places(value, (*path, key))
-    return found
-
-
-PLACES = [places(schedule) for schedule in SCHEDULES]
-
-
-@st.composite
-def mutated(draw: st.DrawFn) -> bytes:
-    which = draw(st.integers(0, len(SCHEDULES) - 1))
-    schedule = copy.deepcopy(SCHEDULES[which])
-    for _ in range(draw(st.integers(1, 3))):
-        path = draw(st.sampled_from(PLACES[which]))
-        target = schedule
-        try:
-            for key in path[:-1]:
-                target = target[key]
-            kind = draw(st.sampled_from(["set", "swap", "delete", "repeat"]))
-            if kind == "set":
-                target[path[-1]] = draw(JSON_VALUES)
-            elif kind == "swap":
-                other = draw(st.sampled_from([p for p in PLACES[which] if p[-1] == path[-1]]))
-                value = SCHEDULES[which]
-                for key in other:
-                    value = value[key]
-                target[path[-1]] = copy.deepcopy(value)
-            elif kind == "delete":
-                del target[path[-1]]
-            elif isinstance(target, list):
-                target.append(copy.deepcopy(target[path[-1]]))
-        except (KeyError, IndexError, TypeError):
-            continue  # an earlier change has taken that place away
-    return json.dumps(schedule).encode()
-
-
-@st.composite
-def damaged(draw: st.DrawFn) -> bytes:
-    content = bytearray((GOOD / "schedule.json").read_bytes())
-    for _ in range(draw(st.integers(1, 4))):
-        at = draw(st.integers(0, len(content) - 1))
-        content[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
-    return bytes(content)
-
 
 @pytest.fixture(scope="module")
 def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fuzz") / "build"
-    shutil.copytree(FIXTURES / "good_dynamic", folder)
+    shutil.copytree(DYNAMIC, folder)
     return Path(shutil.copytree(GOOD, folder, dirs_exist_ok=True))
 
 

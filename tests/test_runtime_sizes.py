@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_runtime_load import FIXTURES, change, refused
+from schedule_fixtures import DYNAMIC, FIXTURES, GOOD, bounded, change, refused
 from test_runtime_play import Tracer, make_texture
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
 from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
 
-DYNAMIC = FIXTURES / "good_dynamic"
 SIZES = {"height": 5, "width": 8}
 
 
@@ -118,9 +117,17 @@ def test_sizes_that_are_sound_but_beyond_every_gl_are_refused(tmp_path: Path) ->
     assert "20000 is greater than the maximum of 16384" in caught.value.why
 
 
+def test_a_size_outside_its_bounds_is_refused_with_their_reason(tmp_path: Path) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        load(bounded(tmp_path / "build"), {"height": 2})
+    assert caught.value.code == "SG0605"
+    assert caught.value.supported == "3 to 4096"
+    assert caught.value.why == "at least 3, for layer pool"
+
+
 def test_a_build_of_fixed_sizes_says_so() -> None:
     with pytest.raises(ShadergenError) as caught:
-        load(FIXTURES / "good", {"height": 3})
+        load(GOOD, {"height": 3})
     assert "all its sizes are fixed" in caught.value.render()
 
 

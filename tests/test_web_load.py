@@ -15,16 +15,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from test_runtime_load import EXPECTED, FIXTURES, GOOD, damaged, mutated
+from schedule_fixtures import DYNAMIC, EXPECTED, FIXTURES, GOOD, bounded, damaged, mutated, refusal
 
 import shadergen
-from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import load
 from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
 
 ROOT = Path(__file__).resolve().parents[1]
 WEB = ROOT / "runtime_glue" / "web"
-DYNAMIC = FIXTURES / "good_dynamic"
 # Each JSON parser, and each file system, has words of its own.
 OTHER_WORDS = {
     "beyond_float64",
@@ -78,14 +76,6 @@ def node() -> Any:
     process.close()
 
 
-def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError | None:
-    try:
-        load(folder, sizes)
-    except ShadergenError as error:
-        return error
-    return None
-
-
 @pytest.mark.parametrize("folder", [GOOD, DYNAMIC], ids=lambda path: path.name)
 def test_a_good_build_is_loaded_whole(node: Node, folder: Path) -> None:
     found, expected = node.load(folder)["build"], load(folder)
@@ -131,6 +121,15 @@ def test_sizes_are_taken_and_refused_as_in_python(
     else:
         assert (found["code"], found["what"]) == (expected.code, expected.what)
         assert says in found["message"]
+
+
+def test_a_size_outside_its_bounds_is_refused_with_their_reason(node: Node, tmp_path: Path) -> None:
+    folder = bounded(tmp_path / "build")
+    found = node.load(folder, sizes={"height": 2})
+    expected = refusal(folder, {"height": 2})
+    assert expected
+    assert (found["code"], found["what"]) == (expected.code, expected.what)
+    assert f"why: {expected.why}" in found["message"]
 
 
 WORDS = ["+", "-", "*", "/", "%", "min", "max", "h", "w"]

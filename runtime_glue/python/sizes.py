@@ -154,7 +154,8 @@ def chosen(
         ShadergenError: SG0605, when there is no such parameter or its bounds do not hold the size.
     """
     values = dict(present)
-    bounds = {p["name"]: p for p in document.get("sizes", {}).get("parameters", ())}
+    open_sizes = document.get("sizes", {})
+    bounds = {p["name"]: p for p in open_sizes.get("parameters", ())}
     for name, value in sizes.items():
         if name not in bounds:
             raise ShadergenError(
@@ -168,8 +169,12 @@ def chosen(
             )
         least, most = int(bounds[name]["min"]), int(bounds[name]["max"])
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            own = (c["why"] for c in open_sizes["constraints"] if c["value"] == [name])
             raise ShadergenError(
-                "SG0605", f"{value!r} is no {name} of this build", supported=f"{least} to {most}"
+                "SG0605",
+                f"{value!r} is no {name} of this build",
+                why=next(own, ""),
+                supported=f"{least} to {most}",
             )
         values[name] = value
     return values

@@ -102,8 +102,11 @@ function chosen({ sizes }, present, wanted) {
     }
     const { min, max } = parameter;
     if (!Number.isInteger(value) || value < min || value > max) {
-      const what = `${value} is no ${name} of this build`;
-      throw new ShadergenError("SG0605", what, { supported: `${min} to ${max}` });
+      const own = sizes.constraints.find((c) => `${c.value}` === name);
+      throw new ShadergenError("SG0605", `${value} is no ${name} of this build`, {
+        why: own?.why,
+        supported: `${min} to ${max}`,
+      });
     }
     values[name] = value;
   }

@@ -43,6 +43,7 @@ const char* apply(std::string_view how, std::int64_t a, std::int64_t b, std::int
 }  // namespace
 
 Error Sizes::declare(Value sizes) {
+    constraints_ = sizes["constraints"];
     const Value parameters = sizes["parameters"];
     Value parameter = parameters ? parameters.first() : Value();
     for (std::uint32_t i = 0; parameters && i < parameters.size(); ++i) {
@@ -79,10 +80,23 @@ Error Sizes::set(const std::vector<Size>& wanted) {
         }
         if (size.value < bounds_[i].low || size.value > bounds_[i].high) {
             Error error = error_of("SG0605", "{} is no {} of this build", {size.value, size.name});
+            error.why = why(size.name);
             error.supported = say("{} to {}", {bounds_[i].low, bounds_[i].high});
             return error;
         }
         values_[i].second = size.value;
+    }
+    return {};
+}
+
+std::string Sizes::why(std::string_view name) const {
+    Value constraint = constraints_ ? constraints_.first() : Value();
+    for (std::uint32_t i = 0; constraints_ && i < constraints_.size(); ++i) {
+        const Value value = constraint["value"];
+        if (value.is(Json::array) && value.size() == 1 && value.first().is(Json::text) &&
+            value.first().text() == name)
+            return std::string(constraint.text("why"));
+        constraint = constraint.next();
     }
     return {};
 }

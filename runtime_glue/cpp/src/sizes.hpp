@@ -32,11 +32,15 @@ public:
     std::int64_t operator()(Value value) const;
 
 private:
+    // What the constraint on a parameter alone says, which its bounds are for; or nothing.
+    std::string why(std::string_view name) const;
+
     struct Bounds {
         std::int64_t low, high;
     };
     List<std::pair<std::string_view, std::int64_t>> values_;
     List<Bounds> bounds_;
+    Value constraints_;
 };
 
 }  // namespace shadergen
