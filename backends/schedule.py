@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.sharing import places_of
-from ..ir.size import largest, trace_of
+from ..ir.size import at_layer, largest, trace_of
 from ..ir.types import INT8_ZERO, LANES, Layout, TensorType
 from .barriers import barriers
 from .gpu import Blob, ComputePass
@@ -117,6 +117,9 @@ def schedule(
         target: what it was compiled for.
         generator: the compiler's name and version.
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
+
+    Raises:
+        ShadergenError: SG0207 for sizes that are left open and no runtime can work out.
     """
     build = _Assembly(graph, passes, target, generator).build()
     if calibrated:
@@ -152,7 +155,10 @@ class _Assembly:
     def build(self) -> BuildFiles:
         for i in self.graph.inputs:
             self._texture(i)
-        entries = [self._pass(k, p) for k, p in enumerate(self.passes)]
+        entries = []
+        for k, p in enumerate(self.passes):
+            with at_layer(p.node.name):
+                entries.append(self._pass(k, p))
         for path, count in self.sharing.items():
             if count > 1:
                 note = f"// one program for {count} GPU passes; what follows is of the first\n"

@@ -1,26 +1,63 @@
-"""Open sizes in the schedule: expressions, parameters, constraints."""
+"""Open sizes in the schedule: expressions, parameters, constraints.
+
+Runtimes work out no more than ``MOST_TERMS`` and ``LARGEST`` say and check no more constraints than
+``MOST_CONSTRAINTS``, as docs/schedule.md and its schema have it. What would need more is refused
+here, by its layer.
+"""
 
 from __future__ import annotations
 
+import operator
 from math import inf
 from typing import TYPE_CHECKING
 
 from ..ir.form import Parameter, as_remainder, grouped
-from ..ir.size import is_open
-from ..ir.trace import Trace
+from ..ir.size import OpenSizeError, Trace, at_layer, is_open
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..ir.form import Form
     from ..ir.trace import Fact
 
 LARGEST = 2**53 - 1  # of what a runtime works out
+MOST_TERMS = 4096  # of an expression
+MOST_CONSTRAINTS = 1024
+OPERATORS: dict[int | str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "min": min,
+    "max": max,
+}
 
 Expression = list[int | str]
 
 
 def expression(size: int) -> int | Expression:
-    """Return a size as the schedule has it: a number, or an expression in postfix notation."""
-    return _postfix(size.form) if is_open(size) else int(size)
+    """Return a size as the schedule has it: a number, or an expression in postfix notation.
+
+    Raises:
+        OpenSizeError: for the layer at hand, when no runtime can work it out.
+    """
+    return _expression(size.trace, size.form) if is_open(size) else int(size)
+
+
+def _expression(trace: Trace, form: Form) -> Expression:
+    result = _postfix(form)
+    if len(result) > MOST_TERMS:
+        raise OpenSizeError(f"an expression of {len(result)} terms")
+    stack: list[int] = []
+    for term in result:
+        if term in OPERATORS:
+            right, left = stack.pop(), stack.pop()
+            stack.append(OPERATORS[term](left, right))
+        else:
+            stack.append(trace.defaults[term] if isinstance(term, str) else term)
+        if abs(stack[-1]) > LARGEST:
+            raise OpenSizeError(f"a number beyond {LARGEST}")
+    return result
 
 
 def _postfix(form: Form) -> Expression:
@@ -46,9 +83,13 @@ def _postfix(form: Form) -> Expression:
 
 
 def sizes_member(trace: Trace) -> dict[str, object]:
-    """Return the member ``sizes`` of a schedule: parameters and constraints."""
+    """Return the member ``sizes`` of a schedule: parameters and constraints.
+
+    Raises:
+        OpenSizeError: when they are more than runtimes check.
+    """
     names = list(trace.defaults)
-    constraints = []
+    constraints: list[dict[str, object]] = []
     for form, fact in trace.facts.items():
         low, high = trace.bounds_of(form)
         without = Trace(trace.defaults, trace.bounds).bounds_of(form)
@@ -56,8 +97,12 @@ def sizes_member(trace: Trace) -> dict[str, object]:
         if implied and str(form) not in names:  # of a parameter it says why its bounds are those
             continue
         least, most = max(low, -LARGEST), min(high, LARGEST)
+        with at_layer(fact.layers[0] or fact.layers[1]):
+            value = _expression(trace, form)
+            if len(constraints) == MOST_CONSTRAINTS:
+                raise OpenSizeError(f"one more than {MOST_CONSTRAINTS} constraints")
         constraints.append(
-            {"value": _postfix(form), "min": int(least), "max": int(most), "why": _why(form, fact)}
+            {"value": value, "min": int(least), "max": int(most), "why": _why(form, fact)}
         )
     return {
         "parameters": [

@@ -14,6 +14,7 @@ import pytest
 from dynamic_models import MODELS, Net, network
 from PIL import Image
 
+from shadergen.backends import sizes
 from shadergen.backends.writer import write_build
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.inspection import inspect_build
@@ -219,6 +220,17 @@ def test_a_refusal_says_an_open_size_as_people_write_it() -> None:
     with pytest.raises(ShadergenError) as caught:
         import_model(model, Options(dynamic=(4000, 4000)))
     assert "4*height*width elements" in caught.value.render()
+
+
+def test_a_build_that_every_runtime_would_refuse_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "LARGEST", 10**6)
+    with pytest.raises(ShadergenError) as caught:
+        build_of(MODELS["espcn"](), tmp_path)
+    assert caught.value.code == "SG0207"
+    assert "a number beyond 1000000" in caught.value.what
+    assert "layer tanh1" in caught.value.render()
 
 
 def test_a_model_without_images_has_no_sizes_to_leave_open() -> None:
