@@ -32,7 +32,7 @@ from ..ir.placement import (
 )
 from ..ir.target import WORKGROUP
 from ..ir.types import IMAGE_FORMATS, LANES
-from .winograd import refusal, rows_fit, steps
+from .expand_winograd import refusal, rows_fit, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

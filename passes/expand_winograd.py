@@ -1,20 +1,123 @@
 """Make three nodes of each convolution that is to be computed in tiles (``ir.winograd``).
 
 conv(x; W, b) = result(products(patches(x); W, b)). A prologue goes with the patches, where elements
-are loaded, and an epilogue with the result. :mod:`.choose_kernels` decided on it, and the choice
-stays with the products.
+are loaded, and an epilogue with the result. :mod:`.choose_kernels` decides on it, by
+:func:`refusal` and the cost of :func:`steps`; the choice stays with the products.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..errors import InternalError
-from .winograd import steps
+from ..ir.graph import Choice, Constant, Node
+from ..ir.ops import Conv, WinogradPatches, WinogradProducts, WinogradResult, assemble, parts
+from ..ir.ops.fused import Parts
+from ..ir.placement import is_direct
+from ..ir.size import is_open
+from ..ir.types import Layout
+from ..ir.winograd import TAPS
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Node
+    from ..ir.graph import Graph
+    from ..ir.target import Target
     from .rule import Context
+
+LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
+LARGEST = 1e30  # of weights: their transforms must stay finite
+
+
+def refusal(node: Node, target: Target) -> str:
+    """Return why a placed node cannot be computed in tiles, or nothing.
+
+    In 16 bits the transforms, which grow numbers a hundredfold and cancel them again, would lose
+    what ``--precision`` promises, and so would weights rounded to fewer bits.
+    """
+    p = parts(node)
+    if type(p.kernel) is not Conv or not is_direct(node):
+        return "it is no convolution of maps with constant weights"
+    conv, w = p.kernel, p.operands[1]
+    assert isinstance(w, Constant)
+    plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
+    if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
+        return "it is not 3x3 with a stride of 1 in one group"
+    if p.store:
+        return "its results are stored elsewhere"
+    if target.lacks_compute:
+        return target.lacks_compute
+    if target.textures == "2d":
+        return "a map of patches is an array of planes"
+    if node.choice.precision != "highp" or target.weight_format != "float32":
+        return "it would lose too much in 16 bits"
+    if not np.abs(w.data).max(initial=0) < LARGEST:
+        return "its weights are too large"
+    return ""
+
+
+def rows_fit(node: Node, tile: int, target: Target) -> bool:
+    """Whether tiles have room where each row of them is one of the map, as in open sizes."""
+    height = node.result.shape[2]
+    return -(-height // tile) * (tile + TAPS - 1) ** 2 <= target.limits.texture_size
+
+
+def steps(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
+    """Return patches, products and result of a convolution; :func:`refusal` is to be asked first.
+
+    Args:
+        node: a placed convolution, fused or not.
+        choice: with the size of its tiles; the rest is for the products.
+        target: whose textures must have room for maps of patches; None where they have not.
+    """
+    p = parts(node)
+    conv, (x, *parameters) = p.kernel, p.operands
+    assert isinstance(conv, Conv)
+    tile, result = choice.winograd, node.result.type
+    _, _, height, width = result.shape
+    rows, columns = -(-height // tile), -(-width // tile)
+    most = target.limits.texture_size
+    if not is_open(rows * columns):  # the longer rows are, the fuller are blocks of them
+        count = rows * columns
+        rows = -(-count // most)
+        columns = -(-count // rows)
+    cut = WinogradPatches(
+        tile, rows, columns, conv.pads, conv.pad_mode, conv.pad_value, conv.enlarged
+    )
+    if rows * cut.patch**2 > most:
+        return None
+    alone = Choice("compute", planes=1, precision=choice.precision)
+    patches = _placed(
+        assemble(
+            Parts(cut, (x,), p.prologue, None, p.extras),
+            node.layers,
+            replace(alone, block=(1, LINES * cut.patch)),
+        )
+    )
+    products = _placed(
+        Node(
+            WinogradProducts(tile=tile),
+            (patches.result, *parameters),
+            node.layers,
+            replace(choice, winograd=0),
+        )
+    )
+    whole = Parts(
+        WinogradResult(tile, height, width),
+        (products.result,),
+        None,
+        p.epilogue,
+        p.extras,
+        p.dtype,
+    )
+    last = assemble(whole, node.layers, replace(alone, block=(tile, tile)))
+    return patches, products, replace(last, types=(result,))
+
+
+def _placed(node: Node) -> Node:
+    """Return the node with its result in an array of planes of 32 bits."""
+    return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
 
 
 def expand_winograd(graph: Graph, context: Context) -> Graph:

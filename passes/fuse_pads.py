@@ -7,34 +7,23 @@ pass of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.graph import Node, Result
 from ..ir.ops import Conv, Pad
-from .rule import Rule, apply_rules
+from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Value
     from .rule import Context, Site
 
 
-@dataclass(frozen=True, eq=False)
-class _Match:
-    conv: Node
-    pad: Node
+def _match(site: Site) -> Reading | None:
+    return Reading.match(site, Pad)
 
 
-def _match(site: Site) -> _Match | None:
-    node = site.node
-    if not isinstance(node.op, Conv) or not isinstance(node.inputs[0], Result):
-        return None
-    pad = node.inputs[0].node
-    return _Match(node, pad) if isinstance(pad.op, Pad) else None
-
-
-def _check(found: _Match, context: Context) -> str:
-    conv, pad = found.conv.op, found.pad.op
+def _check(found: Reading, context: Context) -> str:
+    conv, pad = found.conv.op, found.before.op
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
     if conv.enlarged != (1, 1):
@@ -48,8 +37,8 @@ def _check(found: _Match, context: Context) -> str:
     return f"{pad.mode} padding and the convolution's own {conv.pad_mode} padding do not merge"
 
 
-def _rewrite(found: _Match) -> Value:
-    conv, pad = found.conv.op, found.pad.op
+def _rewrite(found: Reading) -> Value:
+    conv, pad = found.conv.op, found.before.op
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
     more = (*pad.before[2:], *pad.after[2:])
@@ -59,9 +48,7 @@ def _rewrite(found: _Match) -> Value:
         pad_mode=pad.mode,
         pad_value=pad.value,
     )
-    layers = tuple(dict.fromkeys((*found.pad.layers, *found.conv.layers)))
-    inputs = (found.pad.inputs[0], *found.conv.inputs[1:])
-    return replace(found.conv, op=merged, inputs=inputs, layers=layers).result
+    return found.merged(merged)
 
 
 FUSE = Rule("fuse pad", _match, _check, _rewrite)

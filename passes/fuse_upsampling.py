@@ -7,33 +7,20 @@ is of channels or batch entries, or picks elements in another way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.graph import Node, Result
 from ..ir.ops import Conv, ResizeNearest
 from ..ir.size import surely_equal
-from .rule import Rule, apply_rules
+from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Value
+    from ..ir.graph import Graph, Node, Value
     from .rule import Context, Site
 
 
-@dataclass(frozen=True, eq=False)
-class _Match:
-    conv: Node
-    resize: Node
-
-
-def _match(site: Site) -> _Match | None:
-    node = site.node
-    if not isinstance(node.op, Conv) or node.result.type.rank != 4:
-        return None
-    x = node.inputs[0]
-    if not isinstance(x, Result) or not isinstance(x.node.op, ResizeNearest):
-        return None
-    return _Match(node, x.node)
+def _match(site: Site) -> Reading | None:
+    return Reading.match(site, ResizeNearest) if site.node.result.type.rank == 4 else None
 
 
 def _factors(resize: Node) -> list[int] | None:
@@ -54,22 +41,20 @@ def _factors(resize: Node) -> list[int] | None:
     return found
 
 
-def _check(found: _Match, context: Context) -> str:
-    factors = _factors(found.resize)
+def _check(found: Reading, context: Context) -> str:
+    factors = _factors(found.before)
     if factors is None:
         return "elements are not repeated equally often"
     return "channels or batch entries are repeated" if factors[:2] != [1, 1] else ""
 
 
-def _rewrite(found: _Match) -> Value:
-    conv, factors = found.conv.op, _factors(found.resize)
+def _rewrite(found: Reading) -> Value:
+    conv, factors = found.conv.op, _factors(found.before)
     assert isinstance(conv, Conv)
     assert factors is not None
     down, across = conv.enlarged
     op = replace(conv, enlarged=(down * factors[2], across * factors[3]))
-    layers = tuple(dict.fromkeys((*found.resize.layers, *found.conv.layers)))
-    inputs = (found.resize.inputs[0], *found.conv.inputs[1:])
-    return replace(found.conv, op=op, inputs=inputs, layers=layers).result
+    return found.merged(op)
 
 
 FUSE = Rule("fuse upsampling", _match, _check, _rewrite)

@@ -28,7 +28,7 @@ from ..ir.placement import (
 )
 from ..ir.types import LANES
 from .candidates import weight_floats
-from .winograd import steps
+from .expand_winograd import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,11 +1,16 @@
-"""How passes are written: a context, rules with match, check and rewrite, and a fixpoint."""
+"""How passes are written: a context, rules with match, check and rewrite, and a fixpoint.
+
+:class:`Reading` is what rules match that merge a node into the convolution after it.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import InternalError
+from ..ir.graph import Result
+from ..ir.ops import Conv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -13,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..ir.graph import Choice, Graph, Node, Value
+    from ..ir.ops import Op
     from ..ir.target import Target
 
 M = TypeVar("M")
@@ -54,6 +60,29 @@ class Site:
 
     node: Node
     uses: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A convolution, and the node whose result it reads."""
+
+    conv: Node
+    before: Node
+
+    @staticmethod
+    def match(site: Site, kind: type[Op]) -> Reading | None:
+        """Return a convolution with what it reads, where that is of a kind."""
+        node = site.node
+        if not isinstance(node.op, Conv) or not isinstance(node.inputs[0], Result):
+            return None
+        before = node.inputs[0].node
+        return Reading(node, before) if isinstance(before.op, kind) else None
+
+    def merged(self, op: Conv) -> Value:
+        """Return the result of a convolution that does the work of both."""
+        layers = tuple(dict.fromkeys((*self.before.layers, *self.conv.layers)))
+        inputs = (self.before.inputs[0], *self.conv.inputs[1:])
+        return replace(self.conv, op=op, inputs=inputs, layers=layers).result
 
 
 @dataclass(frozen=True)

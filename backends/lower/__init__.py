@@ -20,7 +20,7 @@ from ...ir.size import at_layer, marked
 from .convolution import lower_convolution
 from .nest import lower_nest
 from .pointwise import lower_pointwise
-from .winograd import lower_patches, lower_result
+from .winograd import lower_winograd
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     Conv: (is_direct, lower_convolution),
     Pointwise: (lambda node: True, lower_pointwise),
-    WinogradPatches: (lambda node: True, lower_patches),
+    WinogradPatches: (lambda node: True, lower_winograd),
     WinogradProducts: (is_direct, lower_convolution),
-    WinogradResult: (lambda node: True, lower_result),
+    WinogradResult: (lambda node: True, lower_winograd),
 }
 """For an operator, the nodes that a kernel is for, and the kernel."""
 

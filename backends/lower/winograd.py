@@ -23,22 +23,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ...ir.graph import Node
+    from ...ir.graph import Node, Value
     from ...ir.target import Target
     from ..gpu import GpuPass
     from .groups import Group
 
 
-def lower_patches(node: Node, target: Target) -> Iterator[GpuPass]:
-    """Lower a WinogradPatches node, whose loads may have a prologue."""
-    yield from lower_groups(node, lambda group: _patches(node, group, target))
-
-
-def _patches(node: Node, group: Group, target: Target) -> GpuPass:
+def lower_winograd(node: Node, target: Target) -> Iterator[GpuPass]:
+    """Lower WinogradPatches, whose loads may have a prologue, or a WinogradResult, an epilogue."""
     p = parts(node)
-    op, (x,) = p.kernel, p.operands
-    assert isinstance(op, WinogradPatches)
-    shader = Shader(target, precision(node), "compute")
+    (x,) = p.operands
+
+    def write(group: Group) -> GpuPass:
+        shader = Shader(target, precision(node), "compute")
+        if isinstance(p.kernel, WinogradPatches):
+            return _patches(shader, node, group, p.kernel, x)
+        assert isinstance(p.kernel, WinogradResult)
+        return _result(shader, node, group, p.kernel, x)
+
+    yield from lower_groups(node, write)
+
+
+def _patches(shader: Shader, node: Node, group: Group, op: WinogradPatches, x: Value) -> GpuPass:
     top, left, bottom, right = op.pads
     conv = op.conv
     limit = ""
@@ -63,20 +69,11 @@ def _patches(node: Node, group: Group, target: Target) -> GpuPass:
     return _finish(
         shader, node, group, "patches", op.tile, ["a0"], rows, loads, of_patch(op.tile),
         corner=corner, first=first, load=True, limit=limit,
-        **loader(shader, conv, p, x, group),
+        **loader(shader, conv, parts(node), x, group),
     )  # fmt: skip
 
 
-def lower_result(node: Node, target: Target) -> Iterator[GpuPass]:
-    """Lower a WinogradResult node, whose stores may have an epilogue."""
-    yield from lower_groups(node, lambda group: _result(node, group, target))
-
-
-def _result(node: Node, group: Group, target: Target) -> GpuPass:
-    p = parts(node)
-    op, (x,) = p.kernel, p.operands
-    assert isinstance(op, WinogradResult)
-    shader = Shader(target, precision(node), "compute")
+def _result(shader: Shader, node: Node, group: Group, op: WinogradResult, x: Value) -> GpuPass:
     k, m = op.patch, op.tile
     batch = group.batch if x.shape[0] > 1 else 0
     texture = shader.texture(x, "x", batch)

@@ -24,8 +24,19 @@ if TYPE_CHECKING:
     from .window import Sizes
 
 
+class _Tiled:
+    """What is done in tiles of ``tile`` x ``tile`` results."""
+
+    tile: int
+
+    @property
+    def patch(self) -> int:
+        """k, the elements of a patch along an axis."""
+        return self.tile + TAPS - 1
+
+
 @dataclass(frozen=True)
-class WinogradPatches(Op):
+class WinogradPatches(_Tiled, Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
     Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement (``ops.Conv``) are
@@ -52,11 +63,6 @@ class WinogradPatches(Op):
             pad_value=self.pad_value,
             enlarged=self.enlarged,
         )
-
-    @property
-    def patch(self) -> int:
-        """k, the elements of a patch along an axis."""
-        return self.tile + TAPS - 1
 
     def tiles(self, x: TensorType) -> tuple[int, int]:
         """Return how many tiles there are down and across the convolution's result."""
@@ -98,7 +104,7 @@ class WinogradPatches(Op):
 
 
 @dataclass(frozen=True)
-class WinogradProducts(Conv):
+class WinogradProducts(_Tiled, Conv):
     """Multiply transformed patches by transformed weights, position by position.
 
     y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j], where p = i % (k*k) and u = G w G'; the
@@ -110,20 +116,19 @@ class WinogradProducts(Conv):
     tile: int = 2
 
     def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        k = self.tile + TAPS - 1
-        return (*shape[:2], k, k)
+        return (*shape[:2], self.patch, self.patch)
 
     def held(self, w: np.ndarray) -> np.ndarray:
         return transformed(w, self.tile).astype(np.float32)
 
     @property
     def positions(self) -> int:
-        return (self.tile + TAPS - 1) ** 2
+        return self.patch**2
 
     @property
     def biased(self) -> int:
         """The position that takes the bias."""
-        return ONE * (self.tile + TAPS - 1) + ONE
+        return ONE * self.patch + ONE
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd's products are of 3x3 weights")
@@ -148,7 +153,7 @@ class WinogradProducts(Conv):
 
 
 @dataclass(frozen=True)
-class WinogradResult(Op):
+class WinogradResult(_Tiled, Op):
     """Transform each patch of products into a tile of the convolution's result: A' d A.
 
     x: (N, O, rows*k*k, columns) -> (N, O, height, width).
@@ -157,11 +162,6 @@ class WinogradResult(Op):
     tile: int
     height: int
     width: int
-
-    @property
-    def patch(self) -> int:
-        """k, the elements of a patch along an axis."""
-        return self.tile + TAPS - 1
 
     @property
     def across(self) -> int:
