@@ -45,7 +45,7 @@ from .driver import compile_graph, import_model
 from .frontends import ValueNeededError
 from .frontends.onnx.body import subgraphs
 from .frontends.onnx.parameters import data_inputs
-from .onnx_values import declared, given, is_open, numbered
+from .onnx_values import declared, given, has_open_shape, numbered
 from .options import Options
 
 if TYPE_CHECKING:
@@ -231,7 +231,8 @@ class ShadergenRep(BackendRep):
     ) -> _Program:
         """Compile the model, or its linear part in some inputs."""
         shapes = {name: a.shape for name, a in arrays.items()}
-        dynamic = {n: shapes[n] for n, i in self._inputs.items() if n not in fixed and is_open(i)}
+        undeclared = [n for n, i in self._inputs.items() if has_open_shape(i) and n not in fixed]
+        dynamic = {n: shapes[n] for n in undeclared}
         options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
         graph = import_model(self._model, options)
         if linear_in:

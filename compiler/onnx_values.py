@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .bands import Arrays
 
 
-def is_open(info: onnx.ValueInfoProto) -> bool:
+def has_open_shape(info: onnx.ValueInfoProto) -> bool:
     """Whether the model leaves an input's shape open."""
     tensor = info.type.tensor_type
     return not tensor.HasField("shape") or not all(

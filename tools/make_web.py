@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
+
 GLUE = Path(__file__).resolve().parents[1] / "runtime_glue"
 TARGET = GLUE / "web" / "schema.js"
 FOR_PEOPLE = ("$schema", "title", "description")
@@ -55,7 +57,7 @@ def array(parts: Schema) -> str:
     bounds = [parts.pop("minItems", 0), parts.pop("maxItems", None)]
     if items := parts.pop("prefixItems", None):
         if bounds != [len(items)] * 2:
-            raise NotImplementedError("a tuple of open length")
+            raise ValueError("forms.js has nothing for a tuple of open length")
         return call("tuple", *map(form, items))
     item = parts.pop("items", None)
     distinct = literal(parts.pop("uniqueItems", None))
@@ -64,7 +66,7 @@ def array(parts: Schema) -> str:
 
 def members(parts: Schema) -> str:
     if parts.pop("additionalProperties") is not False:
-        raise NotImplementedError("an open object")
+        raise ValueError("forms.js has nothing for an object that takes any members")
     needed, forms = parts.pop("required"), parts.pop("properties")
     rules = [condition(part) for part in parts.pop("allOf", ())]
     if choices := parts.pop("oneOf", None):
@@ -116,7 +118,7 @@ def call(name: str, *arguments: str, rest: Schema | None = None) -> str:
 
 def complete(expression: str, rest: Schema) -> str:
     if rest:
-        raise NotImplementedError(f"forms.js has nothing for {', '.join(rest)}")
+        raise ValueError(f"forms.js has nothing for {', '.join(rest)}")
     return expression
 
 
@@ -153,7 +155,7 @@ def main() -> int:
     if TARGET.exists() and TARGET.read_text("utf-8") == module():
         return 0
     if "--check" in sys.argv[1:]:
-        print(f"{TARGET.name} is out of date")
+        click.echo(f"{TARGET.name} is out of date")
         return 1
     TARGET.write_text(module(), "utf-8")
     return 0
