@@ -132,24 +132,24 @@ def unet(net: Net) -> str:
     return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
 
 
-@model
-def unet_by_shape(net: Net) -> str:
+def halved_and_back(net: Net, coordinates: str) -> str:
+    """Return a network that enlarges what it halved to the size that it had, read off a shape."""
     a = net("Relu", net.conv("x", 3, 8, 3))
     b = net.conv(net("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 8, 3)
     sizes = net("Concat", net.sizes(b, 0, 2), net.sizes(a, 2, 4), axis=0)
-    mode = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    mode = {"mode": "linear", "coordinate_transformation_mode": coordinates}
     up = net("Resize", b, "", "", sizes, **mode)
     return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
+
+
+@model
+def unet_by_shape(net: Net) -> str:
+    return halved_and_back(net, "align_corners")
 
 
 @model
 def unet_by_half_pixels(net: Net) -> str:
-    a = net("Relu", net.conv("x", 3, 8, 3))
-    b = net.conv(net("MaxPool", a, kernel_shape=[2, 2], strides=[2, 2]), 8, 8, 3)
-    sizes = net("Concat", net.sizes(b, 0, 2), net.sizes(a, 2, 4), axis=0)
-    mode = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
-    up = net("Resize", b, "", "", sizes, **mode)
-    return net.conv(net("Concat", up, a, axis=1), 16, 3, 3)
+    return halved_and_back(net, "half_pixel")
 
 
 @model

@@ -20,97 +20,34 @@ from shadergen.ir.graph import (
     apply,
     constant,
 )
-from shadergen.ir.ops import (
-    LRN,
-    AdaptivePool,
-    ArgMax,
-    ArgMin,
-    BatchNormalization,
-    BinaryConv,
-    BinaryDense,
-    Col2Im,
-    Concat,
-    Conv,
-    ConvTranspose,
-    CumProd,
-    CumSum,
-    DeformColumns,
-    DeformConv,
-    DepthToSpace,
-    Det,
-    Einsum,
-    Expand,
-    Fused,
-    Gather,
-    GatherElements,
-    GatherND,
-    GroupMean,
-    GroupNormalization,
-    Hardmax,
-    InstanceNormalization,
-    LayerNormalization,
-    LocalContrastNormalization,
-    LocalVariance,
-    LogSoftmax,
-    LpNormalization,
-    MatMul,
-    MaxPoolIndices,
-    MaxUnpool,
-    MeanVarianceNormalization,
-    OneHot,
-    Pad,
-    PairReduce,
-    PartialReduce,
-    Pointwise,
-    Pool,
-    Rearrange,
-    Reduce,
-    Reshape,
-    ResizeNearest,
-    ReverseSequence,
-    RMSNormalization,
-    ScatterElements,
-    ScatterND,
-    Slice,
-    Softmax,
-    Sorted,
-    SortOrder,
-    SpatialNormalization,
-    TensorScatter,
-    Tile,
-    Transpose,
-    Trilu,
-    Viewed,
-    WindowsToChannels,
-)
 from shadergen.ir.types import Layout
 
 
 def windows_and_norms(x: Input) -> list[Value]:
     w, ones, zeros = constant(np.ones((4, 8, 1, 1))), constant(np.ones(8)), constant(np.zeros(8))
     offset = constant(np.zeros((1, 2, 5, 6)))
-    y = apply(Pool("max", (2, 3), (2, 1), pads=(1, 0, 0, 1), ceil_mode=True), x)
-    where = apply(MaxPoolIndices((2, 3), (2, 1), (), (1, 0, 0, 1), True), x, y)
+    y = apply(ops.Pool("max", (2, 3), (2, 1), pads=(1, 0, 0, 1), ceil_mode=True), x)
+    where = apply(ops.MaxPoolIndices((2, 3), (2, 1), (), (1, 0, 0, 1), True), x, y)
     return [
-        apply(AdaptivePool("average", (3, 2)), x),
-        apply(BinaryConv(pads=(1, 0, 1, 0), pad_value=-1.0, binary_input=False), x, w),
-        apply(BinaryDense(), x, constant(np.ones((3, 240)))),
-        apply(Col2Im((3, 2), (2, 2), (1,), pads=(1,)), constant(np.ones((1, 8, 12)))),
-        apply(DeformColumns((1, 1), offset_groups=1), x, offset),
-        apply(DeformConv(groups=1), x, w, offset),
-        apply(GroupMean(2), x),
-        apply(GroupNormalization(4, 0.1), x, ones, zeros),
-        apply(InstanceNormalization(), x, ones, zeros),
-        apply(LRN(3, bias=2.0), x),
-        apply(LayerNormalization((1, 3)), x),
-        apply(LocalContrastNormalization((3, 3), count_include_pad=True), x),
-        apply(LocalVariance((3, 3)), x, x),
-        apply(LpNormalization((1,), 1), x),
-        apply(MaxUnpool((3, 7), (2, 2)), y, where),
-        apply(MeanVarianceNormalization((2,)), x),
-        apply(RMSNormalization((1,)), x),
-        apply(SpatialNormalization((3, 1)), x),
-        apply(WindowsToChannels(2, 2, 1, 1, 0, "reflect"), x),
+        apply(ops.AdaptivePool("average", (3, 2)), x),
+        apply(ops.BinaryConv(pads=(1, 0, 1, 0), pad_value=-1.0, binary_input=False), x, w),
+        apply(ops.BinaryDense(), x, constant(np.ones((3, 240)))),
+        apply(ops.Col2Im((3, 2), (2, 2), (1,), pads=(1,)), constant(np.ones((1, 8, 12)))),
+        apply(ops.DeformColumns((1, 1), offset_groups=1), x, offset),
+        apply(ops.DeformConv(groups=1), x, w, offset),
+        apply(ops.GroupMean(2), x),
+        apply(ops.GroupNormalization(4, 0.1), x, ones, zeros),
+        apply(ops.InstanceNormalization(), x, ones, zeros),
+        apply(ops.LRN(3, bias=2.0), x),
+        apply(ops.LayerNormalization((1, 3)), x),
+        apply(ops.LocalContrastNormalization((3, 3), count_include_pad=True), x),
+        apply(ops.LocalVariance((3, 3)), x, x),
+        apply(ops.LpNormalization((1,), 1), x),
+        apply(ops.MaxUnpool((3, 7), (2, 2)), y, where),
+        apply(ops.MeanVarianceNormalization((2,)), x),
+        apply(ops.RMSNormalization((1,)), x),
+        apply(ops.SpatialNormalization((3, 1)), x),
+        apply(ops.WindowsToChannels(2, 2, 1, 1, 0, "reflect"), x),
     ]
 
 
@@ -120,17 +57,17 @@ def selections(x: Value) -> list[Value]:
     places = constant(np.array([[0, -1], [0, 3]]))
     rows = constant(np.zeros((1, 3, 5, 6)))
     return [
-        apply(Expand((2, 8, 5, 6)), x),
-        apply(Tile((1, 1, 2, 1)), x),
-        apply(Trilu(-1, False), x),
-        apply(Gather(2), x, constant(np.array([0, 1, 4]))),
-        apply(GatherElements(1), x, constant(np.zeros((1, 2, 5, 6), np.int32))),
-        apply(GatherND(), x, places),
-        apply(OneHot(4, 1), numbers, constant(np.array([0, 1], np.uint8))),
-        apply(ReverseSequence(3, 0), x, constant(np.array([2]))),
-        apply(ScatterElements(1, "max"), x, constant(np.zeros((1, 3, 5, 6), np.int32)), rows),
-        apply(ScatterND("add"), x, places, constant(np.zeros((2, 5, 6)))),
-        apply(TensorScatter(2, circular=True), x, x, constant(np.array([1]))),
+        apply(ops.Expand((2, 8, 5, 6)), x),
+        apply(ops.Tile((1, 1, 2, 1)), x),
+        apply(ops.Trilu(-1, False), x),
+        apply(ops.Gather(2), x, constant(np.array([0, 1, 4]))),
+        apply(ops.GatherElements(1), x, constant(np.zeros((1, 2, 5, 6), np.int32))),
+        apply(ops.GatherND(), x, places),
+        apply(ops.OneHot(4, 1), numbers, constant(np.array([0, 1], np.uint8))),
+        apply(ops.ReverseSequence(3, 0), x, constant(np.array([2]))),
+        apply(ops.ScatterElements(1, "max"), x, constant(np.zeros((1, 3, 5, 6), np.int32)), rows),
+        apply(ops.ScatterND("add"), x, places, constant(np.zeros((2, 5, 6)))),
+        apply(ops.TensorScatter(2, circular=True), x, x, constant(np.array([1]))),
     ]
 
 
@@ -138,7 +75,7 @@ def samplings(x: Value) -> list[Value]:
     """Return each operator that samples, attends or transforms a map of 1x8x5x6."""
     starts, weights = constant(np.array([-1, 0], np.int32)), constant(np.ones((2, 3)))
     grid, rois = constant(np.zeros((1, 2, 3, 2))), constant(np.zeros((3, 4)))
-    signal, angles = apply(ops.Frames(3, 2), apply(Reshape((8, 15, 2)), x)), np.ones((1, 8, 2))
+    signal, angles = apply(ops.Frames(3, 2), apply(ops.Reshape((8, 15, 2)), x)), np.ones((1, 8, 2))
     return [
         apply(ops.AffineGrid((2, 3), align_corners=True), constant(np.ones((1, 2, 3)))),
         apply(ops.Attention(0.5, True, causal=True, softcap=2.0), x, x, x),
@@ -168,7 +105,7 @@ def recurrences() -> list[Value]:
         layers.append(Node(op, tuple(operands), ()).results[0])
     maps = [np.ones(s) for s in ((2, 1, 2, 4, 4), (12, 2, 3, 3), (12, 3, 1, 1), (12,))]
     maps += [np.zeros((1, 3, 2, 2))] * 2
-    convolved = Node(ops.ConvLSTM(Conv(), Conv()), tuple(map(constant, maps)), ())
+    convolved = Node(ops.ConvLSTM(ops.Conv(), ops.Conv()), tuple(map(constant, maps)), ())
     return [
         *layers,
         convolved.results[0],
@@ -193,34 +130,41 @@ def every_operator() -> list[Graph]:
     ones = [constant(np.ones(8)) for _ in range(4)]
     rows = constant(np.ones((2, 40)))
     small = constant(rng.normal(size=(8, 3, 2, 2)), 'w "quoted" \\ \n \ud800 \N{SNOWMAN} // not')
-    reflected = Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
-    fused = Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
+    reflected = ops.Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
+    fused = ops.Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
     values = [
-        apply(BatchNormalization(1e-3), x, *ones, layer="norm"),
-        apply(Concat(1), x, y, x, layer="join"),
+        apply(ops.BatchNormalization(1e-3), x, *ones, layer="norm"),
+        apply(ops.Concat(1), x, y, x, layer="join"),
         conv(rng, x, 3, (2, 2), "a", pad_value=-math.inf, pad_mode="constant"),
-        apply(ConvTranspose((2, 3), output_padding=(1, 0)), x, small, layer="up"),
-        apply(DepthToSpace((2, 1), "dcr"), x, layer=("one", "two")),
+        apply(ops.ConvTranspose((2, 3), output_padding=(1, 0)), x, small, layer="up"),
+        apply(ops.DepthToSpace((2, 1), "dcr"), x, layer=("one", "two")),
         apply(fused, x, constant(np.ones((4, 4, 1, 1))), constant(np.float32(0.1))),
-        apply(Pad((0, 0, 1, 2), (0, 0, 3, 4), "wrap", 1e-40), x, layer="\u0000\u2028"),
+        apply(ops.Pad((0, 0, 1, 2), (0, 0, 3, 4), "wrap", 1e-40), x, layer="\u0000\u2028"),
         pointwise("where(x0 <= inf, silu(x1), -x0) - (x0 < (x1 == 3)) / 1e-30", x, y),
-        apply(Reshape((8, 30)), x, layer=""),
-        apply(Rearrange((1, 2, 4, 30), (0, 2, 1, 3), (1, 8, 5, 6)), x),
-        apply(ResizeNearest((1, 8, 5, 3), ((1, 0, 1), (1, 0, 1), (1, -1, 2), (2, 0, 1))), x),
-        apply(Slice((0, 7, 0, 0), (1, -1, 1, 1), (1, 8, 5, 6)), x),
-        apply(Transpose((3, 0, 1, 2)), x),
-        apply(ArgMax((1, 2), select_last_index=True), x),
-        apply(ArgMin((3,), keepdims=False), x),
-        apply(CumProd(1, reverse=True), apply(CumSum(3, exclusive=True), x)),
-        apply(Det(), constant(np.eye(3))),
-        apply(Einsum("...ij,...kj->...ik"), x, y),
-        apply(Hardmax((1,)), apply(LogSoftmax((1, 2, 3)), apply(Softmax((3,)), x))),
-        apply(MatMul(), x, constant(np.ones((6, 2)))),
-        apply(Reduce("sum", (1, 3), False, parse("exp(x0 - x1)"), "float32"), x, y),
-        apply(PartialReduce("mean", 3, 2), x),
-        apply(PairReduce("max_sum_exp", (2, 3), True), apply(PairReduce("max_sum_exp", (3,)), x)),
-        apply(Viewed(Concat(0), ((Transpose((3, 0, 1, 2)), Reshape((6, 40))), ())), x, rows),
-        apply(Sorted(2, 4), x, apply(SortOrder(2, descending=True), x)),
+        apply(ops.Reshape((8, 30)), x, layer=""),
+        apply(ops.Rearrange((1, 2, 4, 30), (0, 2, 1, 3), (1, 8, 5, 6)), x),
+        apply(ops.ResizeNearest((1, 8, 5, 3), ((1, 0, 1), (1, 0, 1), (1, -1, 2), (2, 0, 1))), x),
+        apply(ops.Slice((0, 7, 0, 0), (1, -1, 1, 1), (1, 8, 5, 6)), x),
+        apply(ops.Transpose((3, 0, 1, 2)), x),
+        apply(ops.ArgMax((1, 2), select_last_index=True), x),
+        apply(ops.ArgMin((3,), keepdims=False), x),
+        apply(ops.CumProd(1, reverse=True), apply(ops.CumSum(3, exclusive=True), x)),
+        apply(ops.Det(), constant(np.eye(3))),
+        apply(ops.Einsum("...ij,...kj->...ik"), x, y),
+        apply(ops.Hardmax((1,)), apply(ops.LogSoftmax((1, 2, 3)), apply(ops.Softmax((3,)), x))),
+        apply(ops.MatMul(), x, constant(np.ones((6, 2)))),
+        apply(ops.Reduce("sum", (1, 3), False, parse("exp(x0 - x1)"), "float32"), x, y),
+        apply(ops.PartialReduce("mean", 3, 2), x),
+        apply(
+            ops.PairReduce("max_sum_exp", (2, 3), True),
+            apply(ops.PairReduce("max_sum_exp", (3,)), x),
+        ),
+        apply(
+            ops.Viewed(ops.Concat(0), ((ops.Transpose((3, 0, 1, 2)), ops.Reshape((6, 40))), ())),
+            x,
+            rows,
+        ),
+        apply(ops.Sorted(2, 4), x, apply(ops.SortOrder(2, descending=True), x)),
         *windows_and_norms(x),
         *selections(x),
         *samplings(x),
@@ -230,7 +174,7 @@ def every_operator() -> list[Graph]:
     graphs = [graph_of(v, inputs=(x, y), name=f"g{k}") for k, v in enumerate(values)]
     at = Input(x.type.placed(Layout("2d", "rg8")), "x", Port((0, 2, 3, 1), "unorm8"))
     types = (x.type.placed(Layout("array", "rgba16f", 3)),)
-    placed = Node(Pointwise(parse("x0")), (at,), ("n",), Choice("texture", 2), types)
+    placed = Node(ops.Pointwise(parse("x0")), (at,), ("n",), Choice("texture", 2), types)
     graphs.append(Graph("placed", (at,), (Output("o", placed.result, Port((1, 0, 2, 3))),)))
     kinds = [np.array([1, 0], t) for t in (np.int64, np.int32, np.int8, np.uint8, bool)]
     odd = [constant(k) for k in (*kinds, np.array([np.nan, np.inf]), np.zeros((2, 9)), 3.0)]
