@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.expr import PRIMITIVES, Call, Expr, Num, Var, bind, fold, library, walk
+from ..ir.algebra import fold
+from ..ir.evaluation import bind
+from ..ir.expr import Call, Expr, Num, Var, walk
+from ..ir.formulas import FORMULAS
+from ..ir.primitives import PRIMITIVES
 from ..ir.size import MARK
 
 if TYPE_CHECKING:
@@ -222,14 +226,14 @@ class Functions:
         return FLOAT["pow"].format(*args), ATOM
 
     def _all_args(self, e: Call, args: list[str]) -> list[str]:
-        definition = library()[e.function]
+        definition = FORMULAS[e.function]
         defaults = bind(definition, e.args)
         rest = [name for name, _ in definition.parameters[len(args) :]]
         return [*args, *(self.expression(defaults[name], {}) for name in rest)]
 
     def _formula(self, e: Call, args: list[str]) -> str:
         """Emit the function of a library formula, after those it calls, and return its name."""
-        definition = library()[e.function]
+        definition = FORMULAS[e.function]
         name = f"f_{e.function}"  # no built-in of GLSL and no name of a kernel begins so
         if name not in self.texts:
             parameters = {p: f"{p}_" for p, _ in definition.parameters}

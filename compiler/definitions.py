@@ -17,20 +17,13 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from ..errors import ShadergenError, did_you_mean
-from ..ir.expr import (
-    FLOAT_FUNCTIONS,
-    Call,
-    Definition,
-    Expr,
-    Num,
-    Var,
-    library,
-    substitute,
-    variables,
-)
-from ..ir.expr import parse_definitions as parse
+from ..ir.expr import Call, Expr, Num, Var, substitute, variables
+from ..ir.formula_parser import Definition
+from ..ir.formula_parser import parse_definitions as parse
+from ..ir.formulas import FORMULAS
 from ..ir.graph import Value, apply, constant
 from ..ir.ops import OPS, Fused, Op, Pointwise, Viewed
+from ..ir.primitives import FLOAT_FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -212,7 +205,7 @@ class _Body:
         if expr.function in CALLABLE:
             op = _make(CALLABLE[expr.function], dict(expr.attributes), env)
             return self.operand(apply(op, *map(self.materialise, args), layer=self.layer))
-        if expr.function in FLOAT_FUNCTIONS or expr.function in library():
+        if expr.function in FLOAT_FUNCTIONS or expr.function in FORMULAS:
             args += _keyword_arguments(expr, len(args), env)
             for a in args:
                 if not isinstance(a, (Num, Var, Call)):
@@ -222,7 +215,7 @@ class _Body:
             "SG0303",
             f"no function is called '{expr.function}'",
             help=did_you_mean(
-                expr.function, [*FLOAT_FUNCTIONS, *library(), *CALLABLE, *self.definitions]
+                expr.function, [*FLOAT_FUNCTIONS, *FORMULAS, *CALLABLE, *self.definitions]
             )
             or "functions and operators are listed in docs/expressions.md",
         )
@@ -243,7 +236,7 @@ def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[A
     if not call.attributes:
         return []
     named = {k: _parameter(v, env) for k, v in call.attributes}
-    formula = library().get(call.function)
+    formula = FORMULAS.get(call.function)
     rest = formula.parameters[given:] if formula else ()
     unknown = set(named) - {name for name, _ in rest}
     if unknown:

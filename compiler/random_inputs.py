@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..ir.expr import Var, parse
+from ..ir.expr import Var
+from ..ir.formula_parser import parse
 from ..ir.graph import Input, Result
 from ..ir.ops import Gather, GatherElements, Movement, Pointwise
 

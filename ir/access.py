@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .expr import Call, Expr, Num, affine, evaluate, variables
+from .algebra import affine
+from .evaluation import evaluate
+from .expr import Call, Expr, Num, variables
 from .size import is_open
 from .types import LANES
 

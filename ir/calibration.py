@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from .expr import Call, evaluate, walk
+from .evaluation import evaluate
+from .expr import Call, walk
 from .ops import Conv, Fused, Pointwise, Viewed
 from .placement import computes_in_full
 from .ranges import UNBOUNDED, Bounds, Interval

@@ -9,7 +9,11 @@ constant has the derivative 0.
 from __future__ import annotations
 
 from ..errors import ShadergenError
-from .expr import Call, Expr, Num, Var, bind, fold, library, parse, substitute, walk
+from .algebra import fold
+from .evaluation import bind
+from .expr import Call, Expr, Num, Var, substitute, walk
+from .formula_parser import parse
+from .formulas import FORMULAS
 
 # For each function, its partial derivatives by its arguments a, b.
 RULES: dict[str, tuple[str, ...]] = {
@@ -81,8 +85,8 @@ def _slope(call: Call, position: int) -> Expr:
     if call.function in RULES:
         rule = parse(RULES[call.function][position])
         return substitute(rule, dict(zip("ab", call.args, strict=False)))
-    if call.function not in library():
+    if call.function not in FORMULAS:
         raise ShadergenError("SG0202", f"the derivative of {call.function}() is not implemented")
-    definition = library()[call.function]
+    definition = FORMULAS[call.function]
     name, _ = definition.parameters[position]
     return substitute(derivative(definition.body, name), bind(definition, call.args))

@@ -9,7 +9,7 @@ differ in a default, the frontend passes the value.
 
 from __future__ import annotations
 
-from .expr import Definition, parse_definitions
+from .formula_parser import Definition, parse_definitions
 
 FORMULAS: dict[str, Definition] = parse_definitions(
     """

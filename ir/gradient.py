@@ -24,7 +24,8 @@ from typing import Any
 
 from ..errors import ShadergenError
 from .derivatives import NOTHING, derivative
-from .expr import Call, Expr, Num, Var, parse, substitute, variables
+from .expr import Call, Expr, Num, Var, substitute, variables
+from .formula_parser import parse
 from .graph import Graph, Node, Output, Port, Value, apply
 from .ops import (
     Concat,

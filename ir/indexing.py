@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
 
-from .expr import Call, Expr, Extent, Num, Var, evaluate, fold, literal
+from .algebra import fold
+from .evaluation import evaluate
+from .expr import Call, Expr, Extent, Num, Var, literal
 from .size import is_one, is_open, surely_equal
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ remainder, which is exact. Division by zero gives some number.
 
 from __future__ import annotations
 
-from .expr import Call, Expr, Num, parse, substitute
+from .expr import Call, Expr, Num, substitute
+from .formula_parser import parse
 from .types import DType
 
 NARROW: dict[DType, tuple[int, bool]] = {

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from .expr import Call, Expr, Var, affine, fold, variables
+from .algebra import affine, fold
+from .expr import Call, Expr, Var, variables
 from .graph import Graph, Node, Output, Port, Result, Value, apply, constant
 from .ops import (
     Concat,

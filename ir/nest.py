@@ -29,7 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .expr import Expr, Num, Var, evaluate, variables
+from .evaluation import evaluate
+from .expr import Expr, Num, Var, variables
 from .indexing import Load
 
 if TYPE_CHECKING:

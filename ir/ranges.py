@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from . import size as sizes
-from .expr import Call, Expr, Extent, Num, Var, expand, walk
+from .evaluation import expand
+from .expr import Call, Expr, Extent, Num, Var, walk
 from .graph import Constant, Input
 from .indexing import Load
 from .integers import NARROW

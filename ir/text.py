@@ -25,7 +25,8 @@ from lark import Lark, Token, Transformer
 from lark.exceptions import LarkError, VisitError
 
 from ..errors import ShadergenError
-from . import expr as expressions
+from . import formula_parser
+from .expr import to_text as formula_text
 from .graph import Choice, Constant, Graph, Input, Node, Output, Port, Value
 from .ops import OPS, Op
 from .size import is_open
@@ -33,6 +34,8 @@ from .types import DTYPES, Layout, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from .expr import Expr
 
 INLINE_SIZE = 8
 
@@ -158,7 +161,7 @@ def _value(value: Any) -> str:
         return f"{type(value).__name__}{_attributes(value)}"
     if is_open(value):
         return str(value)
-    return f"`{expressions.to_text(value)}`"
+    return f"`{formula_text(value)}`"
 
 
 @cache
@@ -211,8 +214,8 @@ class _Reader(Transformer):  # type: ignore[type-arg]
     def string_value(self, items: list[Token]) -> str:
         return str(json.loads(items[0]))
 
-    def formula_value(self, items: list[Token]) -> expressions.Expr:
-        return expressions.parse(str(items[0])[1:-1])
+    def formula_value(self, items: list[Token]) -> Expr:
+        return formula_parser.parse(str(items[0])[1:-1])
 
     def word_value(self, items: list[Token]) -> Any:
         words = {"none": None, "true": True, "false": False}

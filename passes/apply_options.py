@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.expr import parse
+from ..ir.formula_parser import parse
 from ..ir.graph import Graph, Output, Result, Value, apply, constant
 from ..ir.ops import Conv, Pointwise
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.expr import affine, evaluate
+from ..ir.algebra import affine
+from ..ir.evaluation import evaluate
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice
 from .rule import Rule, always, apply_rules

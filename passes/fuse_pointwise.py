@@ -12,7 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..ir.expr import Call, Expr, Num, Var, expand, substitute, tree_size, walk
+from ..ir.evaluation import expand
+from ..ir.expr import Call, Expr, Num, Var, substitute, tree_size, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
 from ..ir.placement import is_direct, is_parameter, joins_planes, tensor_operands

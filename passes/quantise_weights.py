@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.expr import parse
+from ..ir.formula_parser import parse
 from ..ir.graph import Constant, apply, constant
 from ..ir.ops import Conv, MatMul, Pointwise
 from ..ir.types import INT8_MAX

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.expr import Call, Num, expand, walk
+from ..ir.evaluation import expand
+from ..ir.expr import Call, Num, walk
 from ..ir.graph import Constant, Input
 from ..ir.ops import Einsum, MatMul, Viewed, apart, assemble, parts
 from ..ir.placement import is_direct, places, tensor_operands

@@ -8,7 +8,7 @@ import numpy as np
 from support import conv, graph_of, image, pointwise
 
 from shadergen.ir import ops
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import (
     Choice,
     Graph,

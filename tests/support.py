@@ -18,7 +18,7 @@ from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import (
     Constant,
     Graph,

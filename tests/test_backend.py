@@ -29,10 +29,12 @@ from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
 from shadergen.compiler.options import Options
 from shadergen.errors import CODES, InternalError
-from shadergen.ir.expr import PRIMITIVES, Call, Var, library
+from shadergen.ir.expr import Call, Var
+from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
 from shadergen.ir.ops import OPS, Concat, DepthToSpace, Fused, Pad, Reshape, Slice, Transpose
 from shadergen.ir.ops.base import Op
+from shadergen.ir.primitives import PRIMITIVES
 from shadergen.runtime_glue.python import load
 
 glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")
@@ -52,7 +54,7 @@ def everything() -> Graph:
     d = conv(rng, c, 8, (1, 1), "grouped", groups=4, bias=False)
     helpers = {"erf_tail"}
     names = sorted(
-        name for name, f in library().items() if len(f.required) == 1 and name not in helpers
+        name for name, f in FORMULAS.items() if len(f.required) == 1 and name not in helpers
     )
     every = " + ".join(f"{name}(x0)" for name in names)
     every += " + mod(x0, 3) + pow(x0, 1.5) + pow(x0, 3) + clamp(x0, -inf, 2) + asin(x0) + (x0 < 1)"
@@ -257,9 +259,9 @@ def test_every_primitive_has_a_form_in_glsl():
     assert set(PRIMITIVES) == {*FLOAT, *INFIX, *special}
 
 
-@pytest.mark.parametrize("name", sorted(library()))
+@pytest.mark.parametrize("name", sorted(FORMULAS))
 def test_every_formula_has_a_form_in_glsl(name):
-    required = len(library()[name].required)
+    required = len(FORMULAS[name].required)
     functions = Functions("highp")
     text = functions.expression(
         Call(name, tuple(Var(f"x{k}") for k in range(required))),
@@ -267,7 +269,7 @@ def test_every_formula_has_a_form_in_glsl(name):
     )
     function = text.partition("(")[0]
     assert functions.texts[function].startswith(f"vec4 {function}(vec4 ")
-    assert text.count("vec4(") + required == len(library()[name].parameters)
+    assert text.count("vec4(") + required == len(FORMULAS[name].parameters)
 
 
 def sources() -> list[Path]:

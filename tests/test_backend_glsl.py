@@ -9,7 +9,10 @@ from trees import trees
 
 from shadergen.backends.glsl import Functions, integer
 from shadergen.backends.shader import templates
-from shadergen.ir.expr import Num, evaluate, fold, parse
+from shadergen.ir.algebra import fold
+from shadergen.ir.evaluation import evaluate
+from shadergen.ir.expr import Num
+from shadergen.ir.formula_parser import parse
 
 FLOATS = {
     "vec4": float, "abs": abs, "min": min, "max": max, "sign": lambda a: (a > 0) - (a < 0),

@@ -100,8 +100,10 @@ def test_formula_runs_as_a_pass_of_its_own(formula, precision):
 
 
 def test_every_formula_of_the_library_is_executed_here():
-    from shadergen.ir.expr import PRIMITIVES, parse, walk
+    from shadergen.ir.expr import walk
+    from shadergen.ir.formula_parser import parse
     from shadergen.ir.formulas import FORMULAS as LIBRARY
+    from shadergen.ir.primitives import PRIMITIVES
 
     used = {getattr(e, "function", "") for f in FORMULAS for e in walk(parse(f))}
     helpers = {"erf_tail", "expm1_negative", "log1p_small", "mish_gate", "sigmoid_of"}

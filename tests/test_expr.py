@@ -13,25 +13,12 @@ from trees import trees
 
 from shadergen.backends.glsl import number
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import (
-    PRIMITIVES,
-    Call,
-    Definition,
-    Num,
-    Var,
-    affine,
-    check,
-    evaluate,
-    fold,
-    number_text,
-    parse,
-    parse_definitions,
-    substitute,
-    to_text,
-    variables,
-    walk,
-)
+from shadergen.ir.algebra import affine, fold
+from shadergen.ir.evaluation import check, evaluate
+from shadergen.ir.expr import Call, Num, Var, number_text, substitute, to_text, variables, walk
+from shadergen.ir.formula_parser import Definition, parse, parse_definitions
 from shadergen.ir.formulas import FORMULAS
+from shadergen.ir.primitives import PRIMITIVES
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.1, -3.75, 1e-40, 1e300, -1e15, math.inf, -math.inf)
 ANY = {name: p.arity for name, p in PRIMITIVES.items()} | {

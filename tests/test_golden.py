@@ -18,7 +18,8 @@ from shadergen.compiler import definitions
 from shadergen.compiler.options import Options, parse_preprocessing, parse_sizes
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
-from shadergen.ir.expr import check, parse, parse_definitions
+from shadergen.ir.evaluation import check
+from shadergen.ir.formula_parser import parse, parse_definitions
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.ops import BatchNormalization, Concat, Conv, DepthToSpace, Pad, Reshape
 

@@ -16,7 +16,9 @@ from shadergen.compiler.frontends.base import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 from shadergen.ir.derivatives import CONSTANT, RULES, derivative
-from shadergen.ir.expr import FLOAT_FUNCTIONS, Num, evaluate, parse
+from shadergen.ir.evaluation import evaluate
+from shadergen.ir.expr import Num
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.gradient import ADJOINTS, gradients
 from shadergen.ir.graph import Value, apply, constant
@@ -35,6 +37,7 @@ from shadergen.ir.ops import (
     Softmax,
     Transpose,
 )
+from shadergen.ir.primitives import FLOAT_FUNCTIONS
 from shadergen.ir.reference import evaluate as run
 
 torch = pytest.importorskip("torch")

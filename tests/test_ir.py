@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import conv, graph_of, image, pointwise, refusal
 
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import (
     Constant,
     Graph,

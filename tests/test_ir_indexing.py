@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shadergen.ir.evaluation import evaluate as compute
 from shadergen.ir.expr import Call, Expr, Var, walk
-from shadergen.ir.expr import evaluate as compute
 from shadergen.ir.indexing import PAD_MODES, border, inside, step_function
 from shadergen.ir.ops import (
     Concat,

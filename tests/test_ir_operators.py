@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support import graph_of, image, refusal
 
 from shadergen.ir import text
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import (
     apply,
     constant,

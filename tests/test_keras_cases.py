@@ -24,7 +24,7 @@ from support import ROOT, compile_graph, play
 
 from shadergen.compiler.frontends import Request, load
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse_definitions
+from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.text import to_text
 
 pytestmark = pytest.mark.gl

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from shadergen.compiler.frontends import Request, load
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse_definitions
+from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.graph import Constant
 from shadergen.ir.ops import Conv
 from shadergen.ir.reference import evaluate

@@ -21,7 +21,7 @@ from onnx_models import CONV, WEIGHTS, node, normal, refusal, small, write
 from shadergen.compiler.frontends.base import Request, load
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse_definitions
+from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.ops import Conv
 from shadergen.ir.reference import evaluate
 

@@ -17,7 +17,7 @@ from support import (
 
 from shadergen.compiler.definitions import instantiate
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse_definitions
+from shadergen.ir.formula_parser import parse_definitions
 from shadergen.ir.graph import Value, apply, constant
 from shadergen.ir.indexing import PAD_MODES
 from shadergen.ir.ops import (

@@ -15,7 +15,8 @@ from support import (
 )
 
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import Num, parse
+from shadergen.ir.expr import Num
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.nest import Nest
 from shadergen.ir.ops import (

@@ -18,7 +18,7 @@ from support import (
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Constant, Graph, Node, Value, constant
 from shadergen.ir.ops import (
     GRU,

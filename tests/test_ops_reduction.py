@@ -10,7 +10,7 @@ import pytest
 from support import check_kernels, check_nest
 
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Input, Port, Result, Value, apply
 from shadergen.ir.ops import (
     ArgMax,

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import assert_runs_like_reference, check_nest, compile_graph, conv, graph_of, image
 
-from shadergen.ir.expr import Call, Expr, Num, Var, evaluate, walk
+from shadergen.ir.evaluation import evaluate
+from shadergen.ir.expr import Call, Expr, Num, Var, walk
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.indexing import PAD_MODES, Load, Source
 from shadergen.ir.nest import Nest

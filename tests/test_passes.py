@@ -10,7 +10,7 @@ from pass_support import X, context, known, operators, optimised
 from support import conv, graph_of, image, pointwise
 
 from shadergen.errors import InternalError
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Output, Port, Value, apply, constant
 from shadergen.ir.ops import (
     BatchNormalization,

@@ -18,14 +18,16 @@ from support import (
 
 from shadergen.errors import ShadergenError
 from shadergen.ir import ranges
-from shadergen.ir.expr import evaluate, library, parse
+from shadergen.ir.evaluation import evaluate
+from shadergen.ir.formula_parser import parse
+from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Input, Port, apply, constant
 from shadergen.ir.ops import Concat, Conv, GridSample, MatMul, Pad, Pool, Reduce, Softmax
 from shadergen.ir.ranges import Interval
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
 
-UNARY = sorted(name for name, f in library().items() if len(f.required) == 1)
+UNARY = sorted(name for name, f in FORMULAS.items() if len(f.required) == 1)
 FORMULAS = [
     *(f"{name}(x0)" for name in UNARY),
     "x0 * x0 - x1 * x1",

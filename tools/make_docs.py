@@ -28,8 +28,9 @@ from shadergen.compiler.frontends.onnx.computed import COMPUTED
 from shadergen.compiler.frontends.onnx.evaluation import EVALUATED
 from shadergen.compiler.frontends.onnx.operators import DOMAINS
 from shadergen.errors import CODES
-from shadergen.ir.expr import PRIMITIVES, Call, Num, Var, number_text, to_text
+from shadergen.ir.expr import Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS
+from shadergen.ir.primitives import PRIMITIVES
 from shadergen.ir.target import Limits
 
 if TYPE_CHECKING:

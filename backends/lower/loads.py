@@ -12,18 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir.access import Access
-from ...ir.expr import (
-    Call,
-    Expr,
-    Num,
-    Var,
-    evaluate,
-    fold,
-    replace_parts,
-    substitute,
-    variables,
-    walk,
-)
+from ...ir.algebra import fold
+from ...ir.evaluation import evaluate
+from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, flatten, idiv, imod, mul
 from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES

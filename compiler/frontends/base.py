@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnx.onnx_ml_pb2 import ModelProto
 
-    from ...ir.expr import Definition
+    from ...ir.formula_parser import Definition
     from ...ir.graph import Graph, Input
     from .opening import Opening
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Num, parse, substitute
+from ..expr import Num, substitute
+from ..formula_parser import parse
 from ..graph import apply, constant
 from ..types import TensorType, broadcast
 from .base import Op, require

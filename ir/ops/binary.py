@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Var, parse
+from ..expr import Call, Expr, Var
+from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..types import TensorType
 from .base import Op, require

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Expr, Var, parse
+from ..expr import Expr, Var
+from ..formula_parser import parse
 from ..indexing import (
     Load,
     PadMode,

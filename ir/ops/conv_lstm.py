@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Expr, evaluate, parse
+from ..evaluation import evaluate
+from ..expr import Expr
+from ..formula_parser import parse
 from ..graph import Value, apply
 from ..types import TensorType
 from .base import Op, require

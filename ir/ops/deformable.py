@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..expr import Call, Expr, Num, Var, substitute
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, idiv, imod, less, mul, sub
 from ..nest import Binding, Nest

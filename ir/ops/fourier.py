@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Num, Var, parse
+from ..expr import Expr, Num, Var
+from ..formula_parser import parse
 from ..graph import apply, constant
 from ..indexing import Load, Source, add, coordinates, imod, mul
 from ..nest import Nest

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Var, check, evaluate, substitute, variables
+from ..evaluation import check, evaluate
+from ..expr import Expr, Var, substitute, variables
 from ..graph import Node
 from ..types import MAP_RANK, DType, TensorType, broadcast
 from .base import Op, require

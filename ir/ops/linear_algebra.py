@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Call, Expr, Num, Var, parse
+from ..expr import Call, Expr, Num, Var
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest

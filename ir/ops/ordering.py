@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Expr, Num, Var, parse
+from ..expr import Expr, Num, Var
+from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import Load, Source, broadcast_load, coordinates
 from ..nest import Nest

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, literal, parse, substitute
+from ..expr import Call, Expr, Num, Var, literal, substitute
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Call, Expr, Var, check, evaluate, substitute, variables, walk
+from ..evaluation import check, evaluate
+from ..expr import Call, Expr, Var, substitute, variables, walk
 from ..graph import apply
 from ..indexing import broadcast_load
 from ..nest import Nest

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, fold, parse
+from ..algebra import fold
+from ..expr import Call, Expr, Num, Var
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
 from ..nest import Nest

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Expr, Var, evaluate, parse, substitute
+from ..evaluation import evaluate
+from ..expr import Expr, Var, substitute
+from ..formula_parser import parse
 from ..graph import apply, constant
 from ..types import TensorType
 from .base import Op, require

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Expr, Num, Var, evaluate, parse, substitute
+from ..evaluation import evaluate
+from ..expr import Expr, Num, Var, substitute
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, coordinates, equal
 from ..nest import Binding, Nest
 from ..types import TensorType

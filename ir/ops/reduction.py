@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import (
-    Call,
-    Expr,
-    Num,
-    Var,
-    check,
-    evaluate,
-    fold,
-    literal,
-    parse,
-    substitute,
-    variables,
-)
+from ..algebra import fold
+from ..evaluation import check, evaluate
+from ..expr import Call, Expr, Num, Var, literal, substitute, variables
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, broadcast_load, coordinates, less, mul, select
 from ..integers import NARROW, quotient

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Var, literal, parse, substitute
+from ..expr import Call, Expr, Var, literal, substitute
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates
 from ..nest import Binding, Nest
 from ..types import EXACT_INTEGERS, TensorType

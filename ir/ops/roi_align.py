@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..expr import Num, Var, parse, substitute
+from ..expr import Num, Var, substitute
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates
 from ..nest import Binding, Nest
 from ..types import TensorType

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Expr, Var, parse
+from ..expr import Expr, Var
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates, idiv, imod, less, mul, select, sub
 from ..nest import Binding, Nest
 from ..types import TensorType

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Expr, Num, Var, parse, substitute
+from ..expr import Expr, Num, Var, substitute
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, border, clamp, coordinates, inside
 from ..nest import Binding, Nest
 from ..types import TensorType

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..expr import Call, Expr, Num, Var, substitute
+from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..integers import NARROW

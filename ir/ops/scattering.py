@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse, substitute
+from ..expr import Call, Expr, Num, Var, substitute
+from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import Load, Source, add, coordinates, imod, less, sub, unflatten
 from ..integers import product, wrapped

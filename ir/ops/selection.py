@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Var, parse, substitute
+from ..expr import Expr, Var, substitute
+from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import (
     Load,

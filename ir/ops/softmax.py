@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import parse
+from ..formula_parser import parse
 from ..graph import apply
 from ..types import TensorType
 from .base import Op, require

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, parse
+from ..expr import Call, Expr, Num, Var
+from ..formula_parser import parse
 from ..indexing import Load, Source, add, coordinates, flatten, idiv, less, mul, sub
 from ..nest import Nest
 from ..types import EXACT_INTEGERS, TensorType

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, fold
+from ..algebra import fold
+from ..expr import Call, Expr, Num, Var
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
 from ..size import bounds, is_open
 from .base import require

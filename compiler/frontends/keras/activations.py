@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
-from ....ir.expr import Expr, Var, parse, substitute
+from ....ir.expr import Expr, Var, substitute
+from ....ir.formula_parser import parse
 from ...definitions import find
 from .config import shown
 from .softmax import glu, log_softmax, softmax, sparsemax

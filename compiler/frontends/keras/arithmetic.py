@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Expr, Var, parse, substitute
+from ....ir.expr import Expr, Var, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import constant
 from ....ir.integers import remainder, wrapped
 from ....ir.ops import Gather

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ....ir.expr import Definition
+    from ....ir.formula_parser import Definition
     from ....ir.graph import Constant, Value
     from ....ir.ops import Op
     from .weights import WeightStore

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....ir.expr import Num, parse, substitute
+from ....ir.expr import Num, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import constant
 from ....ir.ops import (
     BatchNormalization,

@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from ....ir.expr import Expr, parse
+from ....ir.expr import Expr
+from ....ir.formula_parser import parse
 from ....ir.ops import (
     LRN,
     ArgMax,

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Call, Expr, Num, Var, parse, substitute
+from ....ir.expr import Call, Expr, Num, Var, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import apply, constant
 from ....ir.ops import Pointwise, Reshape, Transpose
 from ....ir.types import MAX_RANK

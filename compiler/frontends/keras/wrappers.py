@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from ....ir.expr import parse
+from ....ir.formula_parser import parse
 from ....ir.ops import Reduce
 from .common import one
 from .tensors import Tensor, of_model, own_order, pointwise, reshaped

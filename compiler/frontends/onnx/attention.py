@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Num, parse, substitute
+from ....ir.expr import Num, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import constant
 from ....ir.ops import (
     Attention,

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Call, Expr, Var, evaluate, parse
+from ....ir.evaluation import evaluate
+from ....ir.expr import Call, Expr, Var
+from ....ir.formula_parser import parse
 from ....ir.integers import wrapped
 from ....ir.ops import Pointwise
 from ....ir.size import OpenSizeError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import parse
+from ....ir.formula_parser import parse
 from ....ir.ops import Concat, Pointwise, Reshape, Slice
 from .items import Known, Narrow, TensorList, inputs_behind
 from .node import DataDependentError

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from ....ir.expr import parse
+from ....ir.formula_parser import parse
 from ....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
 from .window import numbers, read_windows, share
 

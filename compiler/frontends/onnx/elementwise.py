@@ -11,7 +11,8 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir import integers
-from ....ir.expr import Call, Expr, Num, Var, parse, substitute, variables
+from ....ir.expr import Call, Expr, Num, Var, substitute, variables
+from ....ir.formula_parser import parse
 from ....ir.integers import is_integer, wrapped
 from ....ir.ops import Pointwise
 from .items import Known

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import FunctionProto, NodeProto, ValueInfoProto
 
-    from ....ir.expr import Definition
+    from ....ir.formula_parser import Definition
     from ..base import Request
     from .items import Tensor
     from .model import Model

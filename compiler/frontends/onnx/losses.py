@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Expr, Num, parse, substitute
+from ....ir.expr import Expr, Num, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import constant
 from ....ir.integers import is_integer
 from ....ir.ops import LogSoftmax, Pointwise, Reduce, Reshape

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from ....ir.expr import Call, Num, Var, parse, substitute
+from ....ir.expr import Call, Num, Var, substitute
+from ....ir.formula_parser import parse
 from ....ir.ops import Pointwise, Reshape, Softmax
 from .attention import attention, microsoft_rotary_embedding, multi_head_attention
 from .convolution import conv

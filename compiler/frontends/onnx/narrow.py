@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ....ir.expr import Call, Expr, Num, Var, parse, substitute
+from ....ir.expr import Call, Expr, Num, Var, substitute
+from ....ir.formula_parser import parse
 from ....ir.integers import wrap
 
 if TYPE_CHECKING:

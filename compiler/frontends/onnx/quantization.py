@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Call, Expr, Num, Var, parse, substitute
+from ....ir.expr import Call, Expr, Num, Var, substitute
+from ....ir.formula_parser import parse
 from ....ir.ops import Concat, MatMul, Pointwise, Reshape, ResizeNearest, Transpose
 from .convolution import conv
 from .items import Known, Narrow, element_type, typed_item

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError, did_you_mean
-from ....ir.expr import Expr, Num, parse, substitute
+from ....ir.expr import Expr, Num, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import Node, constant
 from ....ir.ops import GRU, LSTM, RNN, Concat, Pointwise, Reshape, Slice, Transpose
 from .items import Known

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import Num, parse, substitute
+from ....ir.expr import Num, substitute
+from ....ir.formula_parser import parse
 from ....ir.graph import Value, constant
 from ....ir.ops import Pointwise, ResizeLinear, ResizeNearest
 from ....ir.ops.resampling import MOST_LINEAR_AXES

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import parse
+from ....ir.formula_parser import parse
 from ....ir.graph import Result
 from ....ir.ops import (
     Expand,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.expr import parse
+from ....ir.formula_parser import parse
 from ....ir.ops import DFT, Frames, Pointwise, Reshape
 from .items import Known
 from .tensors import numpy_type, type_name

@@ -1,0 +1,97 @@
+"""The elementary functions of expressions, and what they mean in numpy.
+
+Truth is 1.0 and falsehood 0.0. ``idiv`` and ``imod`` are of index maps alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True)
+class Primitive:
+    """An elementary function: its arity and its meaning in numpy."""
+
+    arity: int
+    numpy: Callable[..., Any]
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., Any]:
+    def as_number(*args: ArrayLike) -> Any:
+        dtype = np.result_type(*args)  # of literals alone it is float64, as all else computes
+        return np.asarray(function(*args)).astype(dtype if dtype.kind == "f" else np.float64)
+
+    return as_number
+
+
+def _bits(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of whole numbers in two's complement, of 32 bits on the GPU."""
+
+    def of_whole(*args: ArrayLike) -> Any:
+        dtype = np.result_type(*args)
+        result = function(*(np.asarray(a).astype(np.int64) for a in args))
+        return result.astype(dtype if dtype.kind == "f" else np.float64)
+
+    return of_whole
+
+
+def _binade(x: ArrayLike) -> Any:
+    """Return the largest power of 2 up to abs(x); infinity for infinity and NaN."""
+    x = np.abs(x)
+    _, exponent = np.frexp(x)
+    power = np.ldexp(np.ones_like(x, np.result_type(x, np.float32)), exponent - 1)
+    return np.where(np.isfinite(x), np.where(x < SMALLEST_NORMAL, 0, power), np.inf)
+
+
+SMALLEST_NORMAL = 2.0**-126  # of float32
+PRIMITIVES: dict[str, Primitive] = {
+    "add": Primitive(2, np.add),
+    "sub": Primitive(2, np.subtract),
+    "mul": Primitive(2, np.multiply),
+    "div": Primitive(2, np.divide),
+    "neg": Primitive(1, np.negative),
+    "pow": Primitive(2, np.power),
+    "min": Primitive(2, np.minimum),
+    "max": Primitive(2, np.maximum),
+    "abs": Primitive(1, np.abs),
+    "sign": Primitive(1, np.sign),
+    "floor": Primitive(1, np.floor),
+    "ceil": Primitive(1, np.ceil),
+    "trunc": Primitive(1, np.trunc),
+    "round_even": Primitive(1, np.round),
+    "sqrt": Primitive(1, np.sqrt),
+    "exp": Primitive(1, np.exp),
+    "log": Primitive(1, np.log),
+    "sin": Primitive(1, np.sin),
+    "cos": Primitive(1, np.cos),
+    "tan": Primitive(1, np.tan),
+    "asin": Primitive(1, np.arcsin),
+    "acos": Primitive(1, np.arccos),
+    "atan": Primitive(1, np.arctan),
+    "tanh": Primitive(1, np.tanh),
+    "lt": Primitive(2, _truth(np.less)),
+    "le": Primitive(2, _truth(np.less_equal)),
+    "eq": Primitive(2, _truth(np.equal)),
+    "where": Primitive(3, lambda c, a, b: np.where(np.asarray(c) != 0, a, b)),
+    "is_nan": Primitive(1, _truth(np.isnan)),
+    "is_inf": Primitive(1, _truth(np.isinf)),
+    "binade": Primitive(1, _binade),
+    "bit_and": Primitive(2, _bits(np.bitwise_and)),
+    "bit_or": Primitive(2, _bits(np.bitwise_or)),
+    "bit_xor": Primitive(2, _bits(np.bitwise_xor)),
+    "shift_left": Primitive(2, _bits(np.left_shift)),
+    "shift_right": Primitive(2, _bits(np.right_shift)),
+    "idiv": Primitive(2, np.floor_divide),
+    "imod": Primitive(2, np.mod),
+}
+
+INTEGER_FUNCTIONS = frozenset({"idiv", "imod"})  # of index maps alone
+FLOAT_FUNCTIONS = tuple(name for name in PRIMITIVES if name not in INTEGER_FUNCTIONS)
