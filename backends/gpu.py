@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Node, Value
     from ..ir.types import TextureFormat
 
+EXTERNAL = "GL_OES_EGL_image_external_essl3"  # what shaders need to read external textures
 BufferKind = Literal["uniform", "storage"]
 
 
@@ -39,12 +40,14 @@ class Blob:
 class Read:
     """A tensor and where a shader has it; ``layer`` picks one 2D texture of it.
 
-    ``place`` is a sampler's name or an image's unit.
+    ``place`` is a sampler's name or an image's unit. ``matrix`` is the uniform through which an
+    external texture is read.
     """
 
     place: str | int
     source: Value | Blob
     layer: int | None = None
+    matrix: str = ""
 
 
 @dataclass(frozen=True)

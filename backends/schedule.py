@@ -16,7 +16,7 @@ from ..ir.sharing import places_of
 from ..ir.size import at_layer, largest, trace_of
 from ..ir.types import INT8_ZERO, LANES, Layout, TensorType
 from .barriers import barriers
-from .gpu import Blob, ComputePass
+from .gpu import EXTERNAL, Blob, ComputePass
 from .shader import templates, weight_texture_width
 from .sizes import expression, sizes_member
 from .weights import WeightFile
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
 
 PIECE = 1 << 20  # elements that are rearranged at a time
-FORMAT_VERSION = "5.0"
+FORMAT_VERSION = "5.1"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
@@ -210,6 +210,8 @@ class _Assembly:
             self._texture(r.source)
             kind = "image" if isinstance(r.place, int) else "uniform"
             entry: dict[str, Any] = {kind: r.place, "texture": self.names[self._owner(r.source)]}
+            if r.matrix:
+                entry["matrix"] = r.matrix
             if r.layer is not None:
                 entry["layer"] = r.layer
             elif not isinstance(r.source, Blob) and r.source in self.places:
@@ -389,9 +391,11 @@ class _Assembly:
             return most(sum(isinstance(r.place, int) for r in p.reads) for p in passes)
 
         groups = (number for p in dispatches for number in p.groups)
+        external = any(i.port.external for i in self.graph.inputs)
         return {
             "glsl": self.target.glsl,
             "color_buffer": color if floats else "none",
+            **({"extensions": [EXTERNAL]} if external else {}),
             "limits": {
                 "texture_size": expression(largest(*self.extents)),
                 "array_texture_layers": max(arrays, default=0),

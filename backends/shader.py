@@ -15,7 +15,7 @@ from ..ir.graph import Constant, Result
 from ..ir.size import check_text, is_open, surely_equal
 from ..ir.types import IMAGE_FORMATS, INT8_ZERO, LANES, fits_half
 from .glsl import Functions, Namer, comment, number, vec4
-from .gpu import Blob, Block, Read
+from .gpu import EXTERNAL, Blob, Block, Read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,9 +91,11 @@ class Texture:
         return self.image and target.fetch == "image-zero"
 
     def _texel(self, sampler: str, position: str) -> str:
-        text = texel(sampler, position, self.image)
         layout = self.value.type.layout
         assert layout is not None
+        if layout.kind == "external":
+            return f"fetch_{self.name}({position})"
+        text = texel(sampler, position, self.image)
         return whole(text, layout.format) if isinstance(self.value, Constant) else text
 
 
@@ -117,6 +119,7 @@ class Shader:
         self.functions = Functions(precision)
         self.reads: list[Read] = []
         self.blocks: list[Block] = []
+        self.extensions: list[str] = []
         self.samplers: list[str] = []
         self.sizes: dict[str, int] = {}
         self.block_texts: list[str] = []
@@ -148,6 +151,8 @@ class Shader:
         name = self.names(role)
         ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
         image: str = layout.format if ours else ""
+        if layout.kind == "external":
+            return self._external(key, name)
         if layout.kind == "array":
             samplers = [f"u_{name}"]
             image = self._declare("2DArray", samplers[0], value, None, image)
@@ -169,6 +174,32 @@ class Shader:
         if len(samplers) > 1:
             self.fetchers.append(texture.chain())
         self._textures[key] = texture
+        return texture
+
+    def _external(self, key: tuple[Value, int | None], name: str) -> Texture:
+        """Declare the sampler of an external texture, its matrix, and a function that reads it.
+
+        The frame is of another size than the map, so texels are asked for at their centres. The
+        matrix takes (0, 0) as the lower left of the picture, as Android's SurfaceTexture has it.
+        """
+        value = key[0]
+        sampler, matrix = f"u_{name}", f"u_{name}_matrix"
+        self.extensions.append(EXTERNAL)
+        self.samplers.append(f"uniform highp samplerExternalOES {sampler};")
+        self.samplers.append(f"uniform highp mat4 {matrix};")
+        self.reads.append(Read(sampler, value, matrix=matrix))
+        width, height = (
+            f"float({self.number(size)})" if is_open(size) else f"{size}.0"
+            for size in value.type.extent[:2]
+        )
+        lines = [
+            f"vec4 fetch_{name}(ivec2 p) {{",
+            f"    highp vec2 at = (vec2(p) + 0.5) / vec2({width}, {height});",
+            f"    return texture({sampler}, ({matrix} * vec4(at.x, 1.0 - at.y, 0.0, 1.0)).xy);",
+            "}",
+        ]
+        self.fetchers.append("\n".join(lines))
+        texture = self._textures[key] = Texture(name, value, (sampler,), 0)
         return texture
 
     def _declare(
@@ -369,6 +400,7 @@ class Shader:
                 version=self.target.glsl,
                 precision=self.precision,
                 stage=self.stage,
+                extensions=dict.fromkeys(self.extensions),
                 header=header,
                 samplers=self.samplers,
                 sizes=self.sizes,

@@ -20,6 +20,7 @@ from ..ir import text
 from ..ir.types import MAP_RANK
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.pipeline import optimise, to_nchw
+from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
 from . import definitions
 from .calibration import (
@@ -104,6 +105,8 @@ def _import(model: Path | ModelProto, options: Options, known: definitions.Defin
     if options.preprocess:
         graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
+    if options.input_external:
+        graph = read_external(to_nchw(graph, Context(options.target())), options.input_external)
     return graph
 
 

@@ -48,6 +48,8 @@ def make_options(**options: Any) -> Options:
     options["inputs"] = tuple(options.get("inputs", inputs))
     options["outputs"] = tuple(options.get("outputs", outputs))
     options["input_size"] = {**options.get("input_size", {}), **sizes}
+    external = options.get("input_external", ())
+    options["input_external"] = (external,) if isinstance(external, str) else tuple(external)
     define = options.get("define", ())
     options["define"] = tuple(map(Path, [define] if isinstance(define, (str, Path)) else define))
     for name in ("tuning", "dump_ir", "calibrate"):

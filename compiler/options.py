@@ -43,6 +43,7 @@ class Options:
         strings: take inputs of strings (``frontends.Request.strings``), which the caller numbers.
         input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
             numbers takes the declared shape where that leaves no doubt.
+        input_external: inputs that are external textures (``passes.read_external``), by name.
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
         outputs: values or layers that become its outputs; none keeps the model's own.
         device: name of a device profile (``backends.devices``).
@@ -77,6 +78,7 @@ class Options:
     array_shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
     input_value: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
+    input_external: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     device: str = DEFAULT_DEVICE
@@ -127,6 +129,10 @@ class Options:
         if self.calibrate is not None and self.precision != "auto":
             help = "only --precision auto asks how large numbers become"
             raise _invalid("calibrate", self.calibrate, "with --precision auto", help)
+        if self.input_external and self.device.startswith("webgl"):
+            supported = "profiles of OpenGL ES"
+            help = "WebGL has no external textures: a page gives its video to run()"
+            raise _invalid("device", self.device, supported, help)
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:

@@ -47,11 +47,13 @@ class Port:
     ``axes`` is the permutation that turns the logical tensor (NCHW) into the model's own axis
     order: ``host = logical.transpose(axes)``; an NHWC model has (0, 2, 3, 1). ``encoding`` says
     how values are held in the texture: "float" as they are; "unorm8" as an 8-bit image whose
-    values 0..255 read as 0..1; "y2rg" and "y2rg_half" as in ``passes.apply_options``.
+    values 0..255 read as 0..1; "y2rg" and "y2rg_half" as in ``passes.apply_options``. An
+    ``external`` input is a frame that the application's camera or decoder holds, of any size.
     """
 
     axes: tuple[int, ...]
     encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
+    external: bool = False
 
     @staticmethod
     def plain(rank: int) -> Port:

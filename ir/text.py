@@ -136,7 +136,8 @@ def type_text(t: TensorType) -> str:
 
 
 def _port(port: Port) -> str:
-    return f"{{axes={_value(port.axes)}, encoding={_value(port.encoding)}}}"
+    external = ", external=true" if port.external else ""
+    return f"{{axes={_value(port.axes)}, encoding={_value(port.encoding)}{external}}}"
 
 
 def _attributes(record: Any) -> str:

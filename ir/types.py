@@ -44,7 +44,7 @@ DType = Literal[
 DTYPES: tuple[str, ...] = get_args(DType)
 EXACT_INTEGERS = 1 << 24  # the largest size up to which a float32 holds every integer
 
-TextureKind = Literal["2d", "array"]
+TextureKind = Literal["2d", "array", "external"]
 TextureFormat = Literal[
     "r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"
 ]
@@ -65,6 +65,8 @@ MAX_RANK = 8
 @dataclass(frozen=True, slots=True)
 class Layout:
     """How a tensor is stored: one array texture, or one 2D texture for each layer.
+
+    An "external" one is an input of one layer, which only a sampler of its own kind reads.
 
     ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
     ``slot`` is the physical texture it shares with tensors that are never alive together, set by

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ..errors import ShadergenError
 from .graph import Constant, Input, Result, Value, infer
 from .ops import OPS
-from .types import TEXTURE_FORMATS, TensorType
+from .types import TEXTURE_FORMATS, TensorType, TextureKind
 
 if TYPE_CHECKING:
     from .graph import Graph, Node
@@ -71,7 +71,7 @@ def _check_value(value: Value, graph: Graph, user: str) -> None:
 def _check_type(t: TensorType, name: str) -> None:
     _hold(all(s >= 1 for s in t.shape), f"the type {t} is empty", name)
     if t.layout is not None:
-        legal = t.layout.kind in ("2d", "array") and t.layout.format in TEXTURE_FORMATS
+        legal = t.layout.kind in get_args(TextureKind) and t.layout.format in TEXTURE_FORMATS
         _hold(legal, f"illegal layout {t.layout}", name)
 
 

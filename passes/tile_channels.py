@@ -48,7 +48,10 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
         eight = value.port.encoding == "unorm8"
         fits = target.precision == "auto" and max(map(abs, target.input_range)) <= HALF_MAX
         half = (fits and value not in exact) or target.precision == "mediump"
-        return replace(value, type=_place(value.type, value.name, eight, half, True, context))
+        placed = _place(value.type, value.name, eight, half, True, context)
+        if value.port.external:
+            placed = _external(placed, value.name)
+        return replace(value, type=placed)
 
     def place(now: Node, was: Node) -> Node | None:
         if now.types is not None:
@@ -174,6 +177,23 @@ def _place(
     if target.textures == "2d" or (target.textures == "auto" and visible and placed.layers == 1):
         placed = t.placed(Layout("2d", texel, folded))
     return placed
+
+
+def _external(t: TensorType, name: str) -> TensorType:
+    """Return the placed type of an input as an external texture, which has no rows.
+
+    Raises:
+        ShadergenError: SG0401 when the map is too large for planes.
+    """
+    assert t.layout is not None
+    if not t.in_planes:
+        raise ShadergenError(
+            "SG0401",
+            f"'{name}' is too large to be read from an external texture",
+            where=str(t),
+            help="choose a device profile with larger limits (--device), or a smaller input",
+        )
+    return t.placed(Layout("external", t.layout.format))
 
 
 def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:

@@ -19,6 +19,7 @@ from shadergen.runtime_glue.python import load
 FIXTURES = Path(__file__).parent / "fixtures" / "schedules"
 GOOD = FIXTURES / "good"
 DYNAMIC = FIXTURES / "good_dynamic"
+EXTERNAL = FIXTURES / "good_external"
 EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
 
 
@@ -67,7 +68,9 @@ def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError
 
 # fuzzing
 
-SCHEDULES = [json.loads((folder / "schedule.json").read_text()) for folder in (GOOD, DYNAMIC)]
+SCHEDULES = [
+    json.loads((folder / "schedule.json").read_text()) for folder in (GOOD, DYNAMIC, EXTERNAL)
+]
 JSON_VALUES = st.recursive(
     st.none()
     | st.booleans()

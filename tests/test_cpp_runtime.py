@@ -15,6 +15,7 @@ from runtime_builds import runtime_builds, write
 from schedule_fixtures import (
     DYNAMIC,
     EXPECTED,
+    EXTERNAL,
     FIXTURES,
     GOOD,
     bounded,
@@ -65,7 +66,7 @@ def loader(programs: Path) -> Iterator[Loader]:
     process.close()
 
 
-@pytest.mark.parametrize("folder", [GOOD, DYNAMIC], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL], ids=lambda path: path.name)
 def test_a_good_build_is_loaded(loader: Loader, folder: Path) -> None:
     found, expected = loader.load(folder), load(folder)
     assert found["passes"] == [p.name for p in expected.passes]

@@ -133,6 +133,7 @@ int fail(const std::string&);
 void show(unsigned), render();
 bool drawing();
 extern unsigned camera, rendered;
+extern float matrix[16];
 extern shadergen::Player player, denoise, upscale;
 extern shadergen::Options options;
 extern shadergen::Result<shadergen::Build> loaded;

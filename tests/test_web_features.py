@@ -295,6 +295,20 @@ def test_no_gl_call_is_made_by_a_refused_build(page: Any) -> None:
     assert ask(page, script, "/fixtures/malformed/slot_clash") == {}
 
 
+def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) -> None:
+    script = """(async () => {
+        const gl = t.context();
+        let error;
+        const calls = await t.traced(gl, async () => {
+            error = await t.refusal(() => t.player(a[0], gl));
+        });
+        return [error.code, error.what, calls.compileShader ?? 0];
+    })()"""
+    code, what, compiled = ask(page, script, "/fixtures/good_external")
+    assert (code, compiled) == ("SG0602", 0)
+    assert what == "this GL lacks GL_OES_EGL_image_external_essl3, which no browser has"
+
+
 def test_timings_are_of_every_pass_or_none(page: Any) -> None:
     script = """t.player(a[0]).then(async (p) => {
         p.run(t.imageData(a[1], a[2], a[3]), { timed: true });

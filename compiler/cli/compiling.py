@@ -37,6 +37,13 @@ SHOWN = 8  # layers that a line names
 )
 @compile_options
 @click.option(
+    "--input-external",
+    metavar="NAME",
+    multiple=True,
+    help="Read an input from an external texture, a camera's or video's frame of any size, through "
+    "a matrix; OpenGL ES only.",
+)
+@click.option(
     "--embed",
     type=click.Choice(EMBEDDINGS),
     help="Write the build as C source, too, for an application that ships without files.",

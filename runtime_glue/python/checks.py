@@ -70,6 +70,9 @@ def _check_texture(texture: Texture, member: str, weights_size: int, is_input: b
         refuse(f"a texture of {texture.bytes} bytes is beyond all devices", member)
     if texture.first > texture.last:
         refuse(f"it is used first in pass {texture.first}, last in {texture.last}", member)
+    plain = texture.layers == 1 and texture.packing == PLANES and texture.format == "rgba8"
+    if texture.is_external and not (plain and is_input):
+        refuse("an external texture is an input of one layer of rgba8, in planes", f"{member}.kind")
     if texture.data:
         if is_input:
             refuse("an input cannot have data", f"{member}.data")
@@ -165,6 +168,7 @@ def _check_passes(build: Build, inputs: set[str]) -> _Use:
         read = _check_reads(build, gpu_pass, i, member, use)
         _check_blocks(build, gpu_pass, member)
         names = [u.name for u in gpu_pass.uniforms] + [r.uniform for r in gpu_pass.samplers]
+        names += [r.matrix for r in gpu_pass.reads if r.matrix]
         if len(set(names)) < len(names):
             refuse("a uniform is given twice", member)
         _check_images(build, gpu_pass, member, inputs)
@@ -199,6 +203,8 @@ def _check_reads(
     for j, read in enumerate(gpu_pass.reads):
         place = f"{member}.reads[{j}]"
         texture = _texture(build, read.texture, place)
+        if texture.is_external != bool(read.matrix):
+            refuse("external textures, and no others, are read through a matrix", f"{place}.matrix")
         if read.layer is not None and (texture.is_array or read.layer >= texture.layers):
             refuse(f"{texture.name!r} has no 2D texture {read.layer} to read", place)
         if read.layer is None and not texture.is_array and texture.layers > 1:
@@ -286,6 +292,8 @@ def _check_requirements(build: Build) -> None:
             refuse("storage buffers need glsl 310", "requires.glsl")
         if any(isinstance(p, ComputePass) or p.images or p.barriers for p in build.passes):
             refuse("compute passes, images and barriers need glsl 310", "requires.glsl")
+    if any(t.is_external for t in build.textures.values()) and not requires.extensions:
+        refuse("external textures need an extension", "requires.extensions")
     for name, used in _largest_use(build).items():
         if requires.limits[name] < used:
             refuse(

@@ -134,6 +134,11 @@ def check_requirements(requires: Requires, device: DeviceInfo) -> None:
     if requires.color_buffer == "half_float" and not device.draws_half_float:
         missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
     missing += [
+        f"{name}, to read the application's external textures"
+        for name in requires.extensions
+        if name not in device.extensions
+    ]
+    missing += [
         f"{name.replace('_', ' ')} {needed} ({LIMITS[name][0]} is {device.limits[name]})"
         for name, needed in requires.limits.items()
         if needed > device.limits[name]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEDULE = "schedule.json"
 SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
 FORMAT = "shadergen"
-MAJOR, MINOR = 5, 0
+MAJOR, MINOR = 5, 1
 MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 _MESSAGE_LENGTH = 200

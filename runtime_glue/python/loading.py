@@ -115,6 +115,7 @@ def _build(folder: Path, document: Mapping[str, Any]) -> Build:
             int(requires["glsl"]),
             requires["color_buffer"],
             {name: int(value) for name, value in requires["limits"].items()},
+            tuple(requires.get("extensions", ())),
         ),
         sizes=None,
         inputs=tuple(map(_port, document["inputs"])),
@@ -208,7 +209,8 @@ def _read(d: Mapping[str, Any]) -> Read:
     layer = int(d["layer"]) if "layer" in d else None
     span = _ints(d["layers"]) if "layers" in d else ()
     layers = (span[0], span[1]) if span else None
-    return Read(d.get("uniform", ""), int(d.get("image", 0)), d["texture"], layer, layers)
+    image, matrix = int(d.get("image", 0)), d.get("matrix", "")
+    return Read(d.get("uniform", ""), image, d["texture"], layer, layers, matrix)
 
 
 def _uniform(d: Mapping[str, Any]) -> Uniform:

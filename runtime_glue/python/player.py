@@ -12,7 +12,7 @@ from .gl import load_gles
 from .loading import resized
 from .objects import check_errors, forget_errors
 from .pixels import decode, encode
-from .resources import Resources
+from .resources import MATRIX, Resources
 from .textures import (
     await_textures,
     check_textures,
@@ -112,18 +112,35 @@ class Player:
 
     # textures in and out
 
-    def bind_input(self, name: str, texture: int | Sequence[int]) -> None:
+    def bind_input(
+        self, name: str, texture: int | Sequence[int], matrix: ArrayLike | None = None
+    ) -> None:
         """Read an input from the application's texture: an array texture, or its 2D textures.
 
         The texture is read as it is, nearest and clamped, row 0 as the top; its own parameters are
-        left alone.
+        left alone. An external one (``--input-external``) is read through its matrix and filtered
+        as its parameters say; with the same texture and another matrix, the next frame costs no
+        more than any.
+
+        Args:
+            name: of the input.
+            texture: of the application.
+            matrix: of an external texture, and of no other: 16 numbers, column by column, that take
+                (0, 0) to (1, 1), lower left to upper right of the picture, to coordinates of the
+                texture, as Android's ``SurfaceTexture.getTransformMatrix`` gives them.
 
         Raises:
-            ShadergenError: SG0605, when it does not fit the schedule's texture.
+            ShadergenError: SG0605, when it does not fit the schedule's texture, and where a matrix
+                is missing or does not belong.
         """
         port, resources = self._port(self._inputs, "input", name)
-        resources.textures[port.texture] = self._check(port, texture, resources)
-        self._frame = None
+        numbers = self._matrix(port, matrix)
+        given = (texture,) if isinstance(texture, int) else tuple(texture)
+        if numbers is None or resources.textures.get(port.texture) != given:
+            resources.textures[port.texture] = self._check(port, texture, resources)
+            self._frame = None
+        if numbers is not None:
+            resources.matrices[port.texture][:] = numbers
 
     def bind_output(self, name: str, texture: int | Sequence[int]) -> None:
         """Write an output to the application's texture: an array texture, or its 2D textures.
@@ -163,6 +180,12 @@ class Player:
         """
         port, resources = self._port(self._inputs, "input", name)
         texture = self.build.textures[port.texture]
+        if texture.is_external:
+            raise ShadergenError(
+                "SG0605",
+                f"the input '{name}' is an external texture, which takes no arrays",
+                help="call bind_input() with a texture and its matrix",
+            )
         host = np.asarray(array)
         if host.shape != port.shape:
             raise ShadergenError(
@@ -338,6 +361,23 @@ class Player:
             )
         return ports[name], resources
 
+    def _matrix(self, port: Port, given: ArrayLike | None) -> list[float] | None:
+        """Return the numbers of an external texture's matrix."""
+        external = self.build.textures[port.texture].is_external
+        if external == (given is None):
+            takes = "an external texture and its matrix" if external else "no matrix"
+            raise ShadergenError("SG0605", f"'{port.name}' takes {takes}")
+        if given is None:
+            return None
+        numbers = np.asarray(given, np.float32)
+        if numbers.shape != (MATRIX,) or not np.isfinite(numbers).all():
+            raise ShadergenError(
+                "SG0605",
+                f"the matrix of '{port.name}' is of shape {numbers.shape}",
+                supported=f"{MATRIX} finite numbers, column by column",
+            )
+        return list(map(float, numbers))
+
     def _check(
         self, port: Port, given: int | Sequence[int], resources: Resources
     ) -> tuple[int, ...]:
@@ -346,6 +386,8 @@ class Player:
         names = (given,) if isinstance(given, int) else tuple(given)
         if len(names) != texture.objects or not all(name > 0 for name in names):
             takes = "an array texture" if texture.is_array else f"{texture.objects} 2D textures"
+            if texture.is_external:
+                takes = "an external texture"
             raise ShadergenError("SG0605", f"'{port.name}' takes {takes}, not {given!r}")
         forget_errors(self._gl)
         check_textures(self._gl, texture, names, sizes=resources.device.es >= (3, 1))

@@ -34,11 +34,13 @@ class Program:
     """A linked program.
 
     ``units`` gives each sampler its texture unit, ``bindings`` each block its target and index, and
-    ``varying`` lists the uniforms whose value depends on the pass, with their locations.
+    ``varying`` lists the uniforms whose value depends on the pass, with their locations;
+    ``matrices`` has those of external textures.
     """
 
     name: int
     units: dict[str, int]
+    matrices: dict[str, int]
     bindings: dict[str, tuple[int, int]]
     varying: dict[str, int]
 
@@ -100,7 +102,9 @@ def _program(
     bindings: dict[str, tuple[int, int]] = {}
     for gpu_pass in passes:
         _bind_blocks(gl, program, build, gpu_pass, bindings)
-    return Program(program, units, bindings, _set_uniforms(gl, program, passes))
+    names = {r.matrix for p in passes for r in p.samplers if r.matrix}
+    matrices = {name: _location(gl, program, name) for name in names}
+    return Program(program, units, matrices, bindings, _set_uniforms(gl, program, passes))
 
 
 def set_uniforms(gl: Any, programs: Sequence[Program], passes: Sequence[GpuPass]) -> list[Program]:

@@ -52,6 +52,7 @@ class Bound:
     programs: Sequence[Program]
     framebuffers: Sequence[int]
     textures: Mapping[str, tuple[int, ...]]
+    matrices: Mapping[str, Any]  # of external textures: 16 floats of C, column by column
     buffers: Mapping[str, int]
 
 
@@ -99,6 +100,7 @@ class _Recorder:
         self._build = build
         self._bound = bound
         self._state: dict[str, tuple[int, ...]] = {}
+        self._samplers: dict[int, int] = {}  # of units that have another than at first
         self.bound_textures: dict[tuple[int, int], int] = {}
         self.bound_images: dict[int, tuple[int, ...]] = {}
         self.bound_buffers: dict[tuple[int, int], int] = {}
@@ -137,6 +139,14 @@ class _Recorder:
                 self.bound_textures[place] = name
                 self._set(calls, "glActiveTexture", gl.GL_TEXTURE0 + place[0])
                 calls.append((gl.glBindTexture, (place[1], name)))
+            # a frame is filtered as its own parameters say, since it has another size
+            sampler = 0 if texture.is_external else bound.sampler
+            if self._samplers.get(place[0], bound.sampler) != sampler:
+                self._samplers[place[0]] = sampler
+                calls.append((gl.glBindSampler, (place[0], sampler)))
+            if texture.is_external:
+                matrix = (program.matrices[read.matrix], 1, 0, bound.matrices[read.texture])
+                calls.append((gl.glUniformMatrix4fv, matrix))
         for block in gpu_pass.blocks:
             if block.block in program.bindings:
                 place, buffer = program.bindings[block.block], bound.buffers[block.buffer]

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from .device import DeviceInfo
     from .schedule import Build, Texture
 
+MATRIX = 16  # numbers
+
 
 class Resources:
     """Programs, textures, framebuffers and buffers of a build on a GL.
 
     ``textures`` holds the GL textures of each tensor by its name: the player's own, or what the
-    application bound in their place. An input has none at first.
+    application bound in their place. An input has none at first. ``matrices`` are those of external
+    textures; frames read them where they lie.
     """
 
     def __init__(self, gl: Any, build: Build, device: DeviceInfo) -> None:
@@ -32,6 +35,8 @@ class Resources:
         self.objects = Objects(gl)
         self.sized = Objects(gl)  # the textures whose sizes the build may leave open
         self.textures: dict[str, tuple[int, ...]] = {}
+        external = (t.name for t in build.textures.values() if t.is_external)
+        self.matrices: dict[str, Any] = {name: (ctypes.c_float * MATRIX)() for name in external}
         self.timer: Timer | None = None
         self._images = {r.texture for p in build.passes for r in p.images}
         stores = (p for p in build.passes if isinstance(p, ComputePass))
@@ -53,6 +58,7 @@ class Resources:
             programs=programs,
             framebuffers=[self.objects.make("framebuffer") for _ in build.passes],
             textures=self.textures,
+            matrices=self.matrices,
             buffers=self._make_buffers(),
         )
         self.read_framebuffer = self.objects.make("framebuffer")

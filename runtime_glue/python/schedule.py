@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ARRAY = "array"
+EXTERNAL = "external"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,7 @@ class Requires:
     glsl: int
     color_buffer: str
     limits: Mapping[str, int]
+    extensions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """A tensor in one array texture, or in ``layers`` 2D textures."""
+    """A tensor in one array texture, in ``layers`` 2D textures, or in an external one."""
 
     name: str
     kind: str
@@ -65,6 +67,10 @@ class Texture:
     @property
     def is_array(self) -> bool:
         return self.kind == ARRAY
+
+    @property
+    def is_external(self) -> bool:
+        return self.kind == EXTERNAL
 
     @property
     def objects(self) -> int:
@@ -90,7 +96,8 @@ class Buffer:
 class Read:
     """A texture, or with ``layer`` one layer of a 2D one; of an array the first layer and how many.
 
-    Bound to the sampler ``uniform``, or where that is empty to the image unit ``image``.
+    Bound to the sampler ``uniform``, or where that is empty to the image unit ``image``. Of an
+    external one ``matrix`` is the uniform that takes the application's matrix.
     """
 
     uniform: str
@@ -98,6 +105,7 @@ class Read:
     texture: str
     layer: int | None
     layers: tuple[int, int] | None = None
+    matrix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

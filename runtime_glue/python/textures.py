@@ -25,8 +25,13 @@ _EXTERNAL = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
 _TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 
 
+_TEXTURE_EXTERNAL_OES = 0x8D65  # PyOpenGL does not declare it
+
+
 def target_of(gl: Any, texture: Texture) -> int:
     """Return the GL target of a texture's kind."""
+    if texture.is_external:
+        return _TEXTURE_EXTERNAL_OES
     target: int = gl.GL_TEXTURE_2D_ARRAY if texture.is_array else gl.GL_TEXTURE_2D
     return target
 
@@ -210,7 +215,7 @@ def check_textures(gl: Any, texture: Texture, names: tuple[int, ...], *, sizes: 
         gl: the GL functions.
         texture: what the schedule says.
         names: the application's textures.
-        sizes: whether GL can tell sizes, as OpenGL ES 3.1 can.
+        sizes: whether GL can tell sizes, as OpenGL ES 3.1 can; external textures are of any.
 
     Raises:
         ShadergenError: SG0605.
@@ -219,6 +224,8 @@ def check_textures(gl: Any, texture: Texture, names: tuple[int, ...], *, sizes: 
     expected = {"width": texture.width, "height": texture.height}
     if texture.is_array:
         expected["depth"] = texture.layers
+    if texture.is_external:
+        expected = {}
     wrong = ""
     for name in names:
         gl.glBindTexture(target, name)

@@ -13,6 +13,8 @@ const MAX_TEXTURE_BYTES = 2 ** 33;
 const COLOR_BUFFER = { none: 0, half_float: 1, float: 2 };
 const NEEDS = { 8: 0, "16f": 1, "32f": 2 };
 
+const EXTERNAL = "external";
+
 const isCompute = (pass) => pass.stage === "compute";
 const imagesOf = (pass) => pass.reads.filter((r) => r.uniform === undefined);
 
@@ -95,6 +97,10 @@ function checkTexture(texture, member, weights, isInput) {
   if (bytes > MAX_TEXTURE_BYTES) refuse(`a texture of ${bytes} bytes is beyond all devices`, member);
   if (texture.first > texture.last) {
     refuse(`it is used first in pass ${texture.first}, last in ${texture.last}`, member);
+  }
+  const plain = layers === 1 && texture.packing === "planes" && format === "rgba8";
+  if (texture.kind === EXTERNAL && !(plain && isInput)) {
+    refuse("an external texture is an input of one layer of rgba8, in planes", `${member}.kind`);
   }
   if (data) {
     if (isInput) refuse("an input cannot have data", `${member}.data`);
@@ -187,7 +193,8 @@ function checkPasses(passes, textures, buffers, inputs) {
     if (repeats(pass.blocks.map((b) => b.block))) {
       refuse("a block is given twice", `${member}.blocks`);
     }
-    if (repeats([...pass.uniforms.map((u) => u.name), ...samplersOf(pass).map((r) => r.uniform)])) {
+    const placed = pass.reads.flatMap((r) => [r.uniform, r.matrix]).filter((n) => n !== undefined);
+    if (repeats([...pass.uniforms.map((u) => u.name), ...placed])) {
       refuse("a uniform is given twice", member);
     }
     checkImages(pass, member, textures, inputs);
@@ -231,6 +238,9 @@ function checkReads(pass, index, member, textures, holds) {
     const { texture: name, layer } = read;
     const texture = lookUp(textures, name, place);
     const isArray = texture.kind === "array";
+    if ((texture.kind === EXTERNAL) !== (read.matrix !== undefined)) {
+      refuse("external textures, and no others, are read through a matrix", `${place}.matrix`);
+    }
     if (layer !== undefined && (isArray || layer >= texture.layers)) {
       refuse(`'${name}' has no 2D texture ${layer} to read`, place);
     }
@@ -324,6 +334,9 @@ function checkRequirements({ requires, passes, textures: all }, textures, buffer
     if (passes.some((p) => isCompute(p) || imagesOf(p).length || p.barriers.length)) {
       refuse("compute passes, images and barriers need glsl 310", "requires.glsl");
     }
+  }
+  if (all.some((t) => t.kind === EXTERNAL) && !requires.extensions) {
+    refuse("external textures need an extension", "requires.extensions");
   }
   for (const [name, used] of Object.entries(largestUse(passes, all, buffers))) {
     const stated = requires.limits[name];

@@ -32,6 +32,7 @@ export function checkRequirements(gl, { requires }) {
   if (requires.color_buffer === "half_float" && !half) {
     missing.push("EXT_color_buffer_half_float or _float, to draw to 16-bit float textures");
   }
+  missing.push(...(requires.extensions ?? []).map((name) => `${name}, which no browser has`));
   for (const [name, needed] of Object.entries(requires.limits)) {
     const enumerant = LIMITS[name] ?? `MAX_${name.toUpperCase()}`;
     const known = enumerant in gl;

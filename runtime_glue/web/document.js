@@ -5,7 +5,7 @@ import { ShadergenError } from "./errors.js";
 export const SCHEDULE = "schedule.json";
 export const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAJOR = 5;
-const MINOR = 0;
+const MINOR = 1;
 const MAX_MESSAGE = 200;
 
 /** Throw SG0503. */

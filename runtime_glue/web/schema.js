@@ -48,7 +48,8 @@ const requires = f.members({
   compute_texture_units: limit,
   compute_uniform_blocks: limit,
   workgroup_invocations: limit,
-  workgroup_count: limit,}),});
+  workgroup_count: limit,}),}, {
+  extensions: f.list(1, 16, f.oneOf("GL_OES_EGL_image_external_essl3"), true),});
 const shape = f.list(0, 8, count);
 const dtype = f.oneOf("float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool");
 const axes = f.list(0, 8, f.integer(0, 7), true);
@@ -69,7 +70,7 @@ const output = f.members({
   encoding: f.oneOf("float", "unorm8", "y2rg", "y2rg_half"),});
 const texture = f.members({
   name: name,
-  kind: f.oneOf("2d", "array"),
+  kind: f.oneOf("2d", "array", "external"),
   format: f.oneOf("r8", "rg8", "rgba8", "r16f", "rg16f", "rgba16f", "r32f", "rg32f", "rgba32f"),
   width: extent,
   height: extent,
@@ -92,6 +93,7 @@ const read = f.members({
   texture: name,}, {
   uniform: identifier,
   image: unit,
+  matrix: identifier,
   layer: layer,
   layers: f.tuple(layer, layers),}, f.single("uniform", "image"));
 const write = f.members({

@@ -41,7 +41,7 @@ export interface Port {
 /** A texture of the schedule; 2D ones are as many as `layers`. */
 export interface Texture {
   readonly name: string;
-  readonly kind: "2d" | "array";
+  readonly kind: "2d" | "array" | "external";
   readonly format: string;
   readonly width: number;
   readonly height: number;

@@ -27,7 +27,7 @@ echo "fuzzing"
 CXX=clang++ cmake -S tests/cpp -B "$work/fuzz" -DFUZZ=ON -DCMAKE_BUILD_TYPE=Release > /dev/null
 cmake --build "$work/fuzz" --target fuzz > /dev/null
 mkdir "$work/corpus"
-for build in good good_dynamic malformed/compute_in_glsl_300; do
+for build in good good_dynamic good_external malformed/compute_in_glsl_300; do
     cp "$fixtures/$build/schedule.json" "$work/corpus/${build//\//_}"
 done
 python3 - runtime_glue/schedule.schema.json > "$work/words" << 'END'

@@ -72,6 +72,7 @@ void play(const GL& gl, const Command* first, const Command* last) {
             case Command::dispatch: gl.DispatchCompute(a[0], a[1], a[2]); break;
             case Command::draw: gl.DrawArrays(gl::TRIANGLES, 0, 3); break;
             case Command::enable: gl.Enable(a[0]); break;
+            case Command::matrix: gl.UniformMatrix4fv(whole(a[0]), 1, 0, first->numbers); break;
             case Command::memory_barrier: gl.MemoryBarrier(a[0]); break;
             case Command::pixel_store: gl.PixelStorei(a[0], whole(a[1])); break;
             case Command::polygon_mode: gl.PolygonMode(gl::FRONT_AND_BACK, a[0]); break;

@@ -24,6 +24,7 @@ struct Command {
         dispatch,
         draw,
         enable,
+        matrix,
         memory_barrier,
         pixel_store,
         polygon_mode,
@@ -34,6 +35,7 @@ struct Command {
     Kind kind;
     UniformType type = UniformType::int_;  // of a uniform
     Uint a[7] = {};                        // the call's arguments, floats as their bits
+    const float* numbers = nullptr;        // of a matrix, where they lie
 };
 
 using Commands = List<Command>;

@@ -9,6 +9,8 @@ namespace shadergen {
 
 namespace {
 
+constexpr std::string_view external_extension = "GL_OES_EGL_image_external_essl3";
+
 struct LimitName {
     Enum name;
     int since;  // the first OpenGL ES that knows it
@@ -90,6 +92,7 @@ Error query_device(GL& gl, Device& device) {
         half_floats = half_floats || extension == "GL_EXT_color_buffer_half_float";
         device.robust = device.robust || extension == "GL_KHR_robustness";
         device.disjoint = device.disjoint || extension == "GL_EXT_disjoint_timer_query";
+        device.external = device.external || extension == external_extension;
         if (!desktop) continue;
         if (extension == "GL_ARB_ES3_compatibility") device.es = std::max(device.es, 30);
         if (extension == "GL_ARB_ES3_1_compatibility") device.es = std::max(device.es, 31);
@@ -132,6 +135,8 @@ Error check_requirements(const Requires& required, const GL& gl, const Device& d
             "GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit float "
             "textures",
             {});
+    if (required.external && !device.external)
+        missing("{}, to read the application's external textures", {external_extension});
     for (std::size_t i = 0; i < limit_count; ++i) {
         if (required.limits[i] <= device.limits[i]) continue;
         std::string name = limit_names[i];

@@ -17,6 +17,7 @@ struct Device {
     bool draws_float = false, draws_half_float = false;
     bool robust = false;  // tells when a context is lost
     bool timer = false, disjoint = false;
+    bool external = false;  // reads external textures
     std::array<std::int64_t, limit_count> limits{};
 };
 

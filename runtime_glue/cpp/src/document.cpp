@@ -96,6 +96,7 @@ public:
             const std::size_t words = why.find(lead);
             if (words != std::string_view::npos) why.remove_prefix(words + lead.size());
         }
+        why = why.substr(0, why.find("; last read"));  // which may end in the midst of a character
         error = error_of("SG0503", "{} is not JSON: {}", {schedule_file, why.substr(0, 200)},
                          say("{}: line {}, column {}",
                              {schedule_file, static_cast<std::int64_t>(line), column}));

@@ -143,8 +143,12 @@ constexpr Member limit_members[] = {
     {"compute_texture_units", &limit_256},   {"compute_uniform_blocks", &limit_256},
     {"workgroup_invocations", &limit_65536}, {"workgroup_count", &limit_int}};
 constexpr Form limits = object(limit_members);
-constexpr Member requires_members[] = {
-    {"glsl", &glsl}, {"color_buffer", &color_buffer}, {"limits", &limits}};
+constexpr const char* extension_names[] = {"GL_OES_EGL_image_external_essl3"};
+constexpr Form extension = word(extension_names), extensions = unique(array(extension, 1, 16));
+constexpr Member requires_members[] = {{"glsl", &glsl},
+                                       {"color_buffer", &color_buffer},
+                                       {"limits", &limits},
+                                       {"extensions", &extensions, false}};
 constexpr Form requires_form = object(requires_members);
 
 constexpr Form axis = integer(0, 7), axes = unique(array(axis, 0, 8)), shape = array(count, 0, 8);
@@ -163,7 +167,7 @@ constexpr Member output_members[] = {{"name", &name}, {"texture", &name}, {"shap
                                      {"axes", &axes}, {"dtype", &dtype},  {"encoding", &encoding}};
 constexpr Form input = object(input_members), output = object(output_members);
 
-constexpr const char* kinds[] = {"2d", "array"};
+constexpr const char* kinds[] = {"2d", "array", "external"};
 constexpr const char* formats[] = {"r8",      "rg8",  "rgba8", "r16f",   "rg16f",
                                    "rgba16f", "r32f", "rg32f", "rgba32f"};
 constexpr const char* packings[] = {"planes", "rows"};
@@ -189,11 +193,9 @@ constexpr Member weights_members[] = {{"file", &path}, {"size", &offset}, {"sha2
 constexpr Form weights = object(weights_members);
 
 constexpr Form layer_span = pair(layer, layers);
-constexpr Member read_members[] = {{"uniform", &identifier, false},
-                                   {"image", &unit, false},
-                                   {"texture", &name},
-                                   {"layer", &layer, false},
-                                   {"layers", &layer_span, false}};
+constexpr Member read_members[] = {
+    {"uniform", &identifier, false}, {"image", &unit, false},  {"texture", &name},
+    {"matrix", &identifier, false},  {"layer", &layer, false}, {"layers", &layer_span, false}};
 constexpr Form read = exclusive(object(read_members));
 constexpr Member write_members[] = {{"texture", &name}, {"layer", &layer}};
 constexpr Form write = object(write_members);

@@ -95,6 +95,7 @@ using Uint = std::uint32_t;
     X(void, Uniform2i, (Int, Int, Int))                                                        \
     X(void, Uniform4f, (Int, float, float, float, float))                                      \
     X(void, UniformBlockBinding, (Name, Uint, Uint))                                           \
+    X(void, UniformMatrix4fv, (Int, Int, std::uint8_t, const float*))                          \
     X(void, UseProgram, (Name))                                                                \
     X(void, Viewport, (Int, Int, Int, Int))
 
@@ -246,6 +247,8 @@ enum : Enum {
     TEXTURE_2D_ARRAY = 0x8C1A,
     TEXTURE_BINDING_2D_ARRAY = 0x8C1D,
     RASTERIZER_DISCARD = 0x8C89,
+    TEXTURE_EXTERNAL_OES = 0x8D65,
+    TEXTURE_BINDING_EXTERNAL_OES = 0x8D67,
     DRAW_FRAMEBUFFER_BINDING = 0x8CA6,
     READ_FRAMEBUFFER = 0x8CA8,
     DRAW_FRAMEBUFFER = 0x8CA9,

@@ -43,6 +43,7 @@ struct Player::Impl {
     Name vertex_array = 0, sampler = 0, read_framebuffer = 0;
     List<Name> buffers, queries;
     List<GLTextures> constants;  // by tensor
+    List<Matrix> matrices;       // of external inputs
     Touched touched;
     Frame frame;
     Commands after;    // leaves zeros, or what save_state() found
@@ -65,6 +66,7 @@ struct Player::Impl {
 
     using Ports = List<Port> Schedule::*;
     Error find(Ports list, std::string_view name, std::size_t& index) const;
+    Error bind(const Port& port, const unsigned* names, std::size_t count);
     Error check_given(const Port& port, const unsigned* names, std::size_t count);
     Error rebind(const Port& port);
     Error record();

@@ -105,6 +105,7 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
         info.dtype = port.dtype;
         info.encoding = port.encoding;
         info.is_array = texture.is_array;
+        info.is_external = texture.is_external;
         info.width = static_cast<int>(texture.width),
         info.height = static_cast<int>(texture.height);
         info.layers = static_cast<int>(texture.layers);

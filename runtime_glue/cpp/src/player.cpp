@@ -56,6 +56,9 @@ Error Player::Impl::make() {
     touched = touched_by(schedule(), programs.passes);
     if (options.restore_state) capture(gl, touched, program, after);
     else Frame::leave_at_zero(touched, after);
+    for (std::size_t i = 0; i < schedule().textures.size(); ++i)
+        if (schedule().textures[i].is_external)
+            matrices.add().texture = static_cast<std::int32_t>(i);
     enter();
     vertex_array = fixed.make(Objects::vertex_array);
     sampler = make_sampler(gl, fixed);
@@ -186,7 +189,7 @@ void Player::Impl::remove() {
     sized.objects.remove();
     fixed.remove();
     ready = recorded = timed = false;
-    buffers.clear(), queries.clear(), constants.clear();
+    buffers.clear(), queries.clear(), constants.clear(), matrices.clear();
     sized = Sized(gl);
     programs = Programs();
 }
@@ -227,9 +230,9 @@ Error Player::Impl::record() {
         error.help = "call bind_input() or upload() before run()";
         return error;
     }
-    frame.record(
-        gl, schedule(),
-        {vertex_array, sampler, &programs.passes, &sized.framebuffers, &sized.textures, &buffers});
+    frame.record(gl, schedule(),
+                 {vertex_array, sampler, &programs.passes, &sized.framebuffers, &sized.textures,
+                  &matrices, &buffers});
     recorded = true;
     return {};
 }

@@ -1,6 +1,8 @@
 // A player's inputs and outputs: textures of the application, and arrays.
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 
 #include "impl.hpp"
 #include "pixels.hpp"
@@ -30,16 +32,19 @@ Error Player::Impl::check_given(const Port& port, const unsigned* names, std::si
     for (std::size_t i = 0; i < count; ++i) given.push_back(names[i]);
     const bool zero = std::find(given.begin(), given.end(), 0U) != given.end();
     if (zero || static_cast<std::int64_t>(count) != t.objects())
-        return error_of(
-            "SG0605", "'{}' takes {}, not {}{} of them",
-            {port.name,
-             t.is_array ? std::string("an array texture") : say("{} 2D textures", {t.objects()}),
-             zero ? "texture 0 or " : "", count});
+        return error_of("SG0605", "'{}' takes {}, not {}{} of them",
+                        {port.name,
+                         t.is_array      ? std::string("an array texture")
+                         : t.is_external ? std::string("an external texture")
+                                         : say("{} 2D textures", {t.objects()}),
+                         zero ? "texture 0 or " : "", count});
     forget_errors(gl);
     Error error = check_sizes(gl, t, given);
     if (error) return error;
     return check_errors(gl, "the texture of '{}' is bound as {}",
-                        {port.name, t.is_array ? "array" : "2d"});
+                        {port.name, t.is_array      ? "array"
+                                    : t.is_external ? "external"
+                                                    : "2d"});
 }
 
 Error Player::bind_input(std::string_view name, unsigned texture) {
@@ -52,12 +57,42 @@ Error Player::bind_input(std::string_view name, const unsigned* textures, std::s
     Error error = p.find(&Schedule::inputs, name, index);
     if (error) return error;
     const Port& port = p.schedule().inputs[index];
-    p.enter();
-    error = p.check_given(port, textures, count);
-    p.leave();
+    if (p.texture(port.texture).is_external)
+        return error_of("SG0605", "'{}' takes an external texture and its matrix", {name});
+    return p.bind(port, textures, count);
+}
+
+Error Player::bind_input(std::string_view name, unsigned texture, const float* matrix) {
+    Impl& p = *impl_;
+    std::size_t index = 0;
+    Error error = p.find(&Schedule::inputs, name, index);
     if (error) return error;
-    p.sized.textures[at(port.texture)] = p.given;
-    p.recorded = false;
+    const Port& port = p.schedule().inputs[index];
+    if (!p.texture(port.texture).is_external)
+        return error_of("SG0605", "'{}' takes no matrix", {name});
+    for (std::size_t i = 0; i < matrix_size; ++i)
+        if (!std::isfinite(matrix[i])) {
+            error = error_of("SG0605", "the matrix of '{}' has the number {}",
+                             {name, static_cast<double>(matrix[i])});
+            error.supported = "16 finite numbers, column by column";
+            return error;
+        }
+    const GLTextures& bound = p.sized.textures[at(port.texture)];
+    if (bound.size() != 1 || bound[0] != texture) error = p.bind(port, &texture, 1);
+    if (error) return error;
+    for (Matrix& known : p.matrices)
+        if (known.texture == port.texture)
+            std::copy(matrix, matrix + matrix_size, std::begin(known.numbers));
+    return {};
+}
+
+Error Player::Impl::bind(const Port& port, const unsigned* names, std::size_t count) {
+    enter();
+    Error error = check_given(port, names, count);
+    leave();
+    if (error) return error;
+    sized.textures[at(port.texture)] = given;
+    recorded = false;
     return {};
 }
 
@@ -172,6 +207,12 @@ Error Player::upload_as(std::string_view name, DType type, const void* data, std
     const Port& port = p.schedule().inputs[index];
     const Texture& texture = p.texture(port.texture);
     std::vector<char> texels;
+    if (texture.is_external) {
+        error = error_of("SG0605", "the input '{}' is an external texture, which takes no arrays",
+                         {name});
+        error.help = "call bind_input() with a texture and its matrix";
+        return error;
+    }
     error = check_count(port, "input", "takes", count);
     if (!error) error = encode(port, texture, type, data, texels);
     if (error) return error;

@@ -247,6 +247,9 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
                               pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;
+            to.matrices.push_back(read.matrix.empty()
+                                      ? -1
+                                      : gl.GetUniformLocation(linked.name, ZeroEnded(read.matrix)));
             auto* const known = std::find(samplers.begin(), samplers.end(), read.uniform);
             to.units.push_back(static_cast<Uint>(known - samplers.begin()));
             if (known != samplers.end()) continue;

@@ -26,6 +26,7 @@ struct Binding {
 struct PassProgram {
     Name program = 0;
     List<Uint> units;        // of each read by a sampler, in order
+    List<Int> matrices;      // of each of these: where the matrix of an external texture goes
     List<Binding> bindings;  // of each block
     List<Int> locations;     // of each uniform; -1 where the compiler has dropped it
     List<char> varying;      // whether it has other values in other passes

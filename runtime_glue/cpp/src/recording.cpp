@@ -21,6 +21,8 @@ Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs) 
         for (const Binding& binding : program.bindings)
             if (binding.target) touched.buffers.push_back(binding);
     }
+    for (const Texture& texture : schedule.textures)
+        touched.external = touched.external || texture.is_external;
     for (const Pass& pass : schedule.passes) {
         if (pass.compute) touched.images.push_back(static_cast<Uint>(pass.image));
         for (const Read& read : pass.reads)
@@ -44,8 +46,11 @@ void Frame::record(const GL& gl, const Schedule& schedule, const Bound& bound) {
     Uint units = 0;
     for (const PassProgram& program : *bound.programs)
         for (const Uint unit : program.units) units = std::max(units, unit + 1);
-    for (Uint unit = 0; unit < units; ++unit)
+    samplers_.clear();
+    for (Uint unit = 0; unit < units; ++unit) {
         calls.push_back(call(Command::bind_sampler, {unit, bound.sampler}));
+        samplers_.push_back(bound.sampler);
+    }
     for (std::size_t i = 0; i < schedule.passes.size(); ++i) record_pass(schedule, bound, i);
 }
 
@@ -57,6 +62,8 @@ void Frame::leave_at_zero(const Touched& touched, Commands& after) {
         after.push_back(call(Command::active_texture, {gl::TEXTURE0 + unit}));
         for (const Enum target : {gl::TEXTURE_2D, gl::TEXTURE_2D_ARRAY})
             after.push_back(call(Command::bind_texture, {target, 0}));
+        if (touched.external)
+            after.push_back(call(Command::bind_texture, {gl::TEXTURE_EXTERNAL_OES, 0}));
         after.push_back(call(Command::bind_sampler, {unit, 0}));
     }
     for (const Binding& binding : touched.buffers)
@@ -109,14 +116,32 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
     std::size_t sampler = 0;
     for (const Read& read : pass.reads) {
         if (read.is_image()) continue;
-        const Uint unit = program.units[sampler++];
+        const Uint unit = program.units[sampler];
+        const Int matrix = program.matrices[sampler++];
         const auto texture = static_cast<std::size_t>(read.texture);
         const auto layer = static_cast<std::size_t>(read.layer == none ? 0 : read.layer);
+        const bool external = schedule.textures[texture].is_external;
         const Enum target = target_of(schedule.textures[texture]);
         const Name name = (*bound.textures)[texture][layer];
-        if (!replace(textures_, target, unit, name)) continue;
-        set(unit_, Command::active_texture, {gl::TEXTURE0 + unit});
-        calls.push_back(call(Command::bind_texture, {target, name}));
+        if (replace(textures_, target, unit, name)) {
+            set(unit_, Command::active_texture, {gl::TEXTURE0 + unit});
+            calls.push_back(call(Command::bind_texture, {target, name}));
+        }
+        // a frame is filtered as its own parameters say, since it has another size
+        const Name wanted = external ? 0 : bound.sampler;
+        if (samplers_[unit] != wanted) {
+            samplers_[unit] = wanted;
+            calls.push_back(call(Command::bind_sampler, {unit, wanted}));
+        }
+        if (external) bind_external(bound, read.texture, matrix);
+    }
+}
+
+void Frame::bind_external(const Bound& bound, std::int32_t texture, Int location) {
+    for (const Matrix& matrix : *bound.matrices) {
+        if (matrix.texture != texture) continue;
+        calls.push_back(call(Command::matrix, {static_cast<Uint>(location)}));
+        calls.back().numbers = matrix.numbers;
     }
 }
 

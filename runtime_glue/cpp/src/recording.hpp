@@ -10,12 +10,20 @@
 
 namespace shadergen {
 
+// What an external texture is read through, which a frame looks at where it lies.
+constexpr std::size_t matrix_size = 16;
+struct Matrix {
+    std::int32_t texture = none;
+    float numbers[matrix_size] = {};  // column by column
+};
+
 // GL objects of a player: textures and buffers by their index in the schedule, the rest by pass.
 struct Bound {
     Name vertex_array = 0, sampler = 0;
     const List<PassProgram>* programs = nullptr;
     const List<Name>* framebuffers = nullptr;
     const List<GLTextures>* textures = nullptr;
+    const List<Matrix>* matrices = nullptr;
     const List<Name>* buffers = nullptr;
 };
 
@@ -27,6 +35,7 @@ extern const std::size_t desktop_capability_count;  // of OpenGL: those and more
 // What a frame binds, whatever textures it plays with.
 struct Touched {
     Uint units = 0;
+    bool external = false;  // external textures
     List<Uint> images;
     List<Binding> buffers;
 };
@@ -56,6 +65,7 @@ private:
 
     void record_pass(const Schedule& schedule, const Bound& bound, std::size_t index);
     void bind_reads(const Schedule& schedule, const Bound& bound, std::size_t index);
+    void bind_external(const Bound& bound, std::int32_t texture, Int location);
     void bind_blocks(const Schedule& schedule, const Bound& bound, std::size_t index);
     void bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
                     std::int32_t texture, std::int32_t layer, Enum access);
@@ -63,6 +73,7 @@ private:
     void set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments);
 
     List<Place> textures_, buffers_;
+    List<Name> samplers_;  // by unit
     List<Image> images_;
     Command unit_{}, program_{}, framebuffer_{}, viewport_{};
 };

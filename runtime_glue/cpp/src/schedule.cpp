@@ -167,6 +167,7 @@ private:
         required.glsl = small(v, "glsl");
         required.color_buffer =
             static_cast<ColorBuffer>(index_of(v.text("color_buffer"), color_buffers));
+        required.external = static_cast<bool>(v["extensions"]);  // there is only one
         for (std::size_t i = 0; i < limit_count; ++i)
             required.limits[i] = sizes_(v["limits"][limit_names[i]]);
     }
@@ -175,6 +176,7 @@ private:
         t.name = v.text("name");
         t.format = format_of(v.text("format"));
         t.is_array = v.text("kind") == "array";
+        t.is_external = v.text("kind") == "external";
         t.planes = v.text("packing") == "planes";
         t.width = number(v, "width"), t.height = number(v, "height");
         t.layers = number(v, "layers");
@@ -200,6 +202,7 @@ private:
     void read(Value v, Read& r) const {
         r.texture_name = v.text("texture"), r.texture = textures_[r.texture_name];
         if (const Value uniform = v["uniform"]) r.uniform = uniform.text();
+        if (const Value matrix = v["matrix"]) r.matrix = matrix.text();
         if (const Value image = v["image"]) r.image = whole<std::int32_t>(image);
         if (const Value layer = v["layer"]) r.layer = whole<std::int32_t>(layer);
         if (const Value span = v["layers"]) {

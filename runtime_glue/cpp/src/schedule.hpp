@@ -43,6 +43,7 @@ enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
 struct Requires {
     int glsl = 300;
     ColorBuffer color_buffer = ColorBuffer::bytes;
+    bool external = false;  // the extension that reads external textures
     std::array<std::int64_t, limit_count> limits{};
 };
 
@@ -65,7 +66,7 @@ struct Range {
 struct Texture {
     std::string_view name;
     const Format* format = nullptr;
-    bool is_array = false, planes = true, has_data = false;
+    bool is_array = false, is_external = false, planes = true, has_data = false;
     std::int64_t width = 0, height = 0, layers = 0, channels = 0, batch = 0;
     std::int32_t slot = none, first = 0, last = 0;
     Range data;
@@ -104,6 +105,7 @@ struct Buffer {
 // A texture bound to a sampler, or to an image unit.
 struct Read {
     std::string_view uniform;  // empty for an image
+    std::string_view matrix;   // the uniform of an external texture's matrix
     std::string_view texture_name;
     std::int32_t texture = none, image = 0;
     std::int32_t layer = none;

@@ -18,13 +18,16 @@ public:
         return static_cast<Uint>(value);
     }
 
-    void units(Uint count) {
+    void units(Uint count, bool external) {
         const Uint active = ask(gl::ACTIVE_TEXTURE);
         for (Uint unit = 0; unit < count; ++unit) {
             gl_.ActiveTexture(gl::TEXTURE0 + unit);
             add(Command::active_texture, {gl::TEXTURE0 + unit});
             add(Command::bind_texture, {gl::TEXTURE_2D, ask(gl::TEXTURE_BINDING_2D)});
             add(Command::bind_texture, {gl::TEXTURE_2D_ARRAY, ask(gl::TEXTURE_BINDING_2D_ARRAY)});
+            if (external)
+                add(Command::bind_texture,
+                    {gl::TEXTURE_EXTERNAL_OES, ask(gl::TEXTURE_BINDING_EXTERNAL_OES)});
             add(Command::bind_sampler, {unit, ask(gl::SAMPLER_BINDING)});
         }
         gl_.ActiveTexture(active);
@@ -114,7 +117,7 @@ private:
 
 void capture(const GL& gl, const Touched& touched, Name program, Commands& restore) {
     Capture state(gl, restore);
-    state.units(touched.units);
+    state.units(touched.units, touched.external);
     for (const Uint unit : touched.images) state.image(unit);
     state.buffers(touched.buffers);
     state.pixel_store();

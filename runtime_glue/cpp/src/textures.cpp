@@ -134,7 +134,7 @@ Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names)
         gl.BindTexture(target, name);
         for (const Side& s : sides) {
             Int value = 0;
-            if (error || !gl.GetTexLevelParameteriv ||
+            if (error || !gl.GetTexLevelParameteriv || texture.is_external ||
                 (s.what == gl::TEXTURE_DEPTH && !texture.is_array))
                 continue;
             gl.GetTexLevelParameteriv(target, 0, s.what, &value);

@@ -22,6 +22,7 @@ struct Target {
 };
 
 inline Enum target_of(const Texture& texture) {
+    if (texture.is_external) return gl::TEXTURE_EXTERNAL_OES;
     return texture.is_array ? gl::TEXTURE_2D_ARRAY : gl::TEXTURE_2D;
 }
 
@@ -36,7 +37,8 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
 // Let a framebuffer draw to layers, attachment i to targets[i]. SG0602.
 Error attach(const GL& gl, Name framebuffer, const List<Target>& targets);
 
-// Refuse an application's textures of other sizes (SG0605), as far as GL tells them.
+// Refuse an application's textures of other sizes (SG0605), as far as GL tells them; external ones
+// are of any.
 Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names);
 // Refuse those that shaders cannot have as images of the stated format. SG0602.
 Error check_images(const GL& gl, const Texture& texture, const GLTextures& names);

@@ -26,6 +26,8 @@
    Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is
    flipped. An input that is bound is read where it lies: RGBA8, RGBA16F or RGBA32F, an image that
    was drawn or one that was uploaded. It is read nearest and clamped, whatever its own parameters.
+   A camera's or video's frame is an external texture (compile with --input-external): it is read
+   through a matrix, as its own parameters filter it, so it need not have the network's size.
 
    run(). Binds, sets uniforms, draws, dispatches, and issues barriers; it neither allocates,
    compiles, reads back, waits, nor asks GL anything, with or without `restore_state`. What GL has
@@ -71,7 +73,7 @@ namespace shadergen {
 
 // The schedules that are played: those of this major version.
 constexpr int format_major = 5;
-constexpr int format_minor = 0;
+constexpr int format_minor = 1;
 
 // What went wrong, or nothing: `if (auto error = player.init()) ...`
 struct Error {
@@ -123,7 +125,8 @@ struct PortInfo {
     std::vector<std::int64_t> shape;  // the model's own
     DType dtype = DType::float32;
     Encoding encoding = Encoding::plain;
-    bool is_array = false;  // one array texture, else `textures` 2D ones
+    bool is_array = false;     // one array texture, else `textures` 2D ones
+    bool is_external = false;  // or one external texture, of any size
     int width = 0, height = 0, layers = 0, textures = 0;
     std::string format;  // rgba8, r32f, ...
 };
@@ -203,6 +206,12 @@ public:
     // Read an input from the application's texture: an array texture, or its 2D textures.
     Error bind_input(std::string_view name, unsigned texture);
     Error bind_input(std::string_view name, const unsigned* textures, std::size_t count);
+
+    // Read an input from the application's external texture through its matrix: 16 numbers, column
+    // by column, that take (0, 0) to (1, 1), lower left to upper right of the picture, to
+    // coordinates of the texture, as Android's SurfaceTexture.getTransformMatrix gives them. With
+    // the texture that is bound and another matrix it costs nothing: call it before every frame.
+    Error bind_input(std::string_view name, unsigned texture, const float* matrix);
 
     // Write an output to the application's texture. SG0605 when it does not fit; SG0602 when GL
     // cannot draw to it, or where shaders use it as an image and its storage is mutable or of

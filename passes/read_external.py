@@ -1,0 +1,54 @@
+"""Let inputs be frames of a camera: external textures, which a sampler of their own reads.
+
+A frame holds a picture of 0..1, of any size: the sampler resamples it to the network's, through a
+matrix that the application gives with it (``backends.shader``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..errors import ShadergenError, did_you_mean
+from ..ir.graph import Graph, Input, Value
+from ..ir.size import is_one
+from ..ir.types import MAP_RANK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def read_external(graph: Graph, names: Sequence[str]) -> Graph:
+    """Return the graph with these inputs as external textures; its maps are in NCHW.
+
+    Raises:
+        ShadergenError: SG0301 for a name that is no input's, and for one that is no picture of 3 or
+            4 channels.
+    """
+    known = [i.name for i in graph.inputs]
+    for name in names:
+        if name not in known:
+            raise ShadergenError(
+                "SG0301",
+                f"--input-external: the model has no input '{name}'",
+                supported=", ".join(known),
+                help=did_you_mean(name, known),
+            )
+
+    def taken(value: Value) -> Value:
+        if not isinstance(value, Input) or value.name not in names:
+            return value
+        t = value.type
+        picture = t.rank == MAP_RANK and is_one(t.shape[0]) and t.shape[1] in (3, 4)
+        if not picture or t.dtype != "float32":
+            raise ShadergenError(
+                "SG0301",
+                f"--input-external: '{value.name}' is no frame of a camera",
+                where=f"input '{value.name}' of {t}",
+                why="an external texture gives one picture of red, green, blue and alpha",
+                supported="float32, a batch of 1, 3 or 4 channels",
+                help="draw the frame to a texture that the network takes, and bind that",
+            )
+        return replace(value, port=replace(value.port, encoding="unorm8", external=True))
+
+    return graph.rewrite(lambda now, was: None, taken)
