@@ -39,6 +39,18 @@ def is_direct(node: Node) -> bool:
     return constant and x.type.in_planes and node.result.type.in_planes
 
 
+def is_pair(node: Node) -> bool:
+    """Whether a node is two convolutions in one kernel."""
+    from .ops import ConvPair, parts
+
+    return isinstance(parts(node).kernel, ConvPair)
+
+
+def has_weights(node: Node) -> bool:
+    """Whether a node's kernel has the weights of a convolution, or of a pair of them."""
+    return is_direct(node) or is_pair(node)
+
+
 def joins_planes(node: Node) -> bool:
     """Whether a node joins maps whose planes are planes of the result."""
     from .ops import Concat
@@ -104,7 +116,7 @@ def tensor_operands(node: Node) -> tuple[Value, ...]:
     kernel, formula = p.operands, p.extras
     if isinstance(p.kernel, Pointwise):
         kernel, formula = (), p.operands
-    elif is_direct(node):
+    elif has_weights(node):
         kernel = p.operands[:1]
     read = (v for v in formula if not is_parameter(v, node.result.type))
     return tuple(dict.fromkeys((*kernel, *read)))

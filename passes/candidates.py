@@ -10,6 +10,7 @@ them is best is for :mod:`.predict_cost` to guess, for ``shadergen tune`` to mea
   in where their weights live. All weights of a compute pass must have room, but only those of the
   planes of a fragment pass. Those of 3x3 may also be computed in Winograd's tiles, by three compute
   passes; then the rest of the choice is for the products.
+- **Pairs of convolutions** run in compute, all planes of the result in one invocation.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ..ir.expr import variables
-from ..ir.ops import Conv, DepthToSpace, parts
+from ..ir.ops import Conv, DepthToSpace, halves, parts
 from ..ir.placement import (
     at_default,
     before_store,
+    has_weights,
     input_planes,
     is_depthwise,
     is_direct,
+    is_pair,
     is_parameter,
     planes_share_a_program,
 )
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
+PAIRED_PLANES = 6  # of a pair's result: an invocation has all of them, and more slow it down
+PAIRED = 32  # vectors of a pair's result that one invocation computes at most
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
@@ -93,6 +98,8 @@ def _shared_out(t: TensorType, limit: int) -> int:
 def _fragment(node: Node, target: Target) -> Iterator[Choice]:
     if parts(node).store:  # the fragment stage writes each invocation's own pixel
         return
+    if is_pair(node):
+        return
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
@@ -120,8 +127,10 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
     if target.stage == "fragment" or target.lacks_compute or unsuited(node, target):
         return
     inner = before_store(node)
-    storages = _storages(inner, target) if is_direct(node) else (None,)
+    storages = _storages(inner, target) if has_weights(node) else (None,)
     for weights, columns, planes in product(storages, _columns(inner, target), _planes(node)):
+        if is_pair(node) and columns * planes > PAIRED:
+            continue
         yield replace(
             node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights
         )
@@ -155,7 +164,7 @@ def unsuited(node: Node, target: Target) -> str:
     if t.layout.kind == "2d" and t.layers > 1:
         return "its result lies in several textures"
     looped = node = before_store(node)
-    if is_direct(node):
+    if has_weights(node):
         if not _storages(node, target):
             return "its weights have no room for a loop over all of them"
         looped = replace(node, choice=replace(node.choice, weights="texture"))
@@ -183,7 +192,7 @@ def _columns(node: Node, target: Target) -> list[int]:
     most = target.limits.workgroup_count * WORKGROUP
     return [
         columns
-        for columns in (COLUMNS if is_direct(node) else (1,))
+        for columns in (COLUMNS if has_weights(node) else (1,))
         if columns < 2 * width and -(-width // columns) * height <= most
     ]
 
@@ -193,6 +202,8 @@ def _planes(node: Node) -> list[int]:
     kernel, planes = parts(node).kernel, node.result.type.planes
     if parts(node).store:
         return [n for n in (planes_of_store(node),) if n <= max(PLANES)]
+    if is_pair(node):
+        return [planes] if planes <= PAIRED_PLANES else []
     if isinstance(kernel, Conv) and is_direct(node) and kernel.groups == 1:
         return [n for n in PLANES if planes % n == 0]
     return [1]
@@ -210,6 +221,10 @@ def planes_of_store(node: Node) -> int:
 
 def weight_floats(node: Node, planes: int) -> int:
     """Return how many floats one GPU pass over ``planes`` output planes reads as weights."""
+    if is_pair(node):
+        first, second = halves(node)
+        own = weight_floats(first, first.result.type.planes)
+        return own + -own % LANES**2 + weight_floats(second, planes)  # whole tiles
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     shape, groups = p.kernel.held_shape(p.operands[1].shape), p.kernel.groups
@@ -225,6 +240,10 @@ def parameter_floats(node: Node, planes: int, target: Target) -> int:
     """Return how many floats of bias and of the epilogue's parameters follow looped weights."""
     if target.parameters != "constants":
         return 0
+    if is_pair(node):
+        first, second = halves(node)
+        own = parameter_floats(first, first.result.type.planes, target)
+        return own + parameter_floats(second, planes, target)
     p = parts(node)
     names = variables(p.epilogue) if p.epilogue is not None else ()
     after = [v for k, v in enumerate(p.extras) if f"e{k}" in names and v.type.size > 1]

@@ -20,6 +20,7 @@ from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
 from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
+from .pair_convolutions import pair_convolutions
 from .plan_textures import plan_textures
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
@@ -51,6 +52,7 @@ PLACEMENT = (
     choose_precision,
     tile_channels,
     fuse_stores,
+    pair_convolutions,
     choose_kernels,
     share_planes,
     expand_winograd,

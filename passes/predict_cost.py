@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import walk
 from ..ir.graph import Result
-from ..ir.ops import Conv, Pointwise, WinogradPatches, WinogradResult, parts
+from ..ir.ops import Conv, Pointwise, WinogradPatches, WinogradResult, halves, parts
 from ..ir.placement import (
     at_default,
     before_store,
     is_depthwise,
     is_direct,
+    is_pair,
     tensor_operands,
     unrolls_rows,
 )
@@ -95,6 +96,7 @@ class Predictor:
         self._extra_loads = sum(v not in own for v in read) * t.texels
         self._formula = t.texels * (sum(1 for _ in walk(formula)) if formula is not None else 0)
         self._reads_own = any(isinstance(v, Result) for v in read)
+        self._halves = halves(node) if is_pair(node) else None
         self._direct = is_direct(node)
         self._plane_floats = weight_floats(node, 1) if self._direct else 0
         self._steps_of: dict[int, tuple[Predictor, dict[str, float]]] = {}
@@ -169,6 +171,8 @@ class Predictor:
         """Return how often each thing is done."""
         if self._direct:
             return self._convolution(choice)
+        if self._halves:
+            return self._pair(choice)
         if isinstance(self._kernel, (WinogradPatches, WinogradResult)):
             return self._transform(self._kernel, choice)
         t = self._node.result.type
@@ -186,6 +190,25 @@ class Predictor:
             accumulators=planes,
             programs=1,
             code=0,
+        )
+
+    def _pair(self, choice: Choice) -> Work:
+        """Count what both convolutions of a pair do, but for what is between: it is never read."""
+        assert self._halves is not None
+        one, two = (Predictor(half, self._target) for half in self._halves)
+        first = one.work(replace(choice, planes=1))
+        second = two.work(choice)
+        return Work(
+            passes=second.passes,
+            invocations=second.invocations,
+            loads=first.loads + two._extra_loads,
+            weights=first.weights + second.weights,
+            distinct=first.distinct + second.distinct,
+            multiplies=first.multiplies + second.multiplies,
+            stores=second.stores,
+            accumulators=first.accumulators + second.accumulators,
+            programs=1,
+            code=first.code + second.code,
         )
 
     def _transform(self, op: WinogradPatches | WinogradResult, choice: Choice) -> Work:

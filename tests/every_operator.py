@@ -129,8 +129,11 @@ def every_operator() -> list[Graph]:
     x, y = image(1, 8, 5, 6), image(1, 8, 5, 6, name="y")
     ones = [constant(np.ones(8)) for _ in range(4)]
     rows = constant(np.ones((2, 40)))
+    points = constant(np.ones((3, 8, 1, 1)))
     small = constant(rng.normal(size=(8, 3, 2, 2)), 'w "quoted" \\ \n \ud800 \N{SNOWMAN} // not')
     reflected = ops.Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
+    depthwise = ops.Fused(ops.Conv(groups=8), 2, None, parse("max(y, e0)"))
+    pair = ops.ConvPair(depthwise, 3)
     fused = ops.Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
     values = [
         apply(ops.BatchNormalization(1e-3), x, *ones, layer="norm"),
@@ -139,6 +142,7 @@ def every_operator() -> list[Graph]:
         apply(ops.ConvTranspose((2, 3), output_padding=(1, 0)), x, small, layer="up"),
         apply(ops.DepthToSpace((2, 1), "dcr"), x, layer=("one", "two")),
         apply(fused, x, constant(np.ones((4, 4, 1, 1))), constant(np.float32(0.1))),
+        apply(pair, x, constant(np.ones((8, 1, 3, 3))), constant(np.float32(0.1)), points),
         apply(ops.Pad((0, 0, 1, 2), (0, 0, 3, 4), "wrap", 1e-40), x, layer="\u0000\u2028"),
         pointwise("where(x0 <= inf, silu(x1), -x0) - (x0 < (x1 == 3)) / 1e-30", x, y),
         apply(ops.Reshape((8, 30)), x, layer=""),

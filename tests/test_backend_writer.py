@@ -39,7 +39,7 @@ def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp
     build = tmp_path / "build"
     compile_model(ESPCN, build, options())
     before = contents(tmp_path)
-    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
+    monkeypatch.setattr(convolution, "corner", lambda conv: "nowhere")
     with pytest.raises(InternalError) as caught:
         compile_model(ESPCN, build, options(mrt=1))
     text = str(caught.value)
@@ -58,7 +58,7 @@ def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
 
 
 def test_validation_can_be_turned_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(convolution, "_corner", lambda conv: "nowhere")
+    monkeypatch.setattr(convolution, "corner", lambda conv: "nowhere")
     assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
 
 

@@ -205,7 +205,7 @@ def test_verify_compares_with_keras_and_with_given_inputs(shadergen, tmp_path):
 
 @pytest.mark.gl
 def test_verify_exits_with_1_when_results_differ(shadergen, monkeypatch):
-    monkeypatch.setattr(convolution, "_corner", lambda conv: "o")
+    monkeypatch.setattr(convolution, "corner", lambda conv: "o")
     ran = shadergen("verify", ESPCN, *SIZE, "--reference", "numpy")
     assert ran.code == 1
     assert "differs" in ran.out

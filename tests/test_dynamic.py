@@ -41,7 +41,7 @@ COMPUTE = {"device": "llvmpipe", "stage": "compute", "fetch": "image"}
 TARGETS: dict[str, dict[str, Any]] = {
     "fragment": {},
     "compute": COMPUTE,
-    "tiles": {**COMPUTE, "winograd": "4x4"},
+    "tiles and pairs": {**COMPUTE, "winograd": "4x4", "pairs": "on"},
 }
 
 

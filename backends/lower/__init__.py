@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import (
     Conv,
+    ConvPair,
     Pointwise,
     WinogradPatches,
     WinogradProducts,
@@ -19,6 +20,7 @@ from ...ir.placement import is_direct
 from ...ir.size import at_layer, marked
 from .convolution import lower_convolution
 from .nest import lower_nest
+from .pair import lower_pair
 from .pointwise import lower_pointwise
 from .winograd import lower_winograd
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     Conv: (is_direct, lower_convolution),
+    ConvPair: (lambda node: True, lower_pair),
     Pointwise: (lambda node: True, lower_pointwise),
     WinogradPatches: (lambda node: True, lower_winograd),
     WinogradProducts: (is_direct, lower_convolution),

@@ -56,7 +56,6 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     shape = conv.held_shape(w.shape)
     tiles = plan_tiles(shape, conv.groups, group.planes)
     o, per_group, *kernel = shape
-    held_taps = prod(kernel)
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
     macs = group.channels * per_group * kh * kw * height * width
@@ -66,31 +65,17 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         columns = cut_weights(w.data, conv.groups, group.planes)
         context["taps"] = list(_unrolled(conv, tiles, columns, kw))
     elif storage is not None:
-        rows = prod(tiles.shape[:4])
         blob = Blob(
             f"{node.name}.weights",
-            rows * len(group.covered) // len(group.planes),
-            lambda: _rows(conv.held(w.data), conv.groups, group),
-            _format(w.data, target, shader.precision),
+            prod(tiles.shape[:4]) * len(group.covered) // len(group.planes),
+            lambda: rows_of(conv.held(w.data), conv.groups, group),
+            weight_format(w.data, target, shader.precision),
         )
-        shader.weights(blob, storage, tiles.shape[3] == LANES and not tiles.diagonal)
-        unrolled = kw if unrolls_rows(conv, kw, group.node.choice.block[0]) else 1
-        blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
-        per_tap = shader.size("tap_rows", rows // held_taps)
-        context |= {
-            "kernel_size": (kh, kw),
-            "step": tuple(
-                name if d == 1 else f"{name} * {d}"
-                for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
-            ),
-            "first_row": _first_row(group, held_taps, per_tap, conv.positions),
-            "blocks_in": blocks,
-            "skip": f"{unrolled - 1} * {per_tap}" if unrolled > 1 else "",  # other taps of a row
-            "body": _looped(tiles, conv, group, unrolled, per_tap),
-        }
+        shader.weights(blob, storage, tiles.full)
+        context |= loops(shader, conv, tiles, group, kernel)
     else:
         raise InternalError(f"{node.name}: no weight storage was chosen")
-    starts = _starts(bias, conv, group, shader)
+    starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
@@ -109,7 +94,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         macs=macs,
         weights=storage,
         storage=storage,
-        corner=_corner(conv),
+        corner=corner(conv),
         starts=[
             ([name + end for *_, end in group.pixels], start)
             for name, start in zip(names, starts, strict=True)
@@ -119,7 +104,38 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     )
 
 
-def _format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
+def loops(
+    shader: Shader, conv: Conv, tiles: Tiles, group: Group, kernel: list[int], sums: str = "a"
+) -> dict[str, Any]:
+    """Return the context of ``conv_loops.glsl.j2``.
+
+    Args:
+        shader: where sizes are declared.
+        conv: the convolution.
+        tiles: of the planes of an invocation.
+        group: what an invocation computes.
+        kernel: height and width of the weights that are held.
+        sums: what the names of accumulators begin with.
+    """
+    taps, rows = prod(kernel), prod(tiles.shape[:4])
+    kh, kw = (1, 1) if conv.positions > 1 else kernel
+    unrolled = kw if unrolls_rows(conv, kw, group.node.choice.block[0]) else 1
+    blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
+    per_tap = shader.size("tap_rows", rows // taps)
+    return {
+        "kernel_size": (kh, kw),
+        "step": tuple(
+            name if d == 1 else f"{name} * {d}"
+            for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
+        ),
+        "first_row": _first_row(group, taps, per_tap, conv.positions),
+        "blocks_in": blocks,
+        "skip": f"{unrolled - 1} * {per_tap}" if unrolled > 1 else "",  # other taps of a row
+        "body": _looped(tiles, conv, group, unrolled, per_tap, sums),
+    }
+
+
+def weight_format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
     """Return the format of a texture of weights."""
     if target.weight_format == "int8" and fits_int8(data):
         return "rgba8"
@@ -127,7 +143,7 @@ def _format(data: np.ndarray, target: Target, precision: Precision) -> TextureFo
     return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
-def _starts(bias: list[Value], conv: Conv, group: Group, shader: Shader) -> list[str]:
+def first_sums(bias: list[Value], conv: Conv, group: Group, shader: Shader) -> list[str]:
     """Return the accumulators' first values: the bias, of Winograd's products at one position."""
     if not bias:
         return ["vec4(0.0)"] * len(group.planes)
@@ -150,7 +166,7 @@ def _first_row(group: Group, taps: int, per_tap: str, positions: int) -> str:
     return f"{first} * {taps} * {per_tap}"
 
 
-def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
+def rows_of(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
     """Return the rows of the weights that a GPU pass loops over, for its planes in turn."""
     size = len(group.planes)
     starts = range(group.covered[0], group.covered[-1] + 1, size)
@@ -158,7 +174,8 @@ def _rows(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
     return np.concatenate([c.reshape(-1, LANES) for c in cut])
 
 
-def _corner(conv: Conv) -> str:
+def corner(conv: Conv) -> str:
+    """Return the ivec2 of the first tap of the pixel ``o``."""
     top, left = conv.pads[:2]
     text = "o"
     if conv.strides != (1, 1):
@@ -260,7 +277,9 @@ def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
     return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
-def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str) -> list[str]:
+def _looped(
+    tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str, sums: str
+) -> list[str]:
     """Return the statements of the innermost loop, which advance ``k`` over the rows.
 
     Args:
@@ -269,6 +288,7 @@ def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str) -> 
         group: what an invocation writes.
         taps: how many taps of a row are unrolled: 1 or all.
         per_tap: how many rows of weights a tap has.
+        sums: what the names of accumulators begin with.
     """
     _, _, planes, width, _ = tiles.shape
     shared = len(set(tiles.first)) == 1
@@ -300,15 +320,15 @@ def _looped(tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str) -> 
                 row = ("k", f"k + {per_tap}", f"k + {tap} * {per_tap}")[min(tap, 2)]
                 row += f" + {k * width}" if k else ""
                 pixels = [
-                    (f"a{k}{end}", names[i * stride_x + tap * step, j * stride_y])
+                    (f"{sums}{k}{end}", names[i * stride_x + tap * step, j * stride_y])
                     for i, j, end in group.pixels
                 ]
-                lines += _multiply(row, width, pixels, tiles.diagonal)
+                lines += multiply(row, width, pixels, tiles.diagonal)
     lines.append(f"k += {block_in};")
     return lines
 
 
-def _multiply(row: str, width: int, pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
+def multiply(row: str, width: int, pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
     """Yield the statements that add one tile times a loaded vector to each accumulator.
 
     Args:

@@ -79,8 +79,9 @@ def epilogue(
     extras: tuple[Value, ...],
     group: Group,
     k: int,
+    called: str = "epilogue",
 ) -> str:
-    """Return ``expr`` at plane k of the pass: a call of ``epilogue()``, or the bare operand.
+    """Return ``expr`` at plane k of the pass: a call of a function, or the bare operand.
 
     ``own`` gives the text of variables the kernel computed; the others are operands of the node,
     named by a letter and their position in ``extras``.
@@ -92,11 +93,11 @@ def epilogue(
     }
     if isinstance(expr, Var):
         return values[expr.name]
-    if "epilogue" not in shader.functions.texts:
+    if called not in shader.functions.texts:
         body = shader.functions.body(expr, {name: name for name in names})
-        head = f"vec4 epilogue({', '.join(f'vec4 {name}' for name in names)})"
-        shader.functions.texts["epilogue"] = function_text(head, body)
-    return f"epilogue({', '.join(values[name] for name in names)})"
+        head = f"vec4 {called}({', '.join(f'vec4 {name}' for name in names)})"
+        shader.functions.texts[called] = function_text(head, body)
+    return f"{called}({', '.join(values[name] for name in names)})"
 
 
 def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) -> list[str]:

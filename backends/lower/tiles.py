@@ -28,6 +28,11 @@ class Tiles:
     shape: tuple[int, int, int, int, int]
     diagonal: bool
 
+    @property
+    def full(self) -> bool:
+        """Whether every tile is a matrix."""
+        return self.shape[3] == LANES and not self.diagonal
+
 
 def plan_tiles(shape: tuple[int, ...], groups: int, planes: range) -> Tiles:
     """Plan the tiles that some output planes need of weights of ``shape``, OIHW."""

@@ -129,6 +129,14 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "takes less.",
         ),
         click.option(
+            "--pairs",
+            type=click.Choice(CHOICES["pairs"]),
+            default="auto",
+            show_default=True,
+            help="Compute a convolution and a 1x1 one that alone reads it in one compute shader, "
+            "and store nothing between; auto does where it takes less.",
+        ),
+        click.option(
             "--parameters",
             type=click.Choice(CHOICES["parameters"]),
             default="constants",

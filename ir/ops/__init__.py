@@ -7,6 +7,7 @@ from .base import Op
 from .binary import BinaryConv, BinaryDense
 from .columns import Col2Im, WindowsToChannels
 from .conv_lstm import ConvLSTM
+from .conv_pair import ConvPair, halves, paired
 from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
 from .fourier import DFT, Frames, Spectrum
@@ -87,6 +88,7 @@ OPS: dict[str, type[Op]] = {
         Concat,
         Conv,
         ConvLSTM,
+        ConvPair,
         ConvTranspose,
         CumProd,
         CumSum,
@@ -180,6 +182,7 @@ __all__ = [
     "Concat",
     "Conv",
     "ConvLSTM",
+    "ConvPair",
     "ConvTranspose",
     "CumProd",
     "CumSum",
@@ -251,5 +254,7 @@ __all__ = [
     "WinogradResult",
     "apart",
     "assemble",
+    "halves",
+    "paired",
     "parts",
 ]

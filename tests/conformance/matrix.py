@@ -24,6 +24,7 @@ CHOICES = (
     "stage=compute,weights=ubo,device=gles32-desktop",
     "winograd=2x2,device=gles31-min",
     "winograd=4x4,device=llvmpipe",
+    "pairs=on,device=gles31-min",
     "stage=auto,device=llvmpipe",
 )
 

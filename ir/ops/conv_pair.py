@@ -1,0 +1,68 @@
+"""A depthwise convolution and the 1x1 one behind it as one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from ..graph import Node
+from ..types import Layout
+from .base import Op, require
+from .convolution import Conv
+from .fused import Fused, assemble, parts
+
+if TYPE_CHECKING:
+    from ..types import TensorType
+
+
+@dataclass(frozen=True)
+class ConvPair(Op):
+    """y = conv(first(x, ...); w, b) with 1x1 weights w, where first is depthwise, perhaps Fused.
+
+    The first ``arity`` operands are those of ``first``, of which all but x are constants. What is
+    between the two is never stored, so it is in the precision of arithmetic.
+    """
+
+    first: Op
+    arity: int
+
+    def infer(self, *inputs: TensorType) -> TensorType:
+        require(len(inputs) > self.arity >= 2, f"{len(inputs)} operands for arity {self.arity}")
+        conv = self.first.kernel if isinstance(self.first, Fused) else self.first
+        depthwise = isinstance(conv, Conv) and conv.groups == inputs[0].shape[1]
+        require(depthwise, "the first of a pair of convolutions is depthwise")
+        between = self.first.infer(*inputs[: self.arity])
+        assert not isinstance(between, tuple)
+        w = inputs[self.arity]
+        require(w.shape[2:] == (1, 1), "the second of a pair of convolutions is 1x1")
+        return Conv().infer(between, *inputs[self.arity :])
+
+    def reference(self, *inputs: Any) -> Any:
+        between = self.first.reference(*inputs[: self.arity])
+        return Conv().reference(between, *inputs[self.arity :])
+
+
+def paired(first: Node, second: Node) -> Node:
+    """Return two convolutions as one placed node; ``second`` alone reads ``first``."""
+    p = parts(second)
+    kernel = ConvPair(first.op, len(first.inputs))
+    layers = tuple(dict.fromkeys((*first.layers, *second.layers)))
+    both = replace(p, kernel=kernel, operands=(*first.inputs, *p.operands[1:]))
+    return replace(
+        assemble(both, layers, second.choice), types=tuple(r.type for r in second.results)
+    )
+
+
+def halves(node: Node) -> tuple[Node, Node]:
+    """Return the two convolutions of a placed pair, the first one plane at a time.
+
+    What is between them looks like an array of planes of 32 bits.
+    """
+    p = parts(node)
+    assert isinstance(p.kernel, ConvPair)
+    k = p.kernel.arity
+    first = Node(p.kernel.first, p.operands[:k], node.layers, replace(node.choice, planes=1))
+    first = replace(first, types=(first.result.type.placed(Layout("array", "rgba32f")),))
+    alone = replace(p, kernel=Conv(), operands=(first.result, *p.operands[k:]))
+    second = assemble(alone, node.layers, node.choice)
+    return first, replace(second, types=tuple(r.type for r in node.results))

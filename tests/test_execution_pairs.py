@@ -1,0 +1,311 @@
+"""A depthwise convolution and a 1x1 one as one kernel: right, and only where it can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from pass_support import refusals
+from support import (
+    assert_runs_like_reference,
+    compile_graph,
+    conv,
+    graph_of,
+    image,
+    play,
+    pointwise,
+)
+
+from shadergen.compiler.options import Options
+from shadergen.compiler.tuning.isolation import isolate
+from shadergen.ir.graph import Graph, Node, Value, apply, constant
+from shadergen.ir.ops import Conv, ConvPair, DepthToSpace, halves, paired
+from shadergen.ir.signature import signature
+from shadergen.ir.types import TensorType
+from shadergen.passes.candidates import candidates
+from shadergen.passes.pair_convolutions import pair_convolutions
+from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.rule import Context
+
+GL = pytest.mark.gl
+DESKTOP = {"device": "gles32-desktop"}
+FORCED = {**DESKTOP, "pairs": "on"}
+
+
+def two(
+    channels: int = 8,
+    out: int = 8,
+    size: tuple[int, int] = (9, 10),
+    kernel: tuple[int, int] = (3, 3),
+    batch: int = 1,
+    bias: bool = True,
+    formulas: tuple[str, str] = ("min(max(x0, 0), 1)", "x0"),
+    **attributes: Any,
+) -> Graph:
+    """Return a graph of a convolution, depthwise if nothing else is said, and a 1x1 one."""
+    rng = np.random.default_rng(2)
+    x = image(batch, channels, *size)
+    attributes = {"pads": (1, 1, 1, 1), "groups": channels, **attributes}
+    y = conv(rng, x, attributes.pop("between", channels), kernel, "first", bias, **attributes)
+    y = conv(rng, pointwise(formulas[0], y), out, (1, 1), "second", bias)
+    return graph_of(pointwise(formulas[1], y), inputs=(x,))
+
+
+def kernels(graph: Graph, **options: Any) -> list[str]:
+    placed, _, _ = compile_graph(graph, **options)
+    return [type(getattr(n.op, "kernel", n.op)).__name__ for n in placed.nodes]
+
+
+def before_choice(graph: Graph, **options: Any) -> tuple[Graph, Context]:
+    """Return a graph as it is when kernels are to be chosen."""
+    context = Context(Options(**options).target())
+    for step in PIPELINE[: [s.__name__ for s in PIPELINE].index("choose_kernels")]:
+        graph = step(graph, context)
+    return graph, context
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_pair_is_its_two_convolutions(bias):
+    rng = np.random.default_rng(0)
+    x, w, u = rng.normal(size=(2, 5, 7, 9)), rng.normal(size=(5, 1, 3, 3)), rng.normal(size=(4, 5))
+    first = Conv(pads=(1, 0, 2, 1), strides=(2, 1), groups=5)
+    a, b = ([rng.normal(size=n)] if bias else [] for n in (5, 4))
+    between = first.reference(x, w, *a)
+    want = np.einsum("oc,nchw->nohw", u, between) + (b[0].reshape(4, 1, 1) if bias else 0)
+    operands = (x, w, *a, u.reshape(4, 5, 1, 1), *b)
+    op = ConvPair(first, 2 + bias)
+    np.testing.assert_allclose(op.reference(*operands), want, atol=1e-12)
+    assert op.infer(*(TensorType(v.shape) for v in operands)).shape == want.shape
+
+
+@GL
+@pytest.mark.parametrize("fetch", ["texel", "image", "image-zero"])
+@pytest.mark.parametrize(
+    ("channels", "out", "attributes"),
+    [
+        (8, 8, {}),
+        (3, 5, {"batch": 2, "bias": False}),
+        (17, 3, {"strides": (2, 2), "pads": (0, 0, 1, 1)}),
+        (5, 17, {"dilations": (2, 1), "pads": (2, 1, 2, 1)}),
+        (6, 9, {"kernel": (5, 1), "pads": (2, 0, 0, 0), "strides": (1, 3), "bias": False}),
+        (2, 24, {"kernel": (1, 1), "pads": (0, 0, 0, 0)}),
+        (4, 1, {"kernel": (9, 9), "pads": (4, 4, 4, 4)}),
+        (16, 12, {"size": (1, 11), "batch": 2}),
+    ],
+)
+def test_pairs_run_like_the_reference(channels, out, attributes, fetch):
+    graph = two(channels, out, **attributes)
+    assert kernels(graph, fetch=fetch, **FORCED) == ["ConvPair"]
+    files = assert_runs_like_reference(graph, fetch=fetch, **FORCED)
+    assert len(files.schedule["passes"]) == attributes.get("batch", 1)
+
+
+@GL
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
+def test_every_padding_mode_runs_in_pairs(mode):
+    graph = two(5, 6, (6, 7), pads=(2, 1, 0, 3), pad_mode=mode, pad_value=-0.75)
+    assert kernels(graph, **FORCED) == ["ConvPair"]
+    assert_runs_like_reference(graph, **FORCED)
+
+
+@GL
+@pytest.mark.parametrize("weights", ["texture", "ubo", "ssbo"])
+@pytest.mark.parametrize("parameters", ["constants", "ubo"])
+def test_weights_of_pairs_live_anywhere(weights, parameters):
+    graph = two(6, 7, formulas=("max(x0, 0.1 * x0)", "tanh(x0)"))
+    options = {"weights": weights, "parameters": parameters, **FORCED}
+    assert kernels(graph, **options) == ["ConvPair"]
+    assert_runs_like_reference(graph, **options)
+
+
+@GL
+@pytest.mark.parametrize("columns", [1, 2, 4, 7, 8])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+def test_every_block_of_a_pair_gives_the_same(columns, strides, monkeypatch):
+    monkeypatch.setattr("shadergen.passes.candidates.COLUMNS", (columns,))
+    graph = two(12, 13, (9, 23), strides=strides, formulas=("relu(x0)", "x0"))
+    (node,) = compile_graph(graph, **FORCED)[0].nodes
+    assert node.choice.block == (columns, 1)
+    assert_runs_like_reference(graph, **FORCED)
+
+
+@GL
+@pytest.mark.parametrize("weight_format", ["float16", "int8"])
+@pytest.mark.parametrize("fetch", ["texel", "image"])
+def test_weights_of_fewer_bits_are_those_of_two_passes(weight_format, fetch):
+    graph = two(9, 10)
+    options = {"weight_format": weight_format, "weights": "texture", "fetch": fetch}
+    x = {"x": np.random.default_rng(0).normal(size=(1, 9, 9, 10)).astype(np.float32)}
+    results = []
+    for pairs, kinds in (("on", ["ConvPair"]), ("off", ["Conv", "Conv"])):
+        chosen = {**DESKTOP, **options, "pairs": pairs}
+        assert kernels(graph, **chosen) == kinds
+        results.append(play(compile_graph(graph, **chosen)[1], x)["y0"])
+    np.testing.assert_allclose(*results, atol=1e-4)
+
+
+@GL
+@pytest.mark.parametrize("precision", ["mediump", "auto"])
+def test_pairs_run_in_16_bits(precision):
+    graph = two(9, 7)
+    options = {"precision": precision, "input_range": (-5.0, 5.0), **FORCED}
+    assert kernels(graph, **options) == ["ConvPair"]
+    assert_runs_like_reference(graph, **options)
+
+
+@GL
+def test_formulas_around_a_pair_stay_fused():
+    rng = np.random.default_rng(0)
+    x = image(2, 6, 9, 10)
+    scale, other = (constant(rng.normal(size=(6, 1, 1))) for _ in range(2))
+    y = pointwise("max(x0 * x1, 0) + 1", x, scale)
+    y = conv(rng, y, 6, (3, 3), "first", pads=(1, 1, 1, 1), groups=6)
+    y = conv(rng, pointwise("tanh(x0) * x1 + 0.5", y, other), 6, (1, 1), "second")
+    y = pointwise("x0 * x1 + x2", y, scale, x)
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, **FORCED) == ["ConvPair"]
+    assert_runs_like_reference(graph, **FORCED)
+
+
+@GL
+@pytest.mark.parametrize("channels", [3, 5])
+def test_lanes_without_channels_do_not_spoil_a_pair(channels):
+    """Their epilogue divides by zero, and weights of zero do not undo that."""
+    x = image(1, channels, 9, 10)
+    rng = np.random.default_rng(1)
+    w = constant(np.abs(rng.normal(size=(channels, 1, 3, 3))) + 0.5, "w")
+    y = apply(Conv(groups=channels), pointwise("x0 * x0 + 1", x), w, layer="first")
+    y = conv(rng, pointwise("1 / x0", y), 4, (1, 1), "second")
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, **FORCED)[-1] == "ConvPair"
+    assert_runs_like_reference(graph, **FORCED)
+
+
+def middle(reader: str) -> Graph:
+    """Return a pair whose middle is read elsewhere too, or whose second half does more."""
+    rng = np.random.default_rng(0)
+    x = image(1, 8, 9, 10)
+    mid: Value = conv(rng, x, 8, (3, 3), "first", groups=8, pads=(1, 1, 1, 1))
+    if reader == "map":
+        mid = pointwise("x0 + x1", mid, x)
+    attributes: dict[str, Any] = {
+        "stride": {"strides": (2, 2)}, "border": {"pads": (1, 0, 0, 0)}, "groups": {"groups": 2}
+    }.get(reader, {})  # fmt: skip
+    out = {"wide": 200, "shuffle": 16}.get(reader, 8)
+    y = conv(rng, mid, out, (1, 1), "second", **attributes)
+    if reader == "shuffle":
+        y = apply(DepthToSpace((2, 2)), y)
+    outputs = (y, mid) if reader == "output" else (y,)
+    if reader == "node":
+        outputs = (y, conv(rng, mid, 3, (3, 3), "third"))
+    return graph_of(*outputs, inputs=(x,))
+
+
+REASONS = {
+    "map": "the first reads a map for each element of its result",
+    "stride": "the second does more than to multiply the first's channels",
+    "border": "the second does more than to multiply the first's channels",
+    "groups": "the second does more than to multiply the first's channels",
+    "output": "'first' is read elsewhere too",
+    "node": "'first' is read elsewhere too",
+    "wide": "one invocation has no room for all planes of the result",
+    "shuffle": "the second does more than to multiply the first's channels",
+}
+
+
+@GL
+@pytest.mark.parametrize("reader", REASONS)
+def test_what_one_invocation_cannot_do_stays_two(reader):
+    graph = middle(reader)
+    placed, _, context = compile_graph(graph, stage="compute", **FORCED)
+    assert not any(isinstance(getattr(n.op, "kernel", n.op), ConvPair) for n in placed.nodes)
+    assert REASONS[reader] in refusals(context)
+    assert_runs_like_reference(graph, stage="compute", **FORCED)
+
+
+@pytest.mark.parametrize(
+    ("graph", "options"),
+    [
+        (two(), {**FORCED, "pairs": "off"}),
+        (two(), {**FORCED, "stage": "fragment"}),
+        (two(), {**FORCED, "weights": "constants"}),
+        (two(), {"device": "gles30", "pairs": "on"}),
+        (two(), {**FORCED, "textures": "2d"}),
+        (two(), {**FORCED, "zero_guard": 0.01}),
+        (two(out=2), FORCED),  # no image has two components
+        (two(8, between=16), FORCED),  # several channels of each
+        (two(8, groups=2), FORCED),
+        (two(8, groups=1), FORCED),
+        (two(8, 25), FORCED),  # seven planes
+    ],
+)
+def test_pairs_are_made_only_where_they_can_be(graph, options):
+    assert "ConvPair" not in kernels(graph, **options)
+
+
+def test_a_depthwise_convolution_is_paired_without_being_asked():
+    assert kernels(two(), **DESKTOP) == ["ConvPair"]
+    assert kernels(two(), device="gles30") == ["Conv", "Conv"]
+    rng = np.random.default_rng(0)
+    x = image(1, 3, 56, 56)
+    y = pointwise("relu(x0)", conv(rng, x, 96, (1, 1), "zeroth"))
+    y = pointwise("relu(x0)", conv(rng, y, 96, (3, 3), "first", pads=(1, 1, 1, 1), groups=96))
+    graph = graph_of(conv(rng, y, 24, (1, 1), "second"), inputs=(x,))
+    assert kernels(graph, device="llvmpipe") == ["Conv", "ConvPair"]
+    assert kernels(graph, device="llvmpipe", pairs="off") == ["Conv"] * 3
+
+
+def inverted_residuals() -> Graph:
+    """Return two blocks of MobileNet v2, the second with its residual addition."""
+    rng = np.random.default_rng(0)
+    x = image(1, 3, 24, 20)
+    y: Value = conv(rng, x, 8, (3, 3), "stem", pads=(1, 1, 1, 1))
+    for k, stride in enumerate((2, 1)):
+        wide = pointwise("min(max(x0, 0), 6)", conv(rng, y, 24, (1, 1), f"expand{k}"))
+        sizes: dict[str, Any] = {"pads": (1, 1, 1, 1), "strides": (stride, stride), "groups": 24}
+        deep = conv(rng, wide, 24, (3, 3), f"deep{k}", **sizes)
+        narrow = conv(rng, pointwise("min(max(x0, 0), 6)", deep), 8, (1, 1), f"project{k}")
+        y = pointwise("x0 + x1", narrow, y) if k else narrow
+    return graph_of(y, inputs=(x,))
+
+
+@GL
+def test_a_block_of_mobilenet_takes_a_pass_less():
+    graph, options = inverted_residuals(), {"device": "gles31-min", "stage": "compute"}
+    assert kernels(graph, **options) == ["Conv", *["Conv", "ConvPair"] * 2]
+    assert len(assert_runs_like_reference(graph, **options).schedule["passes"]) == 5
+    apart = assert_runs_like_reference(graph, pairs="off", **options)
+    assert len(apart.schedule["passes"]) == 7
+
+
+def test_a_pair_is_taken_apart_into_what_it_was_made_of():
+    graph, _ = before_choice(two(6, 5), **{**FORCED, "pairs": "off"})
+    first, second = graph.nodes
+    pair = paired(first, second)
+    assert isinstance(pair.op, ConvPair)
+    again = halves(pair)
+    assert [n.op for n in again] == [first.op, second.op]
+    assert again[1].inputs[1:] == second.inputs[1:]
+    alone = isolate(
+        pair, candidates(pair, Options(**FORCED).target())[0], Options(**FORCED).target()
+    )
+    assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is ConvPair
+
+
+def test_measurements_decide_where_all_three_are_measured():
+    graph, context = before_choice(two(), **{**DESKTOP, "pairs": "off"})
+    context = Context(Options(**DESKTOP).target())
+    first, second = graph.nodes
+
+    def measured(node: Node, nanoseconds: float) -> dict[str, Any]:
+        times = dict.fromkeys(candidates(node, context.target), nanoseconds)
+        return {signature(node, context.target): times}
+
+    for alone, count in ((1.0, 2), (3.0, 1)):
+        context.measured = {
+            **measured(first, alone),
+            **measured(second, alone),
+            **measured(paired(first, second), 4.0),
+        }
+        assert len(pair_convolutions(graph, context).nodes) == count
