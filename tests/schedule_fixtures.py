@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
+import importlib
 import json
 import shutil
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,12 +25,12 @@ EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json")
 
 
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("make_schedules", FIXTURES / "make.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """Return make.py, whose imports are found as when it is run."""
+    sys.path.insert(0, str(FIXTURES))
+    try:
+        return importlib.import_module("make")
+    finally:
+        sys.path.remove(str(FIXTURES))
 
 
 def change(folder: Path, *path: str | int, to: Any) -> None:
