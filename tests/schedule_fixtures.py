@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import shutil
-import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -22,15 +19,6 @@ GOOD = FIXTURES / "good"
 DYNAMIC = FIXTURES / "good_dynamic"
 EXTERNAL = FIXTURES / "good_external"
 EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
-
-
-def maker() -> ModuleType:
-    """Return make.py, whose imports are found as when it is run."""
-    sys.path.insert(0, str(FIXTURES))
-    try:
-        return importlib.import_module("make")
-    finally:
-        sys.path.remove(str(FIXTURES))
 
 
 def change(folder: Path, *path: str | int, to: Any) -> None:

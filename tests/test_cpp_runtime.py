@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from cpp_runtime import PROGRAMS, RUNTIME, Loader, cmake, compiled, need, promises, run
 from hypothesis import HealthCheck, given, settings
+from make import to_bytes
+from make import write as write_files
+from maker.fixed import small
 from runtime_builds import runtime_builds, write
 from schedule_fixtures import (
     DYNAMIC,
@@ -20,7 +23,6 @@ from schedule_fixtures import (
     GOOD,
     bounded,
     damaged,
-    maker,
     mutated,
     refusal,
 )
@@ -225,7 +227,7 @@ def test_desktop_opengl_gives_the_same(programs: Path, cases: Path) -> None:
 
 @pytest.mark.gl
 def test_halves_are_rounded_as_numpy_does(programs: Path, tmp_path: Path) -> None:
-    schedule, files = maker().small()
+    schedule, files = small()
     height, width = 64, 96
     for texture in schedule["textures"]:
         texture |= {"height": height, "width": width}
@@ -235,7 +237,7 @@ def test_halves_are_rounded_as_numpy_does(programs: Path, tmp_path: Path) -> Non
     for gpu_pass in schedule["passes"]:
         gpu_pass["viewport"] = [width, height]
     schedule["requires"]["limits"]["texture_size"] = width
-    maker().write(tmp_path / "build", {"schedule.json": maker().to_bytes(schedule), **files})
+    write_files(tmp_path / "build", {"schedule.json": to_bytes(schedule), **files})
     rng = np.random.default_rng(0)
     x = rng.normal(size=(1, 4, height, width)) * np.exp2(
         rng.uniform(-27, 14, (1, 4, height, width))

@@ -15,12 +15,13 @@ from cpp_runtime import compiled as programs
 from cpp_runtime import run
 from dynamic_models import MODELS
 from external_frames import MATRICES, external_texture, seen
+from schedule_fixtures import EXTERNAL
 from support import refusal
-from test_runtime_play import FIXTURES, Tracer, make_texture
+from test_runtime_play import Tracer, make_texture
 
 import shadergen
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import parse
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import Graph, Input, Output, Port, apply
 from shadergen.ir.ops import Pointwise
 from shadergen.ir.text import parse as parse_ir
@@ -116,7 +117,7 @@ def test_preprocessing_goes_before_the_network(tmp_path: Path) -> None:
 def test_another_matrix_costs_no_call_and_a_frame_leaves_nothing_bound() -> None:
     with HeadlessContext() as context:
         trace = Tracer(context.gl)
-        with Player(load(FIXTURES / "good_external"), context, gl=trace) as player:
+        with Player(load(EXTERNAL), context, gl=trace) as player:
             frame = external_texture(FRAME)
             x = np.random.default_rng(5).random((1, 3, 5, 4), np.float32)
             player.upload("x", x)
@@ -137,7 +138,7 @@ def test_another_matrix_costs_no_call_and_a_frame_leaves_nothing_bound() -> None
 def test_what_does_not_fit_is_refused_by_name() -> None:
     with (
         HeadlessContext() as context,
-        Player(load(FIXTURES / "good_external"), context) as player,
+        Player(load(EXTERNAL), context) as player,
     ):
         frame = external_texture(FRAME)
         plain = make_texture(context.gl, 5, 3)
@@ -163,7 +164,7 @@ def test_a_context_without_the_extension_is_refused_before_a_shader_is_compiled(
             return b"GL_OTHER" if name == EXTENSION.encode() else name
 
         trace = Tracer(context.gl, glGetStringi=without)
-        error = refusal(Player(load(FIXTURES / "good_external"), context, gl=trace).init)
+        error = refusal(Player(load(EXTERNAL), context, gl=trace).init)
         assert (error.code, error.what) == (
             "SG0602",
             f"this GL lacks {EXTENSION}, to read the application's external textures",
@@ -276,5 +277,5 @@ def test_desktop_opengl_is_refused_in_cpp(program: Path, tmp_path: Path) -> None
 
 
 def case(folder: Path) -> Path:
-    shutil.copytree(FIXTURES / "good_external", folder / "build")
+    shutil.copytree(EXTERNAL, folder / "build")
     return folder

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import make
 import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
@@ -19,7 +20,6 @@ from schedule_fixtures import (
     GOOD,
     change,
     damaged,
-    maker,
     mutated,
     refused,
 )
@@ -134,7 +134,7 @@ def test_every_malformed_fixture_has_an_expected_code() -> None:
 
 
 def test_the_fixtures_are_what_their_maker_writes(tmp_path: Path) -> None:
-    maker().write_all(tmp_path)
+    make.write_all(tmp_path)
     written = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     kept = {p: (FIXTURES / p).read_bytes() for p in written}
     assert kept == written

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import re
 import sys
 import tempfile
@@ -12,8 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import make
 import numpy as np
 import pytest
+from maker import fixed, members
+from schedule_fixtures import GOOD
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Player, gl, load
@@ -21,17 +23,10 @@ from shadergen.runtime_glue.python.device import LIMITS
 from shadergen.runtime_glue.python.pixels import FORMATS
 from shadergen.runtime_glue.python.programs import interleave
 
-FIXTURES = Path(__file__).parent / "fixtures" / "schedules"
-_spec = importlib.util.spec_from_file_location("make_schedules", FIXTURES / "make.py")
-assert _spec
-assert _spec.loader
-make = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(make)
-
 X = np.random.default_rng(0).normal(size=(1, 3, 5, 5)).astype(np.float32)
 IMAGE = np.random.default_rng(1).integers(0, 256, (3, 5, 3), dtype=np.uint8)
 BIAS, GAIN, CONSTANT = (
-    np.array(values[:5]) for values in (make.BIAS_VALUES, make.GAIN_VALUES, make.CONSTANT_VALUES)
+    np.array(values[:5]) for values in (fixed.BIAS_VALUES, fixed.GAIN_VALUES, fixed.CONSTANT_VALUES)
 )
 pytestmark = pytest.mark.gl
 
@@ -46,7 +41,7 @@ def expected_sum(x: np.ndarray) -> np.ndarray:
 
 @pytest.fixture
 def good() -> Build:
-    return load(FIXTURES / "good")
+    return load(GOOD)
 
 
 @pytest.fixture
@@ -155,7 +150,7 @@ def identity_build(format: str, channels: int, kind: str) -> Build:
     plain = {"kind": kind, "format": format, "channels": channels, "batch": n, "layers": layers}
     port = {"shape": [n, channels, h, w], "axes": [0, 1, 2, 3], "dtype": "float32"}
     port |= {"encoding": encoding}
-    schedule, files = make.small()
+    schedule, files = fixed.small()
     reads = [
         [{"uniform": "u_x", "texture": "x"} | ({} if kind == "array" else {"layer": i})]
         for i in range(layers)
@@ -164,11 +159,11 @@ def identity_build(format: str, channels: int, kind: str) -> Build:
         "inputs": [{"name": "x", "texture": "x", **port, "range": None}],
         "outputs": [{"name": "y", "texture": "y", **port}],
         "textures": [
-            make.texture("x", **plain, last=layers - 1),
-            make.texture("y", **plain, slot=0, last=layers),
+            members.texture("x", **plain, last=layers - 1),
+            members.texture("y", **plain, slot=0, last=layers),
         ],
         "passes": [
-            make.render_pass(
+            members.render_pass(
                 f"copy_{i}",
                 "copy",
                 reads[i],
@@ -216,7 +211,7 @@ def test_a_tensor_survives_every_format(context: HeadlessContext, channels: int,
 
 
 def test_row_0_of_a_texture_is_row_0_of_the_tensor(context: HeadlessContext) -> None:
-    schedule, files = make.small()
+    schedule, files = fixed.small()
     files["shaders/double.frag"] = (
         b"#version 300 es\nprecision highp float;\nuniform highp sampler2D u_x;\nout vec4 o;\n"
         b"void main() { o = vec4(floor(gl_FragCoord.xy), 0.0, 0.0); }\n"
@@ -269,16 +264,16 @@ def test_a_frame_only_binds_and_draws(good: Build, context: HeadlessContext) -> 
 
 def compute_build(**changes: Any) -> Build:
     """Return y = 4*x in two passes: a dispatch, and a draw that loads an image."""
-    schedule, files = make.small_compute()
+    schedule, files = fixed.small_compute()
     return write_and_load(schedule | changes, files)
 
 
 def dispatches() -> Build:
     """Return y = 4*x in two dispatches."""
-    schedule, files = make.small_compute()
+    schedule, files = fixed.small_compute()
     first = schedule["passes"][0]
     reads = [{"uniform": "u_x", "texture": "middle"}]
-    second = first | {"reads": reads, "writes": make.both("y"), "barriers": ["texture"]}
+    second = first | {"reads": reads, "writes": members.both("y"), "barriers": ["texture"]}
     return write_and_load(schedule | {"passes": [first, second]}, files)
 
 
@@ -353,7 +348,7 @@ def test_barriers_are_issued_as_stated_and_all_of_them_after_the_frame(
 
 
 def test_a_frame_of_draws_alone_has_no_barriers(context: HeadlessContext) -> None:
-    assert barrier_calls(write_and_load(*make.small()), context) == ["DrawArrays"] * 2
+    assert barrier_calls(write_and_load(*fixed.small()), context) == ["DrawArrays"] * 2
 
 
 def test_a_frame_of_draws_that_load_images_ends_with_all_barriers(
@@ -850,7 +845,7 @@ def test_two_contexts_live_side_by_side(good: Build) -> None:
 
 
 def test_two_players_share_a_context(player: Player, context: HeadlessContext) -> None:
-    with Player(load(FIXTURES / "good"), context) as other:
+    with Player(load(GOOD), context) as other:
         other.upload("x", 2 * X)
         other.upload("img", IMAGE)
         player.run()
