@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNTIME = ROOT / "runtime_glue" / "cpp"
@@ -98,11 +99,11 @@ class Loader:
         assert self._process.wait(timeout=10) == 0
 
 
-def promises() -> Iterator[str]:
-    """Return the names of what tests/cpp/behaviour.cpp tries."""
-    for line in (PROGRAMS / "behaviour.cpp").read_text().splitlines():
-        before, found, name = line.strip().partition("PROMISE(")
-        if found and not before:
-            yield name.rstrip(");")
-        elif line.strip().startswith('promise("') and '"frames"' not in line:
-            yield line.split('"')[1]
+def promises() -> list[str]:
+    """Return the names of what the files of tests/cpp/behaviour try."""
+    sources = sorted((PROGRAMS / "behaviour").glob("*.cpp"))
+    return [
+        name
+        for source in sources
+        for name in re.findall(r"^PROMISE\((\w+)\)", source.read_text(), re.MULTILINE)
+    ]

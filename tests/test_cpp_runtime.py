@@ -272,7 +272,7 @@ def kept(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
 
 @pytest.mark.gl
 @pytest.mark.parametrize("api", ["OpenGL ES", "OpenGL"])
-@pytest.mark.parametrize("name", list(promises()))
+@pytest.mark.parametrize("name", promises())
 def test_a_promise_is_kept(name: str, api: str, kept: dict[str, dict[str, str]]) -> None:
     assert kept[api][name] == ""
 

@@ -1,0 +1,83 @@
+// What is kept between starts, and builds in memory.
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "promises.hpp"
+
+namespace promises {
+
+namespace fs = std::filesystem;
+
+PROMISE(linked_programs_are_kept_and_damaged_ones_made_again) {
+    const fs::path folder = fs::path(scratch) / "programs";
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    Options options = traced();
+    options.program_cache = folder.string();
+    const auto compiled = [&] {
+        trace([&] {
+            Player player(load_fixture("good"), options);
+            good(player.init());
+            feed_good(player);
+            good(player.run());
+            good(player.check());
+            check_good(player);
+        });
+        return called()["glCompileShader"];
+    };
+    CHECK(compiled() == 7);
+    if (plain_gl().integer(gl::NUM_PROGRAM_BINARY_FORMATS) == 0)
+        return;  // the driver gives none away
+    CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 6);
+    CHECK(compiled() == 0);
+    int n = 0;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const auto size = fs::file_size(entry);
+        if (n == 0) fs::resize_file(entry, size - 1);
+        if (n == 1) fs::resize_file(entry, 10);
+        if (n == 2) fs::resize_file(entry, 0);
+        if (n == 3) {
+            std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp(static_cast<std::streamoff>(size / 2));
+            file.put('!');
+        }
+        ++n;
+    }
+    CHECK(compiled() > 0);
+    CHECK(compiled() == 0);
+    options.program_cache = (folder / "nowhere").string();
+    CHECK(compiled() == 7);
+}
+
+PROMISE(a_build_in_memory_plays_and_is_not_copied) {
+    std::vector<std::string> paths, contents;
+    const fs::path root = fixtures + "/good";
+    for (const auto& entry : fs::recursive_directory_iterator(root)) {
+        if (!entry.is_regular_file()) continue;
+        std::ifstream file(entry.path(), std::ios::binary);
+        paths.push_back(entry.path().lexically_relative(root).generic_string());
+        contents.emplace_back(std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>());
+    }
+    std::vector<File> files;
+    for (std::size_t i = 0; i < paths.size(); ++i)
+        files.push_back({paths[i].c_str(), contents[i].data(), contents[i].size()});
+    auto loaded = load(files.data(), files.size());
+    good(loaded.error);
+    Player player(loaded.value, traced());
+    good(player.init());
+    feed_good(player);
+    good(player.run());
+    check_good(player);
+    CHECK(load(files.data(), 0).error.code == "SG0502");
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        std::vector<File> without = files;
+        without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+        const bool schedule = paths[i] == "schedule.json";
+        CHECK(load(without.data(), without.size()).error.code == (schedule ? "SG0502" : "SG0505"));
+    }
+}
+
+}  // namespace promises

@@ -1,0 +1,149 @@
+// Frames: what they compute, call and allocate, what is deleted, and mistakes in words.
+
+#include "promises.hpp"
+
+namespace promises {
+
+namespace {
+
+void check_frame(bool restore) {
+    Options options = traced();
+    options.restore_state = restore;
+    Player player(load_fixture("good"), options);
+    good(player.init());
+    feed_good(player);
+    good(player.run());
+    trace([&] { good(player.run()); });
+    const std::string allowed =
+        "glActiveTexture glBindBuffer glBindBufferBase glBindFramebuffer glBindImageTexture "
+        "glBindSampler "
+        "glBindTexture glBindVertexArray glColorMask glDisable glDispatchCompute glDrawArrays "
+        "glMemoryBarrier glPixelStorei glPolygonMode glUniform4f glUseProgram glViewport glEnable ";
+    for (const auto& [name, count] : called()) {
+        CHECK(count > 0 && allowed.find(name + " ") != std::string::npos);
+        CHECK(restore || (name != "glPixelStorei" && name != "glEnable"));
+    }
+    CHECK(called()["glDrawArrays"] == 6);
+    CHECK(called()["glDispatchCompute"] == 1);
+    allocations = 0;
+    counting = true;
+    for (int i = 0; i < 3; ++i) player.run(i == 1);
+    counting = false;
+    CHECK(allocations == 0);
+    good(player.check());
+}
+
+}  // namespace
+
+PROMISE(the_good_build_computes_what_it_states) {
+    Player player(load_fixture("good"), traced());
+    good(player.init());
+    for (int seed = 0; seed < 2; ++seed) {
+        feed_good(player, seed);
+        good(player.run());
+        good(player.check());
+        check_good(player, seed);
+    }
+    const auto x = numbers(75, 1);
+    std::vector<float> sum(75), halves(15);
+    good(player.read("sum", sum.data(), sum.size()));
+    good(player.read("signed", halves.data(), halves.size()));
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+        const float expected = 2 * expected_good(x[i], i % 5) + x[i];
+        CHECK(std::abs(sum[i] - expected) < 1e-5F);
+        if (i % 5 == 0) CHECK(std::abs(halves[i / 5] - expected / 2) < 1e-5F);
+    }
+}
+
+PROMISE(a_frame_only_binds_and_draws_and_does_not_allocate) { check_frame(false); }
+
+PROMISE(a_frame_that_restores_state_asks_nothing_either) { check_frame(true); }
+
+PROMISE(everything_made_is_deleted) {
+    trace([] {
+        Player player(load_fixture("good_dynamic"), traced());
+        good(player.init());
+        play_dynamic(player, 3, 4, 0);
+        good(player.resize(size_of(5, 6)));
+        play_dynamic(player, 5, 6, 1);
+        CHECK(player.resize(size_of(5, 7)));
+    });
+    for (const char* kind : {"Textures", "Buffers", "Framebuffers", "Samplers", "VertexArrays"}) {
+        const int made = called()[std::string("glGen") + kind];
+        CHECK(made > 0 && made == called()[std::string("glDelete") + kind]);
+    }
+    CHECK(called()["glCreateProgram"] == called()["glDeleteProgram"]);
+    CHECK(called()["glCreateShader"] == called()["glDeleteShader"]);
+    CHECK(called()["glGenQueries"] + called()["glGenQueriesEXT"] ==
+          called()["glDeleteQueries"] + called()["glDeleteQueriesEXT"]);
+}
+
+PROMISE(an_abandoned_player_calls_nothing) {
+    Player player(load_fixture("good"), traced());
+    good(player.init());
+    trace([&] { player.abandon(); });
+    CHECK(called().empty());
+    CHECK(player.run().what == "the player is not ready");
+    good(player.init());
+    feed_good(player);
+    good(player.run());
+    check_good(player);
+}
+
+PROMISE(mistakes_are_answered_in_words) {
+    Player player(load_fixture("good"), traced());
+    float few[2] = {};
+    CHECK(player.run().what == "the player is not ready");
+    CHECK(player.read("out", few, 2).help == "call init()");
+    good(player.init());
+    CHECK(player.run().what == "the input 'x' has no texture");
+    CHECK(player.upload("y", few, 2).help == "did you mean 'x'?" ||
+          player.upload("y", few, 2).supported == "x, img");
+    CHECK(player.upload("x", few, 2).what ==
+          "the input 'x' takes 75 numbers, shape (1, 3, 5, 5), not 2");
+    std::vector<float> image(45, 1.5F);
+    CHECK(player.upload("img", image.data(), 45).what ==
+          "an image given in floats holds values outside 0 to 1");
+    CHECK(player.output_texture("invertd").error.help == "did you mean 'inverted'?");
+    Player nothing(Build{}, traced());
+    CHECK(nothing.init().what == "the player has no build");
+    Player blind(load_fixture("good"), Options{});
+    CHECK(blind.init().code == "SG0601");
+    Options nowhere;
+    nowhere.get_proc_address = [](const char*) -> Function { return nullptr; };
+    Player lost(load_fixture("good"), nowhere);
+    CHECK(lost.init().what == "the GL has no function glActiveTexture");
+}
+
+PROMISE(two_models_and_two_contexts_live_side_by_side) {
+    tests::Context other(desktop);
+    Player third(load_fixture("good"), traced());
+    good(third.init());
+    feed_good(third, 3);
+    Player first(load_fixture("good"), traced()), second(load_fixture("good_dynamic"), traced());
+    good(first.init());
+    good(second.init());
+    feed_good(first, 1);
+    good(first.run());
+    play_dynamic(second, 3, 4, 2);
+    check_good(first, 1);
+    good(third.run());
+    check_good(third, 3);
+    Player moved = std::move(first);
+    good(moved.run());
+    check_good(moved, 1);
+}
+
+PROMISE(passes_are_timed_where_the_gl_can) {
+    Player player(load_fixture("good"), traced());
+    good(player.init());
+    feed_good(player);
+    good(player.run());
+    CHECK(player.timings().empty());
+    good(player.run(true));
+    const auto times = player.timings();
+    CHECK(times.empty() || times.size() == player.build().passes());
+    for (const double time : times) CHECK(time >= 0 && time < 60000);
+}
+
+}  // namespace promises
