@@ -14,22 +14,21 @@ from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.sharing import places_of
 from ..ir.size import at_layer, largest, trace_of
-from ..ir.types import INT8_ZERO, LANES, Layout, TensorType
+from ..ir.types import LANES, TensorType
 from .barriers import barriers
 from .gpu import EXTERNAL, Blob, ComputePass
 from .shader import templates, weight_texture_width
 from .sizes import expression, sizes_member
+from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..ir.graph import Graph, Port, Value
     from ..ir.target import Target
-    from ..ir.types import TextureFormat
     from .gpu import GpuPass
 
-PIECE = 1 << 20  # elements that are rearranged at a time
 FORMAT_VERSION = "5.1"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
@@ -43,51 +42,6 @@ class BuildFiles:
     shaders: dict[str, str]
     weights: WeightFile = field(compare=False)  # the schedule has its digest
     layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
-
-
-def texel_bytes(layout: Layout) -> int:
-    """Bytes of one texel."""
-    channels, bits = re.fullmatch(r"([rgba]+)(\d+)f?", layout.format).groups()  # type: ignore[union-attr]
-    return len(channels) * int(bits) // 8
-
-
-def tensor_bytes(t: TensorType) -> int:
-    """Bytes of a placed tensor's texture."""
-    assert t.layout is not None
-    width, height, layers = t.extent
-    return width * height * layers * texel_bytes(t.layout)
-
-
-def components(numbers: np.ndarray, texel: TextureFormat) -> np.ndarray:
-    """Return numbers as the components of texels of a format."""
-    if texel.endswith("8"):
-        return (numbers + INT8_ZERO).astype(np.uint8)
-    return numbers.astype(np.float32 if texel.endswith("32f") else np.float16)
-
-
-def pack(data: np.ndarray, t: TensorType) -> Iterator[np.ndarray]:
-    """Yield a constant tensor's texels in pieces: layers, or rows."""
-    assert t.layout is not None
-    width, height, layers = t.extent
-    lanes_of_texel, texel = t.channels_per_texel, t.layout.format
-
-    def padded(rows: np.ndarray) -> np.ndarray:
-        result = np.zeros((*rows.shape[:-1], t.planes * lanes_of_texel), np.float32)
-        result[..., : t.channels] = rows
-        return components(result, texel)
-
-    if t.in_planes:
-        for entry in data:  # C, H, W -> planes, H, W, lanes
-            lanes = padded(entry.transpose(1, 2, 0))
-            lanes = lanes.reshape(height, width, t.planes, lanes_of_texel)
-            yield lanes.transpose(2, 0, 1, 3)
-        return
-    rows = data.reshape(-1, t.channels)
-    step = max(1, PIECE // t.channels)
-    for start in range(0, len(rows), step):
-        yield padded(rows[start : start + step])
-    rest = np.zeros((layers * height * width - t.texels, lanes_of_texel), np.float32)
-    yield components(rest, texel)
 
 
 def label(name: str) -> str:

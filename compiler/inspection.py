@@ -6,7 +6,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..backends.schedule import FORMAT_VERSION, texel_bytes
+from ..backends.schedule import FORMAT_VERSION
+from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
 from .size_texts import at_defaults, size_lines, size_text
