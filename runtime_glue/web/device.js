@@ -8,15 +8,9 @@ const LIMITS = {
   texture_units: "MAX_TEXTURE_IMAGE_UNITS",
   uniform_blocks: "MAX_FRAGMENT_UNIFORM_BLOCKS",
 };
-const ERRORS = {
-  0x0500: "GL_INVALID_ENUM",
-  0x0501: "GL_INVALID_VALUE",
-  0x0502: "GL_INVALID_OPERATION",
-  0x0505: "GL_OUT_OF_MEMORY",
-  0x0506: "GL_INVALID_FRAMEBUFFER_OPERATION",
-  0x9242: "CONTEXT_LOST_WEBGL",
-};
+const ERRORS = ["ENUM", "VALUE", "OPERATION", "FRAMEBUFFER_OPERATION"].map((e) => `INVALID_${e}`);
 const MAX_ERRORS = 32;
+const POLL_MILLISECONDS = 4;
 
 /** Refuse, with SG0602, a context that lacks what the build requires; names all of it. */
 export function checkRequirements(gl, { requires }) {
@@ -52,6 +46,11 @@ export function checkRequirements(gl, { requires }) {
   });
 }
 
+/** Resolve when something is done, by asking now and then. */
+export async function until(done) {
+  while (!done()) await new Promise((next) => setTimeout(next, POLL_MILLISECONDS));
+}
+
 /** Take the errors that the application left, so that they are not laid at our door. */
 export function forgetErrors(gl) {
   for (let i = 0; i < MAX_ERRORS && gl.getError(); i++);
@@ -63,8 +62,9 @@ export function checkErrors(gl, doing) {
   for (let i = 0, error; i < MAX_ERRORS && (error = gl.getError()); i++) found.add(error);
   if (gl.isContextLost()) throw lost();
   if (!found.size) return;
-  const names = [...found].map((error) => ERRORS[error] ?? error).join(", ");
-  throw new ShadergenError("SG0604", `GL reports ${names} while ${doing}`, {
+  const known = [...ERRORS, "OUT_OF_MEMORY"];
+  const names = [...found].map((error) => `GL_${known.find((name) => gl[name] === error) ?? error}`);
+  throw new ShadergenError("SG0604", `GL reports ${names.join(", ")} while ${doing}`, {
     help: found.has(gl.OUT_OF_MEMORY)
       ? "the GPU's memory is full: use a smaller input size, or --precision fp16"
       : "",

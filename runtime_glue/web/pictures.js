@@ -11,10 +11,6 @@ import { attach, makeTextures, readTextures, targetOf, withPlainUnpacking } from
 
 const LUMA = [0.299, 0.587, 0.114];
 
-const VERTEX = `#version 300 es
-void main() {
-  gl_Position = vec4(vec2((gl_VertexID << 1) & 2, gl_VertexID & 2) * 2.0 - 1.0, 0.0, 1.0);
-}`;
 const HEAD = `#version 300 es
 precision highp float;
 precision highp sampler2D;
@@ -29,10 +25,10 @@ void main() {
   vec4 c = texelFetch(u_picture, ivec2(gl_FragCoord.xy), 0);
   o = u_channels == 1 ? vec4(luma(c.rgb), 0.0, 0.0, 0.0) : vec4(c.rgb, u_channels == 4 ? c.a : 0.0);
 }`;
+const PLACE = "ivec2(at * vec2(textureSize(u_y, 0).xy))"; // in an output
 // u_frame: the canvas's size, whose pixels are multiplied by alpha, as is a canvas's default. Its
 // row 0 is the lowest, the texture's the top one.
 const show = (sampler, place) => `${HEAD}
-#define PLACE(p) ${place}
 uniform ${sampler} u_y;
 uniform vec2 u_frame;
 uniform float u_green;
@@ -59,7 +55,7 @@ vec3 resized(vec2 at) {
 }
 void main() {
   vec2 at = vec2(gl_FragCoord.x, u_frame.y - gl_FragCoord.y) / u_frame;
-  vec4 y = texelFetch(u_y, PLACE(ivec2(at * vec2(textureSize(u_y, 0).xy))), 0);
+  vec4 y = texelFetch(u_y, ${place}, 0);
   if (u_channels >= 3) o = vec4(y.rgb, 1.0) * (u_channels == 4 ? clamp(y.a, 0.0, 1.0) : 1.0);
   else {
     vec3 base = u_channels == 1 ? resized(at) : vec3(0.0);
@@ -78,17 +74,18 @@ export function sizeOf(source) {
 
 /** Takes pictures in and shows results, by programs of its own. */
 export class Pictures extends Objects {
-  static async make(gl, constants) {
+  static async make(gl, constants, { files, passes }) {
+    const vertex = files.shaders.get(passes[0].vertex); // every draw's covers the viewport
     const made = new Pictures(gl);
     made.constants = constants;
     const sources = {
       take: TAKE,
-      "2d": show("sampler2D", "(p)"),
-      array: show("sampler2DArray", "ivec3(p, 0)"),
+      "2d": show("sampler2D", PLACE),
+      array: show("sampler2DArray", `ivec3(${PLACE}, 0)`),
     };
     made.programs = {};
     for (const name in sources) {
-      const { program, shaders } = startProgram(gl, [VERTEX, sources[name]]);
+      const { program, shaders } = startProgram(gl, [vertex, sources[name]]);
       made.programs[name] = made.own("deleteProgram", program);
       for (const shader of shaders) gl.deleteShader(shader);
     }
@@ -105,11 +102,12 @@ export class Pictures extends Objects {
       const help = "draw it to a canvas of that size, or resize() a build whose sizes are open";
       throw new ShadergenError("SG0605", what, { help });
     }
-    if (!this.picture || `${this.size}` !== `${[columns, rows]}`) {
-      if (this.picture) gl.deleteTexture(this.picture);
+    const size = `${columns} ${rows}`;
+    if (this.size !== size) {
+      gl.deleteTexture(this.picture ?? null);
       const texture = { kind: "2d", format: "rgba8", width, height, layers: 1 };
       [this.picture] = this.ownTextures(makeTextures(gl, texture));
-      this.size = [columns, rows];
+      this.size = size;
     }
     withPlainUnpacking(gl, () => {
       gl.bindTexture(gl.TEXTURE_2D, this.picture);
@@ -143,26 +141,25 @@ export class Pictures extends Objects {
     const { gl } = this;
     const { width, height } = gl.canvas;
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
-    const program = this.programs[texture.kind];
-    gl.useProgram(program);
-    gl.uniform1i(gl.getUniformLocation(program, "u_y"), RESULT);
-    gl.uniform2f(gl.getUniformLocation(program, "u_frame"), width, height);
     const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
-    gl.uniform1f(gl.getUniformLocation(program, "u_green"), green);
     bindTexture(gl, RESULT, targetOf(gl, texture), names[0]);
     const grey = channels === 1 && !this.picture;
-    this.#draw(texture.kind, grey ? 0 : channels, width, height);
+    this.#draw(texture.kind, grey ? 0 : channels, width, height, green);
     bindTexture(gl, RESULT, targetOf(gl, texture), null);
     gl.activeTexture(gl.TEXTURE0);
   }
 
-  #draw(name, channels, width, height) {
+  #draw(name, channels, width, height, green = 0) {
     const { gl } = this;
     const program = this.programs[name];
     prepare(gl, this.constants, [PICTURE, RESULT]);
     gl.useProgram(program);
-    gl.uniform1i(gl.getUniformLocation(program, "u_picture"), PICTURE);
-    gl.uniform1i(gl.getUniformLocation(program, "u_channels"), channels);
+    const at = (uniform) => gl.getUniformLocation(program, uniform);
+    gl.uniform1i(at("u_picture"), PICTURE);
+    gl.uniform1i(at("u_y"), RESULT);
+    gl.uniform1i(at("u_channels"), channels);
+    gl.uniform2f(at("u_frame"), width, height);
+    gl.uniform1f(at("u_green"), green);
     bindTexture(gl, PICTURE, gl.TEXTURE_2D, this.picture);
     gl.viewport(0, 0, width, height);
     gl.drawArrays(gl.TRIANGLES, 0, 3);

@@ -2,6 +2,7 @@
 
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
+import { Pictures } from "./pictures.js";
 import { decode, encode, FORMATS, MAP_RANK, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
@@ -63,12 +64,12 @@ export class Player {
     if (gl.isContextLost()) throw lost();
     checkRequirements(gl, build);
     forgetErrors(gl);
-    const constants = await Constants.make(gl, build);
+    const constants = new Constants(gl);
     try {
+      await constants.fill(build);
       const sized = new Sized(gl, build, constants);
       if ([...build.inputs, ...build.outputs].some(({ shape }) => shape.length === MAP_RANK)) {
-        const { Pictures } = await import("./pictures.js");
-        this.#pictures = await Pictures.make(gl, constants);
+        this.#pictures = await Pictures.make(gl, constants, build);
       }
       this.#timer = new Timer(gl, constants, build.passes.length);
       [this.#constants, this.#sized] = [constants, sized];

@@ -1,11 +1,9 @@
 // Compile and link shaders, each program once however many passes use it, without waiting where the
 // browser can tell when it is done.
 
-import { lost } from "./device.js";
+import { lost, until } from "./device.js";
 import { samplersOf, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
-
-const POLL_MILLISECONDS = 5;
 
 /** Start to compile and link; return a program whose result nobody has asked for yet. */
 export function startProgram(gl, sources, cache = new Map()) {
@@ -28,10 +26,9 @@ export function startProgram(gl, sources, cache = new Map()) {
 /** Resolve when all programs are linked, or at once where the browser cannot tell. */
 export async function untilLinked(gl, programs) {
   const extension = gl.getExtension("KHR_parallel_shader_compile");
-  const done = ({ program }) =>
-    gl.isContextLost() || gl.getProgramParameter(program, extension.COMPLETION_STATUS_KHR);
-  for (const program of extension ? programs : []) {
-    while (!done(program)) await new Promise((next) => setTimeout(next, POLL_MILLISECONDS));
+  const status = extension?.COMPLETION_STATUS_KHR;
+  for (const { program } of extension ? programs : []) {
+    await until(() => gl.isContextLost() || gl.getProgramParameter(program, status));
   }
 }
 

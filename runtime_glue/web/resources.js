@@ -49,35 +49,31 @@ export class Objects {
 
 /** What does not depend on sizes. */
 export class Constants extends Objects {
-  static async make(gl, build) {
-    const made = new Constants(gl);
-    try {
-      made.programs = await buildPrograms(gl, build, made.own);
-      made.vertexArray = made.make("VertexArray");
-      made.sampler = made.make("Sampler");
-      sampleNearest(gl, (parameter, value) => gl.samplerParameteri(made.sampler, parameter, value));
-      made.framebuffer = made.make("Framebuffer"); // to read from, and to draw pictures to
-      made.textures = new Map();
-      for (const texture of build.textures) {
-        if (!texture.data) continue;
-        const names = made.ownTextures(makeTextures(gl, texture));
-        fillTextures(gl, texture, names, build.bytesOf(texture.data));
-        made.textures.set(texture.name, names);
-      }
-      made.buffers = new Map();
-      for (const buffer of build.buffers) {
-        const name = made.make("Buffer");
-        gl.bindBuffer(gl.UNIFORM_BUFFER, name);
-        gl.bufferData(gl.UNIFORM_BUFFER, build.bytesOf(buffer), gl.STATIC_DRAW);
-        gl.bindBuffer(gl.UNIFORM_BUFFER, null);
-        made.buffers.set(buffer.name, name);
-      }
-      checkErrors(gl, "the build's GL objects are made");
-      return made;
-    } catch (error) {
-      made.delete();
-      throw error;
+  textures = new Map();
+  buffers = new Map();
+
+  /** Make all of it; where that fails, what was made is the caller's to delete. */
+  async fill(build) {
+    const { gl } = this;
+    this.programs = await buildPrograms(gl, build, this.own);
+    this.vertexArray = this.make("VertexArray");
+    this.sampler = this.make("Sampler");
+    sampleNearest(gl, (parameter, value) => gl.samplerParameteri(this.sampler, parameter, value));
+    this.framebuffer = this.make("Framebuffer"); // to read from, and to draw pictures to
+    for (const texture of build.textures) {
+      if (!texture.data) continue;
+      const names = this.ownTextures(makeTextures(gl, texture));
+      fillTextures(gl, texture, names, build.bytesOf(texture.data));
+      this.textures.set(texture.name, names);
     }
+    for (const buffer of build.buffers) {
+      const name = this.make("Buffer");
+      gl.bindBuffer(gl.UNIFORM_BUFFER, name);
+      gl.bufferData(gl.UNIFORM_BUFFER, build.bytesOf(buffer), gl.STATIC_DRAW);
+      gl.bindBuffer(gl.UNIFORM_BUFFER, null);
+      this.buffers.set(buffer.name, name);
+    }
+    checkErrors(gl, "the build's GL objects are made");
   }
 }
 

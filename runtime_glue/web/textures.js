@@ -91,9 +91,7 @@ export function attach(gl, framebuffer, layers) {
   const list = (key) => [...new Set(layers.map(([texture]) => texture[key]))].join(", ");
   throw new ShadergenError("SG0602", `this GL cannot draw to '${list("name")}' (${list("format")})`, {
     why: `the framebuffer's status is 0x${status.toString(16).padStart(4, "0")}`,
-    help:
-      "a texture of the application must be 2D or an array as the schedule says, and of a format " +
-      "that can be drawn to",
+    help: "bind a texture of the schedule's kind, and of a format that can be drawn to",
   });
 }
 

@@ -1,6 +1,6 @@
 // Time each pass on the GPU, with EXT_disjoint_timer_query_webgl2.
 
-const POLL_MILLISECONDS = 2;
+import { until } from "./device.js";
 
 /** Queries for the draws of a frame, or nothing where the browser offers none. */
 export class Timer {
@@ -30,9 +30,7 @@ export class Timer {
     const { gl, extension, queries } = this;
     if (!this.#used) return [];
     const done = () => gl.getQueryParameter(queries.at(-1), gl.QUERY_RESULT_AVAILABLE);
-    while (!gl.isContextLost() && !done()) {
-      await new Promise((next) => setTimeout(next, POLL_MILLISECONDS));
-    }
+    await until(() => gl.isContextLost() || done());
     if (gl.isContextLost() || gl.getParameter(extension.GPU_DISJOINT_EXT)) return [];
     return queries.map((query) => gl.getQueryParameter(query, gl.QUERY_RESULT) / 1e6);
   }
