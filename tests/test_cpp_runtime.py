@@ -42,6 +42,7 @@ OTHER_WORDS = {
     "digits_without_end",
     "empty_schedule",
     "fractional_size",
+    "half_a_character",
     "infinity",
     "nan",
     "not_json",
@@ -141,6 +142,14 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     (fuzzed_folder / "schedule.json").write_bytes(content)
     found, expected = loader.load(fuzzed_folder), refusal(fuzzed_folder)
     assert found.get("code") == (expected and expected.code), found
+
+
+def test_a_schedule_of_very_many_values_is_refused(loader: Loader, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(GOOD, tmp_path / "build"))
+    start = '{"format": "shadergen", "version": "5.0", "calibrated": ['
+    (folder / "schedule.json").write_text(start + "0," * 9_000_000)
+    found = loader.load(folder)
+    assert (found["code"], found["what"]) == ("SG0503", "it holds more than 8388608 values")
 
 
 def test_a_link_to_outside_the_folder_is_refused(loader: Loader, tmp_path: Path) -> None:

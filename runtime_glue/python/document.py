@@ -1,7 +1,7 @@
 """Read schedule.json: hostile text in, a document of the right form out.
 
 JSON that Python accepts and other runtimes do not (NaN, Infinity, numbers beyond float64, a name
-given twice) is refused here, so a build that one runtime plays, all play.
+given twice, half of a surrogate pair) is refused here, so a build that one runtime plays, all play.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ FORMAT = "shadergen"
 MAJOR, MINOR = 5, 1
 MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps: a backslash may be escaped itself
 _MESSAGE_LENGTH = 200
 
 
@@ -63,7 +64,7 @@ def malformed(what: str, where: str = SCHEDULE, **more: str) -> NoReturn:
 def parse(content: bytes) -> Any:
     """Return JSON as Python objects; refuse what only some readers accept."""
     try:
-        return json.loads(
+        document = json.loads(
             content.decode("utf-8"),
             parse_constant=_refuse_number,
             parse_float=_finite,
@@ -78,6 +79,12 @@ def parse(content: bytes) -> Any:
         )
     except ValueError:
         malformed(f"{SCHEDULE} holds an integer of thousands of digits")
+    if _SURROGATE.search(content):
+        try:
+            json.dumps(document, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            malformed("a text holds half of a character")
+    return document
 
 
 def _refuse_number(text: str) -> NoReturn:

@@ -22,7 +22,10 @@ function refuse(what, member) {
   malformed(what, `${SCHEDULE}: ${member}`);
 }
 
-/** Refuse JSON with members given twice, numbers beyond float64 or deep nesting, which JavaScript takes. */
+/**
+ * Refuse JSON that JavaScript takes: with members given twice, numbers beyond float64, half of a
+ * surrogate pair, or deep nesting.
+ */
 export function checkText(text) {
   const members = []; // of each object or array around a token
   for (const [token, string, colon, number] of text.matchAll(
@@ -32,13 +35,22 @@ export function checkText(text) {
     else if (token === "]" || token === "}") members.pop();
     else if (number !== undefined && !Number.isFinite(Number(number))) {
       malformed(`${show(number)} is not a number that JSON allows`);
-    } else if (colon) {
+    } else if (/\\u[dD]/.test(string)) checkCharacters(JSON.parse(string));
+    if (colon) {
       const known = members.at(-1);
       const member = JSON.parse(string);
       if (known.has(member)) malformed(`the member ${show(member)} is given twice`);
       known.add(member);
     }
     if (members.length > MAX_DEPTH) malformed("it is nested too deeply");
+  }
+}
+
+function checkCharacters(text) {
+  try {
+    encodeURIComponent(text);
+  } catch {
+    malformed("a text holds half of a character");
   }
 }
 

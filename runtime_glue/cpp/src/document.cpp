@@ -39,7 +39,6 @@ Value Value::operator[](const char* member) const {
 }
 
 namespace {
-constexpr std::size_t max_document_bytes = std::size_t{1} << 26;
 constexpr double beyond_int64 = 9223372036854775808.0;
 }  // namespace
 
@@ -58,12 +57,12 @@ public:
     bool number_float(double value, const std::string& /*written*/) {
         if (std::floor(value) == value && std::abs(value) < beyond_int64)
             return add_integer(Json::number, static_cast<std::int64_t>(value));
-        add(Json::number);
+        if (!add(Json::number)) return false;
         document_.nodes_.back().real = value;
         return true;
     }
     bool string(std::string& value) {
-        add(Json::text);
+        if (!add(Json::text)) return false;
         document_.nodes_.back().offset = document_.texts_.size();
         document_.nodes_.back().count = static_cast<std::uint32_t>(value.size());
         document_.texts_ += value;
@@ -71,7 +70,7 @@ public:
     }
     static bool binary(std::vector<std::uint8_t>& /*value*/) { return false; }
     bool key(std::string& name) {
-        string(name);
+        if (!string(name)) return false;
         --document_.nodes_[open_.back()].count;  // a member is counted by its value
         return true;
     }
@@ -107,6 +106,10 @@ public:
 
 private:
     bool add(Json kind) {
+        if (document_.nodes_.size() == max_nodes) {
+            error = malformed("it holds more than {} values", {max_nodes});
+            return false;
+        }
         if (!open_.empty()) ++document_.nodes_[open_.back()].count;
         Node node;
         node.kind = kind;
@@ -115,13 +118,13 @@ private:
         return true;
     }
     bool add_integer(Json kind, std::int64_t value) {
-        add(kind);
+        if (!add(kind)) return false;
         document_.nodes_.back().whole = kind == Json::number;
         document_.nodes_.back().integer = value;
         return true;
     }
     bool start(Json kind) {
-        add(kind);
+        if (!add(kind)) return false;
         open_.push_back(static_cast<std::uint32_t>(document_.nodes_.size()) - 1);
         return true;
     }
@@ -150,8 +153,8 @@ private:
 };
 
 Error parse(std::string_view content, Document& document) {
-    if (content.size() > max_document_bytes)
-        return malformed("{} is larger than {} MiB", {schedule_file, max_document_bytes >> 20});
+    if (content.size() > max_schedule_bytes)
+        return malformed("{} is larger than {} MiB", {schedule_file, max_schedule_bytes >> 20});
     if (!is_utf8(content)) return malformed("{} is not text in UTF-8", {schedule_file});
     if (content.substr(0, 3) == "\xEF\xBB\xBF")
         return malformed("{} is not JSON: it starts with a byte order mark", {schedule_file});

@@ -27,6 +27,10 @@ struct Node {
     };
 };
 
+constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
+// Far more than a schedule has: one node for every eight bytes, where JSON can have one for two.
+constexpr std::size_t max_nodes = std::size_t{1} << 23;
+
 class Document;
 
 // A node seen as a value. An object's members come as key, value, key, value.

@@ -222,12 +222,11 @@ private:
         return (*this)(value, *form.choices[chosen], place);
     }
     bool check_expression(Value value, const Place& place, std::int64_t& result) {
-        constexpr std::uint32_t most_terms = 4096;
         constexpr std::size_t longest = 64;
         if (value.kind() != Json::array)
             return wrong(place, "{} is not of type 'array'", {shown(value)});
         if (!value.size()) return wrong(place, "[] should be non-empty", {});
-        if (value.size() > most_terms) return wrong(place, "the array is too long", {});
+        if (value.size() > max_terms) return wrong(place, "the array is too long", {});
         Value term = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, term = term.next()) {
             const Place at = {&place, {}, i};

@@ -125,8 +125,7 @@ using Uint = std::uint32_t;
     X(void, PolygonMode, (Enum, Enum))
 
 struct GL {
-#define SHADERGEN_DECLARE(result, name, arguments) \
-    result(SHADERGEN_GL_CALL* name) arguments = nullptr;
+#define SHADERGEN_DECLARE(result, name, arguments) result(SHADERGEN_GL_CALL* name) arguments;
     SHADERGEN_GL_ALWAYS(SHADERGEN_DECLARE)
     SHADERGEN_GL_31(SHADERGEN_DECLARE)
     SHADERGEN_GL_SOMETIMES(SHADERGEN_DECLARE)

@@ -34,7 +34,7 @@ struct Player::Impl {
 
     Build build;
     Options options;
-    GL gl;
+    GL gl{};  // all null
     Device device;
     bool ready = false, recorded = false, timed = false;
     Objects fixed;  // of no size

@@ -13,7 +13,6 @@ namespace shadergen {
 
 namespace {
 
-constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
 
 Error read_document(const Files& files, Source& source, Sizes& sizes) {

@@ -10,7 +10,6 @@ namespace shadergen {
 namespace {
 
 constexpr std::int64_t largest = (std::int64_t{1} << 53) - 1;  // what every runtime holds exactly
-constexpr std::size_t most_terms = 4096;
 
 bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
 
@@ -132,10 +131,10 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
         result = value.integer();
         return {};
     }
-    std::int64_t stack[most_terms];  // the form has no longer expressions
+    std::int64_t stack[max_terms];  // the form has no longer expressions
     std::size_t depth = 0;
     Value term = value.first();
-    for (std::uint32_t i = 0; i < value.size() && depth < most_terms; ++i, term = term.next()) {
+    for (std::uint32_t i = 0; i < value.size() && depth < max_terms; ++i, term = term.next()) {
         if (term.kind() == Json::number) {
             stack[depth++] = term.integer();
             continue;

@@ -12,6 +12,8 @@
 namespace shadergen {
 
 // The parameters of a build with their values, in the order of the schedule.
+constexpr std::size_t max_terms = 4096;  // of an expression
+
 class Sizes {
 public:
     // Take the parameters of a schedule of right form, at their defaults. SG0503.
