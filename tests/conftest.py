@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from forcing import forced
+from keras_reading import keras, same_as_keras  # noqa: F401 - fixtures of the Keras frontend's tests
+from playing import context, good, player  # noqa: F401 - fixtures of the tests that play
 from support import ESPCN
 
 from shadergen.compiler import cli, driver

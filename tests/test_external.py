@@ -15,9 +15,9 @@ from cpp_runtime import compiled as programs
 from cpp_runtime import run
 from dynamic_models import MODELS
 from external_frames import MATRICES, external_texture, seen
+from playing import Tracer, make_texture
 from schedule_fixtures import EXTERNAL
 from support import refusal
-from test_runtime_play import Tracer, make_texture
 
 import shadergen
 from shadergen.errors import ShadergenError

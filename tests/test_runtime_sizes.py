@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from playing import Tracer, make_texture
 from schedule_fixtures import DYNAMIC, FIXTURES, GOOD, bounded, change, refused
-from test_runtime_play import Tracer, make_texture
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
