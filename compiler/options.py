@@ -60,7 +60,7 @@ class Options:
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
         winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).
-        pairs: "auto", "off" or "on": convolutions and 1x1 ones behind them as one kernel.
+        pairs: "auto", "off" or "on": depthwise convolutions and 1x1 ones behind as one kernel.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".

@@ -109,8 +109,8 @@ class Target:
         weight_format: what weights in textures are rounded to; computing is not affected.
         winograd: size of the tiles that 3x3 convolutions are filtered in, where they can be; "off"
             computes them directly, "auto" takes what is better.
-        pairs: whether a convolution and a 1x1 one behind it are one kernel wherever they can be
-            ("on"), nowhere ("off"), or where that is better ("auto").
+        pairs: whether a depthwise convolution and a 1x1 one behind it are one kernel wherever they
+            can be ("on"), nowhere ("off"), or where that is better ("auto").
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
         fetch: how textures of the runtime's own are read: by samplers, as images, or as images

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
 PAIRED_PLANES = 6  # of a pair's result: an invocation has all of them, and more slow it down
-PAIRED = 32  # vectors of a pair's result that one invocation computes at most
+PAIRED_ACCUMULATORS = 32  # vectors of a pair's result that one invocation computes at most
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
@@ -96,9 +96,7 @@ def _shared_out(t: TensorType, limit: int) -> int:
 
 
 def _fragment(node: Node, target: Target) -> Iterator[Choice]:
-    if parts(node).store:  # the fragment stage writes each invocation's own pixel
-        return
-    if is_pair(node):
+    if parts(node).store or is_pair(node):  # a fragment writes few planes of its own pixel
         return
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
@@ -129,7 +127,7 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
     inner = before_store(node)
     storages = _storages(inner, target) if has_weights(node) else (None,)
     for weights, columns, planes in product(storages, _columns(inner, target), _planes(node)):
-        if is_pair(node) and columns * planes > PAIRED:
+        if is_pair(node) and columns * planes > PAIRED_ACCUMULATORS:
             continue
         yield replace(
             node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights

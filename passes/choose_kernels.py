@@ -34,6 +34,8 @@ from .candidates import (
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..ir.graph import Choice, Graph, Node
     from ..ir.target import Target
     from .rule import Context
@@ -49,10 +51,17 @@ SPENT = "whose budget goes to layers of more pixels"
 
 @dataclass(frozen=True)
 class Ranking:
-    """A node's candidates with their nanoseconds, the best first."""
+    """A node's candidates with their nanoseconds, the best first.
+
+    Attributes:
+        costs: of those that are not known to be wrong, unless all are.
+        measured: whether the nanoseconds were measured, not predicted.
+        wrong: whether all candidates are known to be wrong.
+    """
 
     costs: tuple[tuple[float, Choice], ...]
-    measured: bool
+    measured: bool = False
+    wrong: bool = False
 
     def without_constants(self) -> Ranking:
         """Return the ranking of the others, or the same if there are none."""
@@ -79,8 +88,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     target = context.target
     _check(target)
     rankings = {n: rank(n, context) for n in graph.nodes if is_undecided(n)}
-    unrolled = _unrolled(rankings, target)
-    within = {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
+    within = within_budget(rankings, target)
     wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
 
     def choose(now: Node, was: Node) -> Node | None:
@@ -114,18 +122,34 @@ def rank(node: Node, context: Context) -> Ranking:
     Raises:
         ShadergenError: SG0402 or SG0403 when there are none.
     """
+    found = ranking(node, context)
+    if not found.costs:
+        _refuse_weights(node, context.target)
+    return found
+
+
+def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
+    """Return the candidates of a node by cost, of which there may be none.
+
+    Args:
+        node: placed, its choice open.
+        context: with what was measured.
+        predicted: go by predictions though there are measured times: those of nodes of which only
+            some are measured do not compare.
+    """
     target = context.target
     found = candidates(node, target)
     if not found:
-        _refuse_weights(node, target)
+        return Ranking(())
     known = context.measured.get(signature(node, target), {}) if context.measured else {}
     predictor = Predictor(node, target)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
-    if not costs:
-        unknown = [c for c in found if c not in known]  # those known were wrong
+    if predicted or not costs:
+        right = [c for c in found if isfinite(known.get(c, 0.0))]
+        usual = right
         if target.winograd == "auto" and target.costs == UNMEASURED:
-            unknown = [c for c in unknown if not c.winograd]
-        return Ranking(predictor.ranked(unknown or found), False)
+            usual = [c for c in right if not c.winograd]
+        return Ranking(predictor.ranked(usual or found), wrong=not right)
     close = ALIKE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:
@@ -154,7 +178,13 @@ def _check(target: Target) -> None:
         )
 
 
-def _unrolled(rankings: dict[Node, Ranking], target: Target) -> set[Node]:
+def within_budget(rankings: Mapping[Node, Ranking], target: Target) -> dict[Node, Ranking]:
+    """Return the rankings without constants wherever these cost more than nodes have room for."""
+    unrolled = _unrolled(rankings, target)
+    return {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
+
+
+def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
     """Return the nodes whose weights may be constants."""
     wanted = [n for n, r in rankings.items() if r.costs[0][1].weights == "constants"]
     if target.weights == "constants":

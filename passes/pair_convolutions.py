@@ -4,7 +4,8 @@ conv(first(x); w, b) = pair(x, ..., w, b): an invocation computes one plane of t
 other and adds what each gives to all planes of the result, so nothing between is stored. In the
 compute stage only. Refused when the first is read elsewhere too, when it or the second does what
 one invocation cannot (a border or a stride between them, an epilogue that reads maps), or when the
-result has more planes than one has room for. Where costs are measured they decide.
+result has more planes than one has room for. Of what is left the faster is taken, by measured times
+where there are some for the pair and for both alone, else by predictions.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ from ..ir.expr import variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv, paired, parts
 from ..ir.placement import is_depthwise, is_direct, is_parameter
-from ..ir.target import UNMEASURED
-from .candidates import candidates, unsuited
-from .choose_kernels import rank
-from .rule import Context, Rule, apply_rules
+from .candidates import PAIRED_PLANES, unsuited
+from .choose_kernels import ranking, within_budget
+from .rule import Rule, apply_once
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph
-    from .rule import Site
+    from .choose_kernels import Ranking
+    from .rule import Context, Site
+
+NO_ROOM = "one invocation has no room for all planes of the result"
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +61,41 @@ def _check(found: _Pair, context: Context) -> str:
         return "--pairs off"
     if target.stage == "fragment":
         return "--stage fragment"
-    why = _unfit(found) or target.lacks_compute
+    why = target.lacks_compute or _unfit(found)
+    if target.weights == "constants":
+        why = "--weights constants"
     if why:
         return why
+    if found.second.result.type.planes > PAIRED_PLANES:
+        return NO_ROOM
     pair = paired(found.first, found.second)
-    why = unsuited(pair, target)
-    if why:
-        return why
-    if not candidates(pair, target):
-        return "one invocation has no room for all planes of the result"
-    if target.pairs == "on":
+    together = ranking(pair, context)
+    if not together.costs:
+        return unsuited(pair, target) or NO_ROOM
+    if together.wrong:
+        return "its results were wrong when it was measured"
+    return "" if target.pairs == "on" else _slower(found, pair, together, context)
+
+
+def _slower(found: _Pair, pair: Node, together: Ranking, context: Context) -> str:
+    """Return what two passes take less than one, or nothing.
+
+    Times are compared where all three are measured, else predictions.
+    """
+    rankings = {pair: together}
+    rankings |= {n: ranking(n, context) for n in (found.first, found.second)}
+    if not all(r.costs and not r.wrong for r in rankings.values()):
+        return ""  # there is no other way
+    measured = all(r.measured for r in rankings.values())
+    if not measured:
+        rankings = {
+            n: ranking(n, context, predicted=True) if r.measured else r for n, r in rankings.items()
+        }
+    one, *two = (r.costs[0][0] for r in within_budget(rankings, context.target).values())
+    if one <= sum(two):
         return ""
-    rankings = [rank(n, context) for n in (pair, found.first, found.second)]
-    if not all(r.measured for r in rankings):  # what is measured compares with its like alone
-        if target.costs == UNMEASURED:
-            return ""
-        rankings = [rank(n, Context(target)) for n in (pair, found.first, found.second)]
-    together, *others = (r.costs[0][0] for r in rankings)
-    alone = sum(others)
-    if together > alone:
-        return f"it would take {together / 1e6:.3g} ms, and {alone / 1e6:.3g} ms in two passes"
-    return ""
+    how = "measured" if measured else "predicted"
+    return f"{how} {one / 1e6:.3g} ms, and {sum(two) / 1e6:.3g} ms in two passes"
 
 
 def _unfit(found: _Pair) -> str:
@@ -87,6 +104,8 @@ def _unfit(found: _Pair) -> str:
     assert isinstance(q.kernel, Conv)
     if found.read_elsewhere:
         return f"'{found.first.name}' is read elsewhere too"
+    if q.kernel.zero_guard:
+        return "--zero-guard: nothing between is read, so nothing is put in place of its zeros"
     plain = replace(q.kernel, dilations=(1, 1), pad_mode="constant", pad_value=0.0)
     if plain != Conv() or q.prologue is not None or q.store:
         return "the second does more than to multiply the first's channels"
@@ -108,4 +127,4 @@ PAIR: Rule[_Pair] = Rule(
 
 def pair_convolutions(graph: Graph, context: Context) -> Graph:
     """Make one node of every two convolutions where that pays."""
-    return apply_rules(graph, context, PAIR)
+    return apply_once(graph, context, PAIR)

@@ -96,7 +96,7 @@ class Predictor:
         self._extra_loads = sum(v not in own for v in read) * t.texels
         self._formula = t.texels * (sum(1 for _ in walk(formula)) if formula is not None else 0)
         self._reads_own = any(isinstance(v, Result) for v in read)
-        self._halves = halves(node) if is_pair(node) else None
+        self._halves = tuple(Predictor(n, target) for n in halves(node)) if is_pair(node) else ()
         self._direct = is_direct(node)
         self._plane_floats = weight_floats(node, 1) if self._direct else 0
         self._steps_of: dict[int, tuple[Predictor, dict[str, float]]] = {}
@@ -194,8 +194,7 @@ class Predictor:
 
     def _pair(self, choice: Choice) -> Work:
         """Count what both convolutions of a pair do, but for what is between: it is never read."""
-        assert self._halves is not None
-        one, two = (Predictor(half, self._target) for half in self._halves)
+        one, two = self._halves
         first = one.work(replace(choice, planes=1))
         second = two.work(choice)
         return Work(

@@ -115,26 +115,29 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
     """
     rounds = max(MIN_ROUNDS, 4 * len(graph.nodes))
     for _ in range(rounds):
-        uses = graph.uses
-
-        def visit(
-            now: Node, was: Node, uses: dict[Value, int] = uses
-        ) -> Value | tuple[Value, ...] | None:
-            site = Site(now, tuple(uses[v] for v in was.inputs))
-            for rule in rules:
-                found = rule.match(site)
-                if found is None:
-                    continue
-                refusal = rule.check(found, context)
-                if refusal:
-                    context.explain(rule.name, now.name, "not applied", refusal)
-                    continue
-                context.explain(rule.name, now.name, "applied")
-                return rule.rewrite(found)
-            return None
-
-        after = graph.rewrite(visit)
+        after = apply_once(graph, context, *rules)
         if after is graph:
             return graph
         graph = after
     raise InternalError(f"{', '.join(r.name for r in rules)}: no fixpoint in {rounds} rounds")
+
+
+def apply_once(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
+    """Apply rules to each node once, operands first: for those that make no more sites."""
+    uses = graph.uses
+
+    def visit(now: Node, was: Node) -> Value | tuple[Value, ...] | None:
+        site = Site(now, tuple(uses[v] for v in was.inputs))
+        for rule in rules:
+            found = rule.match(site)
+            if found is None:
+                continue
+            refusal = rule.check(found, context)
+            if refusal:
+                context.explain(rule.name, now.name, "not applied", refusal)
+                continue
+            context.explain(rule.name, now.name, "applied")
+            return rule.rewrite(found)
+        return None
+
+    return graph.rewrite(visit)

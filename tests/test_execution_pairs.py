@@ -18,19 +18,25 @@ from support import (
 )
 
 from shadergen.compiler.options import Options
+from shadergen.compiler.tuning.file import WRONG
 from shadergen.compiler.tuning.isolation import isolate
-from shadergen.ir.graph import Graph, Node, Value, apply, constant
+from shadergen.errors import ShadergenError
+from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
 from shadergen.ir.ops import Conv, ConvPair, DepthToSpace, halves, paired
 from shadergen.ir.signature import signature
+from shadergen.ir.target import Target
 from shadergen.ir.types import TensorType
 from shadergen.passes.candidates import candidates
+from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.pair_convolutions import pair_convolutions
 from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl
 DESKTOP = {"device": "gles32-desktop"}
 FORCED = {**DESKTOP, "pairs": "on"}
+NO_ROOM = "one invocation has no room for all planes of the result"
 
 
 def two(
@@ -209,7 +215,7 @@ REASONS = {
     "groups": "the second does more than to multiply the first's channels",
     "output": "'first' is read elsewhere too",
     "node": "'first' is read elsewhere too",
-    "wide": "one invocation has no room for all planes of the result",
+    "wide": NO_ROOM,
     "shuffle": "the second does more than to multiply the first's channels",
 }
 
@@ -225,23 +231,30 @@ def test_what_one_invocation_cannot_do_stays_two(reader):
 
 
 @pytest.mark.parametrize(
-    ("graph", "options"),
+    ("graph", "options", "why"),
     [
-        (two(), {**FORCED, "pairs": "off"}),
-        (two(), {**FORCED, "stage": "fragment"}),
-        (two(), {**FORCED, "weights": "constants"}),
-        (two(), {"device": "gles30", "pairs": "on"}),
-        (two(), {**FORCED, "textures": "2d"}),
-        (two(), {**FORCED, "zero_guard": 0.01}),
-        (two(out=2), FORCED),  # no image has two components
-        (two(8, between=16), FORCED),  # several channels of each
-        (two(8, groups=2), FORCED),
-        (two(8, groups=1), FORCED),
-        (two(8, 25), FORCED),  # seven planes
+        (two(), {**FORCED, "pairs": "off"}, "--pairs off"),
+        (two(), {**FORCED, "stage": "fragment"}, "--stage fragment"),
+        (two(), {**FORCED, "weights": "constants"}, "--weights constants"),
+        (two(), {"device": "gles30", "pairs": "on"}, "GLSL ES 300 has no compute shaders"),
+        (two(), {**FORCED, "textures": "2d"}, "its result lies in several textures"),
+        (
+            two(),
+            {**FORCED, "zero_guard": 0.01},
+            "--zero-guard: nothing between is read, so nothing is put in place of its zeros",
+        ),
+        (two(out=2), FORCED, "there are no images of rg32f"),
+        (two(8, 25), FORCED, NO_ROOM),  # seven planes
+        (two(8, between=16), FORCED, None),  # several channels of each
+        (two(8, groups=2), FORCED, None),
+        (two(8, groups=1), FORCED, None),
     ],
 )
-def test_pairs_are_made_only_where_they_can_be(graph, options):
-    assert "ConvPair" not in kernels(graph, **options)
+def test_pairs_are_made_only_where_they_can_be(graph, options, why):
+    placed, _, context = compile_graph(graph, **options)
+    assert [type(getattr(n.op, "kernel", n.op)) for n in placed.nodes] == [Conv, Conv]
+    said = [d.why for d in context.decisions if d.step == "pair convolutions"]
+    assert said == ([] if why is None else [why])
 
 
 def test_a_depthwise_convolution_is_paired_without_being_asked():
@@ -293,19 +306,79 @@ def test_a_pair_is_taken_apart_into_what_it_was_made_of():
     assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is ConvPair
 
 
-def test_measurements_decide_where_all_three_are_measured():
-    graph, context = before_choice(two(), **{**DESKTOP, "pairs": "off"})
-    context = Context(Options(**DESKTOP).target())
+def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choice, float]]:
+    return {signature(node, target): dict.fromkeys(candidates(node, target), nanoseconds)}
+
+
+def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]:
+    """Return whether a pair is made of two placed nodes, and why not."""
+    context = Context(Options(**options).target(), measured)
+    made = len(pair_convolutions(graph, context).nodes) < len(graph.nodes)
+    (decision,) = context.decisions
+    assert made == (decision.decision == "applied")
+    return made, decision.why
+
+
+# Predicted to be faster as one, and as two.
+PREDICTED = {"one": two(), "two": two(8, 24, (300, 300), formulas=("x0", "x0"))}
+
+
+@pytest.mark.parametrize("predicted", PREDICTED)
+def test_measurements_decide_where_all_three_are_measured(predicted):
+    graph, _ = before_choice(PREDICTED[predicted], **DESKTOP, pairs="off")
+    target = Options(**DESKTOP).target()
     first, second = graph.nodes
+    pair = times(paired(first, second), target, 4e6)
+    one = {**times(first, target, 1e6), **times(second, target, 2e6), **pair}
+    other = {**times(first, target, 1e6), **times(second, target, 4e6), **pair}
+    why = "measured 4 ms, and 3 ms in two passes"
+    assert paired_with(one, graph, **DESKTOP) == (False, why)
+    assert paired_with(other, graph, **DESKTOP) == (True, "")
+    without = {k: v for k, v in one.items() if k != signature(second, target)}
+    for measured in ({}, without, pair):
+        assert paired_with(measured, graph, **DESKTOP)[0] == (predicted == "one")
 
-    def measured(node: Node, nanoseconds: float) -> dict[str, Any]:
-        times = dict.fromkeys(candidates(node, context.target), nanoseconds)
-        return {signature(node, context.target): times}
 
-    for alone, count in ((1.0, 2), (3.0, 1)):
-        context.measured = {
-            **measured(first, alone),
-            **measured(second, alone),
-            **measured(paired(first, second), 4.0),
-        }
-        assert len(pair_convolutions(graph, context).nodes) == count
+@pytest.mark.parametrize("device", ["gles32-desktop", "llvmpipe"])
+@pytest.mark.parametrize("pairs", ["auto", "on"])
+def test_a_pair_whose_results_were_wrong_is_not_made(device, pairs):
+    graph, _ = before_choice(two(), device=device, pairs="off")
+    target = Options(device=device).target()
+    wrong = times(paired(*graph.nodes), target, WRONG)
+    assert paired_with({}, graph, device=device, pairs=pairs) == (True, "")
+    why = "its results were wrong when it was measured"
+    assert paired_with(wrong, graph, device=device, pairs=pairs) == (False, why)
+    alone = times(graph.nodes[0], target, WRONG)
+    assert paired_with({**wrong, **alone}, graph, device=device, pairs=pairs) == (False, why)
+
+
+def test_a_pair_is_made_of_what_gives_wrong_results_alone():
+    graph, _ = before_choice(PREDICTED["two"], **DESKTOP, pairs="off")
+    target = Options(**DESKTOP).target()
+    assert not paired_with({}, graph, **DESKTOP)[0]
+    assert paired_with(times(graph.nodes[1], target, WRONG), graph, **DESKTOP)[0]
+
+
+@pytest.mark.parametrize("device", ["gles32-desktop", "gles31-mobile", "llvmpipe"])
+@pytest.mark.parametrize("predicted", PREDICTED)
+def test_predictions_decide_on_every_device(device, predicted):
+    """They are of what would be built: constants that the budget denies do not count."""
+    graph, _ = before_choice(PREDICTED[predicted], device=device, pairs="off")
+    pair = paired(*graph.nodes)
+    target = Options(device=device).target()
+    alone = choose_kernels(graph, Context(target)).nodes
+    cost = sum(Predictor(n, target).cost(m.choice) for n, m in zip(graph.nodes, alone, strict=True))
+    least = min(map(Predictor(pair, target).cost, candidates(pair, target)))
+    made, why = paired_with({}, graph, device=device)
+    assert made == (least <= cost) == (predicted == "one")
+    said = f"predicted {least / 1e6:.3g} ms, and {cost / 1e6:.3g} ms in two passes"
+    assert why == ("" if made else said)
+
+
+def test_a_pair_is_made_of_what_cannot_run_alone():
+    """Two channels have no image, and fragments no storage block, but all between is in one."""
+    graph = two(2, 8)
+    options = {"device": "gles31-min", "weights": "ssbo"}
+    assert kernels(graph, **options) == kernels(graph, **options, pairs="on") == ["ConvPair"]
+    with pytest.raises(ShadergenError, match="SG0403"):
+        kernels(graph, **options, pairs="off")

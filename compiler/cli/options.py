@@ -133,8 +133,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(CHOICES["pairs"]),
             default="auto",
             show_default=True,
-            help="Compute a convolution and a 1x1 one that alone reads it in one compute shader, "
-            "and store nothing between; auto does where it takes less.",
+            help="Compute a depthwise convolution and a 1x1 one that alone reads it in one compute "
+            "shader, and store nothing between; on does wherever that can be, auto where it is "
+            "measured or predicted to take less.",
         ),
         click.option(
             "--parameters",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..graph import Node
+from ..placement import is_depthwise
 from ..types import Layout
 from .base import Op, require
 from .convolution import Conv
@@ -28,10 +29,10 @@ class ConvPair(Op):
 
     def infer(self, *inputs: TensorType) -> TensorType:
         require(len(inputs) > self.arity >= 2, f"{len(inputs)} operands for arity {self.arity}")
-        conv = self.first.kernel if isinstance(self.first, Fused) else self.first
-        depthwise = isinstance(conv, Conv) and conv.groups == inputs[0].shape[1]
-        require(depthwise, "the first of a pair of convolutions is depthwise")
         between = self.first.infer(*inputs[: self.arity])
+        conv = self.first.kernel if isinstance(self.first, Fused) else self.first
+        depthwise = isinstance(conv, Conv) and is_depthwise(inputs[1].shape, conv.groups)
+        require(depthwise, "the first of a pair of convolutions is depthwise")
         assert not isinstance(between, tuple)
         w = inputs[self.arity]
         require(w.shape[2:] == (1, 1), "the second of a pair of convolutions is 1x1")
