@@ -121,6 +121,23 @@ class InternalError(Exception):
     """A bug in shadergen. The message names the shader, pass or node and where the IR was left."""
 
 
+def reason(error: Exception) -> str:
+    """Return why something failed: what the system says, without its number and the path."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def few(names: Iterable[str], most: int = 8) -> str:
+    """Return the first names, and how many more there are."""
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def count(number: int, noun: str) -> str:
+    """Return ``1 layer`` or ``2 layers``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest known name, or an empty string."""
     known = sorted(known)

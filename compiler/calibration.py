@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, did_you_mean, few
 from ..ir.calibration import rounding_errors, widened
 from ..ir.ranges import Interval
-from ..ir.size import OpenSizeError, trace_of
 from ..passes.choose_precision import CALIBRATED
 from . import pictures
 from .frontends.base import model_shapes
@@ -121,7 +120,7 @@ def _paired(
         raise ShadergenError(
             "SG0605",
             f"the folders in '{folder}' are not the model's inputs",
-            why=f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}",
+            why=f"missing: {few(missing) or 'none'}; unknown: {few(unknown) or 'none'}",
             supported=f"a folder for each of {', '.join(names)}, or .npz files with all of them",
             help=did_you_mean(unknown[0], names) if unknown else "",
         )
@@ -178,13 +177,10 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
     """Return an array as an input takes it.
 
     Raises:
-        ShadergenError: SG0605 for another shape, for numbers that the input cannot hold; SG0207
-            where the build leaves the shape open.
+        ShadergenError: SG0605 for another shape, for numbers that the input cannot hold.
     """
     (shape,) = model_shapes((i,)).values()
     what = f"input '{i.name}'"
-    if trace_of(shape) is not None:
-        raise OpenSizeError("calibrating")
     if array.shape != shape:
         raise ShadergenError("SG0605", f"{what} needs shape {shape}, the array has {array.shape}")
     if i.port.encoding == "unorm8" and array.dtype == np.uint8:

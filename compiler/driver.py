@@ -19,6 +19,7 @@ from ..errors import InternalError, ShadergenError
 from ..ir import text
 from ..ir.types import MAP_RANK
 from ..passes.attach_preprocessing import attach_preprocessing
+from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import optimise, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
@@ -34,6 +35,7 @@ from .calibration import (
 from .frontends import Request, load, load_proto
 from .frontends.opening import Opening
 from .options import Options, parse_preprocessing
+from .tuning.coverage import coverage_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,10 +177,17 @@ def compile_model(
     check_replaceable(output)
     known = definitions.read_all(options.define)
     dump = _Dump(options.dump_ir)
+    seen: dict[str, Graph] = {}
+
+    def observe(step: str, graph: Graph) -> None:
+        if options.tuning is not None and step == choose_kernels.__name__:
+            seen[step] = graph
+        dump(step, graph)
+
     try:
         progress("reading the model")
         imported = _import(model, options, known)
-        graph, files, context = compile_graph(imported, options, progress, dump)
+        graph, files, context = compile_graph(imported, options, progress, observe)
         decisions = tuple(context.decisions)
         calibrated = None
         if isinstance(context.samples, Samples):
@@ -201,6 +210,9 @@ def compile_model(
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
     notes = (*known.notes(), *_packing_notes(graph, decisions))
+    for chosen in seen.values():
+        assert options.tuning is not None
+        notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
     return Compilation(output, imported, graph, files, decisions, validated, notes, calibrated)
 
 

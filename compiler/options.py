@@ -12,6 +12,7 @@ import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
+from ..ir.size import OpenSizeError
 from ..ir.target import Target
 from ..passes.attach_preprocessing import Preprocessing
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS
@@ -110,7 +111,8 @@ class Options:
         """Check the options against their allowed values and return the target.
 
         Raises:
-            ShadergenError: SG0301 naming the option, its value and what is allowed.
+            ShadergenError: SG0301 naming the option, its value and what is allowed; SG0207 for
+                calibrating at open sizes.
         """
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
@@ -135,6 +137,8 @@ class Options:
             supported = "profiles of OpenGL ES"
             help = "WebGL has no external textures: a page gives its video to run()"
             raise _invalid("device", self.device, supported, help)
+        if self.calibrate is not None and self.dynamic is not None:
+            raise OpenSizeError("--calibrate")
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:
@@ -236,11 +240,15 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
         name, _, numbers = text.rpartition("=")
         size = _size(numbers)
         if size is None:
+            open_one = numbers.strip().lower().partition(":")[0] == DYNAMIC
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
-                supported="HxW, or the whole shape; name=HxW with several inputs",
-                help="for example --input-size 360x640",
+                supported="HxW, or the whole shape; name=HxW with several inputs; dynamic or "
+                "dynamic:HxW, without a name",
+                help="dynamic opens all images of one size; name=HxW beside it fixes one"
+                if open_one
+                else "for example --input-size 360x640",
             )
         if name in sizes:
             raise ShadergenError("SG0301", f"--input-size gives '{name or 'the input'}' twice")

@@ -62,7 +62,20 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "NaN weights": (lambda d: altered(d, poison), SIZE, "SG0106", "not finite"),
     "dynamic size": (lambda d: ESPCN, (), "SG0204", "--input-size HxW"),
-    "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "1 numbers"),
+    "dynamic size, open": (lambda d: ESPCN, (), "SG0204", "open with --input-size dynamic"),
+    "unknown input": (
+        lambda d: ESPCN, ("--input-size", "foo=9x9"), "SG0301",
+        "names 'foo', which is no input\n  --> ",
+    ),
+    "dynamic by name": (
+        lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
+    ),
+    "calibrating open sizes": (
+        lambda d: ESPCN,
+        ("--input-size", "dynamic", "--precision", "auto", "--calibrate", "nowhere"),
+        "SG0207", "--calibrate needs a size",
+    ),
+    "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "gives 1 number\n"),
     "size 0": (lambda d: ESPCN, ("--input-size", "0x9"), "SG0301", "a size of 0"),
     "too wide": (lambda d: ESPCN, ("--input-size", "60000x60000"), "SG0401", "texels"),
     "unknown operator": (

@@ -310,6 +310,11 @@ def test_compile_uses_the_file(tmp_path):
     why = {d.subject: d.why for d in tuned.decisions if d.step == "choose kernels"}
     assert why["conv2"].startswith("measured")
     assert why["conv1"].startswith("predicted")
+    advice = "tune with the same device, size and options"
+    assert tuned.notes == (f"{path} knows 1 of the 3 layers: {advice}",)
+    larger = replace(options, input_size={"": (32, 48)}, tuning=path)
+    other = compile_model(ESPCN, tmp_path / "other", larger)
+    assert other.notes == (f"{path} knows none of the 3 layers: {advice}",)
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -428,4 +433,6 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     build = ["compile", ESPCN, "-o", tmp_path / "b", *size, "--device", "llvmpipe"]
     build += ["--tuning", path, "--explain"]
     cli.main(list(map(str, build)), standalone_mode=False)
-    assert capsys.readouterr().out.count("measured") == 3
+    printed = capsys.readouterr().out
+    assert printed.count("measured") == 3
+    assert "knows" not in printed  # all of them

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError, did_you_mean
+from ...errors import ShadergenError, count, did_you_mean, few
 from ...ir.types import MAP_RANK
 from .foreign import refuse_foreign
 
@@ -170,6 +170,22 @@ def model_shapes(inputs: Iterable[Input]) -> dict[str, tuple[int, ...]]:
     return {i.name: tuple(i.shape[a] for a in i.port.axes) for i in inputs}
 
 
+def check_size_names(names: Collection[str], request: Request) -> None:
+    """Refuse sizes for inputs that there are not.
+
+    Raises:
+        ShadergenError: SG0301 naming the input.
+    """
+    for name in request.sizes:
+        if name and name not in names:
+            raise ShadergenError(
+                "SG0301",
+                f"--input-size names '{name}', which is no input",
+                supported=few(names),
+                help=did_you_mean(name, names),
+            )
+
+
 def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None:
     """Refuse sizes that were asked for and that no input has.
 
@@ -180,15 +196,9 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
     Raises:
         ShadergenError: SG0301 naming the size.
     """
+    check_size_names(shapes, request)
     for name, size in request.sizes.items():
         text = "x".join(map(str, size))
-        if name and name not in shapes:
-            raise ShadergenError(
-                "SG0301",
-                f"--input-size names '{name}', which is no input",
-                supported=", ".join(shapes),
-                help=did_you_mean(name, shapes),
-            )
         candidates = [shapes[name]] if name else list(shapes.values())
         if not any(_within(size, shape) for shape in candidates):
             raise ShadergenError(
@@ -212,7 +222,11 @@ def _within(size: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 
 
 def resolve_shape(
-    name: str, shape: Sequence[int | None], spatial: tuple[int, int] | None, request: Request
+    name: str,
+    shape: Sequence[int | None],
+    spatial: tuple[int, int] | None,
+    request: Request,
+    alone: bool = True,
 ) -> tuple[int, ...]:
     """Return an input's static shape.
 
@@ -221,6 +235,7 @@ def resolve_shape(
         shape: as the model declares it, in the model's own order; None where dynamic.
         spatial: the positions of height and width in ``shape``, if it is an image.
         request: its ``sizes`` fill the dynamic axes; a dynamic batch is 1 unless it says more.
+        alone: whether the model has no other input, and so needs no names in a help.
 
     Raises:
         ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
@@ -243,7 +258,7 @@ def resolve_shape(
         if len(wanted) != len(shape):
             raise ShadergenError(
                 "SG0301",
-                f"{option} gives {len(wanted)} numbers",
+                f"{option} gives {count(len(wanted), 'number')}",
                 where=where,
                 supported=f"height and width, or all {len(shape)} sizes in the model's order",
             )
@@ -258,14 +273,35 @@ def resolve_shape(
             "SG0204",
             f"input '{name}' has a dynamic size",
             where=where,
-            why="shaders are written for fixed sizes",
-            help="say which with --input-size HxW, for example --input-size 360x640; with several "
-            f"inputs --input-size {name}=360x640"
-            + "".join(f"\n--input-size names '{n}', another input" for n in request.sizes if n),
+            why="a build is for one size, unless height and width are left open",
+            help=_ways_to_say(
+                "" if alone else f"{name}=",
+                resolved,
+                spatial,
+                image is not None and request.opening is None,
+            ),
         )
     if any(s is not None and s < 1 for s in resolved):
         raise ShadergenError("SG0105", f"input '{name}' is empty", where=where)
     return tuple(s for s in resolved if s is not None)
+
+
+def _ways_to_say(
+    named: str, shape: Sequence[int | None], spatial: tuple[int, int] | None, opens: bool
+) -> str:
+    """Return the options that give an input its size.
+
+    Args:
+        named: ``name=`` with several inputs.
+        shape: as far as it is known.
+        spatial: the positions of height and width.
+        opens: whether height and width can be left open.
+    """
+    if {axis for axis, size in enumerate(shape) if size is None} - set(spatial or ()):
+        example = "x".join(str(size or 16) for size in shape)
+        return f"say all sizes, batch included: for example --input-size {named}{example}"
+    one = f"say which with --input-size {named}HxW, for example --input-size {named}360x640"
+    return f"{one}\nor leave height and width open with --input-size dynamic" if opens else one
 
 
 def _spatial(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ....errors import ShadergenError
 from ....ir.graph import Graph, Input, Output, Port
 from ....ir.types import MAP_RANK, MAX_RANK, DType, TensorType
-from ..base import check_sizes, model_shapes, resolve_shape
+from ..base import check_size_names, check_sizes, model_shapes, resolve_shape
 from .calling import called, check_call, masked, tensors_in
 from .calls import CallSpec, Ref
 from .config import Config, is_integer, shown
@@ -55,7 +55,9 @@ def build_graph(
             return found or (request.sizes[name], "float32")
 
         model = cut(model, request.inputs, request.outputs, type_of)
-    inputs = [_input(model.layers[ref.layer], data_format, request) for ref in model.inputs]
+    specs = [model.layers[ref.layer] for ref in model.inputs]
+    check_size_names([i.name for i in dropped] + [spec.name for spec in specs], request)
+    inputs = [_input(spec, data_format, request, len(specs) == 1) for spec in specs]
     names = [i.name for i in inputs]
     if len(set(names)) < len(names):
         raise ShadergenError("SG0105", "two inputs are the same layer", where=", ".join(names))
@@ -158,7 +160,7 @@ def _batch(spec: LayerSpec) -> Any:
     return shape[0] if isinstance(shape, list) and shape else None
 
 
-def _input(spec: LayerSpec, data_format: str, request: Request) -> Input:
+def _input(spec: LayerSpec, data_format: str, request: Request, alone: bool = True) -> Input:
     where = f"input '{spec.name}'"
     if spec.class_name != "InputLayer":
         raise ShadergenError("SG0105", f"{spec.described} is listed as an input and is not one")
@@ -190,7 +192,7 @@ def _input(spec: LayerSpec, data_format: str, request: Request) -> Input:
     spatial = None
     if len(shape) == 4:
         spatial = (1, 2) if data_format == "channels_last" else (2, 3)
-    sizes = resolve_shape(spec.name, shape, spatial, request)
+    sizes = resolve_shape(spec.name, shape, spatial, request, alone)
     logical = [0] * len(sizes)
     for size, axis in zip(sizes, axes, strict=True):
         logical[axis] = size

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..base import check_sizes, model_shapes
+from ..base import check_size_names, check_sizes, model_shapes
 from .cut import cut
 from .importer import Importer
 from .model import check_model, parse_model
@@ -67,6 +67,7 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
         request = replace(request, sizes=sizes, inputs=inputs)
         model = check_model(part.model, folder, name)
         dropped = part.dropped
+    check_size_names([*dropped, *(info.name for info in model.inputs)], request)
     graph = Importer(model, request).run()
     check_sizes({**dropped, **model_shapes(graph.inputs)}, request)
     return graph

@@ -99,7 +99,8 @@ class Importer:
             shape = self._whole_shape(info.name)
         else:
             spatial = (2, 3) if len(declared) == 4 else None
-            shape = resolve_shape(info.name, declared, spatial, self.request)
+            alone = len(self.model.inputs) - len(self.request.values) == 1
+            shape = resolve_shape(info.name, declared, spatial, self.request, alone)
         check_shape(info.name, shape)
         return Input(TensorType(shape, dtype), info.name, Port.plain(len(shape)))
 

@@ -1,0 +1,42 @@
+"""How much of a model a tuning file knows: a file of another size or device fits no layer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...errors import count
+from ...ir.graph import Choice
+from ...ir.signature import signature
+from ...passes.candidates import candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ...ir.graph import Graph, Node
+    from ...ir.target import Target
+
+
+def coverage_notes(
+    graph: Graph, target: Target, measured: Mapping[str, Mapping[Choice, float]], path: Path
+) -> tuple[str, ...]:
+    """Return a line that says of how many layers a file knows nothing, if there are any.
+
+    Args:
+        graph: as ``choose_kernels`` leaves it.
+        target: it is compiled for.
+        measured: what the file holds.
+        path: of the file.
+    """
+
+    def is_choice(node: Node) -> bool:
+        undecided = replace(node, choice=Choice(precision=node.choice.precision))
+        return not node.choice.view and len(candidates(undecided, target)) > 1
+
+    layers = [node for node in graph.nodes if is_choice(node)]
+    known = sum(signature(node, target) in measured for node in layers)
+    if known == len(layers):
+        return ()
+    said = f"{known or 'none'} of the {count(len(layers), 'layer')}"
+    return (f"{path} knows {said}: tune with the same device, size and options",)
