@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import get_args
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, did_you_mean, reason
 from ..ir.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
 
 
@@ -112,6 +112,8 @@ DEVICES: dict[str, Device] = {
     ),
 }
 DEFAULT_DEVICE = "gles30"
+SAVED = "shadergen doctor --save FILE.json writes one for the GL at hand"
+PROFILE_SUFFIX = ".json"  # of files: other names are of profiles above
 
 
 def device(name: str) -> Device:
@@ -122,12 +124,12 @@ def device(name: str) -> Device:
     """
     if name in DEVICES:
         return DEVICES[name]
-    if name.endswith(".json"):
+    if name.endswith(PROFILE_SUFFIX):
         return _read(Path(name))
     raise ShadergenError(
         "SG0301",
         f"no device profile is called '{name}'",
-        supported=f"{', '.join(DEVICES)}, or a .json file",
+        supported=f"{', '.join(DEVICES)}, or a {PROFILE_SUFFIX} file",
         help=did_you_mean(name, DEVICES),
     )
 
@@ -136,23 +138,38 @@ def _read(path: Path) -> Device:
     names = {f.name for f in fields(Limits)}
     try:
         found = json.loads(path.read_text("utf-8"))
-        numbers = {name: int(found["limits"][name]) for name in names}
+        numbers = {name: int(found["limits"][name]) for name in sorted(names)}
         glsl, fetch = int(found["glsl"]), found["fetch"]
         renderer = str(found.get("renderer", ""))
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
             raise ValueError(f"glsl {glsl}, fetch {fetch!r}")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except OSError as error:
+        raise ShadergenError(
+            "SG0301", f"cannot read the device profile '{path}'", why=reason(error), help=SAVED
+        ) from None
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ShadergenError(
             "SG0301",
             f"'{path}' is not a device profile",
-            why=repr(error),
-            help="shadergen doctor --save FILE.json writes one for the GL at hand",
+            why=_wrong(error),
+            help=SAVED,
         ) from None
     if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
         raise ShadergenError("SG0301", f"'{path}' holds limits that no device has")
     known = named_profile(renderer)
     costs = DEVICES[known].costs if known else UNMEASURED
     return Device(Limits(**numbers), glsl, fetch, costs, renderer)  # type: ignore[arg-type]
+
+
+def _wrong(error: Exception) -> str:
+    """Return what is wrong with a profile in the file's terms, not Python's."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
+        return "it is no JSON"
+    if isinstance(error, TypeError):
+        return "it is no object of glsl, fetch and limits"
+    return reason(error)
 
 
 def named_profile(renderer: str) -> str:

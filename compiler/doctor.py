@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..backends.devices import PROFILE_SUFFIX
 from ..backends.validate import find_glslang
-from ..errors import ShadergenError
+from ..errors import ShadergenError, reason
 from ..ir.target import Limits
 from . import extras
 from .probing import faster_fetch
@@ -80,8 +81,16 @@ def save_profile(found: Findings, path: Path) -> None:
     """Write what was found as a device profile (``backends.devices``), and how it reads faster.
 
     Raises:
-        ShadergenError: SG0601 when there is no GL, SG0501 when the file cannot be written.
+        ShadergenError: SG0601 when there is no GL, SG0501 when the file cannot be written, SG0301
+            for a name that is none of a profile.
     """
+    if not path.name.endswith(PROFILE_SUFFIX):
+        raise ShadergenError(
+            "SG0301",
+            f"--save '{path}' would be no name of a device profile",
+            why=f"--device takes names that do not end in {PROFILE_SUFFIX} for built-in profiles",
+            help=f"for example --save mine{PROFILE_SUFFIX}",
+        )
     if found.problem:
         raise ShadergenError("SG0601", "there is no OpenGL ES to profile", why=found.problem)
     limits = Limits(**found.limits)
@@ -99,7 +108,7 @@ def save_profile(found: Findings, path: Path) -> None:
     try:
         path.write_text(json.dumps(profile, indent=1) + "\n", "utf-8")
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 
 
 def _version(package: str) -> str:

@@ -15,7 +15,7 @@ from ..backends.lower import lower
 from ..backends.schedule import BuildFiles, schedule
 from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
-from ..errors import InternalError, ShadergenError
+from ..errors import InternalError, ShadergenError, reason
 from ..ir import text
 from ..ir.types import MAP_RANK
 from ..passes.attach_preprocessing import attach_preprocessing
@@ -203,7 +203,8 @@ def compile_model(
 
         write_build(files, output, check, embed=options.embed is not None)
     except ShadergenError as error:
-        raise error.at(str(model)) from None
+        # What cannot be written is no fault of the model's.
+        raise (error if error.code == "SG0501" else error.at(str(model))) from None
     except InternalError as error:
         raise InternalError(f"{error}\nthe graph was left in {dump.save()}") from error
     except Exception as error:
@@ -259,7 +260,10 @@ class _Dump:
             self._write_constants(folder / "constants.npz", graph)
         except OSError as error:
             raise ShadergenError(
-                "SG0501", f"cannot write the IR to '{folder}'", why=error.strerror or str(error)
+                "SG0501",
+                f"cannot write the IR to '{folder}'",
+                why=reason(error),
+                help="choose another folder with --dump-ir",
             ) from None
         return path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -195,9 +196,14 @@ def parse_range(text: str) -> tuple[float, float]:
     try:
         low, high = map(float, text.split(":"))
     except ValueError:
-        low, high = 1.0, 0.0
+        low = high = math.nan
     if not -FLOAT32_MAX <= low <= high <= FLOAT32_MAX:
-        raise _invalid("input_range", text, "LOW:HIGH, for example 0:1")
+        help = (
+            f"LOW exceeds HIGH: did you mean {high:g}:{low:g}?"
+            if -FLOAT32_MAX <= high < low <= FLOAT32_MAX
+            else ""
+        )
+        raise _invalid("input_range", text, "LOW:HIGH, two numbers, for example 0:1", help)
     return low, high
 
 

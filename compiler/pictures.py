@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, reason
 from . import extras
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read_picture(path: Path) -> Any:
             return image.convert("L" if gray else "RGBA" if alpha else "RGB")
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
         raise ShadergenError(
-            "SG0101", f"cannot read '{path}' as a picture", why=str(error)
+            "SG0101", f"cannot read '{path}' as a picture", why=reason(error)
         ) from None
 
 

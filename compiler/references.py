@@ -258,6 +258,13 @@ def choose_reference(
     if wanted == "numpy":
         return NumpyReference(graph), ""
     usual = "keras" if is_keras(model) else "onnxruntime"
+    if wanted not in ("auto", usual):
+        raise ShadergenError(
+            "SG0702",
+            f"the reference {wanted} cannot run the model",
+            why=f"it is a file for {usual}",
+            help=f"--reference {usual}, or numpy: the interpreter that ships with shadergen",
+        )
     name = usual if wanted == "auto" else wanted
     try:
         if name == "keras":

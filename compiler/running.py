@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, reason
 from . import extras, pictures
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise ShadergenError(
             "SG0101",
             f"cannot read the arrays in '{path}'",
-            why=str(error) if isinstance(error, OSError) else "it is no .npz or .npy of numbers",
+            why=reason(error) if isinstance(error, OSError) else "it is no .npz or .npy of numbers",
         ) from None
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":
@@ -82,7 +82,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
             raise ShadergenError(
                 "SG0605",
                 f"'{output}' would be a picture made from arrays",
-                help="name an output file that ends in .npz",
+                help="name an output file that ends in .npz or .npy",
             )
     else:
         picture = pictures.read_picture(source)
@@ -204,4 +204,4 @@ def _write(output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: 
                 image.save(scratch)
             scratch.replace(output)
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{output}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None

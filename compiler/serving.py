@@ -13,7 +13,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, reason
 from . import extras
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ def make_server(folders: Mapping[str, Path], port: int = 0) -> ThreadingHTTPServ
         return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except (OSError, OverflowError) as error:
         raise ShadergenError(
-            "SG0301", f"--port: {port} cannot be listened on", why=str(error), help="give another"
+            "SG0301",
+            f"--port: {port} cannot be listened on",
+            why=reason(error),
+            help="give another",
         ) from None
 
 
@@ -76,6 +79,12 @@ def write_site(builds: Sequence[Path], folder: Path) -> None:
         ShadergenError: SG0501, when the folder is there or cannot be written; others as
             :func:`networks_of`.
     """
+    if folder.exists():
+        raise ShadergenError(
+            "SG0501",
+            f"'{folder}' exists",
+            help="remove it, or choose another folder with -o",
+        )
     networks = networks_of(builds)
     try:
         folder.mkdir(parents=True)
@@ -88,7 +97,7 @@ def write_site(builds: Sequence[Path], folder: Path) -> None:
             shutil.copytree(build, folder / network["url"])
         (folder / NETWORKS).write_text(json.dumps(networks, indent=1), encoding="utf-8")
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{folder}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{folder}'", why=reason(error)) from None
 
 
 def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:

@@ -44,7 +44,8 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
 
     Raises:
         ShadergenError: SG0301 when there is not exactly one input, it is no image of 1, 3 or 4
-            channels (axis 1), or the number of values is not its number of channels.
+            channels (axis 1), one channel is to be reversed, or the number of values is not that of
+            its channels.
     """
     if len(graph.inputs) != 1 or graph.inputs[0].type.rank != 4:
         raise ShadergenError(
@@ -60,6 +61,13 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
             f"--preprocess needs an image, the input has {channels} channels",
             where=f"input '{old.name}' of {old.type}",
             supported="1, 3 or 4 channels",
+        )
+    if wanted.reverse and channels == 1:
+        raise ShadergenError(
+            "SG0301",
+            "--preprocess order=bgr needs an image with colours, the input has 1 channel",
+            where=f"input '{old.name}' of {old.type}",
+            help="leave order=bgr out",
         )
     port = replace(old.port, encoding="unorm8") if wanted.eight_bit else old.port
     image = Input(old.type, old.name, port)
@@ -84,7 +92,7 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
             constant(offset[order].reshape(1, -1, 1, 1), "offset"),
             layer="preprocess",
         )
-    if wanted.reverse and channels > 1:
+    if wanted.reverse:
         cut = Slice((0, channels - 1, 0, 0), (1, -1, 1, 1), old.shape)
         value = apply(cut, value, layer="preprocess")
     return _replace_input(graph, old, image, value)

@@ -108,6 +108,23 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         "SG0301", "needs outputs of one channel",
     ),
     "preprocessing": (lambda d: ESPCN, (*SIZE, "--preprocess", "mean=a"), "SG0301", "mean=a"),
+    "one channel in reverse": (
+        lambda d: ESPCN, (*SIZE, "--preprocess", "order=bgr"), "SG0301", "has 1 channel\n"
+    ),
+    "no profile": (
+        lambda d: ESPCN, (*SIZE, "--device", "nope.json"), "SG0301", "why: No such file"
+    ),
+    "no tuning": (
+        lambda d: ESPCN, (*SIZE, "--tuning", "nope.json"), "SG0101", "why: No such file"
+    ),
+    "range upside down": (
+        lambda d: ESPCN, (*SIZE, "--input-range", "1:0"), "SG0301",
+        "LOW exceeds HIGH: did you mean 0:1?"
+    ),
+    "dump beneath a file": (
+        lambda d: ESPCN, (*SIZE, "--dump-ir", f"{ESPCN}/x"), "SG0501",
+        "espcn_x2.h5/x'\n  = why: Not a directory\n  = help: choose another folder with --dump"
+    ),
     "guard": (lambda d: ESPCN, (*SIZE, "--zero-guard", "1e39"), "SG0301", "--zero-guard 1e+39"),
     "no formulas": (
         lambda d: ESPCN, (*SIZE, "--define", "nowhere.ops"), "SG0101",
@@ -175,7 +192,7 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
     (tmp_path / "y.png").write_text("earlier")
     before = contents(tmp_path)
     for source, output, code, says in (
-        ("none.npy", "y.npy", "SG0101", "none.npy"),
+        ("none.npy", "y.npy", "SG0101", "why: No such file or directory\n"),
         ("object.npy", "y.npy", "SG0101", "object.npy"),
         ("text.npy", "y.npy", "SG0605", "element type <U1"),
         ("complex.npy", "y.npy", "SG0605", "the array has element type complex64\n  = supported"),
@@ -184,7 +201,7 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
         ("small.png", "y.png", "SG0605", "the build takes 16 rows of 24"),
         ("no.png", "y.png", "SG0101", "as a picture"),
         ("x.npy", "y.txt", "SG0605", ".npz, .npy, .png"),
-        ("x.npy", "y.png", "SG0605", "made from arrays"),
+        ("x.npy", "y.png", "SG0605", "ends in .npz or .npy"),
         ("x.npy", "none/y.npy", "SG0501", "is not a folder"),
     ):
         ran = shadergen("run", build, tmp_path / source, "-o", tmp_path / output)
@@ -192,6 +209,31 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
         assert ran.err.startswith(f"error[{code}]: "), ran.err
         assert says in ran.err
         assert contents(tmp_path) == before
+
+
+def test_a_site_is_not_written_over_what_is_there(shadergen, build, tmp_path):
+    ran = shadergen("serve", build, "-o", tmp_path)
+    assert (ran.code, ran.err.partition(":")[0]) == (2, "error[SG0501]")
+    assert "exists\n  = help: remove it, or choose another folder" in ran.err
+
+
+def test_the_folder_at_hand_is_named(shadergen, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ran = shadergen("compile", ".", "-o", "b")
+    assert ran.err.startswith("error[SG0102]: '.' is a folder")
+
+
+def test_a_profile_is_saved_under_a_name_that_device_takes(shadergen, tmp_path):
+    ran = shadergen("doctor", "--save", tmp_path / "mine.txt")
+    assert ran.code == 2
+    assert "for example --save mine.json" in ran.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_reference_for_other_files_is_refused_in_plain_words(shadergen):
+    ran = shadergen("verify", ESPCN, *SIZE, "--reference", "onnxruntime")
+    assert ran.err.startswith("error[SG0702]: the reference onnxruntime cannot run the model")
+    assert "why: it is a file for keras\n" in ran.err
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("run", "x.npy", "-o", "y.npy")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, reason
 from .. import extras
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def draw_chart(report: Report, path: Path) -> None:
         date = {"Date": None} if path.suffix.lower() == ".svg" else {}
         figure.savefig(path, dpi=150, metadata=date)
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 
 
 def _draw_passes(axes: Any, row: int, build: BuildResult, widest: float) -> None:

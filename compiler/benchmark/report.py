@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...errors import ShadergenError
+from ...errors import ShadergenError, reason
 from ...runtime_glue.python import HeadlessContext, load
 from ...runtime_glue.python.schedule import ComputePass
 from .. import extras
@@ -123,7 +123,7 @@ def save_json(report: Report, path: Path) -> None:
     try:
         path.write_text(json.dumps(report.as_data(), indent=1) + "\n", "utf-8")
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 
 
 def _build_result(

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from ...errors import count, few
 from ..choices import EMBEDDINGS, REFERENCES
 from .options import compile_options, to_options
-from .output import bytes_text, new_table, print_table, progress_line, si_text
+from .output import bytes_text, new_table, passes_text, print_table, progress_line, si_text
 
 if TYPE_CHECKING:
     from ..calibration import Calibration
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from ..options import Options
 
 EXIT_DIFFERS = 1
-SHOWN = 8  # layers that a line names
 
 
 @click.command(
@@ -90,11 +90,9 @@ def _print_calibration(found: Calibration) -> None:
     for name, error in found.errors.items():
         table.add_row(name, f"{error.most:.3g}", f"{error.relative:.2%}")
     print_table(table)
-    shown = ", ".join(found.layers[:SHOWN])
-    more = f" and {len(found.layers) - SHOWN} more" if len(found.layers) > SHOWN else ""
-    inputs = f"{found.samples} calibration input{'s' * (found.samples != 1)}"
+    inputs = count(found.samples, "calibration input")
     if found.layers:
-        click.echo(f"in 16 bits by what {inputs} showed, not by proof: {shown}{more}")
+        click.echo(f"in 16 bits by what {inputs} showed, not by proof: {few(found.layers)}")
     else:
         click.echo(f"{inputs} put no layer in 16 bits that is not proven to fit")
 
@@ -110,12 +108,14 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     textures = f"{bytes_text(peak_bytes(schedule))} of textures"
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
     click.echo(
-        f"{output}: {len(passes)} GPU passes, {si_text(macs)} multiply-adds, {textures}, {weights}"
+        f"{output}: {passes_text(len(passes))}, {si_text(macs)} multiply-adds, {textures}, "
+        f"{weights}"
     )
     for line in (*size_lines(result.files.schedule), *result.notes):
         click.echo(line)
     if result.validated:
-        click.echo(f"glslang accepts all {len(result.files.shaders)} shaders")
+        number = len(result.files.shaders)
+        click.echo(f"glslang accepts {'all ' * (number > 1)}{count(number, 'shader')}")
     elif options.validate:
         click.echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
 
@@ -188,7 +188,7 @@ def verify(
         compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
         unchecked = " (how the model was read is not checked)" * (report.reference == "numpy")
         click.echo(
-            f"{compared}{unchecked}: {report.passes} GPU passes in {report.precision} on "
+            f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
             f"{report.renderer}"
         )
     if not report.ok:

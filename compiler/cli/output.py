@@ -75,6 +75,11 @@ def si_text(number: float) -> str:
     return f"{number:.0f}"
 
 
+def passes_text(number: int) -> str:
+    """Return ``1 GPU pass`` or ``2 GPU passes``."""
+    return f"{number} GPU pass{'es' * (number != 1)}"
+
+
 def bytes_text(number: float) -> str:
     """Return bytes in KiB, MiB or GiB."""
     for factor, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from .output import bytes_text, new_table, print_table, progress_line, si_text
+from .output import bytes_text, new_table, passes_text, print_table, progress_line, si_text
 
 
 @click.command(epilog="Example: [bold]shadergen inspect build/[/bold]")
@@ -40,7 +40,7 @@ def inspect(build: Path, as_json: bool) -> None:
     for line in found.sizes:
         click.echo(line)
     click.echo(
-        f"{len(found.passes)} GPU passes, {si_text(found.macs)} multiply-adds, "
+        f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
         f"GLSL ES {found.glsl}\n"
         f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
@@ -78,6 +78,7 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
         click.echo(json.dumps(asdict(result), indent=1))
     else:
         click.echo(
-            f"{output}: {result.passes} GPU passes on {result.renderer}, "
-            f"{result.milliseconds:.1f} ms after {result.init_milliseconds:.0f} ms of set-up"
+            f"{output}: {passes_text(result.passes)} on {result.renderer}, "
+            f"{result.milliseconds:.1f} ms for the first frame, in which drivers compile shaders, "
+            f"after {result.init_milliseconds:.0f} ms of set-up"
         )

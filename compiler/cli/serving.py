@@ -8,6 +8,8 @@ from pathlib import Path
 
 import rich_click as click
 
+from ...errors import count
+
 
 @click.command(epilog="Example: [bold]shadergen serve build/[/bold]")
 @click.argument(
@@ -32,7 +34,9 @@ def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | 
 
     if output is not None:
         write_site(builds, output)
-        click.echo(f"{output}: a page for {len(builds)} builds; open it through a web server")
+        click.echo(
+            f"{output}: a page for {count(len(builds), 'build')}; open it through a web server"
+        )
         return
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, few, reason
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
 from ...ir.winograd import TILES
 
@@ -94,7 +94,7 @@ def save_tuning(tuning: Tuning, path: Path) -> None:
                 Path(scratch.name).unlink(missing_ok=True)
                 raise
     except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{path}'", why=str(error)) from None
+        raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 
 
 def read_tuning(path: Path) -> Tuning:
@@ -109,16 +109,17 @@ def read_tuning(path: Path) -> Tuning:
         raise ShadergenError(
             "SG0101",
             f"cannot read '{path}'",
-            why=str(error),
+            why=reason(error),
             help="shadergen tune MODEL --tuning FILE makes one",
         ) from None
     try:
         return _tuning(json.loads(text))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
+        no_json = isinstance(error, (json.JSONDecodeError, RecursionError))
         raise ShadergenError(
             "SG0305",
             f"'{path}' is not a tuning file of this version",
-            why=str(error) or type(error).__name__,
+            why="it is no JSON" if no_json else reason(error),
             help="shadergen tune MODEL --tuning FILE makes one; delete this or name another",
         ) from None
 
@@ -178,8 +179,9 @@ def _expect(value: Any, kind: type, what: str) -> Any:
 
 def _members(data: dict[str, Any], names: set[str], what: str) -> None:
     if set(data) != names:
-        odd = ", ".join(sorted(set(data) ^ names))
-        raise ValueError(f"{what} has not the members it should, but for: {odd}")
+        wrong = [f"lacks {few(sorted(names - set(data)))}"] if names - set(data) else []
+        wrong += [f"has unknown {few(sorted(set(data) - names))}"] if set(data) - names else []
+        raise ValueError(f"{what} {' and '.join(wrong)}")
 
 
 def _integer(value: Any, what: str, most: int) -> int:

@@ -84,7 +84,9 @@ def directory_error(path: Path) -> ShadergenError:
             f"keras.models.load_model('{path.name}').save('{path.name}.keras')",
         )
     return ShadergenError(
-        "SG0102", f"'{path.name}' is a folder, not a model file", supported=f"{FORMATS}; ONNX .onnx"
+        "SG0102",
+        f"'{path.name or path}' is a folder, not a model file",
+        supported=f"{FORMATS}; ONNX .onnx",
     )
 
 
