@@ -50,7 +50,7 @@ def test_a_misspelt_name_is_answered_with_the_right_one(player: Player) -> None:
 
 
 def test_an_array_of_another_shape_is_refused(player: Player) -> None:
-    with pytest.raises(ShadergenError, match=re.escape("(1, 3, 5, 5), not (3, 5, 5)")):
+    with pytest.raises(ShadergenError, match="takes an array of 1x3x5x5, not 3x5x5"):
         player.upload("x", X[0])
 
 
@@ -119,8 +119,7 @@ def test_a_workgroup_other_than_the_shaders_is_refused(
     good: Build, context: HeadlessContext
 ) -> None:
     broken = spoil(good, "shaders/sum.comp", "local_size_x = 4", "local_size_x = 8")
-    says = re.escape("stated as (4, 2, 1), the shader's is (8, 2, 1)")
-    with pytest.raises(ShadergenError, match=says) as caught:
+    with pytest.raises(ShadergenError, match="stated as 4x2x1, the shader's is 8x2x1") as caught:
         Player(broken, context).init()
     assert caught.value.code == "SG0503"
     assert caught.value.where[1:] == ("shaders/sum.comp", "pass add")

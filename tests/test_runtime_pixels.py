@@ -12,6 +12,7 @@ from shadergen.runtime_glue.python.pixels import (
     FORMATS,
     decode,
     encode,
+    host_array,
     logical_shape,
     pack,
     to_logical,
@@ -39,7 +40,7 @@ def texture(
 def row(host: np.ndarray, encoding: str, format: str, dtype: str = "float32") -> np.ndarray:
     """Encode a one-channel image given as a matrix."""
     port = Port("x", "x", host.shape, (0, 1), encoding, dtype)
-    return encode(host, port, texture(format, 1, 1, host.shape[1], host.shape[0]))
+    return encode(host_array(host, port), port, texture(format, 1, 1, host.shape[1], host.shape[0]))
 
 
 def numbers(shape: tuple[int, ...], format: str = "r32f") -> np.ndarray:

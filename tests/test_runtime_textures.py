@@ -151,14 +151,59 @@ def test_a_texture_that_cannot_be_drawn_to_is_refused_and_the_old_one_kept(
     player: Player, context: HeadlessContext
 ) -> None:
     name = make_texture(context.gl, 5, 3, layers=2, format="GL_RGB9_E5")
-    with pytest.raises(ShadergenError, match="cannot draw to 'y', 'y'") as caught:
+    with pytest.raises(ShadergenError, match="cannot draw to 'y' ") as caught:
         player.bind_output("out", name)
     assert caught.value.code == "SG0602"
+    assert caught.value.where == ("output 'out'",)
+    assert "GL_FRAMEBUFFER_" in caught.value.why
     player.run()
     np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("given", [0, -1, [], [1, 2]])
+@pytest.mark.parametrize(
+    ("format", "says"),
+    [
+        ("GL_RGBA8UI", "holds integers"),
+        ("GL_R16I", "holds integers"),
+        ("GL_DEPTH_COMPONENT24", "holds depth or stencil"),
+        ("GL_DEPTH24_STENCIL8", "holds depth or stencil"),
+    ],
+)
+def test_a_texture_without_colours_is_refused(
+    player: Player, context: HeadlessContext, format: str, says: str
+) -> None:
+    if context.info().es < (3, 1):
+        pytest.skip("this GL does not tell")
+    name = make_texture(context.gl, 5, 3, format=format)
+    for bind, port in ((player.bind_input, "img"), (player.bind_output, "inverted")):
+        with pytest.raises(ShadergenError, match=says) as caught:
+            bind(port, name)
+        assert caught.value.code == "SG0605"
+        assert caught.value.where == (port,)
+    player.run()
+    np.testing.assert_allclose(player.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
+
+
+@pytest.mark.parametrize("format", ["GL_R8", "GL_RGBA8_SNORM", "GL_SRGB8_ALPHA8", "GL_RGB9_E5"])
+def test_a_texture_of_any_colours_is_read(
+    player: Player, context: HeadlessContext, format: str
+) -> None:
+    player.bind_input("img", make_texture(context.gl, 5, 3, format=format))
+    player.run()
+    player.check()
+
+
+def test_a_texture_that_is_none_is_refused_and_not_made(
+    player: Player, context: HeadlessContext
+) -> None:
+    for bind, port in ((player.bind_input, "img"), (player.bind_output, "inverted")):
+        with pytest.raises(ShadergenError, match="there is no texture 4711") as caught:
+            bind(port, 4711)
+        assert caught.value.code == "SG0605"
+        assert not context.gl.glIsTexture(4711)
+
+
+@pytest.mark.parametrize("given", [0, -1, [], [1, 2], "x", "", None, 1.0, 2**32 + 1])
 def test_a_wrong_number_of_textures_is_refused(player: Player, given: Any) -> None:
     with pytest.raises(ShadergenError, match="takes an array texture") as caught:
         player.bind_input("x", given)

@@ -22,13 +22,14 @@ from ...errors import ShadergenError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import ArrayLike, DTypeLike, NDArray
 
     from .schedule import Port, Texture
 
 LANES = 4
 MAP_RANK = 4  # N, C, H, W
 PLANES = "planes"
+_KINDS = {"U": "text", "S": "text", "O": "objects", "c": "complex numbers"}
 EXACT_INTEGERS = 1 << 24  # up to here a float32 holds every integer
 
 
@@ -110,14 +111,36 @@ def unpack(texels: NDArray[Any], texture: Texture) -> NDArray[Any]:
     return used.reshape(batch, planes * components)[:, :channels]
 
 
+def shape_text(shape: Sequence[int]) -> str:
+    """Return a shape as people write it: ``1x3x90x160``."""
+    return "x".join(map(str, shape)) or "a single number"
+
+
+def host_array(array: ArrayLike, port: Port) -> NDArray[Any]:
+    """Return an array of numbers of an input's own shape.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    try:
+        host = np.asarray(array)
+    except ValueError as error:  # lists of lists of unequal lengths
+        raise ShadergenError("SG0605", "this is not an array", why=str(error)) from None
+    if host.dtype.kind not in "fiub":
+        kind = _KINDS.get(host.dtype.kind, str(host.dtype))
+        raise ShadergenError("SG0605", f"an array of {kind} is not an input of real numbers")
+    if host.shape != port.shape:
+        wanted, found = shape_text(port.shape), shape_text(host.shape)
+        raise ShadergenError("SG0605", f"it takes an array of {wanted}, not {found}")
+    return host
+
+
 def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
     """Return the model's own array as texels of an input texture.
 
     Raises:
         ShadergenError: SG0605, when ``host`` holds numbers that the texture cannot.
     """
-    if host.dtype.kind not in "fiub":
-        raise ShadergenError("SG0605", f"an array of {host.dtype} is not an input of real numbers")
     format = texture.format
     if port.encoding == "unorm8":
         host = _to_unorm8(host)

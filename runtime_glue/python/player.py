@@ -11,13 +11,14 @@ from .device import check_requirements, query_device
 from .gl import load_gles
 from .loading import resized
 from .objects import check_errors, forget_errors
-from .pixels import decode, encode
+from .pixels import decode, encode, host_array, shape_text
 from .resources import MATRIX, Resources
 from .textures import (
     await_textures,
     check_textures,
     fill_textures,
     make_textures,
+    names_of,
     read_textures,
 )
 from .timer import step_through
@@ -135,9 +136,10 @@ class Player:
         """
         port, resources = self._port(self._inputs, "input", name)
         numbers = self._matrix(port, matrix)
-        given = (texture,) if isinstance(texture, int) else tuple(texture)
+        given = names_of(port, self.build.textures[port.texture], texture)
         if numbers is None or resources.textures.get(port.texture) != given:
-            resources.textures[port.texture] = self._check(port, texture, resources)
+            self._check(port, given, resources)
+            resources.textures[port.texture] = given
             self._frame = None
         if numbers is not None:
             resources.matrices[port.texture][:] = numbers
@@ -151,14 +153,16 @@ class Player:
         """
         port, resources = self._port(self._outputs, "output", name)
         before = resources.textures[port.texture]
-        resources.textures[port.texture] = self._check(port, texture, resources)
+        given = names_of(port, self.build.textures[port.texture], texture)
+        self._check(port, given, resources)
+        resources.textures[port.texture] = given
         self._frame = None
         try:
             resources.rebind(port.texture)
-        except ShadergenError:
+        except ShadergenError as error:
             resources.textures[port.texture] = before
             resources.rebind(port.texture)
-            raise
+            raise error.at(f"output '{name}'") from None
 
     def output_texture(self, name: str, layer: int = 0) -> int:
         """Return the GL texture of an output: its array texture, or the 2D texture of ``layer``."""
@@ -186,14 +190,8 @@ class Player:
                 f"the input '{name}' is an external texture, which takes no arrays",
                 help="call bind_input() with a texture and its matrix",
             )
-        host = np.asarray(array)
-        if host.shape != port.shape:
-            raise ShadergenError(
-                "SG0605",
-                f"the input '{name}' takes an array of shape {port.shape}, not {host.shape}",
-            )
         try:
-            texels = encode(host, port, texture)
+            texels = encode(host_array(array, port), port, texture)
         except ShadergenError as error:
             raise error.at(f"input '{name}'") from None
         forget_errors(self._gl)
@@ -373,23 +371,14 @@ class Player:
         if numbers.shape != (MATRIX,) or not np.isfinite(numbers).all():
             raise ShadergenError(
                 "SG0605",
-                f"the matrix of '{port.name}' is of shape {numbers.shape}",
+                f"the matrix of '{port.name}' is of {shape_text(numbers.shape)} numbers",
                 supported=f"{MATRIX} finite numbers, column by column",
             )
         return list(map(float, numbers))
 
-    def _check(
-        self, port: Port, given: int | Sequence[int], resources: Resources
-    ) -> tuple[int, ...]:
-        """Return the application's textures for a port, checked as far as GL tells."""
+    def _check(self, port: Port, names: tuple[int, ...], resources: Resources) -> None:
+        """Refuse textures of the application for a port, as far as GL tells."""
         texture = self.build.textures[port.texture]
-        names = (given,) if isinstance(given, int) else tuple(given)
-        if len(names) != texture.objects or not all(name > 0 for name in names):
-            takes = "an array texture" if texture.is_array else f"{texture.objects} 2D textures"
-            if texture.is_external:
-                takes = "an external texture"
-            raise ShadergenError("SG0605", f"'{port.name}' takes {takes}, not {given!r}")
         forget_errors(self._gl)
-        check_textures(self._gl, texture, names, sizes=resources.device.es >= (3, 1))
+        check_textures(self._gl, port, texture, names, levels=resources.device.es >= (3, 1))
         check_errors(self._gl, f"the texture of '{port.name}' is bound as {texture.kind}")
-        return names

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from .pixels import shape_text
 from .schedule import ComputePass
 
 if TYPE_CHECKING:
@@ -191,7 +192,8 @@ def _check_workgroup(gl: Any, program: int, passes: Sequence[GpuPass]) -> None:
         if isinstance(gpu_pass, ComputePass) and gpu_pass.workgroup != tuple(size):
             raise ShadergenError(
                 "SG0503",
-                f"the workgroup is stated as {gpu_pass.workgroup}, the shader's is {tuple(size)}",
+                f"the workgroup is stated as {shape_text(gpu_pass.workgroup)}, "
+                f"the shader's is {shape_text(tuple(size))}",
                 where=(gpu_pass.shader, f"pass {gpu_pass.name}"),
             )
 

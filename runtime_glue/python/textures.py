@@ -6,6 +6,7 @@ The GL textures of a tensor are a tuple: one array texture, or one 2D texture fo
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .objects import Objects
-    from .schedule import Texture
+    from .schedule import Port, Texture
 
 _EXTERNAL = {1: "GL_RED", 2: "GL_RG", 4: "GL_RGBA"}
 _TYPES = {"8": "GL_UNSIGNED_BYTE", "16f": "GL_HALF_FLOAT", "32f": "GL_FLOAT"}
 
 
 _TEXTURE_EXTERNAL_OES = 0x8D65  # PyOpenGL does not declare it
+_LAST = 2**32 - 1  # the largest name of a GL object
 
 
 def target_of(gl: Any, texture: Texture) -> int:
@@ -107,14 +109,21 @@ def attach(
     gl.glBindFramebuffer(target, 0)
     if status != gl.GL_FRAMEBUFFER_COMPLETE:
         formats = ", ".join(dict.fromkeys(texture.format for texture, _, _ in layers))
-        names_ = ", ".join(repr(texture.name) for texture, _, _ in layers)
+        names_ = ", ".join(dict.fromkeys(repr(texture.name) for texture, _, _ in layers))
         raise ShadergenError(
             "SG0602",
             f"this GL cannot draw to {names_} ({formats})",
-            why=f"the framebuffer's status is 0x{status:04x}",
+            why=f"the framebuffer's status is {_status_name(gl, status)}",
             help="a texture of the application must be 2D or an array as the schedule says, and of "
             "a format that can be drawn to",
         )
+
+
+def _status_name(gl: Any, status: int) -> str:
+    for name in ("INCOMPLETE_ATTACHMENT", "UNSUPPORTED"):
+        if status == getattr(gl, f"GL_FRAMEBUFFER_{name}"):
+            return f"GL_FRAMEBUFFER_{name}"
+    return f"0x{status:04x}"
 
 
 def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
@@ -206,35 +215,81 @@ def _holds_floats(gl: Any, target: int, point: int) -> bool:
     return bool(value.value == gl.GL_FLOAT)
 
 
-def check_textures(gl: Any, texture: Texture, names: tuple[int, ...], *, sizes: bool) -> None:
-    """Refuse an application's textures of other sizes than the schedule's.
+def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the names of an application's textures, as many as an input or output takes.
+
+    Raises:
+        ShadergenError: SG0605.
+    """
+    names: tuple[Any, ...] = tuple(given) if isinstance(given, Iterable) else (given,)
+    # numpy's integers are names too; larger ones would become those of other textures
+    sound = all(isinstance(name, (int, np.integer)) and 0 < name <= _LAST for name in names)
+    if len(names) != texture.objects or not sound:
+        takes = "an array texture" if texture.is_array else f"{texture.objects} 2D textures"
+        if texture.is_external:
+            takes = "an external texture"
+        raise ShadergenError(
+            "SG0605",
+            f"'{port.name}' takes {takes}, not {given!r}",
+            help="give the integers that glGenTextures gave",
+        )
+    return tuple(map(int, names))
+
+
+def check_textures(
+    gl: Any, port: Port, texture: Texture, names: tuple[int, ...], *, levels: bool
+) -> None:
+    """Refuse an application's textures of other sizes than the schedule's, or without colours.
 
     Those of another kind leave an error with GL.
 
     Args:
         gl: the GL functions.
+        port: the input or output that they are for.
         texture: what the schedule says.
         names: the application's textures.
-        sizes: whether GL can tell sizes, as OpenGL ES 3.1 can; external textures are of any.
+        levels: whether GL can tell of sizes and formats, as OpenGL ES 3.1 can; external textures
+            are of any.
 
     Raises:
         ShadergenError: SG0605.
     """
     target = target_of(gl, texture)
+    if texture.is_external:
+        # who makes its images may make the texture itself with the first of them
+        gl.glBindTexture(target, names[0])
+        gl.glBindTexture(target, 0)
+        return
+    wrong = ""
+    for name in names:
+        if not gl.glIsTexture(name):  # binding it would make one
+            wrong = wrong or f"there is no texture {name} in this context"
+            continue
+        gl.glBindTexture(target, name)
+        if levels:
+            wrong = wrong or _mismatch(gl, target, texture, name)
+    gl.glBindTexture(target, 0)
+    if wrong:
+        raise ShadergenError("SG0605", wrong, where=port.name)
+
+
+def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
+    """Return what keeps the bound texture from being read or written as floats, or nothing."""
+
+    def ask(what: str) -> int:
+        value = ctypes.c_int(0)
+        parameter = getattr(gl, f"GL_TEXTURE_{what}")
+        gl.glGetTexLevelParameteriv(target, 0, parameter, ctypes.byref(value))
+        return value.value
+
     expected = {"width": texture.width, "height": texture.height}
     if texture.is_array:
         expected["depth"] = texture.layers
-    if texture.is_external:
-        expected = {}
-    wrong = ""
-    for name in names:
-        gl.glBindTexture(target, name)
-        for side, wanted in expected.items() if sizes else ():
-            value = ctypes.c_int(0)
-            parameter = getattr(gl, f"GL_TEXTURE_{side.upper()}")
-            gl.glGetTexLevelParameteriv(target, 0, parameter, ctypes.byref(value))
-            if value.value != wanted:
-                wrong = wrong or f"texture {name} has a {side} of {value.value}, not {wanted}"
-    gl.glBindTexture(target, 0)
-    if wrong:
-        raise ShadergenError("SG0605", wrong, where=texture.name)
+    for side, wanted in expected.items():
+        if (size := ask(side.upper())) != wanted:
+            return f"texture {name} has a {side} of {size}, not {wanted}"
+    if ask("RED_TYPE") in (gl.GL_INT, gl.GL_UNSIGNED_INT):
+        return f"texture {name} holds integers, which float shaders do not see"
+    if ask("DEPTH_TYPE") or ask("STENCIL_SIZE"):
+        return f"texture {name} holds depth or stencil, not colours"
+    return ""

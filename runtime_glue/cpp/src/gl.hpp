@@ -77,6 +77,7 @@ using Uint = std::uint32_t;
     X(Uint, GetUniformBlockIndex, (Name, const char*))                                         \
     X(Int, GetUniformLocation, (Name, const char*))                                            \
     X(std::uint8_t, IsEnabled, (Enum))                                                         \
+    X(std::uint8_t, IsTexture, (Name))                                                         \
     X(void, LinkProgram, (Name))                                                               \
     X(void, PixelStorei, (Enum, Int))                                                          \
     X(void, ProgramBinary, (Name, Enum, const void*, Int))                                     \
@@ -183,6 +184,7 @@ enum : Enum {
     TEXTURE_2D = 0xDE1,
     UNSIGNED_BYTE = 0x1401,
     INT = 0x1404,
+    UNSIGNED_INT = 0x1405,
     FLOAT = 0x1406,
     HALF_FLOAT = 0x140B,
     COLOR = 0x1800,
@@ -218,6 +220,9 @@ enum : Enum {
     TIME_ELAPSED = 0x88BF,
     GPU_DISJOINT = 0x8FBB,
     RGBA32F = 0x8814,
+    TEXTURE_STENCIL_SIZE = 0x88F1,
+    TEXTURE_RED_TYPE = 0x8C10,
+    TEXTURE_DEPTH_TYPE = 0x8C16,
     READ_ONLY = 0x88B8,
     WRITE_ONLY = 0x88B9,
     STATIC_DRAW = 0x88E4,
@@ -253,6 +258,8 @@ enum : Enum {
     DRAW_FRAMEBUFFER = 0x8CA9,
     READ_FRAMEBUFFER_BINDING = 0x8CAA,
     FRAMEBUFFER_COMPLETE = 0x8CD5,
+    FRAMEBUFFER_INCOMPLETE_ATTACHMENT = 0x8CD6,
+    FRAMEBUFFER_UNSUPPORTED = 0x8CDD,
     MAX_COLOR_ATTACHMENTS = 0x8CDF,
     COLOR_ATTACHMENT0 = 0x8CE0,
     IMAGE_BINDING_NAME = 0x8F3A,

@@ -39,7 +39,7 @@ Error Player::Impl::check_given(const Port& port, const unsigned* names, std::si
                                          : say("{} 2D textures", {t.objects()}),
                          zero ? "texture 0 or " : "", count});
     forget_errors(gl);
-    Error error = check_sizes(gl, t, given);
+    Error error = check_textures(gl, port, t, given);
     if (error) return error;
     return check_errors(gl, "the texture of '{}' is bound as {}",
                         {port.name, t.is_array      ? "array"
@@ -115,6 +115,7 @@ Error Player::bind_output(std::string_view name, const unsigned* textures, std::
         p.recorded = false;
         error = p.rebind(port);
         if (error) {
+            error.where.push_back(say("output '{}'", {name}));
             bound = before;
             p.rebind(port);
         }
@@ -194,7 +195,7 @@ Error check_count(const Port& port, const char* kind, const char* verb, std::siz
     if (static_cast<std::int64_t>(count) == port.elements()) return {};
     return error_of("SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
                     {kind, port.name, verb, port.elements(),
-                     tuple_of(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
+                     shape_text(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
 }
 
 }  // namespace

@@ -243,7 +243,7 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
         if (pass.compute && pass.workgroup != actual)
             return pass_error("the workgroup is stated as {}, the shader's is {}",
-                              {tuple_of(pass.workgroup.data(), 3), tuple_of(actual.data(), 3)},
+                              {shape_text(pass.workgroup.data(), 3), shape_text(actual.data(), 3)},
                               pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;

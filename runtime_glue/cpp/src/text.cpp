@@ -14,6 +14,7 @@ Error& Error::operator=(Error&&) noexcept = default;
 Error::~Error() = default;
 
 std::string Error::render() const {
+    if (code.empty()) return {};  // no error
     std::string text = say("error[{}]: {}", {code, what});
     for (std::size_t i = 0; i < where.size(); ++i) text += (i ? ": " : "\n  --> ") + where[i];
     const std::string* const parts[] = {&why, &supported, &help};
@@ -64,10 +65,10 @@ std::string say(const char* message, Words words) {
     return text;
 }
 
-std::string tuple_of(const std::int64_t* values, std::size_t count) {
-    std::string text = "(";
-    for (std::size_t i = 0; i < count; ++i) text += (i ? ", " : "") + std::to_string(values[i]);
-    return text + (count == 1 ? ",)" : ")");
+std::string shape_text(const std::int64_t* sizes, std::size_t count) {
+    std::string text = count ? "" : "a single number";
+    for (std::size_t i = 0; i < count; ++i) text += (i ? "x" : "") + std::to_string(sizes[i]);
+    return text;
 }
 
 Error error_of(const char* code, const char* what, Words words, std::string_view where) {

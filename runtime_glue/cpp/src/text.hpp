@@ -42,8 +42,8 @@ inline Word hex(unsigned number) { return {number, Word::hexadecimal}; }
 // A message with each {} replaced by the next word.
 std::string say(const char* message, Words words);
 
-// "(1, 3, 5)"
-std::string tuple_of(const std::int64_t* values, std::size_t count);
+// "1x3x5", or that it is a single number
+std::string shape_text(const std::int64_t* sizes, std::size_t count);
 
 // An error of a code at one place, or at none.
 Error error_of(const char* code, const char* what, Words words, std::string_view where = {});

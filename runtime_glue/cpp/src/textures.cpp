@@ -28,6 +28,13 @@ bool holds_floats(const GL& gl) {
     return static_cast<Enum>(type) == gl::FLOAT;
 }
 
+std::string status_name(Enum status) {
+    const char* what = nullptr;
+    if (status == gl::FRAMEBUFFER_INCOMPLETE_ATTACHMENT) what = "INCOMPLETE_ATTACHMENT";
+    if (status == gl::FRAMEBUFFER_UNSUPPORTED) what = "UNSUPPORTED";
+    return what ? say("GL_FRAMEBUFFER_{}", {what}) : say("{}", {hex(status)});
+}
+
 void begin_reading(const GL& gl, Name framebuffer) {
     gl.BindFramebuffer(gl::READ_FRAMEBUFFER, framebuffer);
     gl.ReadBuffer(gl::COLOR_ATTACHMENT0);
@@ -106,20 +113,25 @@ Error attach(const GL& gl, Name framebuffer, const List<Target>& targets) {
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
     if (status == gl::FRAMEBUFFER_COMPLETE) return {};
     std::string names, formats;
+    const auto add = [](std::string& list, const std::string& word) {
+        if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
+    };
     for (const Target& to : targets) {
-        names += say("{}'{}'", {names.empty() ? "" : ", ", to.texture->name});
-        if (formats.find(to.texture->format->name) == std::string::npos)
-            formats += say("{}{}", {formats.empty() ? "" : ", ", to.texture->format->name});
+        add(names, say("'{}'", {to.texture->name}));
+        add(formats, to.texture->format->name);
     }
     Error error = error_of("SG0602", "this GL cannot draw to {} ({})", {names, formats});
-    error.why = say("the framebuffer's status is {}", {hex(status)});
+    error.why = say("the framebuffer's status is {}", {status_name(status)});
     error.help =
         "a texture of the application must be 2D or an array as the schedule says, and of a format "
         "that can be drawn to";
     return error;
 }
 
-Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names) {
+namespace {
+
+// What keeps the bound texture from being read or written as floats, or nothing.
+std::string mismatch(const GL& gl, const Texture& texture, Name name) {
     struct Side {
         Enum what;
         const char* word;
@@ -128,23 +140,44 @@ Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names)
     const Side sides[] = {{gl::TEXTURE_WIDTH, "width", texture.width},
                           {gl::TEXTURE_HEIGHT, "height", texture.height},
                           {gl::TEXTURE_DEPTH, "depth", texture.layers}};
+    const auto ask = [&](Enum what) {
+        Int value = 0;
+        gl.GetTexLevelParameteriv(target_of(texture), 0, what, &value);
+        return value;
+    };
+    for (const Side& s : sides) {
+        if (s.what == gl::TEXTURE_DEPTH && !texture.is_array) continue;
+        const Int value = ask(s.what);
+        if (value != s.size)
+            return say("texture {} has a {} of {}, not {}", {name, s.word, value, s.size});
+    }
+    const auto red = static_cast<Enum>(ask(gl::TEXTURE_RED_TYPE));
+    if (red == gl::INT || red == gl::UNSIGNED_INT)
+        return say("texture {} holds integers, which float shaders do not see", {name});
+    if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
+        return say("texture {} holds depth or stencil, not colours", {name});
+    return {};
+}
+
+}  // namespace
+
+Error check_textures(const GL& gl, const Port& port, const Texture& texture,
+                     const GLTextures& names) {
     const Enum target = target_of(texture);
-    Error error;
+    std::string wrong;
     for (const Name name : names) {
-        gl.BindTexture(target, name);
-        for (const Side& s : sides) {
-            Int value = 0;
-            if (error || !gl.GetTexLevelParameteriv || texture.is_external ||
-                (s.what == gl::TEXTURE_DEPTH && !texture.is_array))
-                continue;
-            gl.GetTexLevelParameteriv(target, 0, s.what, &value);
-            if (value != s.size)
-                error = error_of("SG0605", "texture {} has a {} of {}, not {}",
-                                 {name, s.word, value, s.size}, texture.name);
+        // Binding would make one; who makes an external texture's images may do so later.
+        if (!texture.is_external && !gl.IsTexture(name)) {
+            if (wrong.empty()) wrong = say("there is no texture {} in this context", {name});
+            continue;
         }
+        gl.BindTexture(target, name);
+        if (wrong.empty() && gl.GetTexLevelParameteriv && !texture.is_external)
+            wrong = mismatch(gl, texture, name);
     }
     gl.BindTexture(target, 0);
-    return error;
+    if (wrong.empty()) return {};
+    return error_of("SG0605", "{}", {wrong}, port.name);
 }
 
 Error check_images(const GL& gl, const Texture& texture, const GLTextures& names) {

@@ -37,9 +37,10 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
 // Let a framebuffer draw to layers, attachment i to targets[i]. SG0602.
 Error attach(const GL& gl, Name framebuffer, const List<Target>& targets);
 
-// Refuse an application's textures of other sizes (SG0605), as far as GL tells them; external ones
-// are of any.
-Error check_sizes(const GL& gl, const Texture& texture, const GLTextures& names);
+// Refuse an application's textures that are none, of other sizes or without colours (SG0605), as
+// far as GL tells; external ones are of any.
+Error check_textures(const GL& gl, const Port& port, const Texture& texture,
+                     const GLTextures& names);
 // Refuse those that shaders cannot have as images of the stated format. SG0602.
 Error check_images(const GL& gl, const Texture& texture, const GLTextures& names);
 

@@ -100,7 +100,7 @@ PROMISE(mistakes_are_answered_in_words) {
     CHECK(player.upload("y", few, 2).help == "did you mean 'x'?" ||
           player.upload("y", few, 2).supported == "x, img");
     CHECK(player.upload("x", few, 2).what ==
-          "the input 'x' takes 75 numbers, shape (1, 3, 5, 5), not 2");
+          "the input 'x' takes 75 numbers, shape 1x3x5x5, not 2");
     std::vector<float> image(45, 1.5F);
     CHECK(player.upload("img", image.data(), 45).what ==
           "an image given in floats holds values outside 0 to 1");

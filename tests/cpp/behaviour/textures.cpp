@@ -100,7 +100,19 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     CHECK(player.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
     CHECK(player.bind_input("x", flat));
     CHECK(player.bind_output("out", undrawable).what ==
-          "this GL cannot draw to 'y', 'y' (rgba32f)");
+          "this GL cannot draw to 'y' (rgba32f)");
+    CHECK(player.bind_output("out", undrawable).where[0] == "output 'out'");
+    CHECK(player.bind_output("out", undrawable).why.find("GL_FRAMEBUFFER_") != std::string::npos);
+    const Name integers = make_texture(gl, gl::TEXTURE_2D, 0x8D7C, 5, 3);  // RGBA8UI
+    const Name depth = make_texture(gl, gl::TEXTURE_2D, 0x81A6, 5, 3);     // DEPTH_COMPONENT24
+    if (gl.GetTexLevelParameteriv) {
+        CHECK(player.bind_input("img", integers).what.find("holds integers") != std::string::npos);
+        CHECK(player.bind_output("inverted", integers).code == "SG0605");
+        CHECK(player.bind_input("img", depth).what.find("holds depth") != std::string::npos);
+    }
+    CHECK(player.bind_input("img", 4711).what == "there is no texture 4711 in this context");
+    CHECK(!gl.IsTexture(4711));
+    CHECK(Error().render().empty());
     CHECK(player.bind_output("sum", other).what ==
           "shaders cannot have this texture as the image 'sum'");
     CHECK(player.bind_input("x", 0).code == "SG0605");
