@@ -124,7 +124,11 @@ def test_shapes_that_do_not_fit_are_told_as_the_model_has_them(keras, tmp_path):
     up = keras.layers.UpSampling2D(name="up")(down)
     hint = "the sizes follow from --input-size: a model that halves sizes and doubles them again"
     for layer, what in (
-        (keras.layers.Concatenate(name="cat"), "the inputs differ elsewhere than on axis 3"),
+        (
+            keras.layers.Concatenate(name="cat"),
+            "tensors of 1x16x14x3 and 1x15x14x3 cannot be joined along axis 3: "
+            "their other sizes differ",
+        ),
         (keras.layers.Add(name="cat"), "the operands' shapes do not broadcast"),
     ):
         keras.Model(image, layer([up, image])).save(tmp_path / "m.keras")

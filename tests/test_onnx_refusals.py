@@ -217,7 +217,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "channels": (
         small(CONV, {"w": normal(4, 2, 3, 3)}),
-        "error[SG0205]: 3 input and 4 output channels do not fit 1 groups of 2",
+        "error[SG0205]: weights of 4x2x3x3 take 2 channels, the input has 3\n",
     ),
     "broadcast": (
         small(node("Add", "x", "b", name="/Add"), {"b": normal(4)}),

@@ -149,7 +149,9 @@ def options(command: str) -> Callable[[], str]:
             value = names(getattr(p.type, "choices", ()))
             if not value and not p.is_flag:
                 value = code(p.metavar or p.type.name.upper())
-            if p.show_default:
+            if isinstance(p.show_default, str):
+                value += f"; default: {p.show_default}"
+            elif p.show_default and p.default is not None:
                 value += f"; default {code(str(p.default))}"
             rows.append((names(reversed(p.opts)), value, p.help or ""))
         return table(("option", "value", "meaning"), rows)

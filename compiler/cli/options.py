@@ -17,6 +17,29 @@ if TYPE_CHECKING:
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation."""
+    return _with_options(command, True, "Choose kernels by what shadergen tune measured.", None)
+
+
+def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation to tune for, on the GL at hand unless another is named."""
+    help = "Times measured so far: the file to begin, or to go on with."
+    return _with_options(command, "that of the GL at hand", help, "tuning.json")
+
+
+def _with_options(
+    command: Callable[..., Any],
+    device_default: bool | str,
+    tuning_help: str,
+    tuning_default: str | None,
+) -> Callable[..., Any]:
+    """Add the options of a compilation.
+
+    Args:
+        command: to add them to.
+        device_default: what the help says the device is by default; True for its name.
+        tuning_help: what the tuning file is for.
+        tuning_default: its name, where the command needs one.
+    """
     options = (
         click.option(
             "--input-size",
@@ -51,7 +74,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--device",
             default="gles30",
-            show_default=True,
+            show_default=device_default,
             metavar="PROFILE",
             help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
             "gles31-mobile, gles32-desktop, llvmpipe, or a file from shadergen doctor --save.",
@@ -177,7 +200,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--tuning",
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Choose kernels by what shadergen tune measured.",
+            default=tuning_default,
+            show_default=True,
+            help=tuning_help,
         ),
         click.option(
             "--foreign-tuning",

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from .options import compile_options, measuring_options, to_options
+from .options import measuring_options, to_options, tune_options
 from .output import new_table, print_table, progress_bar, short_text
 
 if TYPE_CHECKING:
     from ..tuning.session import Session
-
-DEFAULT_FILE = Path("tuning.json")
 
 
 @click.command(
@@ -22,7 +20,7 @@ DEFAULT_FILE = Path("tuning.json")
     "[bold]shadergen compile model.onnx -o build/ --device llvmpipe --tuning mine.json[/bold]"
 )
 @click.argument("model", type=click.Path(path_type=Path))
-@compile_options
+@tune_options
 @measuring_options(
     "candidate",
     20,
@@ -32,7 +30,7 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
     """Measure on the OpenGL ES at hand which kernels are best for the layers of MODEL.
 
     Layer by layer, the candidates that are predicted to be best are played in turns, and their
-    times are added to --tuning (tuning.json if not given). Layers that are alike are measured once,
+    times are added to --tuning. Layers that are alike are measured once,
     those that the file knows not again. Without --device it is tuned for the GL at hand.
     """
     from ..tuning.session import tune_model
@@ -42,7 +40,8 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
     assert context is not None
     given = context.get_parameter_source("device") is not ParameterSource.DEFAULT
     options = to_options(flags)
-    path = options.tuning or DEFAULT_FILE
+    path = options.tuning
+    assert path is not None  # there is a default
     with progress_bar() as progress:
         session = tune_model(
             model, options, path, Settings(frames, warm_up), seconds, given, progress

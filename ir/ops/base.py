@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,17 @@ class Op:
     def nest(self, *inputs: Any) -> Nest | None:
         """Return the loop nest that computes an element, or None where another kernel exists."""
         return None
+
+
+def shape_text(shape: Iterable[int]) -> str:
+    """Return a shape as people write it, 1x3x90x160."""
+    return "x".join(map(str, shape)) or "scalar"
+
+
+def unlike_text(shapes: Iterable[Iterable[int]], axis: int) -> str:
+    """Return why tensors cannot be joined along an axis: their other sizes differ."""
+    different = " and ".join(dict.fromkeys(map(shape_text, shapes)))
+    return f"tensors of {different} cannot be joined along axis {axis}: their other sizes differ"
 
 
 def require(condition: bool, what: str, **details: str) -> None:

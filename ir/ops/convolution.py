@@ -25,7 +25,7 @@ from ..indexing import (
 )
 from ..nest import Nest
 from ..types import TensorType
-from .base import Op, require
+from .base import Op, require, shape_text
 from .columns import WindowsToChannels
 from .movement import Rearrange, Reshape, moved
 from .window import Sizes, Window, places
@@ -104,10 +104,14 @@ class Conv(Op):
         require(len(bias) <= 1, "a convolution takes at most one bias")
         o, per_group = w.shape[:2]
         require(self.groups >= 1, f"{self.groups} groups")
+        groups = f" in {self.groups} groups" if self.groups > 1 else ""
         require(
-            x.shape[1] == per_group * self.groups and o % self.groups == 0,
-            f"{x.shape[1]} input and {o} output channels do not fit {self.groups} groups of "
-            f"{per_group}",
+            x.shape[1] == per_group * self.groups,
+            f"weights of {shape_text(w.shape)}{groups} take {per_group * self.groups} channels, "
+            f"the input has {x.shape[1]}",
+        )
+        require(
+            o % self.groups == 0, f"{o} output channels do not divide into {self.groups} groups"
         )
         require(all(b.shape == (o,) for b in bias), f"the bias must have shape ({o},)")
         require(self.pad_mode in PAD_MODES, f"unknown padding mode '{self.pad_mode}'")

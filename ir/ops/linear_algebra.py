@@ -16,7 +16,7 @@ from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest
 from ..types import TensorType, broadcast
-from .base import Op, require
+from .base import Op, require, shape_text
 from .einsum import Equation, label_sizes, parse_equation
 from .movement import Transpose
 from .reduction import Reduce
@@ -43,7 +43,11 @@ class MatMul(Op):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         require(a.rank >= 1 and b.rank >= 1, "a product of matrices takes no scalar")
         inner = a.shape[-1], b.shape[-2:][0]
-        require(inner[0] == inner[1], f"rows of {inner[0]} times columns of {inner[1]}")
+        require(
+            inner[0] == inner[1],
+            f"a product of {shape_text(a.shape)} and {shape_text(b.shape)}: a row of the first has "
+            f"{inner[0]} numbers, a column of the second {inner[1]}",
+        )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         require(batch is not None, "the axes before the matrices' do not broadcast")
         assert batch is not None

@@ -32,7 +32,7 @@ from ..indexing import (
 from ..nest import Nest
 from ..size import bounds
 from ..types import TensorType
-from .base import MOST_OPERANDS, Op, require
+from .base import MOST_OPERANDS, Op, require, unlike_text
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -129,7 +129,7 @@ class Concat(Movement):
         rest = [t.shape[: self.axis] + t.shape[self.axis + 1 :] for t in inputs]
         require(
             all(r == rest[0] for r in rest) and len({t.rank for t in inputs}) == 1,
-            f"the operands differ elsewhere than on axis {self.axis}",
+            unlike_text((t.shape for t in inputs), self.axis),
         )
         types = {t.dtype for t in inputs}
         require(len(types) == 1, f"operands of {' and '.join(sorted(types))}")

@@ -12,7 +12,7 @@ import numpy as np
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..types import MAP_RANK, TensorType
-from .base import Op, require
+from .base import Op, require, shape_text
 from .convolution import Conv, check_convolution
 from .movement import DepthToSpace, Pad, Rearrange, Reshape, Slice, moved
 from .pointwise import Pointwise
@@ -55,8 +55,12 @@ class ConvTranspose(Op):
         require(len(bias) <= 1, "a convolution takes at most one bias")
         c = x.shape[1]
         require(
-            w.shape[0] == c and self.groups >= 1 and c % self.groups == 0,
-            f"{c} input channels do not fit weights for {w.shape[0]} in {self.groups} groups",
+            w.shape[0] == c,
+            f"weights of {shape_text(w.shape)} take {w.shape[0]} channels, the input has {c}",
+        )
+        require(
+            self.groups >= 1 and c % self.groups == 0,
+            f"{c} input channels do not divide into {self.groups} groups",
         )
         o = w.shape[1] * self.groups
         require(all(b.shape == (o,) for b in bias), f"the bias must have shape ({o},)")

@@ -10,6 +10,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.graph import constant
 from ....ir.ops import Concat, Einsum, LpNormalization
+from ....ir.ops.base import unlike_text
 from .config import is_integer
 from .masks import combined
 from .tensors import Tensor, arranged, of_model, own_order, pointwise, reshaped
@@ -86,7 +87,7 @@ def joined(layer: Layer, inputs: Sequence[Tensor], axis: int) -> Tensor:
     if any(shape != rest[0] for shape in rest):
         raise ShadergenError(
             "SG0205",
-            f"the inputs differ elsewhere than on axis {axis % inputs[0].rank}",
+            unlike_text((x.shape for x in inputs), axis % inputs[0].rank),
             where=f"{layer.described}, inputs "
             + ", ".join("x".join(map(str, x.shape)) for x in inputs),
         )

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
+from ....ir.ops.base import unlike_text
 from ....ir.size import is_open
 from .items import Known, typed_item, whole_numbers
 
@@ -33,7 +34,7 @@ def joined(node: OnnxNode, items: Sequence[Tensor], axis: int) -> Tensor:
     shapes = [item.shape for item in items]
     rest = [(*s[:axis], len(s), *s[axis + 1 :]) for s in shapes]
     if any(r != rest[0] for r in rest):
-        raise ShadergenError("SG0205", f"the operands differ elsewhere than on axis {axis}")
+        raise ShadergenError("SG0205", unlike_text(shapes, axis))
     parts = [item for item in items if item.shape[axis]] or items[:1]  # the empty add nothing
     return parts[0] if len(parts) == 1 else node.moved(Concat(axis), *parts)
 
