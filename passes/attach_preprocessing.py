@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ShadergenError
+from ..errors import ShadergenError, count
 from ..ir.formula_parser import parse
 from ..ir.graph import Graph, Input, Value, apply, constant
 from ..ir.ops import Pointwise, Slice
@@ -58,7 +58,7 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
     if channels not in (1, 3, 4):
         raise ShadergenError(
             "SG0301",
-            f"--preprocess needs an image, the input has {channels} channels",
+            f"--preprocess needs an image, the input has {count(channels, 'channel')}",
             where=f"input '{old.name}' of {old.type}",
             supported="1, 3 or 4 channels",
         )
@@ -102,8 +102,8 @@ def _per_channel(name: str, values: tuple[float, ...], channels: int) -> np.ndar
     if len(values) not in (1, channels):
         raise ShadergenError(
             "SG0301",
-            f"--preprocess: {name} has {len(values)} values",
-            why=f"the input has {channels} channels",
+            f"--preprocess: {name} has {count(len(values), 'value')}",
+            why=f"the input has {count(channels, 'channel')}",
             supported="one value, or one for each channel",
         )
     wide: np.ndarray = np.broadcast_to(np.array(values, np.float64), (channels,)).copy()

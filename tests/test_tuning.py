@@ -439,3 +439,6 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     printed = capsys.readouterr().out
     assert printed.count("measured") == 3
     assert "knows" not in printed  # all of them
+    verify = ["verify", ESPCN, "--input-size", "8x8", "--device", "llvmpipe", "--tuning", path]
+    cli.main(list(map(str, verify)), standalone_mode=False)
+    assert f"{path} knows none of the 3 layers" in capsys.readouterr().out

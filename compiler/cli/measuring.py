@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from .options import measuring_options
-from .output import bytes_text, new_table, print_table, progress_line, short_text, si_text
+from .output import (
+    bytes_text,
+    new_table,
+    passes_text,
+    print_table,
+    progress_line,
+    short_text,
+    si_text,
+)
 
 if TYPE_CHECKING:
     from ..benchmark.report import Report
@@ -124,7 +132,7 @@ def _print_passes(build: BuildResult) -> None:
     how = "timer queries" if build.passes_timed_by == "queries" else "waiting for each"
     rest = "" if len(dearest) == len(build.passes) else f"{DEAREST} dearest of "
     click.echo(
-        f"{build.name}: {rest}{len(build.passes)} passes, timed by {how}, "
+        f"{build.name}: {rest}{passes_text(len(build.passes))}, timed by {how}, "
         f"{short_text(build.passes_ms)} ms together"
     )
     table = new_table(
