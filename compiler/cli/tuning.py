@@ -52,14 +52,14 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
 def _print_session(session: Session, path: Path) -> None:
     table = new_table("layer", "alike", "untuned", "ms", "tuned", "ms", "ratio")
     for o in session.outcomes:
-        before = o.measured.get(o.kind.chosen)
+        counts = dict.fromkeys((o.kind.count, o.count))
         table.add_row(
             o.kind.node.name,
-            str(o.kind.count),
-            str(o.kind.chosen),
-            "-" if before is None else short_text(before / 1e6),
-            str(o.tuned),
-            short_text(o.measured[o.tuned] / 1e6),
+            " to ".join(map(str, counts)),
+            str(o.kind.chosen) if o.kind.count else "-",
+            _milliseconds(o.before),
+            str(o.tuned or "-"),
+            _milliseconds(o.after),
             _number(o.gain),
         )
     if session.outcomes:
@@ -74,6 +74,10 @@ def _print_session(session: Session, path: Path) -> None:
     if session.left:
         click.echo(f"kinds of layers left for another run: {session.left}")
     click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
+
+
+def _milliseconds(nanoseconds: float | None) -> str:
+    return "-" if nanoseconds is None else short_text(nanoseconds / 1e6)
 
 
 def _number(value: float | None) -> str:

@@ -44,8 +44,9 @@ class Kind:
     Attributes:
         signature: of them.
         node: the first, its choice open but for the precision.
-        count: how many there are.
-        chosen: what compiling without tuning chooses.
+        count: how many there are, compiled without tuning; 0 for one half of a pair that is made
+            there, or for a pair that is not.
+        chosen: what compiling without tuning chooses, or would choose for them.
         predicted: nanoseconds of every candidate.
     """
 
@@ -75,18 +76,35 @@ class Kind:
 class Outcome:
     """What was measured of a kind of nodes, now or before, without the wrong ones.
 
-    ``tuned`` is what compiling chooses with these measurements.
+    ``tuned`` is what compiling chooses with these measurements, or None where it has no such nodes
+    any more, and ``count`` how many it has.
     """
 
     kind: Kind
     measured: Mapping[Choice, float]
-    tuned: Choice
+    tuned: Choice | None
+    count: int
+
+    @property
+    def before(self) -> float | None:
+        """Nanoseconds of one node with the choice without tuning, where they are known."""
+        return self.measured.get(self.kind.chosen) if self.kind.count else None
+
+    @property
+    def after(self) -> float | None:
+        """Nanoseconds of one node with the tuned choice, where they are known."""
+        return None if self.tuned is None else self.measured.get(self.tuned)
 
     @property
     def gain(self) -> float | None:
         """How many times as long the choice without tuning takes, where it is known."""
-        before = self.measured.get(self.kind.chosen)
-        return None if before is None else before / self.measured[self.tuned]
+        return self.before / self.after if self.before and self.after else None
+
+    @property
+    def known(self) -> bool:
+        """Whether all times are known that the kind takes before and after."""
+        before = not self.kind.count or self.before is not None
+        return before and (not self.count or self.after is not None)
 
 
 @dataclass(frozen=True)
@@ -122,11 +140,19 @@ class Session:
         return float(np.mean(each)) if each else None
 
     def gain(self) -> float | None:
-        """Return how many times as long all measured nodes together take without tuning."""
-        known = [o for o in self.outcomes if o.gain is not None]
-        before = sum(o.kind.count * o.measured[o.kind.chosen] for o in known)
-        after = sum(o.kind.count * o.measured[o.tuned] for o in known)
-        return before / after if known else None
+        """Return how many times as long all measured nodes together take without tuning.
+
+        Where measurements make pairs, or take some apart, a kind has other nodes than before. If
+        it is not known what all those took and take, only nodes that are in both count.
+        """
+        moved = all(o.known for o in self.outcomes if o.kind.count != o.count)
+        before = after = 0.0
+        for o in self.outcomes:
+            least = min(o.kind.count, o.count)
+            if o.known:
+                before += (o.kind.count if moved else least) * (o.before or 0.0)
+                after += (o.count if moved else least) * (o.after or 0.0)
+        return before / after if after else None
 
 
 def spearman(a: object, b: object) -> float:
@@ -140,25 +166,35 @@ def spearman(a: object, b: object) -> float:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def kinds(graph: Graph, target: Target) -> list[Kind]:
-    """Return what there is to choose in a compiled graph, the dearest by prediction first."""
+def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
+    """Return what there is to choose in a compiled graph, the dearest by prediction first.
+
+    ``others`` are of the same model: what is in one of them alone is a choice as well, even of
+    nodes that have one candidate.
+    """
     found: dict[str, Node] = {}
-    chosen: dict[str, Choice] = {}
-    count: Counter[str] = Counter()
-    for node in graph.nodes:
-        if node.choice.view:  # it computes nothing
-            continue
-        name = signature(node, target)
-        count[name] += 1
-        chosen.setdefault(name, node.choice)
-        found.setdefault(name, replace(node, choice=Choice(precision=node.choice.precision)))
+    counts = [_count(g, target, found) for g in (graph, *others)]
     every = []
     for name, node in found.items():
-        predictor = Predictor(node, target)
-        predicted = {c: predictor.cost(c) for c in candidates(node, target)}
-        if len(predicted) > 1:
-            every.append(Kind(name, node, count[name], chosen[name], predicted))
-    return sorted(every, key=lambda k: -k.count * min(k.predicted.values()))
+        opened = replace(node, choice=Choice(precision=node.choice.precision))
+        predictor = Predictor(opened, target)
+        predicted = {c: predictor.cost(c) for c in candidates(opened, target)}
+        each = [count[name] for count in counts]
+        if len(predicted) > 1 or min(each) < max(each):
+            kind = Kind(name, opened, each[0], node.choice, predicted)
+            every.append((max(each) * min(predicted.values()), kind))
+    return [kind for _, kind in sorted(every, key=lambda pair: -pair[0])]
+
+
+def _count(graph: Graph, target: Target, found: dict[str, Node]) -> Counter[str]:
+    """Count the nodes of each signature, and note the first where there is none yet."""
+    count: Counter[str] = Counter()
+    for node in graph.nodes:
+        if not node.choice.view:  # else it computes nothing
+            name = signature(node, target)
+            count[name] += 1
+            found.setdefault(name, node)
+    return count
 
 
 def tune_model(
@@ -199,17 +235,22 @@ def tune_model(
         imported = import_model(model, options)
         context = context_for(imported, replace(options, tuning=None))
         target = context.target
-        every = kinds(_decided(imported, context), target)
+        both = (replace(target, pairs="on"), replace(target, pairs="off"))
+        ways = (target, *both) if target.pairs == "auto" else (target,)
+        every = kinds(target, *(_decided(imported, replace(context, target=t)) for t in ways))
         session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()
     tuned = _decided(imported, replace(context, measured=session.tuning.measured))
-    choices = {k.signature: k.chosen for k in kinds(tuned, target)}
+    taken: dict[str, Node] = {}
+    count = _count(tuned, target, taken)
     outcomes = []
     for kind in every:
         known = session.tuning.measured.get(kind.signature, {})
         right = {c: t for c, t in known.items() if t != WRONG and c in kind.predicted}
-        if choices.get(kind.signature) in right:
-            outcomes.append(Outcome(kind, right, choices[kind.signature]))
+        node = taken.get(kind.signature)
+        if right or (known and kind.count != count[kind.signature]):
+            choice = None if node is None else node.choice
+            outcomes.append(Outcome(kind, right, choice, count[kind.signature]))
     wrong = tuple(session.wrong)
     return Session(options.device, session.tuning, tuple(outcomes), left, wrong)
 
