@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import ShadergenError
 from .evaluation import evaluate
 from .expr import Call, walk
-from .ops import Conv, Fused, Pointwise, Viewed
+from .ops import Conv, ConvPair, Fused, Pointwise, Viewed
 from .placement import computes_in_full
 from .ranges import UNBOUNDED, Bounds, Interval
 from .reference import Machine, as_logical
@@ -114,11 +114,14 @@ class _Apart(Machine):
         op = node.op
         if computes_in_full(node):
             return op.reference(*operands)
-        if isinstance(op, Fused):
-            return op.carry_out(operands, self.compute, partial(self._kernel, op.kernel))
         return self._kernel(op, *operands)
 
     def _kernel(self, kernel: Op, *operands: Any) -> Any:
+        if isinstance(kernel, Fused):
+            return kernel.carry_out(operands, self.compute, partial(self._kernel, kernel.kernel))
+        if isinstance(kernel, ConvPair):
+            between = self._kernel(kernel.first, *operands[: kernel.arity])
+            return self._kernel(Conv(), between, *operands[kernel.arity :])
         if isinstance(kernel, Viewed):
             return self._kernel(kernel.kernel, *kernel.look(operands))
         if isinstance(kernel, Pointwise):

@@ -15,7 +15,7 @@ from shadergen.compiler.calibration import Samples, calibration, find_samples
 from shadergen.compiler.driver import compile_graph
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.calibration import MARGIN, observe
+from shadergen.ir.calibration import MARGIN, observe, rounding_errors
 from shadergen.ir.graph import Graph, Input, Port, apply, constant
 from shadergen.ir.ops import Conv, Gather, Reduce
 from shadergen.ir.reference import evaluate
@@ -124,6 +124,20 @@ def test_products_and_sums_of_a_convolution_count():
         found = observe(graph_of(y, inputs=(x,)), [{"x": pair}])[y]
         assert found.largest == MARGIN * largest
     assert found.result.size == MARGIN * 30000
+
+
+def test_the_formula_within_a_pair_of_convolutions_counts():
+    """It is computed in 16 bits, though what is between the two is never stored."""
+    x = image(1, 8, 16, 16)
+    each = apply(Conv(groups=8), x, constant(np.full((8, 1, 1, 1), 1.0)), layer="first")
+    lossy = pointwise("max(x0 + 2048, 0) - 2048", each, layer="first")
+    y = apply(Conv(), lossy, constant(np.eye(8).reshape(8, 8, 1, 1)), layer="second")
+    inputs = {"x": np.full(x.shape, 0.75, np.float32)}  # a multiple of 2 is left
+    for pairs, count in (("on", 1), ("off", 2)):
+        options = Options(device="gles31-min", precision="mediump", stage="compute", pairs=pairs)
+        placed, _, _ = compile_graph(graph_of(y, inputs=(x,)), options)
+        assert len(placed.nodes) == count
+        assert rounding_errors(placed, [inputs])["y0"].most == 0.75
 
 
 def test_loops_compute_in_32_bits_and_only_their_result_counts(tmp_path):
