@@ -27,6 +27,7 @@ class Device:
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it.
         renderer: how the name begins that its GL gives itself; empty where many are meant.
+        external: whether its GL may have external textures: WebGL has none.
     """
 
     limits: Limits
@@ -34,6 +35,7 @@ class Device:
     fetch: Fetch = "texel"
     costs: Costs = UNMEASURED
     renderer: str = ""
+    external: bool = True
 
 
 _ES30 = Limits(
@@ -97,7 +99,7 @@ _LLVMPIPE = Costs(
 DEVICES: dict[str, Device] = {
     "gles30": Device(replace(_ES30, texture_size=4096)),
     "gles30-min": Device(_ES30),
-    "webgl2-min": Device(_ES30),
+    "webgl2-min": Device(_ES30, external=False),
     "gles31-min": Device(_ES31, 310),
     "gles31-mobile": Device(
         replace(_ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4), 310

@@ -134,13 +134,13 @@ class Options:
         if self.calibrate is not None and self.precision != "auto":
             help = "only --precision auto asks how large numbers become"
             raise _invalid("calibrate", self.calibrate, "with --precision auto", help)
-        if self.input_external and self.device.startswith("webgl"):
+        profile = device(self.device)
+        if self.input_external and not profile.external:
             supported = "profiles of OpenGL ES"
             help = "WebGL has no external textures: a page gives its video to run()"
             raise _invalid("device", self.device, supported, help)
         if self.calibrate is not None and self.dynamic is not None:
             raise OpenSizeError("--calibrate")
-        profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:
             supported = "texel, or --glsl 310 with a --device that has images"

@@ -120,8 +120,16 @@ def verify_model(
         progress: called with the name of each step.
 
     Raises:
-        ShadergenError: when the model cannot be compiled, run, or referred to.
+        ShadergenError: when the model cannot be compiled, run, or referred to; SG0301 with an
+            external input, of which nobody but the application has frames.
     """
+    if options.input_external:
+        raise ShadergenError(
+            "SG0301",
+            "--input-external cannot be verified",
+            why="frames come from a camera or a video, at sizes that no reference takes",
+            help="verify without --input-external: only how that input is read differs",
+        )
     plainly = options  # as the reference takes the model: at one size
     if given is not None:
         plainly = replace(options, array_shapes={name: a.shape for name, a in given.items()})

@@ -192,6 +192,16 @@ def test_what_cannot_be_external_is_refused(
     assert caught.value.code == "SG0301"
 
 
+def test_an_external_input_is_not_verified(tmp_path: Path) -> None:
+    """Nobody but the application has frames."""
+    path = tmp_path / "model.onnx"
+    onnx.save(MODELS["crop"](), path)
+    with pytest.raises(ShadergenError, match="--input-external cannot be verified") as caught:
+        shadergen.verify(path, input_size="8x8", input_external="x")
+    assert caught.value.code == "SG0301"
+    assert caught.value.help.startswith("verify without --input-external")
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype"),
     [
