@@ -288,6 +288,39 @@ def test_shares_count_the_work_of_direct_convolutions(model: Model, tmp_path: Pa
     assert all(0 < share < 10 for share in shown.values())
 
 
+@SLOW
+@pytest.mark.gl
+def test_shares_of_a_pair_are_of_the_work_of_both(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 16, 32, 32)).astype(np.float32)
+    weights = {"w": np.ones((16, 1, 3, 3), np.float32), "u": np.ones((8, 16, 1, 1), np.float32)}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Conv", ["x", "w"], ["a"], "first", group=16),
+            helper.make_node("Conv", ["a", "u"], ["y"], "second"),
+        ],
+        "pair",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(array, name) for name, array in weights.items()],
+    )
+    path = tmp_path / "pair.onnx"
+    opsets = [helper.make_opsetid("", 19)]
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    ((y,),) = run_onnx(path, x)
+    pair = describe("pair", path, x, y)
+    found = examine()
+    save_profile(found, tmp_path / "device.json")
+    setting = Setting(tmp_path / "device.json", found.renderer, 2)
+    options = Options(device=str(setting.profile), pairs="on")
+    build = tmp_path / "build"
+    passes = compile_model(path, build, options).files.schedule["passes"]
+    if [p["kernel"] for p in passes] != ["convolution pair"]:
+        pytest.skip("this GL has no compute shaders")
+    shown = shares(pair, build, tmp_path / "direct", setting, lambda what: None)
+    assert list(shown) == [passes[0]["layers"][0], ""]
+    assert all(0 < share < 10 for share in shown.values())
+
+
 def test_an_output_of_another_size_or_no_number_is_wrong() -> None:
     right = np.array([1.0, 200.0], np.float32)
     assert distance(right.reshape(2, 1), right) == 0

@@ -2,6 +2,7 @@
 
 A layer's work is what it takes computed directly, whatever was chosen: minimal filtering, which
 multiplies less, may reach more than the whole ceiling. Its time is that of all its GPU passes.
+Layers that share passes, as pairs of convolutions do, are one row under the name of the first.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def shares(
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    options = Options(device=str(setting.profile), winograd="off")
+    options = Options(device=str(setting.profile), winograd="off", pairs="off")
     direct = compile_model(model.path, folder, options).files.schedule["passes"]
     work = Counter[Layers]()
     for p in direct:
@@ -53,7 +54,11 @@ def shares(
     taken = Counter[Layers]()
     for q in played.passes:
         taken[q.layers] += q.milliseconds
-    every = {layers[0]: (macs, taken[layers]) for layers, macs in work.items() if layers in taken}
+    every = {}
+    for layers, milliseconds in taken.items():
+        macs = sum(n for own, n in work.items() if set(own) <= set(layers))
+        if macs:
+            every[layers[0]] = (macs, milliseconds)
     every[""] = (sum(p["macs"] for p in direct), played.latency_ms.median)
     rates = {name: report.ceilings.rates(macs, 0, ms) for name, (macs, ms) in every.items()}
     return {name: rate.of_arithmetic for name, rate in rates.items() if rate}
