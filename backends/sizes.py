@@ -96,6 +96,8 @@ def sizes_member(trace: Trace) -> dict[str, object]:
         implied = without[0] >= fact.low and without[1] <= fact.high
         if implied and str(form) not in names:  # of a parameter it says why its bounds are those
             continue
+        if str(form) in names:
+            low, high = fact.low, fact.high  # the layer's reason alone, not the bounds it joins
         least, most = max(low, -LARGEST), min(high, LARGEST)
         with at_layer(fact.layers[0] or fact.layers[1]):
             value = _expression(trace, form)

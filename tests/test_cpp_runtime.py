@@ -114,7 +114,9 @@ def test_sizes_are_taken_and_refused_as_in_python(loader: Loader, sizes: dict[st
         assert [tuple(shape) for shape in found["outputs"]] == shapes
     else:
         assert (found["code"], found["what"]) == (expected.code, expected.what)
-        assert (found["why"], found["help"]) == (expected.why, expected.help)
+        assert found["why"] == expected.why
+        assert found["help"] in (expected.help, "")  # the nearest sizes are Python's alone
+        assert ("heigth" in sizes) == bool(found["help"])
 
 
 def test_a_size_outside_its_bounds_is_refused_with_their_reason(
@@ -124,7 +126,9 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(
     found, expected = loader.load(folder, {"height": 2}), refusal(folder, {"height": 2})
     assert expected
     assert (found["code"], found["what"]) == (expected.code, expected.what)
-    assert found["why"] == expected.why
+    assert found["why"] == expected.why != ""
+    found = loader.load(folder, {"height": 5000})
+    assert (found["code"], found["why"]) == ("SG0605", "")
 
 
 @pytest.fixture(scope="module")

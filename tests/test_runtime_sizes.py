@@ -125,6 +125,31 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(tmp_path: Path) 
     assert caught.value.why == "at least 3, for layer pool"
 
 
+@pytest.mark.parametrize("height", [5000, 3.5, "a"])
+def test_a_size_that_breaks_its_bounds_otherwise_has_no_reason(tmp_path: Path, height: Any) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        load(bounded(tmp_path / "build"), {"height": height})
+    assert (caught.value.why, caught.value.supported) == ("", "3 to 4096")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "says"),
+    [
+        ({"width": 5}, "the nearest that it can have is a height of 3 and a width of 4"),
+        (
+            {"height": 1, "width": 2},
+            "the nearest that it can have is a height of 2 and a width of 2",
+        ),
+    ],
+)
+def test_sizes_that_break_a_constraint_are_answered_with_the_nearest(
+    sizes: dict[str, int], says: str
+) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        load(DYNAMIC, sizes)
+    assert caught.value.help == says
+
+
 def test_a_build_of_fixed_sizes_says_so() -> None:
     with pytest.raises(ShadergenError) as caught:
         load(GOOD, {"height": 3})

@@ -140,6 +140,8 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(node: Node, tmp_
     assert expected
     assert (found["code"], found["what"]) == (expected.code, expected.what)
     assert f"why: {expected.why}" in found["message"]
+    for height in (5000, 3.5, "a"):
+        assert "why: " not in node.load(folder, sizes={"height": height})["message"]
 
 
 WORDS = ["+", "-", "*", "/", "%", "min", "max", "h", "w"]

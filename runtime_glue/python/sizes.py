@@ -7,7 +7,8 @@ build of fixed sizes would have; everything after it is the same for both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, did_you_mean
 from .document import SCHEDULE, malformed, place
@@ -15,6 +16,7 @@ from .document import SCHEDULE, malformed, place
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+_CANDIDATES = 10_000  # sizes to try for one that a build can have
 LARGEST = 2**53 - 1  # the largest integer below which every runtime's numbers are exact
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {
@@ -127,7 +129,12 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
     for i, constraint in enumerate(document.get("sizes", {}).get("constraints", ())):
         value = value_of(constraint["value"], ("sizes", "constraints", i, "value"))
         if not constraint["min"] <= value <= constraint["max"]:
-            _refuse(sizes, constraint["why"])
+            raise ShadergenError(
+                "SG0605",
+                f"the build cannot have {described(sizes)}",
+                why=constraint["why"],
+                help=_nearest(document["sizes"], sizes),
+            )
 
     def walk(node: Any, members: tuple[tuple[str, ...], ...], path: tuple[str | int, ...]) -> Any:
         """Return a part of the document, in which ``members`` may be expressions."""
@@ -169,7 +176,13 @@ def chosen(
             )
         least, most = int(bounds[name]["min"]), int(bounds[name]["max"])
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            own = (c["why"] for c in open_sizes["constraints"] if c["value"] == [name])
+            own = (
+                c["why"]
+                for c in open_sizes["constraints"]
+                if c["value"] == [name]
+                and isinstance(value, int)
+                and not c["min"] <= value <= c["max"]
+            )
             raise ShadergenError(
                 "SG0605",
                 f"{value!r} is no {name} of this build",
@@ -180,8 +193,26 @@ def chosen(
     return values
 
 
-def _refuse(sizes: Mapping[str, int], why: str) -> NoReturn:
-    raise ShadergenError("SG0605", f"the build cannot have {described(sizes)}", why=why)
+def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
+    """Return the nearest sizes that a build can have, as a help; nothing where all are far."""
+    constraints = open_sizes["constraints"]
+    bounds = {p["name"]: range(int(p["min"]), int(p["max"]) + 1) for p in open_sizes["parameters"]}
+    reach = int(_CANDIDATES ** (1 / len(bounds))) // 2
+    steps = product(range(-reach, reach + 1), repeat=len(bounds))
+    # schedules of others may have very many constraints
+    most = _CANDIDATES // len(constraints)
+    for step in sorted(steps, key=lambda s: sum(map(abs, s)))[:most]:
+        values = {name: sizes[name] + by for name, by in zip(bounds, step, strict=True)}
+        if all(values[name] in bounds[name] for name in bounds) and _holds(constraints, values):
+            return f"the nearest that it can have is {described(values)}"
+    return ""
+
+
+def _holds(constraints: Sequence[Any], values: Mapping[str, int]) -> bool:
+    try:
+        return all(c["min"] <= evaluate(c["value"], values) <= c["max"] for c in constraints)
+    except ValueError:
+        return False
 
 
 def described(sizes: Mapping[str, int]) -> str:

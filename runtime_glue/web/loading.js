@@ -102,7 +102,9 @@ function chosen({ sizes }, present, wanted) {
     }
     const { min, max } = parameter;
     if (!Number.isInteger(value) || value < min || value > max) {
-      const own = sizes.constraints.find((c) => `${c.value}` === name);
+      const own = sizes.constraints.find(
+        (c) => `${c.value}` === name && (value < c.min || value > c.max),
+      );
       throw new ShadergenError("SG0605", `${value} is no ${name} of this build`, {
         why: own?.why,
         supported: `${min} to ${max}`,

@@ -146,7 +146,7 @@ export class Player {
     const texture = sized.tensors.get(port.texture);
     const size = product(port.shape);
     if (source.length !== size) {
-      const shape = port.shape.join("x") || "a single number";
+      const shape = port.shape.join("x");
       const what = `the input '${port.name}' takes an array of ${shape}, ${size} numbers`;
       throw new ShadergenError("SG0605", `${what}, not ${source.length ?? "bytes"}`);
     }

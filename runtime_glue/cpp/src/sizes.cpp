@@ -79,7 +79,7 @@ Error Sizes::set(const std::vector<Size>& wanted) {
         }
         if (size.value < bounds_[i].low || size.value > bounds_[i].high) {
             Error error = error_of("SG0605", "{} is no {} of this build", {size.value, size.name});
-            error.why = why(size.name);
+            error.why = why(size);
             error.supported = say("{} to {}", {bounds_[i].low, bounds_[i].high});
             return error;
         }
@@ -88,12 +88,13 @@ Error Sizes::set(const std::vector<Size>& wanted) {
     return {};
 }
 
-std::string Sizes::why(std::string_view name) const {
+std::string Sizes::why(const Size& size) const {
     Value constraint = constraints_ ? constraints_.first() : Value();
     for (std::uint32_t i = 0; constraints_ && i < constraints_.size(); ++i) {
         const Value value = constraint["value"];
         if (value.is(Json::array) && value.size() == 1 && value.first().is(Json::text) &&
-            value.first().text() == name)
+            value.first().text() == size.name &&
+            (size.value < constraint.integer("min") || size.value > constraint.integer("max")))
             return std::string(constraint.text("why"));
         constraint = constraint.next();
     }

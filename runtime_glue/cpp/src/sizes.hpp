@@ -35,7 +35,7 @@ public:
 
 private:
     // What the constraint on a parameter alone says, which its bounds are for; or nothing.
-    std::string why(std::string_view name) const;
+    std::string why(const Size& size) const;
 
     struct Bounds {
         std::int64_t low, high;
