@@ -200,8 +200,14 @@ def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):
     out = tmp_path / "out.png"
     for arguments, words in (
         ((source,), "usage: upscale"),
-        ((source, out, "--bild", build), "usage: upscale"),
-        ((tmp_path / "none.png", out), "cannot be read as a picture"),
+        ((source, out, "--bild", build), "there is no option --bild\nusage: upscale"),
+        ((source, out, "--build"), "--build takes a value"),
+        ((source, out, "--frames", "abc"), "--frames takes a number from 1 to 1000000, not abc"),
+        ((source, out, "--cache", source), "in.png"),
+        ((source, out, "--cache", "/proc"), "/proc: programs cannot be kept there"),
+        ((source, out.with_suffix(".jpg")), "out.jpg: pictures are written as .png alone"),
+        ((tmp_path / "none.png", out), "none.png: cannot be opened"),
+        ((Path(__file__), out), "cannot be read as a picture"),
         ((source, out, "--build", tmp_path), "error[SG0502]"),
         ((small, out, "--build", build), "error[SG0605]: the picture is 32 rows of 32"),
         ((source, tmp_path / "nowhere" / "out.png"), "cannot be written"),
@@ -210,6 +216,9 @@ def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):
         assert done.returncode == 2
         assert words in done.stderr
         assert not out.exists()
+    done = upscale("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: upscale")
 
 
 def test_the_viewer_shows_before_and_after_upright(native, tmp_path):

@@ -19,7 +19,10 @@ std::string read_picture(const std::string& path, Picture& picture) {
     int components = 0;
     const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
         stbi_load(path.c_str(), &picture.width, &picture.height, &components, rgba), stbi_image_free);
-    if (!pixels) return path + ": cannot be read as a picture: " + stbi_failure_reason();
+    if (!pixels) {
+        const std::string why = stbi_failure_reason();
+        return path + (why == "can't fopen" ? ": cannot be opened" : ": cannot be read as a picture: " + why);
+    }
     picture.grey = components == 1;
     const auto size = static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height) * rgba;
     picture.pixels.assign(pixels.get(), pixels.get() + size);

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ namespace {
 
 using namespace samples;
 
+constexpr int most_frames = 1000000;
+
 struct Arguments {
     std::string input, output, build, cache;
     int frames = 5;
@@ -30,20 +33,45 @@ int fail(const std::string& why) {
     return 2;
 }
 
-bool parse(int count, char** words, Arguments& arguments) {
+constexpr const char* usage = "usage: upscale IN OUT.png [--build FOLDER] [--cache FOLDER] [--frames N]";
+
+// Says what is wrong, or nothing.
+std::string parse(int count, char** words, Arguments& arguments) {
     std::vector<std::string> files;
     for (int i = 1; i < count; ++i) {
         const std::string word = words[i];
-        if (word.rfind("--", 0) != 0) files.push_back(word);
-        else if (i + 1 == count) return false;
-        else if (word == "--build") arguments.build = words[++i];
-        else if (word == "--cache") arguments.cache = words[++i];
-        else if (word == "--frames") arguments.frames = std::atoi(words[++i]);
-        else return false;
+        if (word.rfind("--", 0) != 0) {
+            files.push_back(word);
+            continue;
+        }
+        if (word != "--build" && word != "--cache" && word != "--frames") return "there is no option " + word;
+        if (i + 1 == count) return word + " takes a value";
+        const std::string value = words[++i];
+        if (word == "--build") arguments.build = value;
+        if (word == "--cache") arguments.cache = value;
+        if (word != "--frames") continue;
+        char* end = nullptr;
+        const long frames = std::strtol(value.c_str(), &end, 10);
+        if (value.empty() || *end || frames < 1 || frames > most_frames)
+            return "--frames takes a number from 1 to " + std::to_string(most_frames) + ", not " + value;
+        arguments.frames = static_cast<int>(frames);
     }
-    if (files.size() != 2 || arguments.frames < 1) return false;
+    if (files.size() != 2) return "it takes two files, not " + std::to_string(files.size());
     arguments.input = files[0], arguments.output = files[1];
-    return true;
+    const std::string suffix = std::filesystem::path(arguments.output).extension().string();
+    if (suffix != ".png" && suffix != ".PNG") return arguments.output + ": pictures are written as .png alone";
+    return {};
+}
+
+// Says why a folder cannot keep programs, or nothing; makes it where there is none.
+std::string prepare(const std::filesystem::path& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) return folder.string() + ": " + error.message();
+    const std::filesystem::path probe = folder / "probe";
+    if (!std::ofstream(probe)) return folder.string() + ": programs cannot be kept there, it takes no files";
+    std::filesystem::remove(probe, error);
+    return {};
 }
 
 class Clock {
@@ -75,9 +103,9 @@ int upscale(const Arguments& arguments) {
     options.get_proc_address = eglGetProcAddress;
     bool warm = false;
     if (!arguments.cache.empty()) {
+        why = prepare(arguments.cache);
+        if (!why.empty()) return fail(why);
         std::error_code error;
-        std::filesystem::create_directories(arguments.cache, error);
-        if (error) return fail(arguments.cache + ": " + error.message());
         warm = !std::filesystem::is_empty(arguments.cache, error);
         options.program_cache = arguments.cache;
     }
@@ -136,8 +164,8 @@ int upscale(const Arguments& arguments) {
 }  // namespace
 
 int main(int count, char** words) {
+    if (count == 2 && std::string(words[1]) == "--help") return std::puts(usage) < 0 ? 2 : 0;
     Arguments arguments;
-    if (!parse(count, words, arguments))
-        return fail("usage: upscale IN OUT.png [--build FOLDER] [--cache FOLDER] [--frames N]");
-    return upscale(arguments);
+    const std::string wrong = parse(count, words, arguments);
+    return wrong.empty() ? upscale(arguments) : fail(wrong + "\n" + usage);
 }
