@@ -50,7 +50,7 @@ def test_a_misspelt_name_is_answered_with_the_right_one(player: Player) -> None:
 
 
 def test_an_array_of_another_shape_is_refused(player: Player) -> None:
-    with pytest.raises(ShadergenError, match="takes an array of 1x3x5x5, not 3x5x5"):
+    with pytest.raises(ShadergenError, match="takes an array of the shape 1x3x5x5, not 3x5x5"):
         player.upload("x", X[0])
 
 
