@@ -1,4 +1,4 @@
-"""Contenders that misbehave. They are found by name from the processes that they run in."""
+"""Contenders that misbehave, found by name from the processes that they run in; made-up results."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from typing import Any
 
 from comparison.contenders import Running, Setting, Unavailable
 from comparison.networks import Model
+from comparison.report import Machine, Run
+from comparison.results import ContenderResult, Cost, NetworkResult
+from comparison.turns import Limits
+
+QUICK = Limits(frames=3, warm_up=1)
 
 
 @dataclass(frozen=True)
@@ -49,3 +54,33 @@ class Fake:
 
         resident = (lambda: None) if self.name == "auto" else None
         return Running(frame, resident)
+
+
+def costs(*milliseconds: float) -> list[Cost]:
+    """Return costs whose processor time is twice the wall's."""
+    return [Cost(m, 2 * m) for m in milliseconds]
+
+
+def network(name: str, others: float | None = 0.1, **frames: list[Cost]) -> NetworkResult:
+    """Return the result of contenders with these frames; our own are as long when resident."""
+    own = ("fragment", "compute", "auto", "tuned")
+    found = {
+        n: ContenderResult(
+            version=f"{n} 1",
+            convert=Cost(900.0, 1100.0),
+            start=Cost(700.0, 3500.0),
+            memory=5_000_000,
+            error=0.1,
+            passes=4 if n in own else None,
+            macs=10**9 if n in own else None,
+            frames=f,
+            resident=f if n in own else [],
+        )
+        for n, f in frames.items()
+    }
+    return NetworkResult(name, (1, 3, 8, 8), True, found, {"Conv": 2, "MaxPool": 1}, others)
+
+
+def as_run(*networks: NetworkResult) -> Run:
+    machine = Machine("a processor", 2, "a system", "a renderer", "OpenGL ES 3.2")
+    return Run(machine, QUICK, networks)

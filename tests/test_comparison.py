@@ -1,17 +1,13 @@
-"""``make bench``: what is compared, that only what is right is timed, and what the tables say."""
+"""``make bench``: what is compared, and that only what is right is timed."""
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from comparison import __main__ as program
-from comparison.bars import bars, regret
 from comparison.contenders import Contender, Setting, contenders
 from comparison.contenders.litert_gpu import LiteRt
 from comparison.contenders.ncnn_vulkan import NcnnVulkan
@@ -20,18 +16,17 @@ from comparison.contenders.pytorch import PyTorch
 from comparison.load import Moment, share_of_others
 from comparison.networks import (
     ENTRIES,
-    Entry,
     Model,
     describe,
     fix_size,
     prepare,
     torch_network,
 )
-from comparison.report import Machine, Run, as_data, as_page, table
-from comparison.results import ContenderResult, Cost, NetworkResult, geometric_mean
+from comparison.report import as_page
+from comparison.results import NetworkResult
 from comparison.shares import shares
 from comparison.turns import Limits, compare, distance
-from comparison_fakes import Fake
+from comparison_fakes import QUICK, Fake, as_run
 from networks.reference import run_onnx
 from onnx import TensorProto, helper, numpy_helper, save
 from support import gl_context
@@ -41,7 +36,6 @@ from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 
 SLOW = pytest.mark.slow
-QUICK = Limits(frames=3, warm_up=1)
 FAULTS = {
     "wrong": r"wrong by \S+ times the bound",
     "missing": "it is not installed",
@@ -91,36 +85,6 @@ def result(model: Model, tmp_path_factory: pytest.TempPathFactory) -> NetworkRes
     """Return a run of two that are right, among one of each that is not."""
     bad = (Fake(fault, fault) for fault in FAULTS)
     return run(model, tmp_path_factory.mktemp("work"), Fake("auto"), *bad, Fake("ncnn"))
-
-
-def costs(*milliseconds: float) -> list[Cost]:
-    """Return costs whose processor time is twice the wall's."""
-    return [Cost(m, 2 * m) for m in milliseconds]
-
-
-def network(name: str, others: float | None = 0.1, **frames: list[Cost]) -> NetworkResult:
-    """Return the result of contenders with these frames; our own are as long when resident."""
-    own = ("fragment", "compute", "auto", "tuned")
-    found = {
-        n: ContenderResult(
-            version=f"{n} 1",
-            convert=Cost(900.0, 1100.0),
-            start=Cost(700.0, 3500.0),
-            memory=5_000_000,
-            error=0.1,
-            passes=4 if n in own else None,
-            macs=10**9 if n in own else None,
-            frames=f,
-            resident=f if n in own else [],
-        )
-        for n, f in frames.items()
-    }
-    return NetworkResult(name, (1, 3, 8, 8), True, found, {"Conv": 2, "MaxPool": 1}, others)
-
-
-def as_run(*networks: NetworkResult) -> Run:
-    machine = Machine("a processor", 2, "a system", "a renderer", "OpenGL ES 3.2")
-    return Run(machine, QUICK, networks)
 
 
 # what is compared
@@ -344,127 +308,3 @@ def test_this_process_shows_in_the_counts() -> None:
         sum(range(1000))
     assert after.busy > 0
     assert after.total >= before.total
-
-
-# what follows
-
-
-def test_ratios_compare_frames_of_one_round() -> None:
-    result = network("n", auto=costs(1, 10, 2), ncnn=costs(4, 50, 6))
-    assert result.ratio("ncnn", "auto").median == 4
-    assert result.ratio("ncnn", "fragment") is None
-    assert geometric_mean([1, 100]) == pytest.approx(10)
-
-
-def test_the_clock_changes_when_others_are_busy() -> None:
-    assert network("n", others=0.1).clock == "wall"
-    assert network("n", others=None).clock == "wall"
-    busy = network("n", others=0.3, auto=costs(5))
-    assert busy.clock == "cpu"
-    assert busy.times("auto") == [10]
-    assert busy.times("auto", "wall") == [5]
-
-
-def test_auto_is_held_against_the_better_stage() -> None:
-    result = network("n", fragment=costs(2, 2), compute=costs(1, 1), auto=costs(1.5, 1.5))
-    assert regret(result) == pytest.approx(1.5)
-    assert regret(network("n", auto=costs(1))) is None
-
-
-def test_bars_are_met_missed_or_not_measured() -> None:
-    times = {"fragment": costs(2), "compute": costs(3), "auto": costs(2), "tuned": costs(2)}
-    espcn = replace(network("ESPCN", **times, ncnn=costs(24)), shares={"": 0.25, "conv": 0.5})
-    resnet = network("ResNet-18", auto=costs(10), compute=costs(8), ncnn=costs(10), others=0.5)
-    resnet = replace(resnet, shares={"": 0.2, "conv1": 0.3, "conv2": 0.4})
-    found = {bar.asked: (bar.found, bar.met) for bar in bars([espcn, resnet])}
-    assert found == {
-        "auto, times as fast as ncnn, geometric mean: at least 4": ("3.5", False),
-        "auto, times as fast as ncnn, every network: at least 1.2": ("1.0, ResNet-18", False),
-        "auto, times as fast as ncnn, ESPCN: at least 10": ("12.0", True),
-        "ESPCN, share of the multiply-add ceiling: at least 60%": ("25%", False),
-        "ResNet-18, share of each convolution: at least 35%": (
-            "1 of 2 below, the least 30%",
-            False,
-        ),
-        "auto over the best forced stage, every network: at most 1.10": ("ResNet-18 1.25", False),
-        "tuned over the best forced stage, every network: at most 1.03": (
-            "1.00 at most, ESPCN",
-            True,
-        ),
-        "ResNet-18, compiling: under 2 s": ("1.10 s", True),
-        "MobileNet v2, compiling: under 2 s": ("not measured", None),
-        "ResNet-18, files to first output: under 3 s": ("3.50 s", False),
-        "ESPCN, files to first output: under 0.5 s": ("0.70 s", False),
-        "ESPCN, GPU passes of compute: at most 3": ("4", False),
-        "ESPCN, GPU passes of fragment: at most 4": ("4", True),
-        "MobileNet v2, GPU passes of auto: at most 0, one per convolution, pool and dense layer": (
-            "not measured",
-            None,
-        ),
-        "ResNet-18, GPU passes of auto: at most 3, one per convolution, pool and dense layer": (
-            "4",
-            False,
-        ),
-    }
-
-
-def test_the_page_shows_ratio_frames_start_and_what_is_missing() -> None:
-    quiet = network("quiet", auto=costs(1, 2, 3), ncnn=costs(5, 8, 9))
-    busy = network("busy", others=0.45, auto=costs(1), ncnn=costs(3))
-    page = as_page(as_run(quiet, busy, NetworkResult("ACNet", (), True, problem="needs a file")))
-    assert "- **ncnn**: ncnn 1" in page
-    row = "3×8×8 | 2.00 | **4.0 (3.2 to 4.8)** | 4.0 (3.2 to 4.8) | 3 | 10% |"
-    assert f"| quiet | {row}" in page
-    assert "| busy | 3×8×8 | 2.00 | 3.0 (3.0 to 3.0) | **3.0 (3.0 to 3.0)** | 1 | 45% |" in page
-    assert "| quiet | wall | 2.00 (1.20 to 2.80) | 8.00 (5.60 to 8.80) |" in page
-    assert "| busy | cpu | 2.00 (2.00 to 2.00) | 6.00 (6.00 to 6.00) |" in page
-    assert "| ACNet |  | – | – | – | – | – |" in page
-    assert "- ACNet: needs a file" in page
-
-
-def test_a_table_keeps_its_columns() -> None:
-    assert table(("a", "b"), [("x|y", "1")]) == "| a | b |\n| --- | ---: |\n| x\\|y | 1 |"
-
-
-def test_the_page_json_and_picture_are_written(tmp_path: Path) -> None:
-    document = tmp_path / "page.md"
-    document.write_text(f"before\n{program.BEGIN}\nold\n{program.END}\nafter\n", "utf-8")
-    result = network("n", auto=costs(1, 2), ncnn=costs(4, 8), fragment=costs(2, 2))
-    program.write(as_run(result), document)
-    text = document.read_text("utf-8")
-    assert text.startswith(f"before\n{program.BEGIN}\n\n![")
-    assert text.endswith(f"{program.END}\nafter\n")
-    assert "old" not in text
-    data = json.loads((tmp_path / "page.json").read_text("utf-8"))
-    assert data == json.loads(json.dumps(as_data(as_run(result))))
-    (found,) = data["networks"]
-    assert found["contenders"]["auto"]["frames"]["cpu"] == {"median": 3.0, "p10": 2.2, "p90": 3.8}
-    assert found["times_as_fast_as"]["ncnn"]["wall"]["median"] == 4.0
-    picture = ElementTree.parse(tmp_path / "page.svg")
-    assert picture.getroot().tag.endswith("svg")
-
-
-def test_networks_are_chosen_by_words(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sys.argv", ["comparison", "--list", "espcn", "net-18"])
-    assert program.main() == 0
-    assert capsys.readouterr().out.split("\n")[:-1] == ["ESPCN", "ESPCN, paper size", "ResNet-18"]
-
-
-@pytest.mark.gl
-def test_what_is_measured_before_an_interruption_is_shown(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def measure(entry: Entry, *others: object) -> NetworkResult:
-        if entry.name == "ACNet":
-            raise KeyboardInterrupt
-        return network(entry.name, auto=costs(1), ncnn=costs(3))
-
-    monkeypatch.setattr(program, "measure", measure)
-    monkeypatch.setattr(program, "write", lambda *what: pytest.fail("nothing is to be written"))
-    monkeypatch.setattr("sys.argv", ["comparison"])
-    assert program.main() == 130
-    printed = capsys.readouterr().out
-    assert "| ESPCN, paper size | 3×8×8 | 2.00 | **3.0" in printed
-    assert "ACNet" not in printed
