@@ -127,8 +127,8 @@ export class Pictures extends Objects {
 
   /** Return the numbers of the picture taken, in the order of an input. */
   numbers(port, { channels, width, height }) {
-    const tensor = { packing: "planes", kind: "2d", layers: 1, width, height };
-    const bytes = readTextures(this.gl, this.constants.framebuffer, tensor, [this.picture]);
+    const tensor = { packing: "planes", kind: "2d", format: "rgba8", layers: 1, width, height };
+    const [bytes] = readTextures(this.gl, this.constants.framebuffer, tensor, [this.picture]);
     return Float32Array.from(places(port, tensor, 4), (at) =>
       channels > 1
         ? bytes[at] / 255

@@ -170,7 +170,7 @@ function span(values) {
 }
 
 /**
- * Return texels of four components as the model's own array, of the port's type.
+ * Return texels as the model's own array, of the port's type.
  *
  * 8-bit texels stand for 0..1. `y2rg` holds a number as R + G, `y2rg_half` as R - G.
  */

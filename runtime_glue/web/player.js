@@ -204,9 +204,9 @@ export class Player {
     const texture = sized.tensors.get(port.texture);
     forgetErrors(gl);
     const names = sized.textures.get(port.texture);
-    const texels = readTextures(gl, this.#constants.framebuffer, texture, names);
+    const [texels, components] = readTextures(gl, this.#constants.framebuffer, texture, names);
     checkErrors(gl, `the output '${port.name}' is read`);
-    return decode(texels, port, this.#places(port, 4));
+    return decode(texels, port, this.#places(port, components));
   }
 
   // every frame

@@ -57,15 +57,22 @@ export function fillTextures(gl, texture, names, texels) {
   });
 }
 
-/** Upload with nothing flipped, scaled, converted or skipped; leave WebGL's defaults behind. */
+// what changes uploads, and is 0, false or NONE where nothing is flipped, scaled, converted or skipped
+const UNPACKING = [
+  "ROW_LENGTH",
+  "IMAGE_HEIGHT",
+  "SKIP_ROWS",
+  "SKIP_PIXELS",
+  "SKIP_IMAGES",
+  "FLIP_Y_WEBGL",
+  "PREMULTIPLY_ALPHA_WEBGL",
+  "COLORSPACE_CONVERSION_WEBGL",
+];
+
+/** Upload rows without gaps, as they are; leave WebGL's defaults behind. */
 export function withPlainUnpacking(gl, upload) {
   gl.bindBuffer(gl.PIXEL_UNPACK_BUFFER, null);
-  for (const name of ["ROW_LENGTH", "IMAGE_HEIGHT", "SKIP_ROWS", "SKIP_PIXELS", "SKIP_IMAGES"]) {
-    gl.pixelStorei(gl[`UNPACK_${name}`], 0);
-  }
-  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
-  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
-  gl.pixelStorei(gl.UNPACK_COLORSPACE_CONVERSION_WEBGL, gl.NONE);
+  for (const name of UNPACKING) gl.pixelStorei(gl[`UNPACK_${name}`], 0);
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
   upload();
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
@@ -90,12 +97,15 @@ export function attach(gl, framebuffer, layers) {
   if (status === gl.FRAMEBUFFER_COMPLETE) return;
   const list = (key) => [...new Set(layers.map(([texture]) => texture[key]))].join(", ");
   throw new ShadergenError("SG0602", `this GL cannot draw to '${list("name")}' (${list("format")})`, {
-    why: `the framebuffer's status is 0x${status.toString(16).padStart(4, "0")}`,
+    why: `the framebuffer's status is 0x${status.toString(16)}`,
     help: "bind a texture of the schedule's kind, and of a format that can be drawn to",
   });
 }
 
-/** Return a tensor's texels, four components each: bytes where GL holds bytes, else float32. */
+/**
+ * Return a tensor's texels and how many components of each: four, or the only one where GL reads it
+ * alone. They are bytes where GL holds bytes, else float32.
+ */
 export function readTextures(gl, framebuffer, texture, names) {
   const { width, height, layers } = texture;
   const [target, point] = [gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0];
@@ -104,8 +114,7 @@ export function readTextures(gl, framebuffer, texture, names) {
   gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
   for (const name of ["ROW_LENGTH", "SKIP_ROWS", "SKIP_PIXELS"]) gl.pixelStorei(gl[`PACK_${name}`], 0);
   gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
-  const size = width * height * 4;
-  let [texels, kind] = [];
+  let [texels, kind, size, components, order] = [];
   for (let layer = 0; layer < layers; layer++) {
     attachLayer(gl, target, point, texture, names, layer);
     if (!texels) {
@@ -113,10 +122,17 @@ export function readTextures(gl, framebuffer, texture, names) {
       const component = gl.FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE;
       const floats = gl.getFramebufferAttachmentParameter(target, point, component) === gl.FLOAT;
       kind = floats ? gl.FLOAT : gl.UNSIGNED_BYTE;
+      const offered = (what) => gl.getParameter(gl[`IMPLEMENTATION_COLOR_READ_${what}`]);
+      const alone =
+        FORMATS[texture.format].components < 2 &&
+        offered("FORMAT") === gl.RED &&
+        offered("TYPE") === kind;
+      [components, order] = alone ? [1, gl.RED] : [4, gl.RGBA];
+      size = width * height * components;
       texels = new (floats ? Float32Array : Uint8Array)(size * layers);
     }
-    gl.readPixels(0, 0, width, height, gl.RGBA, kind, texels, layer * size);
+    gl.readPixels(0, 0, width, height, order, kind, texels, layer * size);
   }
   gl.bindFramebuffer(target, null);
-  return texels;
+  return [texels, components];
 }
