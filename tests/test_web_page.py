@@ -121,7 +121,7 @@ def test_the_webcam_is_played_and_stopped(page: Any) -> None:
     keep(page, "webcam")
     page.evaluate("delete document.body.dataset.shown")
     page.click("#webcam")
-    shown(page, "builds/1")
+    shown(page, page.input_value("#network"))
     assert page.get_attribute("#webcam", "aria-pressed") == "false"
     assert page.is_hidden("#message")
 
