@@ -131,11 +131,6 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(
     assert (found["code"], found["why"]) == ("SG0605", "")
 
 
-@pytest.fixture(scope="module")
-def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(GOOD, tmp_path_factory.mktemp("fuzz") / "build"))
-
-
 @given(content=mutated() | damaged())
 @settings(
     max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True

@@ -13,9 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from jsonschema import Draft202012Validator
 from schedule_fixtures import (
-    DYNAMIC,
     EXPECTED,
-    EXTERNAL,
     FIXTURES,
     GOOD,
     change,
@@ -303,14 +301,6 @@ def test_a_missing_jsonschema_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # fuzzing
-
-
-@pytest.fixture(scope="module")
-def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fuzz") / "build"
-    shutil.copytree(DYNAMIC, folder)
-    shutil.copytree(EXTERNAL, folder, dirs_exist_ok=True)
-    return Path(shutil.copytree(GOOD, folder, dirs_exist_ok=True))
 
 
 @given(content=mutated() | damaged())

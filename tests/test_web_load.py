@@ -265,11 +265,6 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     assert found.get("code") == (expected and expected.code), found
 
 
-@pytest.fixture(scope="module")
-def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return Path(shutil.copytree(GOOD, tmp_path_factory.mktemp("fuzz") / "build"))
-
-
 def test_damaged_bytes_of_a_build_of_open_sizes_are_loaded_or_refused(
     node: Node, tmp_path: Path
 ) -> None:
