@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning import session, trials
+from shadergen.compiler.tuning.coverage import coverage_notes
 from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuning
 from shadergen.compiler.tuning.session import kinds, spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings, measure
@@ -216,6 +218,12 @@ def test_compile_uses_the_file(tmp_path):
     assert other.notes == (f"{path} knows none of the 3 layers: {advice}",)
 
 
+def test_a_file_that_knows_nothing_of_the_only_layer_says_so():
+    graph = placed(conv(RNG, X, 8, (3, 3)), X)
+    (note,) = coverage_notes(graph, LLVMPIPE.target(), {}, Path("t.json"))
+    assert note.startswith("t.json knows nothing of the only layer with a choice: tune with")
+
+
 # --- measuring ------------------------------------------------------------------------------------
 
 
@@ -324,6 +332,11 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     monkeypatch.setattr(session, "MOST", 2)
     path, size = tmp_path / "t.json", ("--input-size", "16x24")
     arguments = ["tune", ESPCN, "--tuning", path, *size, "--frames", 1, "--warm-up", 0]
+    cli.main([*map(str, arguments), "--seconds", "0"], standalone_mode=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "kinds of layers left for another run: 3",
+        f"{path} was not written: nothing was measured",
+    ]
     cli.main(list(map(str, arguments)), standalone_mode=False)
     printed = capsys.readouterr().out
     assert "rank correlation of prediction and measurement" in printed

@@ -73,7 +73,10 @@ def _print_session(session: Session, path: Path) -> None:
         click.echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
         click.echo(f"kinds of layers left for another run: {session.left}")
-    click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
+    if path.exists():
+        click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
+    else:
+        click.echo(f"{path} was not written: nothing was measured")
 
 
 def _milliseconds(nanoseconds: float | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import count
 from ...ir.graph import Choice
 from ...ir.signature import signature
 from ...passes.candidates import candidates
@@ -38,5 +37,7 @@ def coverage_notes(
     known = sum(signature(node, target) in measured for node in layers)
     if known == len(layers):
         return ()
-    said = f"{known or 'none'} of the {count(len(layers), 'layer')}"
+    said = f"{known or 'none'} of the {len(layers)} layers"
+    if len(layers) == 1:
+        said = "nothing of the only layer with a choice"
     return (f"{path} knows {said}: tune with the same device, size and options",)
