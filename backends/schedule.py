@@ -16,9 +16,10 @@ from ..ir.sharing import places_of
 from ..ir.size import at_layer, largest, trace_of
 from ..ir.types import LANES, TensorType
 from .barriers import barriers
+from .constraints import sizes_member
 from .gpu import EXTERNAL, Blob, ComputePass
 from .shader import templates, weight_texture_width
-from .sizes import expression, sizes_member
+from .sizes import expression
 from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gcd
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,6 +75,29 @@ class Form:
     @property
     def is_number(self) -> bool:
         return all(not m for m, _ in self.terms)
+
+    @property
+    def degree(self) -> int:
+        """How many sizes are multiplied at most."""
+        return max((len(m) for m, _ in self.terms), default=0)
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        """The names that it is computed of."""
+        found: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if isinstance(atom, Parameter):
+                    found.add(atom.name)
+                else:
+                    found |= atom.left.parameters | atom.right.parameters
+        return frozenset(found)
+
+    def parts(self) -> tuple[int, int, Form]:
+        """Return c, n and the form x without a common factor or a constant: self is c + n * x."""
+        constant = self.constant
+        divisor = gcd(*(f for m, f in self.terms if m)) or 1
+        return constant, divisor, Form(tuple((m, f // divisor) for m, f in self.terms if m))
 
     def plus(self, other: Form, times: int = 1) -> Form:
         """Return self + times * other."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from math import gcd, inf
+from math import gcd, inf, prod
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
@@ -71,7 +71,7 @@ class Trace:
     Attributes:
         defaults: of each parameter.
         bounds: within which each lies.
-        facts: about forms without a constant.
+        facts: about forms without a constant or a common factor.
     """
 
     defaults: dict[str, int]
@@ -97,8 +97,7 @@ class Trace:
 
     def bounds_of(self, form: Form) -> Bounds:
         """Return between which numbers a form lies, as far as that is known."""
-        constant = form.constant
-        rest = form.plus(Form.number(constant), -1)
+        constant, divisor, rest = form.parts()
         low = high = 0.0
         for monomial, factor in rest.terms:
             ends: Bounds = (1.0, 1.0)
@@ -116,7 +115,7 @@ class Trace:
                 fact = self.facts[known]
                 ends = (fact.low, fact.high) if sign > 0 else (-fact.high, -fact.low)
                 low, high = max(low, ends[0]), min(high, ends[1])
-        return low + constant, high + constant
+        return divisor * low + constant, divisor * high + constant
 
     def _atom_bounds(self, atom: Atom) -> Bounds:
         if isinstance(atom, Parameter):
@@ -130,6 +129,16 @@ class Trace:
             return -inf, inf
         ends = [_quotient(a, b) for a in left for b in right]
         return min(ends), max(ends)
+
+    def reach(self, form: Form) -> float:
+        """Return a bound of the magnitude of all that is worked out on the way to a form."""
+
+        def of(atom: Atom) -> float:
+            if isinstance(atom, Parameter):
+                return max(map(abs, self.bounds[atom.name]))
+            return max(self.reach(atom.left), self.reach(atom.right))
+
+        return sum(abs(factor) * prod(map(of, monomial)) for monomial, factor in form.terms)
 
     def below(self, form: Form) -> bool:
         """Whether a form is negative; where that is open, make the default's answer a fact."""
@@ -158,23 +167,18 @@ class Trace:
 
     def note(self, form: Form, low: float, high: float) -> None:
         """Make it a fact that a form lies within bounds."""
-        constant = form.constant
-        rest = form.plus(Form.number(constant), -1)
-        low, high = low - constant, high - constant
+        constant, divisor, rest = form.parts()
+        low, high = -_quotient(constant - low, divisor), _quotient(high - constant, divisor)
         minus = Form.number(0).plus(rest, -1)
         if as_remainder(minus) or (rest.terms[0][1] < 0 and not as_remainder(rest)):
             rest, low, high = minus, -high, -low
         if len(rest.terms) == 1 and len(rest.terms[0][0]) == 1:
-            (((atom,), factor),) = rest.terms
-            least = -(-low // factor) if low > -inf else low
-            most = high // factor if high < inf else high
+            (((atom,), _),) = rest.terms  # once, as rest has no common factor and begins with +
             if isinstance(atom, Parameter):
-                low, high = least, most
-                rest = Form.of([((atom,), 1)])
                 old = self.bounds[atom.name]
                 self.bounds[atom.name] = max(old[0], low), min(old[1], high)
             elif atom.sign == "/" and atom.right.is_number and (n := atom.right.constant) > 0:
-                self.note(atom.left, least * n, most * n + n - 1)
+                self.note(atom.left, low * n, high * n + n - 1)
                 return
         known = self.facts.get(rest, Fact(-inf, inf))
         layers = (

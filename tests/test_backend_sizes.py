@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from shadergen.backends import sizes
-from shadergen.backends.sizes import expression, sizes_member
+from shadergen.backends import constraints, sizes
+from shadergen.backends.constraints import sizes_member
+from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
 from shadergen.ir.form import Form, Operation, Parameter
 from shadergen.ir.size import (
@@ -40,8 +41,8 @@ def test_the_limits_are_those_that_runtimes_go_by() -> None:
     schema = json.loads(document.SCHEMA.read_text())["$defs"]
     assert schema["expression"]["maxItems"] == sizes.MOST_TERMS
     assert schema["term"]["maximum"] == sizes.LARGEST == LARGEST
-    constraints = schema["sizes"]["properties"]["constraints"]
-    assert constraints["maxItems"] == sizes.MOST_CONSTRAINTS
+    most = schema["sizes"]["properties"]["constraints"]["maxItems"]
+    assert most == constraints.MOST_CONSTRAINTS
 
 
 def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
@@ -70,3 +71,92 @@ def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> No
     with pytest.raises(ShadergenError, match="1024 constraints") as caught:
         sizes_member(trace)
     assert caught.value.where == ("layer join",)
+
+
+# words
+
+
+@pytest.mark.parametrize(
+    ("decide", "words"),
+    [
+        # one parameter: what all facts let in together
+        (lambda h, w: 4 * ((h + 1) // 2) == 2 * h, ["height 2 to 4096", "height must be even"]),
+        (lambda h, w: h % 4 < 1, ["height 4 to 4096", "height must be a multiple of 4"]),
+        (
+            lambda h, w: (h // 2 % 2, h % 2) == (0, 0),
+            ["height 4 to 4096", "height must be a multiple of 4"],
+        ),
+        (lambda h, w: (h + 1) % 2 == 1, ["height 2 to 4096", "height must be even"]),
+        (
+            lambda h, w: h // 2 * 2 != h + 1 and h % 2 != 1,
+            ["height 2 to 4096", "height must be even"],
+        ),
+        (lambda h, w: (h + 5) // 2 - h // 2 == 2, ["height 2 to 4096", "height must be even"]),
+        (
+            lambda h, w: h % 100 == 56,
+            ["height 56 to 4056", "height must be a multiple of 100 plus 56"],
+        ),
+        (lambda h, w: (h - 2) * (h - 2) != 0 and h > 1, ["height 3 to 4096"]),
+        (lambda h, w: 2 * h * (h // 2) <= 10**6, ["height 1 to 1000"]),
+        (lambda h, w: 3 * h == 768, ["height 256 to 256"]),
+        (lambda h, w: h != 8, ["height must not be 8"]),
+        # both
+        (lambda h, w: 16 * h * w < 2**20 * 3, ["height*width must be at most 196607"]),
+        (lambda h, w: h * w * 3 != 24 * w, ["height*width must not be 8*width"]),
+        (lambda h, w: 3 * h != 2 * w + 1, ["2*width + 1 must not be 3*height"]),
+        (lambda h, w: 3 * h == 2 * w, ["2*width must be 3*height"]),
+        (lambda h, w: -(-w // 4) * h > 9, ["ceil(width / 4)*height must be at least 10"]),
+        (
+            lambda h, w: h // 2 + (w + 1) // 3 < 1000,
+            ["floor((width + 1) / 3) + floor(height / 2) must be at most 999"],
+        ),
+        (lambda h, w: h * w % 8 == 0, ["height*width must be a multiple of 8"]),
+        # what follows from others
+        (
+            lambda h, w: (
+                (h % 2, w % 2) == (0, 0)
+                and h * w == 4 * (h // 2) * (w // 2)
+                and (h // 2) * ((w + 1) // 2) < 10**6
+                and (h // 2) * ((w + 6) // 8) < 10**6
+            ),
+            [
+                "height 2 to 4096",
+                "width 2 to 4096",
+                "height must be even",
+                "width must be even",
+                "ceil(width / 2)*floor(height / 2) must be at most 999999",
+            ],
+        ),
+        (
+            lambda h, w: h * w < 10**6 and (h // 2) * w < 10**6 and 3 * h * (w // 7) < 10**6,
+            ["height*width must be at most 999999"],
+        ),
+    ],
+)
+def test_constraints_are_said_in_words(decide: Any, words: list[str]) -> None:
+    """Of a height of 256 and a width of 384, each from 1 to 4096."""
+    trace, h, w = new()
+    decide(h, w)
+    member: Any = sizes_member(trace)
+    limits = [f"{p['name']} {p['min']} to {p['max']}" for p in member["parameters"]]
+    changed = [text for text in limits if not text.endswith(" 1 to 4096")]
+    assert changed + [c["why"] for c in member["constraints"]] == words
+
+
+def test_a_constraint_names_the_layers_that_need_it() -> None:
+    trace, h, w = new()
+    for k, layer in enumerate(("up", "down", "join", "skip", "last")):
+        with at_layer(layer):
+            assert h % 2**k == 0
+    with at_layer("pool"):
+        assert (h - 2) * (h - 2) > 4000
+    with at_layer("window"):
+        assert w > 2
+    member: Any = sizes_member(trace)
+    assert [c["why"] for c in member["constraints"]] == [
+        "height must be at least 80, for layer pool",
+        "height must be a multiple of 16, for layers down, join, skip and last",
+        "width must be at least 3, for layer window",
+    ]
+    refused = [c for c in member["constraints"] if c["value"] == ["height", 16, "%"]]
+    assert [(c["min"], c["max"]) for c in refused] == [(0, 0)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import operator
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from shadergen.backends.sizes import expression, sizes_member
+from shadergen.backends.constraints import sizes_member
+from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
 from shadergen.ir.form import Form, Operation, Parameter
 from shadergen.ir.size import (
@@ -49,7 +51,10 @@ def value(size: Any, sizes: dict[str, int]) -> int:
 
 def holds(trace: Trace, sizes: dict[str, int]) -> bool:
     """Whether sizes keep to the parameters' bounds and the constraints."""
-    member: Any = sizes_member(trace)
+    return keeps_to(sizes_member(trace), sizes)
+
+
+def keeps_to(member: Any, sizes: dict[str, int]) -> bool:
     within = all(p["min"] <= sizes[p["name"]] <= p["max"] for p in member["parameters"])
     return within and all(
         c["min"] <= evaluate(c["value"], sizes) <= c["max"] for c in member["constraints"]
@@ -207,6 +212,31 @@ def test_what_is_decided_holds_for_every_size_that_keeps_to_the_facts(
             assert compare(compute(a, sizes), compute(b, sizes)) == answer
 
 
+@given(
+    trees=st.lists(st.tuples(TREES, st.sampled_from(COMPARISONS), TREES), min_size=1, max_size=3),
+    most=st.integers(12, 30),
+)
+@settings(deadline=None)
+def test_constraints_let_in_the_sizes_for_which_all_facts_hold(trees: list[Any], most: int) -> None:
+    """However they are put: dropped, joined to bounds and multiples, or as they are."""
+    trace = Trace({"height": 8, "width": 12}, dict.fromkeys(DEFAULTS, (1.0, float(most))))
+    names = {name: parameter(trace, name) for name in DEFAULTS}
+    try:
+        for a, compare, b in trees:
+            compare(compute(a, names), compute(b, names))
+        member: Any = sizes_member(trace)
+    except (OpenSizeError, ZeroDivisionError):
+        assume(False)
+    for height, width in product(range(1, most + 1), repeat=2):
+        sizes = {"height": height, "width": width}
+        at = Trace(sizes, {})
+        try:
+            let_in = all(f.low <= at.value(form) <= f.high for form, f in trace.facts.items())
+        except ZeroDivisionError:
+            continue
+        assert keeps_to(member, sizes) == let_in, (sizes, member)
+
+
 # decisions
 
 
@@ -250,9 +280,9 @@ def test_other_decisions_are_constraints_that_name_the_layer() -> None:
     with at_layer("skip"):
         assert h != w
     assert constraints(trace) == [
-        "height % 2 must be 0, for layer join",
+        "height must be even, for layer join",
         "height*width must be at least 101, for layer pool",
-        "max(-height + width, height - width) must be at least 1, for layer skip",
+        "height must not be width, for layer skip",
     ]
     assert holds(trace, {"height": 16, "width": 9})
     for height, width in ((15, 9), (4, 9), (16, 16)):

@@ -1,0 +1,111 @@
+"""What a build asks of its open sizes, in words."""
+
+from __future__ import annotations
+
+from math import gcd, inf
+from typing import TYPE_CHECKING
+
+from ..ir.form import Form, Operation, Parameter, as_remainder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..ir.form import Atom
+    from ..ir.trace import Fact
+
+MOST_LAYERS = 4  # that are named
+
+
+def multiple_text(step: int, rest: int) -> str:
+    """Return what a number is that leaves a rest when divided: even, a multiple."""
+    if step == 2:
+        return "odd" if rest else "even"
+    return f"a multiple of {step}" + (f" plus {rest}" if rest else "")
+
+
+def for_layers(names: Iterable[str]) -> str:
+    """Return ``, for layers a and b``; nothing for none."""
+    named = list(dict.fromkeys(filter(None, names)))
+    if len(named) > MOST_LAYERS:
+        named[MOST_LAYERS - 1 :] = [f"{len(named) - MOST_LAYERS + 1} more"]
+    if len(named) < 2:
+        return f", for layer {named[0]}" if named else ""
+    return f", for layers {', '.join(named[:-1])} and {named[-1]}"
+
+
+def bounds_text(what: str, low: float, high: float) -> str:
+    """Return that something must lie within bounds, of which one is finite."""
+    low, high = low + 0.0, high + 0.0  # which is no -0
+    if low == high:
+        return f"{what} must be {low:.0f}"
+    if high == inf:
+        return f"{what} must be at least {low:.0f}"
+    if low == -inf:
+        return f"{what} must be at most {high:.0f}"
+    return f"{what} must be from {low:.0f} to {high:.0f}"
+
+
+def constraint_text(form: Form, fact: Fact) -> str:
+    """Return what a fact about sizes asks, and which layers need it."""
+    return _asked(form, fact.low, fact.high) + for_layers(fact.layers)
+
+
+def _asked(form: Form, low: float, high: float) -> str:
+    if other := _differing(form):
+        if (low, high) == (1, inf):
+            left, right = _sides(other)
+            return f"{left} must not be {right}"
+    elif found := as_remainder(form):
+        divided, step = found
+        rest = divided.constant
+        if low == high:
+            shifted = divided.plus(Form.number(rest), -1)
+            return f"{size_words(shifted)} must be {multiple_text(step, int(low) % step)}"
+        what = size_words(divided)
+        what = f"({what})" if " " in what else what
+        return bounds_text(f"{what} % {step}", low + rest, high + rest)
+    elif low == high and any(factor < 0 for _, factor in form.terms):
+        left, right = _sides(form.plus(Form.number(int(low)), -1))
+        return f"{left} must be {right}"
+    return bounds_text(size_words(form), low, high)
+
+
+def _differing(form: Form) -> Form | None:
+    """Return x where a form is max(x, -x)."""
+    match form.terms:
+        case ((((Operation("max", left, right),), 1)),) if not left.plus(right).terms:
+            return left
+    return None
+
+
+def _sides(form: Form) -> tuple[str, str]:
+    """Return a and b without a minus, which are equal where a form is 0; products first."""
+    divisor = gcd(*(f for _, f in form.terms))
+    a = Form(tuple((m, f // divisor) for m, f in form.terms if f > 0))
+    b = Form(tuple((m, -f // divisor) for m, f in form.terms if f < 0))
+    a, b = sorted((a, b), key=lambda side: (-side.degree, str(side)))
+    return size_words(a), size_words(b)
+
+
+def size_words(form: Form) -> str:
+    """Return a form as people write it, with ``floor`` and ``ceil``."""
+    text = ""
+    for monomial, factor in form.terms:
+        factors = [str(abs(factor))] if abs(factor) != 1 or not monomial else []
+        sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
+        text += sign + "*".join(factors + [_atom_words(atom) for atom in monomial])
+    return text or "0"
+
+
+def _atom_words(atom: Atom) -> str:
+    if isinstance(atom, Parameter):
+        return atom.name
+    if atom.sign != "/":
+        return f"{atom.sign}({size_words(atom.left)}, {size_words(atom.right)})"
+    left, function = atom.left, "floor"
+    if atom.right.is_number and left.constant == atom.right.constant - 1:
+        left, function = left.plus(Form.number(left.constant), -1), "ceil"
+    sides = [size_words(left), size_words(atom.right)]
+    sides = [f"({side})" if " + " in side or " - " in side else side for side in sides]
+    sides[1] = f"({sides[1]})" if "*" in sides[1] and sides[1][0] != "(" else sides[1]
+    return f"{function}({sides[0]} / {sides[1]})"
