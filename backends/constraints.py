@@ -111,8 +111,10 @@ def _constraint(value: Expression, low: float, high: float, why: str) -> dict[st
 def _of_one(trace: Trace, name: str, facts: Facts) -> tuple[Grid, Facts, list[dict[str, object]]]:
     """Return what facts about a parameter let in, those that must stay, and new constraints."""
     low, high = trace.bounds[name]
-    if high - low >= MOST_VALUES or any(trace.reach(form) > EXACT for form in facts):
+    aside = {form: fact for form, fact in facts.items() if trace.reach(form) > EXACT}
+    if high - low >= MOST_VALUES:
         return Grid(int(low), int(min(high, LARGEST))), facts, []
+    facts = {form: fact for form, fact in facts.items() if form not in aside}
     tried = Grid(int(low), int(high)).values
     lets_in = {form: _lets_in(form, fact, {name: tried}) for form, fact in facts.items()}
     inside = np.logical_and.reduce([tried == tried, *lets_in.values()])
@@ -149,7 +151,7 @@ def _of_one(trace: Trace, name: str, facts: Facts) -> tuple[Grid, Facts, list[di
         within = np.arange(grid.first, grid.last + 1)
         why = f"{name} must be {multiple_text(step, rest)}" + for_layers(refusing(within))
         constraints.append(_constraint([name, step, "%"], rest, rest, why))
-    return grid, {form: facts[form] for form in facts if form in kept}, constraints
+    return grid, {form: facts[form] for form in facts if form in kept} | aside, constraints
 
 
 def _lets_in(form: Form, fact: Fact, at: Mapping[str, Values]) -> NDArray[np.bool_]:

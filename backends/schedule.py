@@ -126,13 +126,14 @@ class _Assembly:
             vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
             self.shaders[VERTEX_SHADER] = vertex
         trace = trace_of(s for i in self.graph.inputs for s in i.shape)
+        sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too
         data = {
             "format": "shadergen",
             "version": FORMAT_VERSION,
             "generator": self.generator,
             "model": label(self.graph.name),
             "requires": self._requirements(),
-            **({} if trace is None else {"sizes": sizes_member(trace)}),
+            **({} if trace is None else {"sizes": sizes}),
             "inputs": [
                 _port(i.name, self.names[i], i.type, i.port) | {"range": self._range(i)}
                 for i in self.graph.inputs
@@ -149,6 +150,8 @@ class _Assembly:
             },
             "passes": entries,
         }
+        if trace is not None:
+            sizes.update(sizes_member(trace))
         return BuildFiles(data, self.shaders, self.weights, self.layers)
 
     def _range(self, i: Input) -> list[float] | None:

@@ -8,6 +8,7 @@ is in :mod:`.constraints`.
 from __future__ import annotations
 
 import operator
+from math import inf
 from typing import TYPE_CHECKING
 
 from ..ir.form import Parameter
@@ -35,10 +36,30 @@ Expression = list[int | str]
 def expression(size: int) -> int | Expression:
     """Return a size as the schedule has it: a number, or an expression in postfix notation.
 
+    That runtimes can work it out becomes a constraint where it is not so for all sizes.
+
     Raises:
-        OpenSizeError: for the layer at hand, when no runtime can work it out.
+        OpenSizeError: for the layer at hand, when no runtime can work it out at the default sizes.
     """
-    return postfix(size.trace, size.form) if is_open(size) else int(size)
+    if not is_open(size):
+        return int(size)
+    result = postfix(size.trace, size.form)
+    _keep_exact(size.trace, size.form)
+    return result
+
+
+def _keep_exact(trace: Trace, form: Form) -> None:
+    if trace.reach(form) <= LARGEST:
+        return
+    for monomial, _ in form.terms:
+        for atom in monomial:
+            if not isinstance(atom, Parameter):
+                _keep_exact(trace, atom.left)
+                _keep_exact(trace, atom.right)
+    low, high = trace.bounds_of(form)
+    if low < -LARGEST or high > LARGEST:
+        least = -LARGEST if low < -LARGEST else -inf
+        trace.note(form, least, LARGEST if high > LARGEST else inf)
 
 
 def postfix(trace: Trace, form: Form) -> Expression:

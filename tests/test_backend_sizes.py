@@ -61,6 +61,23 @@ def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
             expression(beyond)
 
 
+def test_a_size_that_runtimes_can_work_out_only_while_it_is_small_is_a_constraint() -> None:
+    trace, h, w = new()
+    expression(2**28 * h * w)
+    assert not trace.facts
+    with at_layer("wide"):
+        macs = expression(2**31 * h * w)
+        quotient = expression(2**42 * h // w)  # what is divided may be too large
+    member: Any = sizes_member(trace)
+    assert [c["why"] for c in member["constraints"]] == [
+        "height must be at most 2047, for layer wide",
+        "height*width must be at most 4194303, for layer wide",
+    ]
+    largest = {"height": 2047, "width": 2049}
+    assert evaluate(macs, largest) <= LARGEST
+    assert evaluate(quotient, largest) <= LARGEST
+
+
 def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> None:
     trace, h, w = new()
     for k in range(1024):
