@@ -17,7 +17,6 @@ from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError, reason
 from ..ir import text
-from ..ir.types import MAP_RANK
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import optimise, to_nchw
@@ -34,6 +33,7 @@ from .calibration import (
 )
 from .frontends import Request, load, load_proto
 from .frontends.opening import Opening
+from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .tuning.coverage import coverage_notes
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import ModelProto
 
-    from ..ir.graph import Graph, Value
+    from ..ir.graph import Graph
 
 GENERATOR = f"shadergen {__version__}"
 
@@ -210,23 +210,11 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
-    notes = (*known.notes(), *_packing_notes(graph, decisions))
+    notes = (*known.notes(), *compiled_notes(graph, context.target, decisions))
     for chosen in seen.values():
         assert options.tuning is not None
         notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
     return Compilation(output, imported, graph, files, decisions, validated, notes, calibrated)
-
-
-def _packing_notes(graph: Graph, decisions: tuple[Decision, ...]) -> list[str]:
-    """Return a line for each map that the application meets in rows and not in planes."""
-    why = {d.subject: d.why for d in decisions if d.step == "tile channels"}
-    seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
-    seen += [(f"output {o.name}", o.value) for o in graph.outputs]
-    return [
-        f"{what} lies in rows, not in planes: {why[value.name]}"
-        for what, value in seen
-        if value.type.rank == MAP_RANK and not value.type.in_planes
-    ]
 
 
 class _Dump:

@@ -139,15 +139,32 @@ def _in_tiles(node: Node, target: Target) -> Iterator[Choice]:
     if not sizes or refusal(node, target):
         return
     for tile in sizes:
-        start = replace(node.choice, stage="compute", winograd=tile)
-        found = steps(node, replace(start, weights="texture"), target)
-        if found is None or any(unsuited(step, target) for step in found):
+        found = _steps(node, tile, target)
+        if isinstance(found, str):
             continue
-        products = found[1]
+        start = replace(node.choice, stage="compute", winograd=tile)
         yield from (
             replace(start, block=c.block, planes=c.planes, weights=c.weights)
-            for c in _compute(replace(products, choice=node.choice), target)
+            for c in _compute(replace(found[1], choice=node.choice), target)
         )
+
+
+def _steps(node: Node, tile: int, target: Target) -> tuple[Node, Node, Node] | str:
+    """Return the steps of a convolution in tiles, or why there are none."""
+    choice = replace(node.choice, stage="compute", winograd=tile, weights="texture")
+    found = steps(node, choice, target)
+    if found is None:
+        return "its maps of patches have no room"
+    return next(filter(None, (unsuited(step, target) for step in found)), found)
+
+
+def untiled(node: Node, target: Target) -> str:
+    """Return why a placed convolution is not computed in the tiles that are asked for."""
+    opened, node = node, at_default(node)
+    tile = TILES_OF[target.winograd]
+    found = refusal(node, target) or _steps(node, tile, target)
+    room = node is opened or rows_fit(node, tile, target)
+    return found if isinstance(found, str) and room else "its maps of patches have no room"
 
 
 def unsuited(node: Node, target: Target) -> str:

@@ -19,15 +19,18 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
+from ..ir.ops import Conv, parts
 from ..ir.signature import signature
 from ..ir.size import estimate
 from ..ir.target import UNMEASURED
 from .candidates import (
     LOOPED,
+    TILES_OF,
     candidates,
     planes_in_a_pass,
     storage_room,
     unsuited,
+    untiled,
     weight_bytes,
     weight_floats,
 )
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from ..ir.target import Target
     from .rule import Context
 
+STEP, NOT_IN_TILES = "choose kernels", "not in tiles"  # for --explain
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
@@ -105,7 +109,9 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f" but for {alike[0][1]}, {alike[0][0] / 1e6:.3g} ms and a program more"
         if choice.stage != "compute" and target.stage == "compute":
             why = unsuited(was, target)
-        context.explain("choose kernels", now.name, str(choice), why)
+        context.explain(STEP, now.name, str(choice), why)
+        if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
+            context.explain(STEP, now.name, NOT_IN_TILES, untiled(was, target))
         return replace(now, choice=choice)
 
     return graph.rewrite(choose)

@@ -46,8 +46,10 @@ def refusal(node: Node, target: Target) -> str:
         return "it is not 3x3 with a stride of 1 in one group"
     if p.store:
         return "its results are stored elsewhere"
-    if target.lacks_compute:
-        return target.lacks_compute
+    if target.lacks_compute or target.stage == "fragment":
+        return target.lacks_compute or "--stage fragment"
+    if target.weights == "constants":
+        return "--weights constants"
     if target.textures == "2d":
         return "a map of patches is an array of planes"
     if node.choice.precision != "highp" or target.weight_format != "float32":

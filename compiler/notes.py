@@ -1,0 +1,51 @@
+"""What the user should know of a compiled model without asking: a line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..ir.ops import ConvPair, WinogradProducts, parts
+from ..ir.types import MAP_RANK
+from ..passes.candidates import TILES_OF
+from ..passes.choose_kernels import NOT_IN_TILES, STEP
+from ..passes.pair_convolutions import PAIR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ..ir.graph import Graph, Value
+    from ..ir.target import Target
+    from ..passes.rule import Decision
+
+
+def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Return what is to be said of a graph as compiled."""
+    return (*_packing_notes(graph, decisions), *_idle_notes(graph, target, decisions))
+
+
+def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]:
+    """Return a line for each map that the application meets in rows and not in planes."""
+    why = {d.subject: d.why for d in decisions if d.step == "tile channels"}
+    seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
+    seen += [(f"output {o.name}", o.value) for o in graph.outputs]
+    return [
+        f"{what} lies in rows, not in planes: {why[value.name]}"
+        for what, value in seen
+        if value.type.rank == MAP_RANK and not value.type.in_planes
+    ]
+
+
+def _idle_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> Iterable[str]:
+    """Return a line for each option that was to force something and had no effect anywhere."""
+    kernels = {type(parts(node).kernel) for node in graph.nodes}
+    idle: dict[str, list[str]] = {}
+    if target.stage == "compute" and all(n.choice.stage != "compute" for n in graph.nodes):
+        idle["--stage compute"] = [d.why for d in decisions if d.step == STEP]
+    if target.winograd in TILES_OF and WinogradProducts not in kernels:
+        why = [d.why for d in decisions if d.decision == NOT_IN_TILES]
+        idle[f"--winograd {target.winograd}"] = why
+    if target.pairs == "on" and ConvPair not in kernels:
+        idle["--pairs on"] = [d.why for d in decisions if d.step == PAIR.name]
+    for option, reasons in idle.items():
+        said = "; ".join(dict.fromkeys(reasons)) or "no layer is of the kind"
+        yield f"{option} has no effect: {said}"

@@ -1,0 +1,81 @@
+"""What compiling says without being asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support import ESPCN, compile_graph, conv, graph_of, image
+
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.notes import compiled_notes
+from shadergen.compiler.options import Options
+from shadergen.ir.graph import Graph
+
+RNG = np.random.default_rng(0)
+DESKTOP = {"device": "gles32-desktop"}
+
+
+def notes(graph: Graph, **options: Any) -> tuple[str, ...]:
+    compiled, _, context = compile_graph(graph, **options)
+    return compiled_notes(compiled, context.target, tuple(context.decisions))
+
+
+def single(out: int = 8, kernel: int = 3) -> Graph:
+    x = image(1, 8, 9, 10)
+    return graph_of(conv(RNG, x, out, (kernel, kernel)), inputs=(x,))
+
+
+def two(groups: int = 8) -> Graph:
+    """Return a graph of a convolution, depthwise if nothing else is said, and a 1x1 one."""
+    x = image(1, 8, 9, 10)
+    y = conv(RNG, x, 8, (3, 3), "first", groups=groups)
+    return graph_of(conv(RNG, y, 8, (1, 1), "second"), inputs=(x,))
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "why"),
+    [
+        (two(), {**DESKTOP, "stage": "fragment"}, "--stage fragment"),
+        (two(), {**DESKTOP, "weights": "constants"}, "--weights constants"),
+        (two(), {"device": "gles30"}, "GLSL ES 300 has no compute shaders"),
+        (two(groups=1), DESKTOP, "no layer is of the kind"),
+    ],
+)
+def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
+    assert notes(graph, **options) == ()
+    assert notes(graph, **options, pairs="on") == (f"--pairs on has no effect: {why}",)
+    assert notes(two(), **DESKTOP, pairs="on") == ()
+
+
+@pytest.mark.parametrize("tiles", ["2x2", "4x4"])
+@pytest.mark.parametrize(
+    ("graph", "options", "why"),
+    [
+        (single(), {**DESKTOP, "stage": "fragment"}, "--stage fragment"),
+        (single(), {**DESKTOP, "weights": "constants"}, "--weights constants"),
+        (single(), {**DESKTOP, "precision": "fp16"}, "it would lose too much in 16 bits"),
+        (single(), {"device": "gles30"}, "GLSL ES 300 has no compute shaders"),
+        (single(kernel=5), DESKTOP, "it is not 3x3 with a stride of 1 in one group"),
+        (single(out=2), DESKTOP, "there are no images of rg32f"),
+    ],
+)
+def test_tiles_that_were_asked_for_and_not_taken_are_noted(graph, options, tiles, why):
+    assert notes(graph, **options, winograd="off") == ()
+    assert notes(graph, **options, winograd=tiles) == (f"--winograd {tiles} has no effect: {why}",)
+    assert notes(single(), **DESKTOP, winograd=tiles) == ()
+
+
+def test_compute_that_was_asked_for_and_has_no_place_is_noted():
+    options = {**DESKTOP, "stage": "compute"}
+    assert notes(single(out=2), **options) == (
+        "--stage compute has no effect: there are no images of rg32f",
+    )
+    assert notes(single(), **options) == ()
+
+
+def test_compiling_hands_the_notes_on(tmp_path):
+    options = Options(input_size={"": (8, 8)}, pairs="on")
+    compiled = compile_model(ESPCN, tmp_path / "b", options)
+    assert compiled.notes == ("--pairs on has no effect: no layer is of the kind",)
