@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from typing_extensions import Self
 
@@ -136,6 +136,22 @@ def few(names: Iterable[str], most: int = 8) -> str:
 def count(number: int, noun: str) -> str:
     """Return ``1 layer`` or ``2 layers``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def require_inputs(option: str, names: Iterable[str], inputs: Collection[str]) -> None:
+    """Refuse what an option says about inputs that the model does not have.
+
+    Raises:
+        ShadergenError: SG0301 naming the first.
+    """
+    for name in names:
+        if name not in inputs:
+            raise ShadergenError(
+                "SG0301",
+                f"--{option} names '{name}', which is no input",
+                supported=few(inputs),
+                help=did_you_mean(name, inputs),
+            )
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

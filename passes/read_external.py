@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, require_inputs
 from ..ir.graph import Graph, Input, Value
 from ..ir.size import is_one
 from ..ir.types import MAP_RANK
@@ -25,15 +25,7 @@ def read_external(graph: Graph, names: Sequence[str]) -> Graph:
         ShadergenError: SG0301 for a name that is no input's, and for one that is no picture of 3 or
             4 channels.
     """
-    known = [i.name for i in graph.inputs]
-    for name in names:
-        if name not in known:
-            raise ShadergenError(
-                "SG0301",
-                f"--input-external: the model has no input '{name}'",
-                supported=", ".join(known),
-                help=did_you_mean(name, known),
-            )
+    require_inputs("input-external", names, [i.name for i in graph.inputs])
 
     def taken(value: Value) -> Value:
         if not isinstance(value, Input) or value.name not in names:

@@ -178,7 +178,7 @@ def test_a_context_without_the_extension_is_refused_before_a_shader_is_compiled(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"input_external": "z"}, "the model has no input 'z'"),
+        ({"input_external": "z"}, "--input-external names 'z', which is no input"),
         ({"device": "webgl2-min"}, "--device webgl2-min is not possible"),
     ],
 )

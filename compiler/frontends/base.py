@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from ...errors import ShadergenError, count, did_you_mean, few
+from ...errors import ShadergenError, count, require_inputs
 from ...ir.types import MAP_RANK
 from .foreign import refuse_foreign
 
@@ -176,14 +176,7 @@ def check_size_names(names: Collection[str], request: Request) -> None:
     Raises:
         ShadergenError: SG0301 naming the input.
     """
-    for name in request.sizes:
-        if name and name not in names:
-            raise ShadergenError(
-                "SG0301",
-                f"--input-size names '{name}', which is no input",
-                supported=few(names),
-                help=did_you_mean(name, names),
-            )
+    require_inputs("input-size", filter(None, request.sizes), names)
 
 
 def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None:

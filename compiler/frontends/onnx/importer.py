@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx.onnx_ml_pb2 import AttributeProto
 
-from ....errors import ShadergenError, did_you_mean
+from ....errors import ShadergenError, did_you_mean, require_inputs
 from ....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
 from ....ir.types import TensorType
 from ...definitions import find, instantiate
@@ -29,7 +29,7 @@ from .node import DataDependentError, OnnxNode
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
 from .tensors import ENCODINGS, STRING, dimensions, ir_type, read_sparse, read_tensor, type_name
-from .values import check_names, fixed_input
+from .values import fixed_input
 from .versions import modernise
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Importer:
             ShadergenError: as ``load_onnx``.
         """
         fixed = self.request.values
-        check_names(fixed, [info.name for info in self.model.inputs])
+        require_inputs("input-value", fixed, [info.name for info in self.model.inputs])
         inputs = []
         for info in self.model.inputs:
             tensor: Known | Input

@@ -7,33 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....errors import ShadergenError, did_you_mean
+from ....errors import ShadergenError
 from .items import Known
 from .narrow import NARROW
 from .tensors import dimensions, numpy_type, type_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
     from onnx.onnx_ml_pb2 import ValueInfoProto
-
-
-def check_names(given: Iterable[str], inputs: Iterable[str]) -> None:
-    """Refuse values for what is no input.
-
-    Raises:
-        ShadergenError: SG0301 naming it.
-    """
-    inputs = list(inputs)
-    for name in given:
-        if name not in inputs:
-            raise ShadergenError(
-                "SG0301",
-                f"--input-value names '{name}', which is no input",
-                supported=", ".join(inputs),
-                help=did_you_mean(name, inputs),
-            )
 
 
 def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
