@@ -19,6 +19,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
+from ..ir.naming import told_apart
 from ..ir.ops import Conv, parts
 from ..ir.signature import signature
 from ..ir.size import estimate
@@ -95,6 +96,8 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     within = within_budget(rankings, target)
     wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
 
+    names = told_apart(graph.nodes)
+
     def choose(now: Node, was: Node) -> Node | None:
         if was not in rankings:
             return None
@@ -109,9 +112,9 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f" but for {alike[0][1]}, {alike[0][0] / 1e6:.3g} ms and a program more"
         if choice.stage != "compute" and target.stage == "compute":
             why = unsuited(was, target)
-        context.explain(STEP, now.name, str(choice), why)
+        context.explain(STEP, names[was], str(choice), why)
         if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
-            context.explain(STEP, now.name, NOT_IN_TILES, untiled(was, target))
+            context.explain(STEP, names[was], NOT_IN_TILES, untiled(was, target))
         return replace(now, choice=choice)
 
     return graph.rewrite(choose)

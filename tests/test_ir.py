@@ -20,6 +20,7 @@ from shadergen.ir.graph import (
     Result,
     constant,
 )
+from shadergen.ir.naming import told_apart
 from shadergen.ir.ops import (
     Pointwise,
 )
@@ -163,6 +164,15 @@ def test_rewriting_nothing_returns_the_graph_itself_and_an_input_stays_one():
     assert graph.rewrite(lambda now, was: None) is graph
     with pytest.raises(TypeError, match="input x was rewritten to a Constant"):
         graph.rewrite(lambda now, was: None, lambda v: constant(np.zeros(v.shape)))
+
+
+def test_nodes_of_one_name_are_told_apart():
+    rng = np.random.default_rng(0)
+    y = conv(rng, pointwise("tanh(x0)", x, layer="a"), 3, (3, 3), "b")
+    for layer in ("b", "c", "b", "d"):
+        y = pointwise("relu(x0)", y, layer=layer)
+    names = told_apart(graph_of(y, inputs=(x,)).nodes)
+    assert [*names.values()] == ["a", "b (Conv)", "b (Pointwise) #1", "c", "b (Pointwise) #2", "d"]
 
 
 def test_the_interpreter_refuses_inputs_that_do_not_fit():

@@ -18,6 +18,7 @@ from shadergen.ir.graph import Choice, Graph, Input, Port, Value, apply, constan
 from shadergen.ir.ops import (
     Conv,
     Pool,
+    Softmax,
 )
 from shadergen.ir.placement import tensor_operands
 from shadergen.ir.target import Target
@@ -285,6 +286,16 @@ def test_slots_of_random_graphs_never_overlap(seed):
     graph = pipeline.optimise(graph, context())
     assert_slots_do_not_overlap(graph)
     assert text.to_text(plan_textures(graph, context())) == text.to_text(graph)
+
+
+def test_a_kernel_is_chosen_for_each_node_by_a_name_of_its_own():
+    context = Context(Target(DEVICES["gles30"].limits))
+    scores = apply(Softmax((2, 3)), X, layer="scores")
+    graph = pipeline.optimise(graph_of(scores, inputs=(X,)), context)
+    assert {n.name for n in graph.nodes} == {"scores"}
+    chosen = [d.subject for d in context.decisions if d.step == "choose kernels"]
+    assert len(set(chosen)) == len(chosen) == len(graph.nodes) > 1
+    assert all(subject.startswith("scores (") for subject in chosen)
 
 
 def test_the_smallest_device_compiles_with_every_option_at_its_default():

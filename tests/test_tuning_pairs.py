@@ -60,6 +60,8 @@ def test_one_run_measures_both_ways_and_decides(tune):
     assert rows(found)[1:] == [(False, 0, 1, None, 1e6)] * 2
     assert rows(found)[0] == (True, 1, 0, 3e6, None)
     assert found.gain() == pytest.approx((3 + 1) / (2 + 1))  # with what is before both
+    names = {o.kind.name for o in found.outcomes}
+    assert names == {"start", "first", "second (Conv)", "second (ConvPair)"}
 
 
 def test_a_pair_that_is_faster_stays(tune):
@@ -72,7 +74,7 @@ def test_what_was_wrong_does_not_count_as_a_gain(tune):
     found = tune(1e3, wrong="it differs from the reference")
     assert rows(found) == [(True, 1, 0, None, None), *[(False, 0, 1, None, 1e6)] * 2]
     assert found.gain() == 1.0  # of the node before both alone
-    assert {layer for layer, _, _ in found.wrong} == {"second"}
+    assert {layer for layer, _, _ in found.wrong} == {"second (ConvPair)"}
 
 
 @pytest.mark.parametrize(("pairs", "kinds"), [("on", 2), ("off", 3)])

@@ -54,7 +54,7 @@ def _print_session(session: Session, path: Path) -> None:
     for o in session.outcomes:
         counts = dict.fromkeys((o.kind.count, o.count))
         table.add_row(
-            o.kind.node.name,
+            o.kind.name,
             " to ".join(map(str, counts)),
             str(o.kind.chosen) if o.kind.count else "-",
             _milliseconds(o.before),

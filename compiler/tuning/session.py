@@ -12,6 +12,7 @@ import numpy as np
 from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
+from ...ir.naming import told_apart
 from ...ir.signature import signature
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
@@ -44,6 +45,7 @@ class Kind:
     Attributes:
         signature: of them.
         node: the first, its choice open but for the precision.
+        name: of the node, that no other kind has.
         count: how many there are, compiled without tuning; 0 for one half of a pair that is made
             there, or for a pair that is not.
         chosen: what compiling without tuning chooses, or would choose for them.
@@ -52,6 +54,7 @@ class Kind:
 
     signature: str
     node: Node
+    name: str
     count: int
     chosen: Choice
     predicted: Mapping[Choice, float] = field(repr=False)
@@ -174,6 +177,7 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
     """
     found: dict[str, Node] = {}
     counts = [_count(g, target, found) for g in (graph, *others)]
+    labels = told_apart(found.values())
     every = []
     for name, node in found.items():
         opened = replace(node, choice=Choice(precision=node.choice.precision))
@@ -181,7 +185,7 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
         predicted = {c: predictor.cost(c) for c in candidates(opened, target)}
         each = [count[name] for count in counts]
         if len(predicted) > 1 or min(each) < max(each):
-            kind = Kind(name, opened, each[0], node.choice, predicted)
+            kind = Kind(name, opened, labels[node], each[0], node.choice, predicted)
             every.append((max(each) * min(predicted.values()), kind))
     return [kind for _, kind in sorted(every, key=lambda pair: -pair[0])]
 
@@ -302,7 +306,7 @@ class _Session:
         return left
 
     def _measure(self, kind: Kind, todo: list[Choice], done: int) -> None:
-        name = kind.node.name
+        name = kind.name
 
         def tell(step: str) -> None:
             self.progress(f"{name}: {step}", done, len(self.every))
