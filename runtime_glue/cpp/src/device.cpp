@@ -14,7 +14,7 @@ constexpr std::string_view external_extension = "GL_OES_EGL_image_external_essl3
 struct LimitName {
     Enum name;
     int since;  // the first OpenGL ES that knows it
-    const char* text;
+    char text[39];
 };
 
 constexpr LimitName limits[limit_count] = {

@@ -8,33 +8,15 @@
 
 namespace shadergen {
 
-// Not inline: they are called all over, and small only in number.
-const Node& Value::node() const { return document_->nodes_[index_]; }
-Json Value::kind() const { return node().kind; }
-bool Value::is(Json kind) const { return document_ && node().kind == kind; }
-std::uint32_t Value::size() const { return node().count; }
-bool Value::whole() const { return node().whole; }
-std::int64_t Value::integer() const { return node().integer; }
-double Value::real() const {
-    return node().whole ? static_cast<double>(node().integer) : node().real;
-}
-std::string_view Value::text() const {
-    return {document_->texts_.data() + node().offset, node().count};
-}
-Value Value::next() const { return {document_, node().next}; }
-
+// Not inline: they are called all over.
 std::string_view Value::text(const char* member) const { return (*this)[member].text(); }
 std::int64_t Value::integer(const char* member) const { return (*this)[member].integer(); }
 
 Value Value::operator[](const char* member) const {
     const std::string_view name = member;
     if (!is(Json::object)) return {};
-    Value key = first();
-    for (std::uint32_t i = 0; i < size(); ++i) {
-        const Value value = key.next();
-        if (key.text() == name) return value;
-        key = value.next();
-    }
+    for (Value key = first(), end = next(); key.node_ != end.node_; key = key.next().next())
+        if (key.text() == name) return key.next();
     return {};
 }
 
@@ -45,7 +27,9 @@ constexpr double beyond_int64 = 9223372036854775808.0;
 // What nlohmann::json's parser calls for each token.
 class Reader {
 public:
-    Reader(std::string_view content, Document& document) : content_(content), document_(document) {}
+    Reader(std::string_view content, Document& document) : content_(content), document_(document) {
+        document_.texts_.reserve(content.size());  // no text is longer than it is written
+    }
 
     bool null() { return add(Json::null); }
     bool boolean(bool value) { return add_integer(Json::boolean, value); }
@@ -63,7 +47,7 @@ public:
     }
     bool string(std::string& value) {
         if (!add(Json::text)) return false;
-        document_.nodes_.back().offset = document_.texts_.size();
+        document_.nodes_.back().text = document_.texts_.data() + document_.texts_.size();
         document_.nodes_.back().count = static_cast<std::uint32_t>(value.size());
         document_.texts_ += value;
         return true;
@@ -113,7 +97,6 @@ private:
         if (!open_.empty()) ++document_.nodes_[open_.back()].count;
         Node node;
         node.kind = kind;
-        node.next = static_cast<std::uint32_t>(document_.nodes_.size()) + 1;
         document_.nodes_.push_back(node);
         return true;
     }
@@ -129,17 +112,18 @@ private:
         return true;
     }
     bool end() {
-        document_.nodes_[open_.back()].next = static_cast<std::uint32_t>(document_.nodes_.size());
+        const std::uint32_t opened = open_.back();
+        document_.nodes_[opened].nodes =
+            static_cast<std::uint32_t>(document_.nodes_.size()) - opened;
         open_.pop_back();
         return true;
     }
     bool taken_twice(std::uint32_t object) {
         List<std::string_view> names;
-        Value key(&document_, object + 1);
-        for (std::uint32_t i = 0; i < document_.nodes_[object].count; ++i) {
+        const Value closed(&document_.nodes_[object]);
+        Value key = closed.first();
+        for (std::uint32_t i = 0; i < closed.size(); ++i, key = key.next().next())
             names.push_back(key.text());
-            key = key.next().next();
-        }
         sort(names);
         const std::size_t twice = repeated(names);
         if (twice == names.size()) return false;

@@ -19,11 +19,11 @@ struct Node {
     Json kind = Json::null;
     bool whole = false;       // a number that is an integer: JSON's 640, and 640.0
     std::uint32_t count = 0;  // bytes of text, items of an array, members of an object
-    std::uint32_t next = 0;   // index of the node after this one and what it holds
+    std::uint32_t nodes = 1;  // this one and what it holds
     union {
         std::int64_t integer = 0;
         double real;
-        std::size_t offset;  // of text
+        const char* text;
     };
 };
 
@@ -31,45 +31,49 @@ constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 // Far more than a schedule has: one node for every eight bytes, where JSON can have one for two.
 constexpr std::size_t max_nodes = std::size_t{1} << 23;
 
-class Document;
-
 // A node seen as a value. An object's members come as key, value, key, value.
 class Value {
 public:
     Value() = default;
-    Value(const Document* document, std::uint32_t index) : document_(document), index_(index) {}
+    explicit Value(const Node* node) : node_(node) {}
 
-    explicit operator bool() const { return document_ != nullptr; }
-    Json kind() const;
-    bool is(Json kind) const;
-    std::uint32_t size() const;
-    bool whole() const;
-    std::int64_t integer() const;
-    double real() const;
-    std::string_view text() const;
+    explicit operator bool() const { return node_ != nullptr; }
+    Json kind() const { return node_->kind; }
+    bool is(Json kind) const { return node_ && node_->kind == kind; }
+    std::uint32_t size() const { return node_->count; }
+    bool whole() const { return node_->whole; }
+    std::int64_t integer() const { return node_->integer; }
+    double real() const { return node_->whole ? static_cast<double>(node_->integer) : node_->real; }
+    std::string_view text() const { return {node_->text, node_->count}; }
 
-    Value first() const { return {document_, index_ + 1}; }  // item, or key
-    Value next() const;                                      // the item or key after this
-    Value operator[](const char* member) const;              // nothing where it is absent
-    std::string_view text(const char* member) const;         // of one that is there
+    Value first() const { return Value(node_ + 1); }            // item, or key
+    Value next() const { return Value(node_ + node_->nodes); }  // the item or key after this
+    Value operator[](const char* member) const;                 // nothing where it is absent
+    std::string_view text(const char* member) const;            // of one that is there
     std::int64_t integer(const char* member) const;
 
-private:
-    const Node& node() const;
+    // for (const Value item : array)
+    struct Iterator {
+        const Node* node;
+        Value operator*() const { return Value(node); }
+        void operator++() { node += node->nodes; }
+        bool operator!=(const Iterator& other) const { return node != other.node; }
+    };
+    Iterator begin() const { return {node_ + 1}; }
+    Iterator end() const { return {node_ + node_->nodes}; }
 
-    const Document* document_ = nullptr;
-    std::uint32_t index_ = 0;
+private:
+    const Node* node_ = nullptr;
 };
 
 class Document {
 public:
-    Value root() const { return {this, 0}; }
+    Value root() const { return Value(nodes_.begin()); }
 
 private:
-    friend class Value;
     friend class Reader;
     List<Node> nodes_;
-    std::string texts_;
+    std::string texts_;  // what nodes point into, so that it never grows beyond its first room
 };
 
 // Read strict JSON: UTF-8, no numbers beyond float64, no member given twice. SG0503.

@@ -27,8 +27,10 @@ struct Place {
     }
 };
 
-const char* const kind_names[] = {"integer", "number", "number", "string", "string", "integer",
+constexpr char kind_names[][8] = {"integer", "number", "number", "string", "string", "integer",
                                   "array",   "array",  "object", "object", "array",  ""};
+
+constexpr const Member& member(const Form& form, std::size_t i) { return members[form.first + i]; }
 
 std::string shown(Value value) {
     constexpr std::size_t longest = 100;
@@ -41,10 +43,9 @@ std::string shown(Value value) {
         case Json::array: {
             if (value.size() > 4) return "an array";
             std::string items = "[";
-            Value item = value.first();
-            for (std::uint32_t i = 0; i < value.size(); ++i, item = item.next()) {
+            for (const Value item : value) {
                 const bool nested = item.is(Json::array) || item.is(Json::object);
-                items += say("{}{}", {i ? ", " : "", nested ? "..." : shown(item)});
+                items += say("{}{}", {items.size() > 1 ? ", " : "", nested ? "..." : shown(item)});
             }
             return items + "]";
         }
@@ -126,10 +127,10 @@ private:
                      {shown(value), kind_names[static_cast<int>(form.kind)]});
     }
     bool check_bounds(std::int64_t value, const Form& form, const Place& place) {
-        if (value < form.low)
-            return wrong(place, "{} is less than the minimum of {}", {value, form.low});
-        if (value > form.high)
-            return wrong(place, "{} is greater than the maximum of {}", {value, form.high});
+        const std::int64_t low = bounds[form.low], high = bounds[form.high];
+        if (value < low) return wrong(place, "{} is less than the minimum of {}", {value, low});
+        if (value > high)
+            return wrong(place, "{} is greater than the maximum of {}", {value, high});
         return true;
     }
     bool check_integer(Value value, const Form& form, const Place& place) {
@@ -155,33 +156,36 @@ private:
     bool check_text(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::text) return wrong_kind(value, form, place);
         const auto length = static_cast<std::int64_t>(code_points(value.text()));
-        if (length < form.low) return wrong(place, "{} is too short", {shown(value)});
-        if (length > form.high) return wrong(place, "{} is too long", {shown(value)});
+        if (length < bounds[form.low]) return wrong(place, "{} is too short", {shown(value)});
+        if (length > bounds[form.high]) return wrong(place, "{} is too long", {shown(value)});
         return fits(form.pattern, value.text()) ||
                wrong(place, "{} does not match its pattern", {shown(value)});
     }
-    static std::size_t index_of(Value value, const Form& form) {
+    // Which member of an object, or which word.
+    static std::size_t index_of(std::string_view text, const Form& form) {
         std::size_t i = 0;
-        if (value.kind() != Json::text) return form.count;
-        while (i < form.count && value.text() != form.words[i]) ++i;
+        while (i < form.count && text != name(member(form, i))) ++i;
         return i;
+    }
+    static std::size_t index_of(Value value, const Form& form) {
+        return value.kind() == Json::text ? index_of(value.text(), form) : form.count;
     }
     bool no_word(Value value, const Form& form, const Place& place) {
         std::string known;
         for (std::size_t i = 0; i < form.count; ++i)
-            known += say("{}'{}'", {i ? ", " : "", form.words[i]});
+            known += say("{}'{}'", {i ? ", " : "", name(member(form, i))});
         return wrong(place, "{} is not one of [{}]", {shown(value), known});
     }
     bool check_array(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::array) return wrong_kind(value, form, place);
-        if (value.size() < form.low)
+        if (value.size() < bounds[form.low])
             return value.size() ? wrong(place, "{} is too short", {shown(value)})
                                 : wrong(place, "[] should be non-empty", {});
-        if (value.size() > form.high) return wrong(place, "the array is too long", {});
+        if (value.size() > bounds[form.high]) return wrong(place, "the array is too long", {});
         Value item = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, item = item.next()) {
-            const Form& its = form.kind == Kind::pair && i == 1 ? *form.second : *form.items;
-            if (!(*this)(item, its, {&place, {}, i})) return false;
+            const Id its = form.kind == Kind::pair && i == 1 ? form.second : form.items;
+            if (!(*this)(item, all[its], {&place, {}, i})) return false;
             Value other = value.first();
             for (std::uint32_t j = 0; form.unique && j < i; ++j, other = other.next())
                 if (shown(other) == shown(item))
@@ -191,23 +195,26 @@ private:
     }
     bool check_object(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::object) return wrong_kind(value, form, place);
-        for (std::size_t i = 0; i < form.count; ++i)
-            if (form.members[i].required && !value[form.members[i].name])
-                return wrong(place, "'{}' is a required property", {form.members[i].name});
-        if (form.exclusive && !value[form.members[0].name] == !value[form.members[1].name])
-            return wrong(place, "it takes exactly one of {}, {}",
-                         {form.members[0].name, form.members[1].name});
+        for (std::size_t i = 0; i < form.count; ++i) {
+            const Member& wanted = member(form, i);
+            if (wanted.required && !value[name(wanted)])
+                return wrong(place, "'{}' is a required property", {name(wanted)});
+        }
+        if (form.exclusive) {
+            const char *const one = name(member(form, 0)), *const other = name(member(form, 1));
+            if (!value[one] == !value[other])
+                return wrong(place, "it takes exactly one of {}, {}", {one, other});
+        }
         Value key = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i) {
-            const std::string_view member = key.text();
+            const std::string_view given = key.text();
             const Value held = key.next();
-            std::size_t k = 0;
-            while (k < form.count && member != form.members[k].name) ++k;
+            const std::size_t k = index_of(given, form);
             if (k < form.count) {
-                if (!(*this)(held, *form.members[k].form, {&place, member, 0})) return false;
+                if (!(*this)(held, all[member(form, k).form], {&place, given, 0})) return false;
             } else if (!lenient_) {
                 return wrong(place, "Additional properties are not allowed ('{}' was unexpected)",
-                             {member.substr(0, 100)});
+                             {given.substr(0, 100)});
             }
             key = held.next();
         }
@@ -215,11 +222,13 @@ private:
     }
     bool check_either(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::object) return wrong_kind(value, form, place);
-        const Value by = value[form.members->name];
-        if (!by) return wrong(place, "'{}' is a required property", {form.members->name});
-        const std::size_t chosen = index_of(by, form);
-        if (chosen == form.count) return no_word(by, form, {&place, form.members->name, 0});
-        return (*this)(value, *form.choices[chosen], place);
+        const char* const word = name(member(form, 0));
+        const Value by = value[word];
+        if (!by) return wrong(place, "'{}' is a required property", {word});
+        const Form& words = all[form.items];
+        const std::size_t chosen = index_of(by, words);
+        if (chosen == words.count) return no_word(by, words, {&place, word, 0});
+        return (*this)(value, all[member(form, chosen).form], place);
     }
     bool check_expression(Value value, const Place& place, std::int64_t& result) {
         constexpr std::size_t longest = 64;
@@ -234,7 +243,7 @@ private:
             if (term.is(Json::text)) return wrong(at, "{} is too long", {shown(term)});
             if (!term.is(Json::number) || !term.whole())
                 return wrong(at, "{} is not of type 'integer', 'string'", {shown(term)});
-            if (!check_bounds(term.integer(), constraint_bound, at)) return false;
+            if (!check_bounds(term.integer(), all[schema.constraint_bound], at)) return false;
         }
         if (!sizes_) return true;
         if (sizes_->values().empty())
@@ -251,13 +260,13 @@ private:
 
 Error check_form(Value value, const Sizes& sizes, bool lenient) {
     Check check(&sizes, lenient);
-    check(value, schedule, {nullptr, {}, 0});
+    check(value, all[schema.schedule], {nullptr, {}, 0});
     return check.error;
 }
 
 Error check_sizes_form(Value value, bool lenient) {
     Check check(nullptr, lenient);
-    check(value, sizes_form, {nullptr, "sizes", 0});
+    check(value, all[schema.sizes], {nullptr, "sizes", 0});
     return check.error;
 }
 

@@ -64,14 +64,14 @@ void forget_errors(const GL& gl) {
 }
 
 Error check_errors(const GL& gl, const char* doing, Words words) {
-    static const char* const names[] = {"GL_INVALID_ENUM",
-                                        "GL_INVALID_VALUE",
-                                        "GL_INVALID_OPERATION",
-                                        "GL_STACK_OVERFLOW",
-                                        "GL_STACK_UNDERFLOW",
-                                        "GL_OUT_OF_MEMORY",
-                                        "GL_INVALID_FRAMEBUFFER_OPERATION",
-                                        "GL_CONTEXT_LOST"};
+    static constexpr char names[][33] = {"GL_INVALID_ENUM",
+                                         "GL_INVALID_VALUE",
+                                         "GL_INVALID_OPERATION",
+                                         "GL_STACK_OVERFLOW",
+                                         "GL_STACK_UNDERFLOW",
+                                         "GL_OUT_OF_MEMORY",
+                                         "GL_INVALID_FRAMEBUFFER_OPERATION",
+                                         "GL_CONTEXT_LOST"};
     constexpr Enum first = 0x500;
     std::string reported;
     bool full = false;

@@ -28,9 +28,8 @@ Error shader_error(const char* what, Words words, std::string log, std::string_v
     Error error = error_of("SG0603", what, words, path);
     error.where.push_back(say("pass {}", {pass.name}));
     std::string layers;
-    Value layer = pass.layers.first();
-    for (std::uint32_t i = 0; i < pass.layers.size(); ++i, layer = layer.next())
-        layers += say("{}{}", {i ? ", " : "layers ", layer.text()});
+    for (const Value layer : pass.layers)
+        layers += say("{}{}", {layers.empty() ? "layers " : ", ", layer.text()});
     if (!layers.empty()) error.where.push_back(std::move(layers));
     error.why = log.empty() ? "the driver gives no reason" : std::move(log);
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";

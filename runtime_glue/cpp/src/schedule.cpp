@@ -7,16 +7,16 @@
 
 namespace shadergen {
 
-const char* const limit_names[limit_count] = {
+const char limit_names[limit_count][23] = {
     "texture_size",          "array_texture_layers",  "texture_units",
     "draw_buffers",          "uniform_block_size",    "uniform_blocks",
     "storage_block_size",    "storage_blocks",        "fragment_images",
     "compute_images",        "compute_texture_units", "compute_uniform_blocks",
     "workgroup_invocations", "workgroup_count"};
 
-const char* const dtype_names[] = {"float32", "int64",  "int32",  "int16", "int8",
-                                   "uint64",  "uint32", "uint16", "uint8", "bool"};
-const char* const encoding_names[] = {"float", "unorm8", "y2rg", "y2rg_half"};
+const char dtype_names[10][8] = {"float32", "int64",  "int32",  "int16", "int8",
+                                 "uint64",  "uint32", "uint16", "uint8", "bool"};
+const char encoding_names[4][10] = {"float", "unorm8", "y2rg", "y2rg_half"};
 
 const Format* format_of(std::string_view name) {
     static constexpr Format formats[] = {
@@ -117,28 +117,23 @@ public:
         const Value weights = root["weights"];
         schedule_.weights = {weights.text("file"), weights.text("sha256"), weights.integer("size")};
         read_requires(root["requires"]);
-        each(root["textures"], [&](Value v) { read(v, schedule_.textures.add()); });
-        each(root["buffers"], [&](Value v) {
+        for (const Value v : root["textures"]) read(v, schedule_.textures.add());
+        for (const Value v : root["buffers"]) {
             Buffer& buffer = schedule_.buffers.add();
             buffer.name = v.text("name");
             buffer.storage = v.text("kind") == "storage";
             buffer.range = range(v);
-        });
+        }
         Error error = textures_.take(schedule_.textures, "textures");
         if (!error) error = buffers_.take(schedule_.buffers, "buffers");
         if (error) return error;
-        each(root["inputs"], [&](Value v) { read(v, schedule_.inputs.add()); });
-        each(root["outputs"], [&](Value v) { read(v, schedule_.outputs.add()); });
-        each(root["passes"], [&](Value v) { read(v, schedule_.passes.add()); });
+        for (const Value v : root["inputs"]) read(v, schedule_.inputs.add());
+        for (const Value v : root["outputs"]) read(v, schedule_.outputs.add());
+        for (const Value v : root["passes"]) read(v, schedule_.passes.add());
         return {};
     }
 
 private:
-    template <class Use>
-    static void each(Value list, Use use) {
-        Value item = list.first();
-        for (std::uint32_t i = 0; i < list.size(); ++i, item = item.next()) use(item);
-    }
     std::int64_t number(Value v, const char* member) const { return sizes_(v[member]); }
     std::int32_t small(Value v, const char* member) const {
         return static_cast<std::int32_t>(number(v, member));
@@ -150,11 +145,11 @@ private:
     template <class To, std::size_t N>
     int wholes(Value list, std::array<To, N>& to) const {
         int count = 0;
-        each(list, [&](Value v) { to[static_cast<std::size_t>(count++)] = whole<To>(v); });
+        for (const Value v : list) to[static_cast<std::size_t>(count++)] = whole<To>(v);
         return count;
     }
-    template <std::size_t N>
-    static std::uint8_t index_of(std::string_view word, const char* const (&words)[N]) {
+    template <std::size_t N, std::size_t Longest>
+    static std::uint8_t index_of(std::string_view word, const char (&words)[N][Longest]) {
         std::uint8_t i = 0;
         while (i + 1U < N && word != words[i]) ++i;  // it is one of them
         return i;
@@ -162,7 +157,7 @@ private:
     static Range range(Value v) { return {v.integer("offset"), v.integer("size")}; }
 
     void read_requires(Value v) const {
-        static const char* const color_buffers[] = {"none", "half_float", "float"};
+        static constexpr char color_buffers[][11] = {"none", "half_float", "float"};
         Requires& required = schedule_.required;
         required.glsl = small(v, "glsl");
         required.color_buffer =
@@ -212,15 +207,15 @@ private:
     }
 
     void read(Value v, Uniform& u) const {
-        static const char* const types[] = {"int", "ivec2", "float", "vec4"};
+        static constexpr char types[][6] = {"int", "ivec2", "float", "vec4"};
         u.name = v.text("name");
         u.type = static_cast<UniformType>(index_of(v.text("type"), types));
         const bool integers = u.type == UniformType::int_ || u.type == UniformType::ivec2;
         std::size_t i = 0;
-        each(v["value"], [&](Value number) {
+        for (const Value number : v["value"]) {
             if (integers) u.value[i++].whole = whole<std::int32_t>(number);
             else u.value[i++].real = static_cast<float>(number.real());
-        });
+        }
     }
 
     void read(Value v, Pass& p) const {
@@ -228,25 +223,25 @@ private:
         p.compute = v.text("stage") == "compute";
         p.shader = v.text("shader");
         p.layers = v["layers"];
-        each(v["reads"], [&](Value r) { read(r, p.reads.add()); });
-        each(v["blocks"], [&](Value b) {
+        for (const Value r : v["reads"]) read(r, p.reads.add());
+        for (const Value b : v["blocks"]) {
             Block& block = p.blocks.add();
             block.name = b.text("block"), block.buffer_name = b.text("buffer");
             block.buffer = buffers_[block.buffer_name];
-        });
-        each(v["uniforms"], [&](Value u) { read(u, p.uniforms.add()); });
-        each(v["writes"], [&](Value w) {
+        }
+        for (const Value u : v["uniforms"]) read(u, p.uniforms.add());
+        for (const Value w : v["writes"]) {
             Write& write = p.writes.add();
             write.texture_name = w.text("texture");
             write.texture = textures_[write.texture_name];
             write.layer = small(w, "layer");
-        });
-        each(v["barriers"], [&](Value b) {
+        }
+        for (const Value b : v["barriers"]) {
             const std::string_view name = b.text();
             p.barriers |= name == "texture" ? texture_barrier
                           : name == "image" ? image_barrier
                                             : framebuffer_barrier;
-        });
+        }
         if (p.compute) {
             p.image = small(v, "image");
             wholes(v["workgroup"], p.workgroup);

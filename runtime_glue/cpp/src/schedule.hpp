@@ -36,7 +36,8 @@ enum Limit : std::size_t {
     workgroup_count,
     limit_count
 };
-extern const char* const limit_names[limit_count];
+// Names are tables of characters: pointers would have to be relocated when a program starts.
+extern const char limit_names[limit_count][23];
 
 enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
 
@@ -50,7 +51,7 @@ struct Requires {
 enum class Texel : std::uint8_t { bytes, halves, floats };
 
 struct Format {
-    const char* name;
+    char name[8];
     int components;
     Texel texel;
     std::uint32_t internal;  // GL's name
@@ -93,8 +94,8 @@ struct Port {
     std::int64_t elements() const;  // cut at 2^62
     std::array<std::int64_t, max_rank> logical() const;
 };
-extern const char* const dtype_names[10];
-extern const char* const encoding_names[4];
+extern const char dtype_names[10][8];
+extern const char encoding_names[4][10];
 
 struct Buffer {
     std::string_view name;

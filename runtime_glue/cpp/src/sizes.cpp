@@ -14,7 +14,7 @@ constexpr std::int64_t largest = (std::int64_t{1} << 53) - 1;  // what every run
 bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
 
 bool is_operator(std::string_view word) {
-    static constexpr const char* operators[] = {"+", "-", "*", "/", "%", "min", "max"};
+    static constexpr char operators[][4] = {"+", "-", "*", "/", "%", "min", "max"};
     return std::any_of(std::begin(operators), std::end(operators),
                        [&](const char* known) { return word == known; });
 }
@@ -43,11 +43,9 @@ const char* apply(std::string_view how, std::int64_t a, std::int64_t b, std::int
 
 Error Sizes::declare(Value sizes) {
     constraints_ = sizes["constraints"];
-    const Value parameters = sizes["parameters"];
-    Value parameter = parameters ? parameters.first() : Value();
-    for (std::uint32_t i = 0; parameters && i < parameters.size(); ++i) {
+    for (const Value parameter : sizes["parameters"]) {
         const std::string_view name = parameter.text("name");
-        const std::string member = say("sizes.parameters[{}]", {i});
+        const std::string member = say("sizes.parameters[{}]", {values_.size()});
         for (const auto& known : values_)
             if (known.first == name)
                 return malformed("the name '{}' is taken", {name}, member + ".name");
@@ -57,7 +55,6 @@ Error Sizes::declare(Value sizes) {
             return malformed("{} lies outside its bounds", {value}, member + ".default");
         values_.push_back({name, value});
         bounds_.push_back(bounds);
-        parameter = parameter.next();
     }
     return {};
 }
@@ -89,14 +86,12 @@ Error Sizes::set(const std::vector<Size>& wanted) {
 }
 
 std::string Sizes::why(const Size& size) const {
-    Value constraint = constraints_ ? constraints_.first() : Value();
-    for (std::uint32_t i = 0; constraints_ && i < constraints_.size(); ++i) {
+    for (const Value constraint : constraints_) {
         const Value value = constraint["value"];
         if (value.is(Json::array) && value.size() == 1 && value.first().is(Json::text) &&
             value.first().text() == size.name &&
             (size.value < constraint.integer("min") || size.value > constraint.integer("max")))
             return std::string(constraint.text("why"));
-        constraint = constraint.next();
     }
     return {};
 }
@@ -109,9 +104,8 @@ Error Sizes::refused() const {
 }
 
 Error Sizes::check(Value sizes) const {
-    const Value constraints = sizes["constraints"];
-    Value constraint = constraints ? constraints.first() : Value();
-    for (std::uint32_t i = 0; constraints && i < constraints.size(); ++i) {
+    std::size_t i = 0;
+    for (const Value constraint : sizes["constraints"]) {
         std::int64_t value = 0;
         const std::string wrong = evaluate(constraint["value"], value);
         if (!wrong.empty())
@@ -122,7 +116,7 @@ Error Sizes::check(Value sizes) const {
             error.why = std::string(constraint.text("why"));
             return error;
         }
-        constraint = constraint.next();
+        ++i;
     }
     return {};
 }
@@ -134,8 +128,7 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
     }
     std::int64_t stack[max_terms];  // the form has no longer expressions
     std::size_t depth = 0;
-    Value term = value.first();
-    for (std::uint32_t i = 0; i < value.size() && depth < max_terms; ++i, term = term.next()) {
+    for (const Value term : value) {
         if (term.kind() == Json::number) {
             stack[depth++] = term.integer();
             continue;
