@@ -27,7 +27,7 @@ std::string cache_key(const Device& device, std::string_view vertex, std::string
     for (const std::string_view part :
          {std::string_view(device.vendor), std::string_view(device.renderer),
           std::string_view(device.version), vertex, shader}) {
-        sum.add(std::to_string(part.size()) + ":");  // so that no two lists of parts read the same
+        sum.add(say("{}:", {part.size()}));  // so that no two lists of parts read the same
         sum.add(part);
     }
     return sum.hex();

@@ -41,6 +41,10 @@ Command call(Command::Kind kind, std::initializer_list<Uint> arguments) {
     return command;
 }
 
+void add(Commands& calls, Command::Kind kind, std::initializer_list<Uint> arguments) {
+    calls.push_back(call(kind, arguments));
+}
+
 Command set_uniform(const Uniform& uniform, Int location) {
     Command command{Command::uniform, uniform.type};
     command.a[0] = static_cast<Uint>(location);

@@ -41,6 +41,7 @@ struct Command {
 using Commands = List<Command>;
 
 Command call(Command::Kind kind, std::initializer_list<Uint> arguments);
+void add(Commands& calls, Command::Kind kind, std::initializer_list<Uint> arguments);
 Command set_uniform(const Uniform& uniform, Int location);
 
 void play(const GL& gl, const Command* first, const Command* last);

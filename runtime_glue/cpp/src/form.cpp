@@ -185,7 +185,7 @@ private:
         Value item = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, item = item.next()) {
             const Id its = form.kind == Kind::pair && i == 1 ? form.second : form.items;
-            if (!(*this)(item, all[its], {&place, {}, i})) return false;
+            if (!(*this)(item, table[its], {&place, {}, i})) return false;
             Value other = value.first();
             for (std::uint32_t j = 0; form.unique && j < i; ++j, other = other.next())
                 if (shown(other) == shown(item))
@@ -211,7 +211,7 @@ private:
             const Value held = key.next();
             const std::size_t k = index_of(given, form);
             if (k < form.count) {
-                if (!(*this)(held, all[member(form, k).form], {&place, given, 0})) return false;
+                if (!(*this)(held, table[member(form, k).form], {&place, given, 0})) return false;
             } else if (!lenient_) {
                 return wrong(place, "Additional properties are not allowed ('{}' was unexpected)",
                              {given.substr(0, 100)});
@@ -225,10 +225,10 @@ private:
         const char* const word = name(member(form, 0));
         const Value by = value[word];
         if (!by) return wrong(place, "'{}' is a required property", {word});
-        const Form& words = all[form.items];
+        const Form& words = table[form.items];
         const std::size_t chosen = index_of(by, words);
         if (chosen == words.count) return no_word(by, words, {&place, word, 0});
-        return (*this)(value, all[member(form, chosen).form], place);
+        return (*this)(value, table[member(form, chosen).form], place);
     }
     bool check_expression(Value value, const Place& place, std::int64_t& result) {
         constexpr std::size_t longest = 64;
@@ -243,7 +243,7 @@ private:
             if (term.is(Json::text)) return wrong(at, "{} is too long", {shown(term)});
             if (!term.is(Json::number) || !term.whole())
                 return wrong(at, "{} is not of type 'integer', 'string'", {shown(term)});
-            if (!check_bounds(term.integer(), all[schema.constraint_bound], at)) return false;
+            if (!check_bounds(term.integer(), table[schema.constraint_bound], at)) return false;
         }
         if (!sizes_) return true;
         if (sizes_->values().empty())
@@ -260,13 +260,13 @@ private:
 
 Error check_form(Value value, const Sizes& sizes, bool lenient) {
     Check check(&sizes, lenient);
-    check(value, all[schema.schedule], {nullptr, {}, 0});
+    check(value, table[schema.schedule], {nullptr, {}, 0});
     return check.error;
 }
 
 Error check_sizes_form(Value value, bool lenient) {
     Check check(nullptr, lenient);
-    check(value, all[schema.sizes], {nullptr, "sizes", 0});
+    check(value, table[schema.sizes], {nullptr, "sizes", 0});
     return check.error;
 }
 

@@ -321,7 +321,7 @@ constexpr std::array<T, Count> filled(const T (&items)[Room]) {
 }
 
 constexpr Schema schema = written();
-constexpr auto all = filled<schema.form_count>(schema.forms);
+constexpr auto table = filled<schema.form_count>(schema.forms);
 constexpr auto members = filled<schema.member_count>(schema.members);
 constexpr auto bounds = filled<schema.bound_count>(schema.bounds);
 constexpr auto letters = filled<schema.letter_count>(schema.letters);

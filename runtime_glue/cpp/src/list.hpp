@@ -7,16 +7,41 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace shadergen {
 
-// Move items to where there is room for more, byte by byte. Returns them there.
-void* grow(void* items, std::size_t size, std::size_t& room, std::size_t item);
+// What lists of all types have in common.
+class AnyList {
+public:
+    std::size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+
+protected:
+    AnyList() = default;
+    ~AnyList() { ::operator delete(items_); }
+
+    // Room for one more item of so many bytes, at the end; the others are moved byte by byte.
+    void* grow(std::size_t item);
+    // So many more items, all zeros.
+    void add_zeros(std::size_t count, std::size_t item);
+    void swap(AnyList& other) noexcept {
+        std::swap(items_, other.items_);
+        std::swap(size_, other.size_);
+        std::swap(room_, other.room_);
+    }
+
+    void* items_ = nullptr;
+    std::size_t size_ = 0, room_ = 0;
+
+private:
+    void make_room(std::size_t wanted, std::size_t item);
+};
 
 // Holds types that may be moved byte by byte: plain ones, and structs of those and of lists.
 template <class T>
-class List {
+class List : public AnyList {
 public:
     List() = default;
     explicit List(std::size_t count) { resize(count); }
@@ -32,49 +57,31 @@ public:
         swap(other);
         return *this;
     }
-    ~List() {
-        clear();
-        ::operator delete(items_);
-    }
+    ~List() { clear(); }
 
-    T* begin() { return items_; }
-    T* end() { return items_ + size_; }
-    const T* begin() const { return items_; }
-    const T* end() const { return items_ + size_; }
-    T& operator[](std::size_t i) { return items_[i]; }
-    const T& operator[](std::size_t i) const { return items_[i]; }
-    T& back() { return items_[size_ - 1]; }
-    std::size_t size() const { return size_; }
-    bool empty() const { return size_ == 0; }
+    T* begin() { return static_cast<T*>(items_); }
+    T* end() { return begin() + size_; }
+    const T* begin() const { return static_cast<const T*>(items_); }
+    const T* end() const { return begin() + size_; }
+    T& operator[](std::size_t i) { return begin()[i]; }
+    const T& operator[](std::size_t i) const { return begin()[i]; }
+    T& back() { return begin()[size_ - 1]; }
 
     // By value: the item may be one of the list's own.
-    void push_back(T item) {
-        if (size_ == room_) items_ = static_cast<T*>(grow(items_, size_, room_, sizeof(T)));
-        new (static_cast<void*>(items_ + size_++)) T(std::move(item));
-    }
+    void push_back(T item) { new (grow(sizeof(T))) T(std::move(item)); }
     // A new item at the end.
-    T& add() {
-        if (size_ == room_) items_ = static_cast<T*>(grow(items_, size_, room_, sizeof(T)));
-        return *new (static_cast<void*>(items_ + size_++)) T();
-    }
-    void pop_back() { items_[--size_].~T(); }
+    T& add() { return *new (grow(sizeof(T))) T(); }
+    void pop_back() { begin()[--size_].~T(); }
     void resize(std::size_t count) {
-        while (size_ < count) push_back(T());
+        if constexpr (std::is_arithmetic_v<T>)
+            if (size_ < count) add_zeros(count - size_, sizeof(T));
+        while (size_ < count) add();
         while (size_ > count) pop_back();
     }
     void clear() {
+        if constexpr (std::is_trivially_destructible_v<T>) size_ = 0;
         while (size_ > 0) pop_back();
     }
-
-private:
-    void swap(List& other) noexcept {
-        std::swap(items_, other.items_);
-        std::swap(size_, other.size_);
-        std::swap(room_, other.room_);
-    }
-
-    T* items_ = nullptr;
-    std::size_t size_ = 0, room_ = 0;
 };
 
 template <class T>
@@ -83,6 +90,14 @@ bool operator==(const List<T>& a, const List<T>& b) {
     for (std::size_t i = 0; i < a.size(); ++i)
         if (!(a[i] == b[i])) return false;
     return true;
+}
+
+// Where an item is first, or the size.
+template <class T>
+std::size_t find(const List<T>& items, const T& item) {
+    std::size_t i = 0;
+    while (i < items.size() && !(items[i] == item)) ++i;
+    return i;
 }
 
 template <class T>

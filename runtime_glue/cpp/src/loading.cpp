@@ -40,7 +40,8 @@ Error read_shaders(const Files& files, const Schedule& schedule, Source& source)
     }
     sort(paths);
     drop_repeated(paths);
-    source.owned.resize(paths.size() + 1);  // and the weights; views into it stay good
+    source.owned =
+        std::vector<std::string>(paths.size() + 1);  // and the weights; views into it stay good
     for (std::size_t i = 0; i < paths.size(); ++i) {
         std::string_view text;
         std::size_t found = 0;
@@ -89,16 +90,17 @@ Error read_build(const Files& files, const std::vector<Size>& wanted, Source& so
         schedule = std::make_shared<Schedule>();
         if (!error) error = resize_schedule(source, sizes, *schedule);
     }
-    if (error && !source.place.empty()) error.where.insert(error.where.begin(), source.place);
+    if (error && !source.place.empty()) locate(error, source.place, true);
     result = std::move(schedule);
     return error;
 }
 
 std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& ports) {
-    std::vector<PortInfo> result;
-    for (const Port& port : ports) {
+    std::vector<PortInfo> result(ports.size());
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+        const Port& port = ports[i];
         const Texture& texture = schedule.textures[static_cast<std::size_t>(port.texture)];
-        PortInfo info;
+        PortInfo& info = result[i];
         info.name = std::string(port.name);
         info.shape.assign(port.shape.begin(), port.shape.begin() + port.rank);
         info.dtype = port.dtype;
@@ -110,7 +112,6 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
         info.layers = static_cast<int>(texture.layers);
         info.textures = static_cast<int>(texture.objects());
         info.format = texture.format->name;
-        result.push_back(std::move(info));
     }
     return result;
 }
@@ -152,18 +153,18 @@ std::vector<PortInfo> Build::outputs() const {
 }
 
 std::vector<Size> Build::sizes() const {
-    std::vector<Size> result;
-    if (schedule_)
-        for (const auto& [name, value] : schedule_->sizes.values())
-            result.push_back({std::string(name), value});
+    if (!schedule_) return {};
+    const auto& values = schedule_->sizes.values();
+    std::vector<Size> result(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+        result[i].name = values[i].first, result[i].value = values[i].second;
     return result;
 }
 
 std::int64_t Build::texture_bytes() const {
     if (!schedule_) return 0;
     std::int64_t bytes = 0;
-    std::vector<std::int64_t>
-        slots;  // the textures of one are the same, of the size of the deepest
+    List<std::int64_t> slots;  // the textures of one are the same, of the size of the deepest
     for (const Texture& texture : schedule_->textures) {
         if (texture.has_data) bytes += texture.bytes();
         if (texture.has_data || texture.slot == none) continue;

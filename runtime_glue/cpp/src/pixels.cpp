@@ -1,5 +1,6 @@
 #include "pixels.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -11,50 +12,52 @@ namespace {
 
 constexpr double exact_integers = 1 << 24;  // up to here a float32 holds every integer
 
-// Call use(element, component) for each element of a tensor, in the order of texels: its place in
-// the host's array, and in texels of so many components.
-template <class Use>
-void visit(const Port& port, const Texture& texture, std::int64_t components, Use use) {
-    const int rank = port.rank;
-    std::int64_t stride[max_rank] = {};  // of the host, by logical axis
-    std::int64_t step = 1;
-    for (int i = rank - 1; i >= 0; --i) {
-        const auto at = static_cast<std::size_t>(i);
-        stride[port.axes[at]] = step;
-        step *= port.shape[at];
-    }
-    const auto shape = port.logical();
-    const std::int64_t planes = texture.texels_of_row();
-    if (texture.planes) {
-        std::int64_t size[4] = {1, 1, 1, 1}, host[4] = {};
-        for (int i = 0; i < rank; ++i) {
-            size[4 - rank + i] = shape[static_cast<std::size_t>(i)];
-            host[4 - rank + i] = stride[i];
+// Elements along the last axis of a tensor: the first one's place in the host's array and in
+// texels, and how far it is from each to the next.
+struct Run {
+    std::int64_t count = 0, from = 0, from_step = 0, to = 0, to_step = 0;
+};
+
+// All runs of a tensor in the order of its logical axes, in texels of so many components.
+class Runs {
+public:
+    Runs(const Port& port, const Texture& texture, std::int64_t components)
+        : texture_(texture), components_(components) {
+        const auto rank = static_cast<std::size_t>(port.rank);
+        axes_ = texture.planes ? 4 : std::max<std::size_t>(rank, 1);  // planes are of N, C, H, W
+        for (std::size_t i = 0; i < axes_; ++i) size_[i] = 1;
+        std::int64_t step = 1;
+        for (std::size_t i = rank; i-- > 0;) {
+            const std::size_t axis = axes_ - rank + static_cast<std::size_t>(port.axes[i]);
+            size_[axis] = port.shape[i], stride_[axis] = step;
+            step *= port.shape[i];
         }
-        for (std::int64_t n = 0; n < size[0]; ++n)
-            for (std::int64_t c = 0; c < size[1]; ++c)
-                for (std::int64_t y = 0; y < size[2]; ++y) {
-                    std::int64_t from = n * host[0] + c * host[1] + y * host[2];
-                    const std::int64_t layer = n * planes + c / lanes;
-                    std::int64_t to = (layer * size[2] + y) * size[3] * components + c % lanes;
-                    for (std::int64_t x = 0; x < size[3]; ++x, from += host[3], to += components)
-                        use(from, to);
-                }
-        return;
     }
-    std::int64_t place[max_rank] = {};
-    for (std::int64_t row = 0; row < texture.batch; ++row) {
-        std::int64_t from = 0;
-        for (int i = 0; i < rank - 1; ++i) from += place[i] * stride[i];
-        for (std::int64_t i = 0; i < texture.channels; ++i) {
-            const std::int64_t texel = row * planes + i / lanes;
-            use(from, texel * components + i % lanes);
-            from += rank ? stride[rank - 1] : 0;
+
+    bool next(Run& run) {
+        if (done_) return false;
+        const std::size_t last = axes_ - 1;
+        const std::int64_t row = texture_.texels_of_row();
+        run = {size_[last], 0, stride_[last], row_++ * row * components_, 1};
+        for (std::size_t i = 0; i < last; ++i) run.from += place_[i] * stride_[i];
+        if (texture_.planes) {
+            const std::int64_t layer = place_[0] * row + place_[1] / lanes;
+            const std::int64_t first = (layer * size_[2] + place_[2]) * size_[3];
+            run.to = first * components_ + place_[1] % lanes, run.to_step = components_;
         }
-        for (int i = rank - 2; i >= 0 && ++place[i] == shape[static_cast<std::size_t>(i)]; --i)
-            place[i] = 0;
+        std::size_t axis = last;
+        while (axis > 0 && ++place_[axis - 1] == size_[axis - 1]) place_[--axis] = 0;
+        done_ = axis == 0;
+        return true;
     }
-}
+
+private:
+    const Texture& texture_;
+    std::int64_t components_, row_ = 0;
+    std::size_t axes_;
+    std::int64_t size_[max_rank], stride_[max_rank] = {}, place_[max_rank] = {};
+    bool done_ = false;
+};
 
 template <class T>
 T element(const void* data, std::size_t i) {
@@ -193,24 +196,27 @@ Error check_values(const Port& port, const Texture& texture, DType type, const S
 }  // namespace
 
 Error encode(const Port& port, const Texture& texture, DType type, const void* data,
-             std::vector<char>& texels) {
+             List<char>& texels) {
     const auto count = static_cast<std::size_t>(port.elements());
     Error error = check_values(port, texture, type, span_of(type, data, count));
     if (error) return error;
-    texels.assign(static_cast<std::size_t>(texture.bytes()), 0);
-    char* const to = texels.data();
+    texels.resize(static_cast<std::size_t>(texture.bytes()));
+    char* const to = texels.begin();
     const double scale = type == DType::uint8 ? 1 : 255;  // of bytes
-    visit(port, texture, texture.format->components, [&](std::int64_t from, std::int64_t place) {
-        const double value = number(type, data, static_cast<std::size_t>(from));
-        const auto at = static_cast<std::size_t>(place);
-        switch (texture.format->texel) {
-            case Texel::bytes:
-                put(to, at, static_cast<std::uint8_t>(std::nearbyint(value * scale)));
-                break;
-            case Texel::halves: put(to, at, half(static_cast<float>(value))); break;
-            case Texel::floats: put(to, at, static_cast<float>(value)); break;
+    Runs runs(port, texture, texture.format->components);
+    for (Run run; runs.next(run);)
+        for (std::int64_t i = 0; i < run.count; ++i) {
+            const auto from = static_cast<std::size_t>(run.from + i * run.from_step);
+            const auto at = static_cast<std::size_t>(run.to + i * run.to_step);
+            const double value = number(type, data, from);
+            switch (texture.format->texel) {
+                case Texel::bytes:
+                    put(to, at, static_cast<std::uint8_t>(std::nearbyint(value * scale)));
+                    break;
+                case Texel::halves: put(to, at, half(static_cast<float>(value))); break;
+                case Texel::floats: put(to, at, static_cast<float>(value)); break;
+            }
         }
-    });
     return {};
 }
 
@@ -219,14 +225,17 @@ void decode(const Port& port, const Texture& texture, const float* texels, DType
     const bool difference = port.encoding == Encoding::y2rg_half;
     const bool bytes = port.encoding == Encoding::unorm8 && type == DType::uint8;
     const bool whole = port.dtype != DType::float32;
-    visit(port, texture, lanes, [&](std::int64_t to, std::int64_t place) {
-        float value = texels[place];
-        if (sum) value += texels[place + 1];
-        if (difference) value -= texels[place + 1];
-        if (bytes) value = std::nearbyint(value * 255.0F);
-        if (whole) value = std::trunc(value);  // as numpy converts
-        put_number(type, data, static_cast<std::size_t>(to), value);
-    });
+    Runs runs(port, texture, lanes);
+    for (Run run; runs.next(run);)
+        for (std::int64_t i = 0; i < run.count; ++i) {
+            const float* const texel = texels + run.to + i * run.to_step;
+            float value = *texel;
+            if (sum) value += texel[1];
+            if (difference) value -= texel[1];
+            if (bytes) value = std::nearbyint(value * 255.0F);
+            if (whole) value = std::trunc(value);  // as numpy converts
+            put_number(type, data, static_cast<std::size_t>(run.from + i * run.from_step), value);
+        }
 }
 
 }  // namespace shadergen

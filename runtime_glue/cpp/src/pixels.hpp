@@ -3,8 +3,6 @@
 #ifndef SHADERGEN_PIXELS_HPP
 #define SHADERGEN_PIXELS_HPP
 
-#include <vector>
-
 #include "schedule.hpp"
 
 namespace shadergen {
@@ -12,7 +10,7 @@ namespace shadergen {
 // Lay an array of the model's own shape out as texels of an input texture. SG0605 when it holds
 // numbers that the texture cannot.
 Error encode(const Port& port, const Texture& texture, DType type, const void* data,
-             std::vector<char>& texels);
+             List<char>& texels);
 
 // Turn texels of four floats into an array of the model's own shape.
 void decode(const Port& port, const Texture& texture, const float* texels, DType type, void* data);

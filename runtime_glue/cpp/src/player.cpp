@@ -39,8 +39,7 @@ Error Player::init() {
         if (error) p.remove();
     }
     p.ready = !error;
-    if (error && !p.build.source_->place.empty())
-        error.where.insert(error.where.begin(), p.build.source_->place);
+    if (error && !p.build.source_->place.empty()) locate(error, p.build.source_->place, true);
     return error;
 }
 
@@ -254,12 +253,12 @@ void Player::Impl::run_timed() {
 
 std::vector<double> Player::timings() {
     Impl& p = *impl_;
-    std::vector<double> elapsed;
-    if (!p.ready || !p.timed) return elapsed;
-    for (const Name query : p.queries) {
+    std::vector<double> elapsed(p.ready && p.timed ? p.queries.size() : 0);
+    if (elapsed.empty()) return elapsed;
+    for (std::size_t i = 0; i < elapsed.size(); ++i) {
         std::uint64_t nanoseconds = 0;
-        p.gl.GetQueryObjectui64v(query, gl::QUERY_RESULT, &nanoseconds);
-        elapsed.push_back(static_cast<double>(nanoseconds) / 1e6);
+        p.gl.GetQueryObjectui64v(p.queries[i], gl::QUERY_RESULT, &nanoseconds);
+        elapsed[i] = static_cast<double>(nanoseconds) / 1e6;
     }
     // reading this resets it
     if (p.device.disjoint && p.gl.integer(gl::GPU_DISJOINT)) elapsed.clear();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <cstring>
 
 #include "impl.hpp"
 #include "pixels.hpp"
@@ -30,7 +30,7 @@ Error Player::Impl::check_given(const Port& port, const unsigned* names, std::si
     const Texture& t = texture(port.texture);
     given.clear();
     for (std::size_t i = 0; i < count; ++i) given.push_back(names[i]);
-    const bool zero = std::find(given.begin(), given.end(), 0U) != given.end();
+    const bool zero = shadergen::find(given, 0U) < given.size();
     if (zero || static_cast<std::int64_t>(count) != t.objects())
         return error_of("SG0605", "'{}' takes {}, not {}{} of them",
                         {port.name,
@@ -81,8 +81,7 @@ Error Player::bind_input(std::string_view name, unsigned texture, const float* m
     if (bound.size() != 1 || bound[0] != texture) error = p.bind(port, &texture, 1);
     if (error) return error;
     for (Matrix& known : p.matrices)
-        if (known.texture == port.texture)
-            std::copy(matrix, matrix + matrix_size, std::begin(known.numbers));
+        if (known.texture == port.texture) std::memcpy(known.numbers, matrix, sizeof known.numbers);
     return {};
 }
 
@@ -115,7 +114,7 @@ Error Player::bind_output(std::string_view name, const unsigned* textures, std::
         p.recorded = false;
         error = p.rebind(port);
         if (error) {
-            error.where.push_back(say("output '{}'", {name}));
+            locate(error, say("output '{}'", {name}));
             bound = before;
             p.rebind(port);
         }
@@ -136,9 +135,9 @@ Error Player::Impl::rebind(const Port& port) {
     if (image) error = check_images(gl, texture(port.texture), sized.textures[at(port.texture)]);
     for (std::size_t i = 0; i < schedule().passes.size() && !error; ++i) {
         const Pass& pass = schedule().passes[i];
-        if (pass.compute || std::none_of(pass.writes.begin(), pass.writes.end(),
-                                         [&](const Write& w) { return w.texture == port.texture; }))
-            continue;
+        bool writes = false;
+        for (const Write& write : pass.writes) writes = writes || write.texture == port.texture;
+        if (pass.compute || !writes) continue;
         if (sized.foreign[i]) sized.framebuffers[i] = sized.objects.make(Objects::framebuffer);
         sized.foreign[i] = false;
         error = attach_pass(schedule(), sized, i);
@@ -207,7 +206,7 @@ Error Player::upload_as(std::string_view name, DType type, const void* data, std
     if (error) return error;
     const Port& port = p.schedule().inputs[index];
     const Texture& texture = p.texture(port.texture);
-    std::vector<char> texels;
+    List<char> texels;
     if (texture.is_external) {
         error = error_of("SG0605", "the input '{}' is an external texture, which takes no arrays",
                          {name});
@@ -221,7 +220,7 @@ Error Player::upload_as(std::string_view name, DType type, const void* data, std
     forget_errors(p.gl);
     GLTextures& own = p.sized.uploads[index];
     if (own.empty()) own = make_textures(p.gl, p.sized.objects, texture);
-    fill_textures(p.gl, texture, own, texels.data());
+    fill_textures(p.gl, texture, own, texels.begin());
     error = check_errors(p.gl, "the input '{}' is uploaded", {name});
     p.leave();
     GLTextures& bound = p.sized.textures[at(port.texture)];
@@ -244,11 +243,11 @@ Error Player::read_as(std::string_view name, DType type, void* data, std::size_t
     const Texture& texture = p.texture(port.texture);
     p.enter();
     forget_errors(p.gl);
-    const std::vector<float> texels =
+    const List<float> texels =
         read_textures(p.gl, p.read_framebuffer, texture, p.sized.textures[at(port.texture)]);
     error = check_errors(p.gl, "the output '{}' is read", {name});
     p.leave();
-    if (!error) decode(port, texture, texels.data(), type, data);
+    if (!error) decode(port, texture, texels.begin(), type, data);
     return error;
 }
 

@@ -26,11 +26,11 @@ std::string log_of(Get get, GetLog get_log, Name name) {
 Error shader_error(const char* what, Words words, std::string log, std::string_view path,
                    const Pass& pass) {
     Error error = error_of("SG0603", what, words, path);
-    error.where.push_back(say("pass {}", {pass.name}));
+    locate(error, say("pass {}", {pass.name}));
     std::string layers;
     for (const Value layer : pass.layers)
         layers += say("{}{}", {layers.empty() ? "layers " : ", ", layer.text()});
-    if (!layers.empty()) error.where.push_back(std::move(layers));
+    if (!layers.empty()) locate(error, layers);
     error.why = log.empty() ? "the driver gives no reason" : std::move(log);
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";
     return error;
@@ -38,7 +38,7 @@ Error shader_error(const char* what, Words words, std::string log, std::string_v
 
 Error pass_error(const char* what, Words words, const Pass& pass) {
     Error error = error_of("SG0503", what, words, pass.shader);
-    error.where.push_back(say("pass {}", {pass.name}));
+    locate(error, say("pass {}", {pass.name}));
     return error;
 }
 
@@ -126,7 +126,7 @@ std::string interleave(std::string_view log, std::string_view source) {
     for (const auto& [number, words] : complaints) {
         for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
              n <= number; ++n) {
-            const std::string digits = std::to_string(n);
+            const std::string digits = say("{}", {n});
             shown +=
                 say("{}{} | {}\n", {std::string(digits.size() < 4 ? 4 - digits.size() : 0, ' '),
                                     digits, lines[n - 1]});
@@ -142,20 +142,18 @@ std::string interleave(std::string_view log, std::string_view source) {
 void Programs::group(const Source& source, const Schedule& schedule) {
     for (std::size_t i = 0; i < schedule.passes.size(); ++i) {
         const Pass& pass = schedule.passes[i];
-        Linked wanted;
-        wanted.compute = pass.compute;
-        wanted.shader = source.shader(pass.shader)->text;
-        if (!pass.compute) wanted.vertex = source.shader(pass.vertex)->text;
-        auto* const same = std::find_if(linked_.begin(), linked_.end(), [&](const Linked& linked) {
-            return linked.compute == wanted.compute && linked.shader == wanted.shader &&
-                   linked.vertex == wanted.vertex;
-        });
-        if (same != linked_.end()) {
-            same->users.push_back(i);
-        } else {
-            wanted.users.push_back(i);
-            linked_.push_back(std::move(wanted));
+        const std::string_view shader = source.shader(pass.shader)->text;
+        const std::string_view vertex =
+            pass.compute ? std::string_view() : source.shader(pass.vertex)->text;
+        std::size_t k = 0;
+        while (k < linked_.size() && !(linked_[k].compute == pass.compute &&
+                                       linked_[k].shader == shader && linked_[k].vertex == vertex))
+            ++k;
+        if (k == linked_.size()) {
+            Linked& made = linked_.add();
+            made.compute = pass.compute, made.shader = shader, made.vertex = vertex;
         }
+        linked_[k].users.push_back(i);
     }
 }
 
@@ -249,12 +247,12 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
             to.matrices.push_back(read.matrix.empty()
                                       ? -1
                                       : gl.GetUniformLocation(linked.name, ZeroEnded(read.matrix)));
-            auto* const known = std::find(samplers.begin(), samplers.end(), read.uniform);
-            to.units.push_back(static_cast<Uint>(known - samplers.begin()));
-            if (known != samplers.end()) continue;
+            const std::size_t unit = find(samplers, read.uniform);
+            to.units.push_back(static_cast<Uint>(unit));
+            if (unit < samplers.size()) continue;
             samplers.push_back(read.uniform);
             gl.Uniform1i(gl.GetUniformLocation(linked.name, ZeroEnded(read.uniform)),
-                         static_cast<Int>(to.units.back()));
+                         static_cast<Int>(unit));
         }
         for (const Uniform& uniform : pass.uniforms)
             to.locations.push_back(gl.GetUniformLocation(linked.name, ZeroEnded(uniform.name)));
@@ -286,9 +284,9 @@ Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& 
             } else {
                 const Uint index = gl.GetUniformBlockIndex(linked.name, name);
                 if (index != invalid_index) {
-                    auto* const known = std::find(bound.begin(), bound.end(), block.name);
-                    binding = {gl::UNIFORM_BUFFER, static_cast<Uint>(known - bound.begin())};
-                    if (known == bound.end()) {
+                    const std::size_t known = find(bound, block.name);
+                    binding = {gl::UNIFORM_BUFFER, static_cast<Uint>(known)};
+                    if (known == bound.size()) {
                         bound.push_back(block.name);
                         gl.UniformBlockBinding(linked.name, index, binding.index);
                     }
@@ -312,15 +310,16 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
         bool varying;
     };
     List<Found> found;
-    const auto find = [&](std::string_view name) {
-        return std::find_if(found.begin(), found.end(),
-                            [&](const Found& f) { return f.name == name; });
+    const auto known_as = [&](std::string_view name) {
+        Found* known = found.begin();
+        while (known != found.end() && known->name != name) ++known;
+        return known;
     };
     for (const Linked& linked : linked_) {
         found.clear();
         for (const std::size_t user : linked.users)
             for (const Uniform& uniform : schedule.passes[user].uniforms) {
-                auto* const known = find(uniform.name);
+                auto* const known = known_as(uniform.name);
                 if (known == found.end()) found.push_back({uniform.name, &uniform, false});
                 else if (!(*known->value == uniform)) known->varying = true;
             }
@@ -329,7 +328,7 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
             const Pass& pass = schedule.passes[user];
             passes[user].varying.clear();
             for (std::size_t i = 0; i < pass.uniforms.size(); ++i) {
-                auto* const known = find(pass.uniforms[i].name);
+                auto* const known = known_as(pass.uniforms[i].name);
                 passes[user].varying.push_back(known->varying ? 1 : 0);
                 if (known->varying || known->value != &pass.uniforms[i]) continue;
                 const Command set = set_uniform(pass.uniforms[i], passes[user].locations[i]);

@@ -38,17 +38,16 @@ void Frame::record(const GL& gl, const Schedule& schedule, const Bound& bound) {
     unit_ = program_ = framebuffer_ = viewport_ = Command{};
     barrier_after = false;
     const std::size_t off = gl.desktop ? desktop_capability_count : capability_count;
-    for (std::size_t i = 0; i < off; ++i)
-        calls.push_back(call(Command::disable, {capabilities[i]}));
-    if (gl.desktop) calls.push_back(call(Command::polygon_mode, {gl::FILL}));
-    calls.push_back(call(Command::color_mask, {1, 1, 1, 1}));
-    calls.push_back(call(Command::bind_vertex_array, {bound.vertex_array}));
+    for (std::size_t i = 0; i < off; ++i) add(calls, Command::disable, {capabilities[i]});
+    if (gl.desktop) add(calls, Command::polygon_mode, {gl::FILL});
+    add(calls, Command::color_mask, {1, 1, 1, 1});
+    add(calls, Command::bind_vertex_array, {bound.vertex_array});
     Uint units = 0;
     for (const PassProgram& program : *bound.programs)
         for (const Uint unit : program.units) units = std::max(units, unit + 1);
     samplers_.clear();
     for (Uint unit = 0; unit < units; ++unit) {
-        calls.push_back(call(Command::bind_sampler, {unit, bound.sampler}));
+        add(calls, Command::bind_sampler, {unit, bound.sampler});
         samplers_.push_back(bound.sampler);
     }
     for (std::size_t i = 0; i < schedule.passes.size(); ++i) record_pass(schedule, bound, i);
@@ -57,20 +56,19 @@ void Frame::record(const GL& gl, const Schedule& schedule, const Bound& bound) {
 void Frame::leave_at_zero(const Touched& touched, Commands& after) {
     after.clear();
     for (const Uint unit : touched.images)
-        after.push_back(call(Command::bind_image, {unit, 0, 0, 0, 0, gl::READ_ONLY, gl::RGBA32F}));
+        add(after, Command::bind_image, {unit, 0, 0, 0, 0, gl::READ_ONLY, gl::RGBA32F});
     for (Uint unit = touched.units; unit-- > 0;) {  // and end at the first
-        after.push_back(call(Command::active_texture, {gl::TEXTURE0 + unit}));
+        add(after, Command::active_texture, {gl::TEXTURE0 + unit});
         for (const Enum target : {gl::TEXTURE_2D, gl::TEXTURE_2D_ARRAY})
-            after.push_back(call(Command::bind_texture, {target, 0}));
-        if (touched.external)
-            after.push_back(call(Command::bind_texture, {gl::TEXTURE_EXTERNAL_OES, 0}));
-        after.push_back(call(Command::bind_sampler, {unit, 0}));
+            add(after, Command::bind_texture, {target, 0});
+        if (touched.external) add(after, Command::bind_texture, {gl::TEXTURE_EXTERNAL_OES, 0});
+        add(after, Command::bind_sampler, {unit, 0});
     }
     for (const Binding& binding : touched.buffers)
-        after.push_back(call(Command::bind_buffer_base, {binding.target, binding.index, 0}));
-    after.push_back(call(Command::bind_vertex_array, {0}));
-    after.push_back(call(Command::bind_framebuffer, {gl::DRAW_FRAMEBUFFER, 0}));
-    after.push_back(call(Command::use_program, {0}));
+        add(after, Command::bind_buffer_base, {binding.target, binding.index, 0});
+    add(after, Command::bind_vertex_array, {0});
+    add(after, Command::bind_framebuffer, {gl::DRAW_FRAMEBUFFER, 0});
+    add(after, Command::use_program, {0});
 }
 
 void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_t index) {
@@ -83,7 +81,7 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
     Enum bits = 0;
     for (const auto& [stated, bit] : barriers)
         if (pass.barriers & stated) bits |= bit;
-    if (bits) calls.push_back(call(Command::memory_barrier, {bits}));
+    if (bits) add(calls, Command::memory_barrier, {bits});
     barrier_after = barrier_after || pass.uses_images();
     const PassProgram& program = (*bound.programs)[index];
     set(program_, Command::use_program, {program.program});
@@ -96,13 +94,13 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
         const Write& write = pass.writes[0];
         bind_image(schedule, bound, pass.image, write.texture, write.layer, gl::WRITE_ONLY);
         const auto group = [&](std::size_t i) { return static_cast<Uint>(pass.groups[i]); };
-        calls.push_back(call(Command::dispatch, {group(0), group(1), group(2)}));
+        add(calls, Command::dispatch, {group(0), group(1), group(2)});
     } else {
         set(framebuffer_, Command::bind_framebuffer,
             {gl::DRAW_FRAMEBUFFER, (*bound.framebuffers)[index]});
         set(viewport_, Command::viewport,
             {0, 0, static_cast<Uint>(pass.viewport[0]), static_cast<Uint>(pass.viewport[1])});
-        calls.push_back(call(Command::draw, {}));
+        add(calls, Command::draw, {});
     }
     draws.push_back(calls.size() - 1);
 }
@@ -125,13 +123,13 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
         const Name name = (*bound.textures)[texture][layer];
         if (replace(textures_, target, unit, name)) {
             set(unit_, Command::active_texture, {gl::TEXTURE0 + unit});
-            calls.push_back(call(Command::bind_texture, {target, name}));
+            add(calls, Command::bind_texture, {target, name});
         }
         // a frame is filtered as its own parameters say, since it has another size
         const Name wanted = external ? 0 : bound.sampler;
         if (samplers_[unit] != wanted) {
             samplers_[unit] = wanted;
-            calls.push_back(call(Command::bind_sampler, {unit, wanted}));
+            add(calls, Command::bind_sampler, {unit, wanted});
         }
         if (external) bind_external(bound, read.texture, matrix);
     }
@@ -140,7 +138,7 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
 void Frame::bind_external(const Bound& bound, std::int32_t texture, Int location) {
     for (const Matrix& matrix : *bound.matrices) {
         if (matrix.texture != texture) continue;
-        calls.push_back(call(Command::matrix, {static_cast<Uint>(location)}));
+        add(calls, Command::matrix, {static_cast<Uint>(location)});
         calls.back().numbers = matrix.numbers;
     }
 }
@@ -152,7 +150,7 @@ void Frame::bind_blocks(const Schedule& schedule, const Bound& bound, std::size_
         if (!binding.target) continue;
         const Name name = (*bound.buffers)[static_cast<std::size_t>(pass.blocks[i].buffer)];
         if (replace(buffers_, binding.target, binding.index, name))
-            calls.push_back(call(Command::bind_buffer_base, {binding.target, binding.index, name}));
+            add(calls, Command::bind_buffer_base, {binding.target, binding.index, name});
     }
 }
 

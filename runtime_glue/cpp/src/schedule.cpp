@@ -56,8 +56,9 @@ bool Uniform::operator==(const Uniform& other) const {
 }
 
 bool Pass::uses_images() const {
-    return compute || std::any_of(reads.begin(), reads.end(),
-                                  [](const Read& read) { return read.is_image(); });
+    bool images = compute;
+    for (const Read& read : reads) images = images || read.is_image();
+    return images;
 }
 
 const Shader* Source::shader(std::string_view path) const {

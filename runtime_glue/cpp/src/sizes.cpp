@@ -15,8 +15,9 @@ bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
 
 bool is_operator(std::string_view word) {
     static constexpr char operators[][4] = {"+", "-", "*", "/", "%", "min", "max"};
-    return std::any_of(std::begin(operators), std::end(operators),
-                       [&](const char* known) { return word == known; });
+    for (const char* const known : operators)
+        if (word == known) return true;
+    return false;
 }
 
 // Both values are held exactly. Returns what is wrong, or null.

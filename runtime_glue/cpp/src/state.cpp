@@ -9,7 +9,7 @@ public:
     Capture(const GL& gl, Commands& restore) : gl_(gl), restore_(restore) { restore_.clear(); }
 
     void add(Command::Kind kind, std::initializer_list<Uint> arguments) {
-        restore_.push_back(call(kind, arguments));
+        shadergen::add(restore_, kind, arguments);
     }
     Uint ask(Enum what) const { return static_cast<Uint>(gl_.integer(what)); }
     Uint ask(Enum what, Uint index) const {

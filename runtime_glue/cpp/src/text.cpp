@@ -30,12 +30,24 @@ std::string Error::render() const {
     return text;
 }
 
-void* grow(void* items, std::size_t size, std::size_t& room, std::size_t item) {
-    room = room ? 2 * room : 4;
-    void* const larger = ::operator new(room* item);
-    if (size) std::memcpy(larger, items, size * item);
-    ::operator delete(items);
-    return larger;
+void AnyList::make_room(std::size_t wanted, std::size_t item) {
+    if (wanted <= room_) return;
+    room_ = wanted;
+    void* const larger = ::operator new(room_* item);
+    if (size_) std::memcpy(larger, items_, size_ * item);
+    ::operator delete(items_);
+    items_ = larger;
+}
+
+void* AnyList::grow(std::size_t item) {
+    if (size_ == room_) make_room(size_ ? 2 * size_ : 4, item);
+    return static_cast<char*>(items_) + size_++ * item;
+}
+
+void AnyList::add_zeros(std::size_t count, std::size_t item) {
+    make_room(size_ + count, item);
+    std::memset(static_cast<char*>(items_) + size_ * item, 0, count * item);
+    size_ += count;
 }
 
 std::string say(const char* message, Words words) {
@@ -48,18 +60,20 @@ std::string say(const char* message, Words words) {
         }
         ++message;  // the closing one
         char digits[32];
-        if (word->kind == Word::text_) {
-            text.append(word->text, word->size);
-        } else if (word->kind == Word::c_text) {
-            text += word->text;
-        } else if (word->kind == Word::integer) {
-            text += std::to_string(word->number);
-        } else {
-            if (word->kind == Word::real) std::snprintf(digits, sizeof digits, "%g", word->value);
-            else
-                std::snprintf(digits, sizeof digits, "0x%04x", static_cast<unsigned>(word->number));
-            text += digits;
+        const char* shown = digits;
+        switch (word->kind) {
+            case Word::c_text: shown = word->text; break;
+            case Word::integer:
+                std::snprintf(digits, sizeof digits, "%lld", static_cast<long long>(word->number));
+                break;
+            case Word::hexadecimal:
+                std::snprintf(digits, sizeof digits, "0x%04llx",
+                              static_cast<long long>(word->number));
+                break;
+            case Word::real: std::snprintf(digits, sizeof digits, "%g", word->value); break;
+            default: text.append(word->text, word->kind); shown = "";
         }
+        text += shown;
         ++word;
     }
     return text;
@@ -67,7 +81,7 @@ std::string say(const char* message, Words words) {
 
 std::string shape_text(const std::int64_t* sizes, std::size_t count) {
     std::string text = count ? "" : "a single number";
-    for (std::size_t i = 0; i < count; ++i) text += (i ? "x" : "") + std::to_string(sizes[i]);
+    for (std::size_t i = 0; i < count; ++i) text += say("{}{}", {i ? "x" : "", sizes[i]});
     return text;
 }
 
@@ -75,8 +89,14 @@ Error error_of(const char* code, const char* what, Words words, std::string_view
     Error error;
     error.code = code;
     error.what = say(what, words);
-    if (!where.empty()) error.where.emplace_back(where);
+    if (!where.empty()) locate(error, where);
     return error;
+}
+
+void locate(Error& error, std::string_view place, bool outermost) {
+    error.where.emplace_back(place);
+    for (std::size_t i = error.where.size() - 1; outermost && i > 0; --i)
+        error.where[i].swap(error.where[i - 1]);
 }
 
 Error malformed(const char* what, Words words, std::string_view member) {

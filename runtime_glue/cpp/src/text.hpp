@@ -14,21 +14,20 @@
 
 namespace shadergen {
 
-// What takes the place of a {} in a message: text or a number.
+// What takes the place of a {} in a message: text or a number. As small as can be, since programs
+// consist of them in good part.
 struct Word {
-    enum Kind : std::uint8_t { text_, c_text, integer, real, hexadecimal };
+    enum Kind : std::size_t { hexadecimal = SIZE_MAX - 3, real, integer, c_text };  // or a size
     union {
         const char* text;
         std::int64_t number;
         double value;
     };
-    std::uint32_t size = 0;  // of text
-    Kind kind = integer;
+    std::size_t kind = integer;  // or how long the text is
 
     Word(const char* words) : text(words), kind(c_text) {}
-    Word(std::string_view words)
-        : text(words.data()), size(static_cast<std::uint32_t>(words.size())), kind(text_) {}
-    Word(const std::string& words) : Word(std::string_view(words)) {}
+    Word(std::string_view words) : text(words.data()), kind(words.size()) {}
+    Word(const std::string& words) : text(words.c_str()), kind(words.size()) {}
     Word(std::int64_t whole) : number(whole) {}
     Word(int whole) : number(whole) {}
     Word(unsigned whole, Kind how = integer) : number(whole), kind(how) {}
@@ -49,6 +48,9 @@ std::string shape_text(const std::int64_t* sizes, std::size_t count);
 Error error_of(const char* code, const char* what, Words words, std::string_view where = {});
 // SG0503 at a member of the schedule, or at the schedule.
 Error malformed(const char* what, Words words, std::string_view member = {});
+
+// Say where an error is: within all places known so far, or around them.
+void locate(Error& error, std::string_view place, bool outermost = false);
 
 // "did you mean 'x'?" for the nearest known name, or nothing.
 std::string did_you_mean(std::string_view name, const List<std::string_view>& known);

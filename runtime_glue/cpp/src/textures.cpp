@@ -202,12 +202,12 @@ Error check_images(const GL& gl, const Texture& texture, const GLTextures& names
     return error;
 }
 
-std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
-                                 const GLTextures& names) {
+List<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
+                          const GLTextures& names) {
     const auto texels = static_cast<std::size_t>(texture.width * texture.height);
     const auto layers = static_cast<std::size_t>(texture.layers);
-    std::vector<float> values(texels * layers * lanes);
-    std::vector<std::uint8_t> bytes;
+    List<float> values(texels * layers * lanes);
+    List<std::uint8_t> bytes;
     begin_reading(gl, framebuffer);
     for (std::size_t layer = 0; layer < layers; ++layer) {
         const auto index = static_cast<std::int32_t>(layer);
@@ -215,11 +215,11 @@ std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& 
                      {&texture, name_of(texture, names, index), index});
         // the application's texture may be of another type than the schedule's
         const bool floats = holds_floats(gl);
-        float* const to = values.data() + layer * texels * lanes;
+        float* const to = values.begin() + layer * texels * lanes;
         if (!floats) bytes.resize(texels * lanes);
         gl.ReadPixels(0, 0, side(texture.width), side(texture.height), gl::RGBA,
                       floats ? gl::FLOAT : gl::UNSIGNED_BYTE,
-                      floats ? static_cast<void*>(to) : bytes.data());
+                      floats ? static_cast<void*>(to) : bytes.begin());
         for (std::size_t i = 0; i < bytes.size(); ++i)
             to[i] = static_cast<float>(bytes[i]) / 255.0F;
     }

@@ -4,8 +4,6 @@
 #ifndef SHADERGEN_TEXTURES_HPP
 #define SHADERGEN_TEXTURES_HPP
 
-#include <vector>
-
 #include "gl.hpp"
 #include "objects.hpp"
 #include "schedule.hpp"
@@ -45,8 +43,8 @@ Error check_textures(const GL& gl, const Port& port, const Texture& texture,
 Error check_images(const GL& gl, const Texture& texture, const GLTextures& names);
 
 // Four floats for each texel, layer after layer; bytes are given as 0..1.
-std::vector<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
-                                 const GLTextures& names);
+List<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,
+                          const GLTextures& names);
 // Return when the textures are drawn, by reading a texel of the last layer: it cannot come early,
 // as glFinish may.
 void await_textures(const GL& gl, Name framebuffer, const Texture& texture,
