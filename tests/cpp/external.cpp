@@ -148,7 +148,8 @@ int main(int count, char** arguments) {
     }
     const tests::Context context(desktop);
     GL gl;
-    gl.load(tests::get_proc_address);
+    Error error;
+    gl.load(tests::get_proc_address, error);
     for (int i = first; i < count; ++i) {
         try {
             play(arguments[i], gl, restore);

@@ -27,8 +27,7 @@ std::string Checks::Place::text() const {
 }
 
 bool Checks::refuse(const char* what, Words words, const Place& place) {
-    error = malformed(what, words, place.text());
-    return false;
+    return malformed(error_, what, words, place.text());
 }
 
 bool Checks::all() {
@@ -221,10 +220,6 @@ std::array<std::int64_t, limit_count> Checks::largest_use() const {
     return used;
 }
 
-Error check(const Schedule& schedule) {
-    Checks checks(schedule);
-    checks.all();
-    return checks.error;
-}
+bool check(const Schedule& schedule, Error& error) { return Checks(schedule, error).all(); }
 
 }  // namespace shadergen

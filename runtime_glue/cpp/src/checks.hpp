@@ -13,11 +13,9 @@ namespace shadergen {
 
 class Checks {
 public:
-    explicit Checks(const Schedule& schedule) : schedule_(schedule) {}
+    Checks(const Schedule& schedule, Error& error) : schedule_(schedule), error_(error) {}
 
     bool all();
-
-    Error error;
 
 private:
     // A member of the schedule: `list[index].inner[at].rest`, put into words when it is wrong.
@@ -79,6 +77,7 @@ private:
     bool clash(const Texture& before, const Texture& after, const char* how);
 
     const Schedule& schedule_;
+    Error& error_;
     List<char> is_input_, is_output_, written_;
     List<std::size_t> first_layer_;
     List<std::int64_t> read_;  // slot and layer, or any

@@ -190,9 +190,8 @@ bool Checks::check_slots() {
 }
 
 bool Checks::clash(const Texture& before, const Texture& after, const char* how) {
-    error = malformed("they share slot {}{}", {after.slot, how},
-                      say("textures '{}' and '{}'", {before.name, after.name}));
-    return false;
+    return malformed(error_, "they share slot {}{}", {after.slot, how},
+                     say("textures '{}' and '{}'", {before.name, after.name}));
 }
 
 }  // namespace shadergen

@@ -66,17 +66,16 @@ int parse_version(const std::string& version, bool& desktop) {
 
 }  // namespace
 
-Error query_device(GL& gl, Device& device) {
+bool query_device(GL& gl, Device& device, Error& error) {
     device.version = text_of(gl, gl::VERSION);
     bool desktop = false;
     const int version = parse_version(device.version, desktop);
     if (version < (desktop ? 43 : 30)) {
-        Error error = error_of(
-            "SG0601", "no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread", {});
         error.why = device.version.empty() ? "GL does not tell its version"
                                            : say("GL_VERSION is '{}'", {device.version});
         error.help = "make the application's context current";
-        return error;
+        return fail(error, "SG0601",
+                    "no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread", {});
     }
     if (!desktop) gl.use_extensions();
     device.vendor = text_of(gl, gl::VENDOR);
@@ -107,10 +106,11 @@ Error query_device(GL& gl, Device& device) {
             device.limits[i] = query_limit(gl, limits[i].name);
     device.limits[draw_buffers] =
         std::min(device.limits[draw_buffers], cut(gl.integer(gl::MAX_COLOR_ATTACHMENTS)));
-    return {};
+    return true;
 }
 
-Error check_requirements(const Requires& required, const GL& gl, const Device& device) {
+bool check_requirements(const Requires& required, const GL& gl, const Device& device,
+                        Error& error) {
     std::string first, rest;
     const auto missing = [&](const char* what, Words words) {
         if (first.empty()) first = say(what, words);
@@ -143,12 +143,11 @@ Error check_requirements(const Requires& required, const GL& gl, const Device& d
         std::replace(name.begin(), name.end(), '_', ' ');
         missing("{} {} ({} is {})", {name, required.limits[i], limits[i].text, device.limits[i]});
     }
-    if (first.empty()) return {};
-    Error error = error_of("SG0602", "this GL lacks {}", {first},
-                           say("{}, {}", {device.renderer, device.version}));
+    if (first.empty()) return true;
+    locate(error, say("{}, {}", {device.renderer, device.version}));
     error.why = rest;
     error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
-    return error;
+    return fail(error, "SG0602", "this GL lacks {}", {first});
 }
 
 }  // namespace shadergen

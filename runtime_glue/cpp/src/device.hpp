@@ -22,9 +22,9 @@ struct Device {
 };
 
 // SG0601 when no context that will do is current.
-Error query_device(GL& gl, Device& device);
+bool query_device(GL& gl, Device& device, Error& error);
 // SG0602, naming everything that is missing.
-Error check_requirements(const Requires& required, const GL& gl, const Device& device);
+bool check_requirements(const Requires& required, const GL& gl, const Device& device, Error& error);
 
 }  // namespace shadergen
 

@@ -27,7 +27,8 @@ constexpr double beyond_int64 = 9223372036854775808.0;
 // What nlohmann::json's parser calls for each token.
 class Reader {
 public:
-    Reader(std::string_view content, Document& document) : content_(content), document_(document) {
+    Reader(std::string_view content, Document& document, Error& error)
+        : content_(content), document_(document), error_(error) {
         document_.texts_.reserve(content.size());  // no text is longer than it is written
     }
 
@@ -80,20 +81,15 @@ public:
             if (words != std::string_view::npos) why.remove_prefix(words + lead.size());
         }
         why = why.substr(0, why.find("; last read"));  // which may end in the midst of a character
-        error = error_of("SG0503", "{} is not JSON: {}", {schedule_file, why.substr(0, 200)},
-                         say("{}: line {}, column {}",
-                             {schedule_file, static_cast<std::int64_t>(line), column}));
-        return false;
+        locate(error_, say("{}: line {}, column {}",
+                           {schedule_file, static_cast<std::int64_t>(line), column}));
+        return fail(error_, "SG0503", "{} is not JSON: {}", {schedule_file, why.substr(0, 200)});
     }
-
-    Error error;
 
 private:
     bool add(Json kind) {
-        if (document_.nodes_.size() == max_nodes) {
-            error = malformed("it holds more than {} values", {max_nodes});
-            return false;
-        }
+        if (document_.nodes_.size() == max_nodes)
+            return malformed(error_, "it holds more than {} values", {max_nodes});
         if (!open_.empty()) ++document_.nodes_[open_.back()].count;
         Node node;
         node.kind = kind;
@@ -127,32 +123,33 @@ private:
         sort(names);
         const std::size_t twice = repeated(names);
         if (twice == names.size()) return false;
-        error = malformed("the member '{}' is given twice", {names[twice].substr(0, 200)});
+        malformed(error_, "the member '{}' is given twice", {names[twice].substr(0, 200)});
         return true;
     }
 
     std::string_view content_;
     Document& document_;
+    Error& error_;
     List<std::uint32_t> open_;
 };
 
-Error parse(std::string_view content, Document& document) {
+bool parse(std::string_view content, Document& document, Error& error) {
     if (content.size() > max_schedule_bytes)
-        return malformed("{} is larger than {} MiB", {schedule_file, max_schedule_bytes >> 20});
-    if (!is_utf8(content)) return malformed("{} is not text in UTF-8", {schedule_file});
+        return malformed(error, "{} is larger than {} MiB",
+                         {schedule_file, max_schedule_bytes >> 20});
+    if (!is_utf8(content)) return malformed(error, "{} is not text in UTF-8", {schedule_file});
     if (content.substr(0, 3) == "\xEF\xBB\xBF")
-        return malformed("{} is not JSON: it starts with a byte order mark", {schedule_file});
-    Reader reader(content, document);
-    const bool done = nlohmann::json::sax_parse(content.begin(), content.end(), &reader);
-    return done ? Error() : reader.error;
+        return malformed(error, "{} is not JSON: it starts with a byte order mark",
+                         {schedule_file});
+    Reader reader(content, document, error);
+    return nlohmann::json::sax_parse(content.begin(), content.end(), &reader);
 }
 
-Error check_version(Value root, bool& newer_minor) {
+bool check_version(Value root, bool& newer_minor, Error& error) {
     const Value format = root["format"];
     if (!format.is(Json::text) || format.text() != "shadergen") {
-        Error error = error_of("SG0502", "{} is not a schedule", {schedule_file});
         error.why = R"(it lacks "format": "shadergen")";
-        return error;
+        return fail(error, "SG0502", "{} is not a schedule", {schedule_file});
     }
     const Value version = root["version"];
     int numbers[2] = {0, 0};
@@ -169,18 +166,15 @@ Error check_version(Value root, bool& newer_minor) {
         if (!good) break;
     }
     if (!good || !digits[0] || !digits[1])
-        return malformed("the version is not of the form 'major.minor'", {}, "version");
+        return malformed(error, "the version is not of the form 'major.minor'", {}, "version");
     const auto [major, minor] = numbers;
-    if (major != format_major) {
-        Error error = error_of("SG0504", "the schedule is of version {}", {version.text()},
-                               say("{}: version", {schedule_file}));
-        error.why = say("this runtime plays version {} (newest known: {}.{})",
-                        {format_major, format_major, format_minor});
-        error.help = major > format_major ? "update shadergen" : "compile the model again";
-        return error;
-    }
     newer_minor = minor > format_minor;
-    return {};
+    if (major == format_major) return true;
+    locate(error, say("{}: version", {schedule_file}));
+    error.why = say("this runtime plays version {} (newest known: {}.{})",
+                    {format_major, format_major, format_minor});
+    error.help = major > format_major ? "update shadergen" : "compile the model again";
+    return fail(error, "SG0504", "the schedule is of version {}", {version.text()});
 }
 
 }  // namespace shadergen

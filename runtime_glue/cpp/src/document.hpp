@@ -77,10 +77,10 @@ private:
 };
 
 // Read strict JSON: UTF-8, no numbers beyond float64, no member given twice. SG0503.
-Error parse(std::string_view content, Document& document);
+bool parse(std::string_view content, Document& document, Error& error);
 
 // Refuse what is no schedule (SG0502) or one of another major version (SG0504).
-Error check_version(Value root, bool& newer_minor);
+bool check_version(Value root, bool& newer_minor, Error& error);
 
 }  // namespace shadergen
 

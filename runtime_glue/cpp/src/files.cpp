@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* copy_again = "copy the whole build folder again, or compile the model again";
-
 struct Closer {
     void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -35,14 +33,13 @@ bool read_all(const fs::path& path, std::size_t size, std::string& content) {
     return std::fread(content.data(), 1, size, file.get()) == size;
 }
 
-Error missing(std::string_view path, const char* what) {
-    Error error = error_of("SG0505", "the build's file '{}'{}", {path, what});
-    error.help = copy_again;
-    return error;
+bool missing(Error& error, const char* what, std::string_view path) {
+    error.help = "copy the whole build folder again, or compile the model again";
+    return fail(error, "SG0505", what, {path});
 }
 
-Error outside(std::string_view path) {
-    return malformed("the path '{}' leads outside the build's folder", {path});
+bool outside(Error& error, std::string_view path) {
+    return malformed(error, "the path '{}' leads outside the build's folder", {path});
 }
 
 bool leads_up(std::string_view path) {
@@ -70,54 +67,48 @@ bool write_file(const std::string& path, std::string_view content) {
     return written;
 }
 
-Error FolderFiles::read(std::string_view path, std::size_t most, std::string& owned,
-                        std::string_view& content, std::size_t& found) const {
+bool FolderFiles::read(std::string_view path, std::size_t most, std::string& owned,
+                       std::string_view& content, std::size_t& found, Error& error) const {
     const bool is_schedule = path == schedule_file;
     const fs::path folder = fs::u8path(folder_);
     std::error_code problem;
     fs::path place = folder / fs::u8path(path);
     if (!is_schedule) {
-        if (leads_up(path)) return outside(path);
+        if (leads_up(path)) return outside(error, path);
         const fs::path root = fs::canonical(folder, problem);
         if (!problem) place = fs::canonical(root / fs::u8path(path), problem);
-        if (problem) return missing(path, " is missing");
-        auto part = place.begin();
-        for (const fs::path& expected : root)
-            if (part == place.end() || *part++ != expected) return outside(path);
+        if (problem) return missing(error, "the build's file '{}' is missing", path);
+        const fs::path within = root / "";  // ends with a separator
+        if (place.native().compare(0, within.native().size(), within.native()) != 0)
+            return outside(error, path);
     }
     const bool regular = fs::is_regular_file(place, problem);
     if (regular) found = static_cast<std::size_t>(fs::file_size(place, problem));
-    if (!is_schedule && !problem && !regular) {
-        Error error = error_of("SG0505", "'{}' is not a file", {path});
-        error.help = copy_again;
-        return error;
+    if (!is_schedule && !problem && !regular) return missing(error, "'{}' is not a file", path);
+    if (regular && !problem && found > most) return true;
+    if (regular && !problem && read_all(place, found, owned)) {
+        content = owned;
+        return true;
     }
-    if (regular && !problem && found > most) return {};
-    if (problem || !regular || !read_all(place, found, owned)) {
-        if (!is_schedule) return missing(path, " cannot be read");
-        Error error = error_of("SG0502", "there is no build in '{}'", {folder_});
-        error.why = say("{} cannot be read", {schedule_file});
-        error.help = "give the folder that 'shadergen compile -o' wrote";
-        return error;
-    }
-    content = owned;
-    return {};
+    if (!is_schedule) return missing(error, "the build's file '{}' cannot be read", path);
+    error.why = say("{} cannot be read", {schedule_file});
+    error.help = "give the folder that 'shadergen compile -o' wrote";
+    return fail(error, "SG0502", "there is no build in '{}'", {folder_});
 }
 
-Error MemoryFiles::read(std::string_view path, std::size_t most, std::string& /*owned*/,
-                        std::string_view& content, std::size_t& found) const {
-    if (leads_up(path)) return outside(path);
+bool MemoryFiles::read(std::string_view path, std::size_t most, std::string& /*owned*/,
+                       std::string_view& content, std::size_t& found, Error& error) const {
+    if (leads_up(path)) return outside(error, path);
     for (std::size_t i = 0; i < count_; ++i) {
         if (files_[i].path != path) continue;
         found = files_[i].size;
         if (found <= most && found)
             content = std::string_view(static_cast<const char*>(files_[i].data), found);
-        return {};
+        return true;
     }
-    if (path != schedule_file) return missing(path, " is missing");
-    Error error = error_of("SG0502", "there is no build in these files", {});
+    if (path != schedule_file) return missing(error, "the build's file '{}' is missing", path);
     error.why = say("{} is not among them", {schedule_file});
-    return error;
+    return fail(error, "SG0502", "there is no build in these files", {});
 }
 
 }  // namespace shadergen

@@ -15,8 +15,8 @@ class Files {
 public:
     virtual ~Files() = default;
     // Give the content of a file, if it has no more than `most` bytes: `found` is how many it has.
-    virtual Error read(std::string_view path, std::size_t most, std::string& owned,
-                       std::string_view& content, std::size_t& found) const = 0;
+    virtual bool read(std::string_view path, std::size_t most, std::string& owned,
+                      std::string_view& content, std::size_t& found, Error& error) const = 0;
 };
 
 Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std::string place);
@@ -24,8 +24,8 @@ Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std:
 class FolderFiles final : public Files {
 public:
     explicit FolderFiles(const std::string& folder) : folder_(folder) {}
-    Error read(std::string_view path, std::size_t most, std::string& owned,
-               std::string_view& content, std::size_t& found) const override;
+    bool read(std::string_view path, std::size_t most, std::string& owned,
+              std::string_view& content, std::size_t& found, Error& error) const override;
 
 private:
     std::string folder_;
@@ -34,8 +34,8 @@ private:
 class MemoryFiles final : public Files {
 public:
     MemoryFiles(const File* files, std::size_t count) : files_(files), count_(count) {}
-    Error read(std::string_view path, std::size_t most, std::string& owned,
-               std::string_view& content, std::size_t& found) const override;
+    bool read(std::string_view path, std::size_t most, std::string& owned,
+              std::string_view& content, std::size_t& found, Error& error) const override;
 
 private:
     const File* files_;

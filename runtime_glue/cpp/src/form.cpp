@@ -85,7 +85,8 @@ bool fits(Pattern pattern, std::string_view text) {
 class Check {
 public:
     // Without sizes, expressions are not evaluated.
-    Check(const Sizes* sizes, bool lenient) : sizes_(sizes), lenient_(lenient) {}
+    Check(const Sizes* sizes, bool lenient, Error& error)
+        : sizes_(sizes), lenient_(lenient), error_(error) {}
 
     bool operator()(Value value, const Form& form, const Place& place) {
         if (form.nullable && value.kind() == Json::null) return true;
@@ -114,13 +115,10 @@ public:
         return false;
     }
 
-    Error error;
-
 private:
     bool wrong(const Place& place, const char* what, Words words) {
         const std::string where = place.text();
-        error = malformed(what, words, where.empty() ? "the whole document" : where);
-        return false;
+        return malformed(error_, what, words, where.empty() ? "the whole document" : where);
     }
     bool wrong_kind(Value value, const Form& form, const Place& place) {
         return wrong(place, "{} is not of type '{}'",
@@ -254,20 +252,17 @@ private:
 
     const Sizes* sizes_;
     bool lenient_;
+    Error& error_;
 };
 
 }  // namespace
 
-Error check_form(Value value, const Sizes& sizes, bool lenient) {
-    Check check(&sizes, lenient);
-    check(value, table[schema.schedule], {nullptr, {}, 0});
-    return check.error;
+bool check_form(Value value, const Sizes& sizes, bool lenient, Error& error) {
+    return Check(&sizes, lenient, error)(value, table[schema.schedule], {nullptr, {}, 0});
 }
 
-Error check_sizes_form(Value value, bool lenient) {
-    Check check(nullptr, lenient);
-    check(value, table[schema.sizes], {nullptr, "sizes", 0});
-    return check.error;
+bool check_sizes_form(Value value, bool lenient, Error& error) {
+    return Check(nullptr, lenient, error)(value, table[schema.sizes], {nullptr, "sizes", 0});
 }
 
 }  // namespace shadergen

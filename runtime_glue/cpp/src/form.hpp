@@ -10,10 +10,10 @@ namespace shadergen {
 
 // Refuse a schedule that is not of the form, with expressions evaluated. SG0503.
 // `lenient` ignores members that are unknown, which newer minor versions may add.
-Error check_form(Value value, const Sizes& sizes, bool lenient);
+bool check_form(Value value, const Sizes& sizes, bool lenient, Error& error);
 
 // The same of the member `sizes`, which the others need.
-Error check_sizes_form(Value value, bool lenient);
+bool check_sizes_form(Value value, bool lenient, Error& error);
 
 }  // namespace shadergen
 

@@ -11,8 +11,8 @@ namespace {
 
 #define SHADERGEN_NAME(result, name, arguments) "gl" #name "\0"
 // The names of all functions, in the order of the members of GL.
-constexpr char names[] = SHADERGEN_GL_ALWAYS(SHADERGEN_NAME) SHADERGEN_GL_31(SHADERGEN_NAME)
-    SHADERGEN_GL_SOMETIMES(SHADERGEN_NAME);
+constexpr char function_names[] = SHADERGEN_GL_ALWAYS(SHADERGEN_NAME)
+    SHADERGEN_GL_31(SHADERGEN_NAME) SHADERGEN_GL_SOMETIMES(SHADERGEN_NAME);
 #undef SHADERGEN_NAME
 
 #define SHADERGEN_COUNT(result, name, arguments) +1
@@ -23,21 +23,20 @@ constexpr std::size_t all =
 
 }  // namespace
 
-Error GL::load(GetProcAddress find) {
+bool GL::load(GetProcAddress find, Error& error) {
     static_assert(std::is_standard_layout_v<GL> && offsetof(GL, desktop) == all * sizeof(Function),
                   "functions follow one another without gaps");
-    if (!find) return error_of("SG0601", "the options have no get_proc_address", {});
-    const char* name = names;
+    if (!find) return fail(error, "SG0601", "the options have no get_proc_address", {});
+    const char* name = function_names;
     for (std::size_t i = 0; i < all; ++i, name += std::strlen(name) + 1) {
         const Function function = find(name);
         std::memcpy(reinterpret_cast<char*>(this) + i * sizeof function, &function,
                     sizeof function);
         if (function || i >= always) continue;
-        Error error = error_of("SG0601", "the GL has no function {}", {name});
         error.help = "give the get_proc_address of a current context, of OpenGL ES 3 or 4.3";
-        return error;
+        return fail(error, "SG0601", "the GL has no function {}", {name});
     }
-    return {};
+    return true;
 }
 
 void GL::use_extensions() {
@@ -63,7 +62,7 @@ void forget_errors(const GL& gl) {
     }
 }
 
-Error check_errors(const GL& gl, const char* doing, Words words) {
+bool check_errors(const GL& gl, Error& error, const char* doing, Words words) {
     static constexpr char names[][33] = {"GL_INVALID_ENUM",
                                          "GL_INVALID_VALUE",
                                          "GL_INVALID_OPERATION",
@@ -84,11 +83,10 @@ Error check_errors(const GL& gl, const char* doing, Words words) {
             reported += (reported.empty() ? "" : ", ") + name;
         full = full || code == gl::OUT_OF_MEMORY;
     }
-    if (reported.empty()) return {};
-    Error error = error_of("SG0604", "GL reports {} while {}", {reported, say(doing, words)});
+    if (reported.empty()) return true;
     if (full)
         error.help = "the GPU's memory is full: use a smaller input size, or --precision fp16";
-    return error;
+    return fail(error, "SG0604", "GL reports {} while {}", {reported, say(doing, words)});
 }
 
 }  // namespace shadergen

@@ -135,7 +135,7 @@ struct GL {
     bool desktop = true;  // OpenGL, not OpenGL ES
 
     // Find all functions. SG0601 when one that every GL offers is not found.
-    Error load(GetProcAddress find);
+    bool load(GetProcAddress find, Error& error);
     // OpenGL ES has some functions under the names of extensions.
     void use_extensions();
 
@@ -145,7 +145,7 @@ struct GL {
 // Take the errors that the application left, so that they are not laid at our door.
 void forget_errors(const GL& gl);
 // What GL reports, to complete "while ...": SG0604.
-Error check_errors(const GL& gl, const char* doing, Words words = {});
+bool check_errors(const GL& gl, Error& error, const char* doing, Words words = {});
 
 namespace gl {
 enum : Enum {

@@ -56,20 +56,25 @@ struct Player::Impl {
                                              static_cast<std::size_t>(range.size));
     }
 
-    Error make();
+    bool make(Error& error);
     void make_constants();
     void make_buffers();
-    Error make_sized(const Schedule& of, Sized& to) const;
+    bool make_sized(const Schedule& of, Sized& to, Error& error) const;
     void make_textures_of(const Schedule& of, Sized& to) const;
-    Error attach_pass(const Schedule& of, const Sized& to, std::size_t index) const;
+    bool attach_pass(const Schedule& of, const Sized& to, std::size_t index, Error& error) const;
+    bool resize(const std::vector<Size>& wanted, Error& error);
+    bool remake(const Schedule& next, Error& error);
     void remove();
 
     using Ports = List<Port> Schedule::*;
-    Error find(Ports list, std::string_view name, std::size_t& index) const;
-    Error bind(const Port& port, const unsigned* names, std::size_t count);
-    Error check_given(const Port& port, const unsigned* names, std::size_t count);
-    Error rebind(const Port& port);
-    Error record();
+    // Null, and an error, when the build has no such port.
+    const Port* find(Ports list, std::string_view name, Error& error) const;
+    bool bind(const Port& port, const unsigned* names, std::size_t count, Error& error);
+    bool check_given(const Port& port, const unsigned* names, std::size_t count, Error& error);
+    bool rebind(const Port& port, Error& error);
+    bool record(Error& error);
+    GLTextures& bound(const Port& port) { return sized.textures[at(port.texture)]; }
+    bool is_ready(Error& error) const;
     void run_timed();
     void enter() const {
         if (options.restore_state) gl.ActiveTexture(gl::TEXTURE0);
@@ -78,8 +83,6 @@ struct Player::Impl {
         if (options.restore_state) play(gl, after);
     }
 };
-
-Error not_ready();
 
 }  // namespace shadergen
 

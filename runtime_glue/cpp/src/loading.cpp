@@ -15,24 +15,22 @@ namespace {
 
 constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
 
-Error read_document(const Files& files, Source& source, Sizes& sizes) {
+bool read_document(const Files& files, Source& source, Sizes& sizes, Error& error) {
     std::string owned;
     std::string_view content;
     std::size_t found = 0;
-    Error error = files.read(schedule_file, max_schedule_bytes, owned, content, found);
-    if (!error && found > max_schedule_bytes)
-        error = malformed("{} is larger than {} MiB", {schedule_file, max_schedule_bytes >> 20});
-    if (!error) error = parse(content, source.document);
+    if (!files.read(schedule_file, max_schedule_bytes, owned, content, found, error)) return false;
+    if (found > max_schedule_bytes)
+        return malformed(error, "{} is larger than {} MiB",
+                         {schedule_file, max_schedule_bytes >> 20});
+    if (!parse(content, source.document, error)) return false;
     const Value root = source.document.root();
-    if (!error) error = check_version(root, source.lenient);
-    if (error) return error;
+    if (!check_version(root, source.lenient, error)) return false;
     const Value open = root["sizes"];
-    if (!open) return {};
-    error = check_sizes_form(open, source.lenient);
-    return error ? error : sizes.declare(open);
+    return !open || (check_sizes_form(open, source.lenient, error) && sizes.declare(open, error));
 }
 
-Error read_shaders(const Files& files, const Schedule& schedule, Source& source) {
+bool read_shaders(const Files& files, const Schedule& schedule, Source& source, Error& error) {
     List<std::string_view> paths;
     for (const Pass& pass : schedule.passes) {
         paths.push_back(pass.shader);
@@ -40,59 +38,62 @@ Error read_shaders(const Files& files, const Schedule& schedule, Source& source)
     }
     sort(paths);
     drop_repeated(paths);
-    source.owned =
-        std::vector<std::string>(paths.size() + 1);  // and the weights; views into it stay good
+    source.owned = std::vector<std::string>(paths.size() + 1);  // the weights are the last
     for (std::size_t i = 0; i < paths.size(); ++i) {
         std::string_view text;
         std::size_t found = 0;
-        Error error = files.read(paths[i], max_shader_bytes, source.owned[i], text, found);
-        if (error) return error;
-        const std::string path(paths[i]);
-        if (found > max_shader_bytes)
-            return error_of("SG0505", "the shader is larger than {} MiB", {max_shader_bytes >> 20},
-                            path);
-        if (!is_utf8(text)) return error_of("SG0505", "the shader is not text in UTF-8", {}, path);
+        if (!files.read(paths[i], max_shader_bytes, source.owned[i], text, found, error))
+            return false;
+        const bool large = found > max_shader_bytes;
+        if (large || !is_utf8(text)) {
+            locate(error, paths[i]);
+            return large ? fail(error, "SG0505", "the shader is larger than {} MiB",
+                                {max_shader_bytes >> 20})
+                         : fail(error, "SG0505", "the shader is not text in UTF-8", {});
+        }
         source.shaders.push_back({paths[i], text});
     }
-    return {};
+    return true;
 }
 
-Error read_weights(const Files& files, const Weights& weights, Source& source) {
+bool read_weights(const Files& files, const Weights& weights, Source& source, Error& error) {
     const auto size = static_cast<std::size_t>(weights.size);
     std::size_t found = 0;
-    Error error = files.read(weights.file, size, source.owned.back(), source.weights, found);
-    if (error) return error;
-    const std::string where(weights.file);
-    if (found != size) {
-        error = error_of("SG0505", "the weights file is {}",
-                         {found < size ? "truncated" : "too long"}, where);
-        error.why = say("it has {} bytes, the schedule says {}", {found, size});
-    } else if (sha256(source.weights) != weights.sha256) {
-        error = error_of("SG0505", "the weights file has been altered", {}, where);
+    if (!files.read(weights.file, size, source.owned.back(), source.weights, found, error))
+        return false;
+    if (found == size && sha256(source.weights) == weights.sha256) return true;
+    locate(error, weights.file);
+    error.help = "copy the whole build folder again, or compile the model again";
+    if (found == size) {
         error.why = "its SHA-256 checksum is not the schedule's";
+        return fail(error, "SG0505", "the weights file has been altered", {});
     }
-    if (error) error.help = "copy the whole build folder again, or compile the model again";
-    return error;
+    error.why = say("it has {} bytes, the schedule says {}", {found, size});
+    return fail(error, "SG0505", "the weights file is {}",
+                {found < size ? "truncated" : "too long"});
 }
 
-Error read_build(const Files& files, const std::vector<Size>& wanted, Source& source,
-                 std::shared_ptr<const Schedule>& result) {
+bool read_defaults(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
+    Error wrong;
+    if (read_schedule(source, sizes, schedule, wrong)) return true;
+    if (wrong.code == "SG0605")
+        return malformed(error, "its own defaults break a constraint: {}", {wrong.why});
+    error = std::move(wrong);
+    return false;
+}
+
+bool read_build(const Files& files, const std::vector<Size>& wanted, Source& source,
+                std::shared_ptr<Schedule>& schedule, Error& error) {
     Sizes sizes;
-    auto schedule = std::make_shared<Schedule>();
-    Error error = read_document(files, source, sizes);
-    if (!error) error = read_schedule(source, sizes, *schedule);
-    if (error.code == "SG0605")
-        error = malformed("its own defaults break a constraint: {}", {error.why});
-    if (!error) error = read_shaders(files, *schedule, source);
-    if (!error) error = read_weights(files, schedule->weights, source);
-    if (!error && !wanted.empty()) {
-        error = sizes.set(wanted);
-        schedule = std::make_shared<Schedule>();
-        if (!error) error = resize_schedule(source, sizes, *schedule);
-    }
-    if (error && !source.place.empty()) locate(error, source.place, true);
-    result = std::move(schedule);
-    return error;
+    schedule = std::make_shared<Schedule>();
+    if (!read_document(files, source, sizes, error) ||
+        !read_defaults(source, sizes, *schedule, error) ||
+        !read_shaders(files, *schedule, source, error) ||
+        !read_weights(files, schedule->weights, source, error))
+        return false;
+    if (wanted.empty()) return true;
+    schedule = std::make_shared<Schedule>();
+    return sizes.set(wanted, error) && resize_schedule(source, sizes, *schedule, error);
 }
 
 std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& ports) {
@@ -121,10 +122,11 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
 Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std::string place) {
     Result<Build> result;
     const auto source = std::make_shared<Source>();
-    std::shared_ptr<const Schedule> schedule;
+    std::shared_ptr<Schedule> schedule;
     source->place = std::move(place);
-    result.error = read_build(files, sizes, *source, schedule);
-    if (!result.error) result.value.source_ = source, result.value.schedule_ = schedule;
+    if (read_build(files, sizes, *source, schedule, result.error))
+        result.value.source_ = source, result.value.schedule_ = schedule;
+    else if (!source->place.empty()) locate(result.error, source->place, true);
     return result;
 }
 

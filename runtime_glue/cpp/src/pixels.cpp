@@ -146,60 +146,53 @@ Span span_of(DType type, const void* data, std::size_t count) {
     return span;
 }
 
-Error check_values(const Port& port, const Texture& texture, DType type, const Span& span) {
-    if (port.encoding == Encoding::unorm8) {
-        const char* supported = "uint8 from 0 to 255, or floats from 0 to 1";
-        if (type == DType::uint8) return {};
-        Error error;
-        if (type != DType::float32) {
-            error = error_of("SG0605", "an image cannot be given as {}",
-                             {dtype_names[static_cast<int>(type)]});
-        } else if (!span.numbers || span.low < 0 || span.high > 1) {
-            error = error_of("SG0605", "an image given in floats holds values outside 0 to 1", {});
-            error.help = "divide by 255, or convert to uint8";
-        }
-        if (error) error.supported = supported;
-        return error;
-    }
+bool check_image(DType type, const Span& span, Error& error) {
+    if (type == DType::uint8) return true;
+    if (type == DType::float32 && span.numbers && span.low >= 0 && span.high <= 1) return true;
+    error.supported = "uint8 from 0 to 255, or floats from 0 to 1";
+    if (type != DType::float32)
+        return fail(error, "SG0605", "an image cannot be given as {}",
+                    {dtype_names[static_cast<int>(type)]});
+    error.help = "divide by 255, or convert to uint8";
+    return fail(error, "SG0605", "an image given in floats holds values outside 0 to 1", {});
+}
+
+bool check_values(const Port& port, const Texture& texture, const Span& span, Error& error) {
     if (port.has_range && (!span.numbers || span.low < port.low || span.high > port.high)) {
-        Error error =
-            error_of("SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});
         error.why = say("the build is made for {} to {}, which its 16-bit floats rely on",
                         {port.low, port.high});
         error.help = "compile with a wider --input-range, or with --precision highp";
-        return error;
+        return fail(error, "SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});
     }
     if (port.dtype != DType::float32) {
-        const char* name = dtype_names[static_cast<int>(port.dtype)];
         if (span.fractions || !span.numbers)
-            return error_of("SG0605", "input '{}' is of {}, the array holds fractions",
-                            {port.name, name});
+            return fail(error, "SG0605", "input '{}' is of {}, the array holds fractions",
+                        {port.name, dtype_names[static_cast<int>(port.dtype)]});
         if (port.dtype == DType::boolean && !span.truths)
-            return error_of("SG0605", "input '{}' is of bool, the array is not", {port.name});
+            return fail(error, "SG0605", "input '{}' is of bool, the array is not", {port.name});
         if (span.high > exact_integers || span.low < -exact_integers) {
-            Error error = error_of("SG0605", "the array holds {} to {}", {span.low, span.high});
             error.why = say("shaders hold integers exactly up to {}", {exact_integers});
-            return error;
+            return fail(error, "SG0605", "the array holds {} to {}", {span.low, span.high});
         }
     }
     constexpr double largest_half = 65504, rounded_to_infinity = 65520;
     const double most = std::fmax(-span.low, span.high);
-    if (texture.format->texel == Texel::halves && std::isfinite(most) &&
-        most >= rounded_to_infinity) {
-        Error error = error_of("SG0605", "the array holds {}", {most});
-        error.why = say("the largest number of {} is {}", {texture.format->name, largest_half});
-        return error;
-    }
-    return {};
+    if (texture.format->texel != Texel::halves || !std::isfinite(most) ||
+        most < rounded_to_infinity)
+        return true;
+    error.why = say("the largest number of {} is {}", {texture.format->name, largest_half});
+    return fail(error, "SG0605", "the array holds {}", {most});
 }
 
 }  // namespace
 
-Error encode(const Port& port, const Texture& texture, DType type, const void* data,
-             List<char>& texels) {
+bool encode(const Port& port, const Texture& texture, DType type, const void* data,
+            List<char>& texels, Error& error) {
     const auto count = static_cast<std::size_t>(port.elements());
-    Error error = check_values(port, texture, type, span_of(type, data, count));
-    if (error) return error;
+    const Span span = span_of(type, data, count);
+    if (port.encoding == Encoding::unorm8 ? !check_image(type, span, error)
+                                          : !check_values(port, texture, span, error))
+        return false;
     texels.resize(static_cast<std::size_t>(texture.bytes()));
     char* const to = texels.begin();
     const double scale = type == DType::uint8 ? 1 : 255;  // of bytes
@@ -217,7 +210,7 @@ Error encode(const Port& port, const Texture& texture, DType type, const void* d
                 case Texel::floats: put(to, at, static_cast<float>(value)); break;
             }
         }
-    return {};
+    return true;
 }
 
 void decode(const Port& port, const Texture& texture, const float* texels, DType type, void* data) {

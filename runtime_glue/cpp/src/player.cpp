@@ -4,10 +4,10 @@
 
 namespace shadergen {
 
-Error not_ready() {
-    Error error = error_of("SG0605", "the player is not ready", {});
+bool Player::Impl::is_ready(Error& error) const {
+    if (ready) return true;
     error.help = "call init()";
-    return error;
+    return fail(error, "SG0605", "the player is not ready", {});
 }
 
 // --- once ---
@@ -28,29 +28,29 @@ Player::~Player() {
 
 Error Player::init() {
     Impl& p = *impl_;
-    if (p.ready) return {};
-    if (!p.build) return error_of("SG0605", "the player has no build", {});
-    Error error = p.gl.load(p.options.get_proc_address);
-    if (!error) error = query_device(p.gl, p.device);
-    if (!error) error = check_requirements(p.schedule().required, p.gl, p.device);
-    if (!error) {
-        forget_errors(p.gl);
-        error = p.make();
-        if (error) p.remove();
+    Error error;
+    if (p.ready) return error;
+    if (!p.build) {
+        fail(error, "SG0605", "the player has no build", {});
+        return error;
     }
-    p.ready = !error;
-    if (error && !p.build.source_->place.empty()) locate(error, p.build.source_->place, true);
+    if (p.gl.load(p.options.get_proc_address, error) && query_device(p.gl, p.device, error) &&
+        check_requirements(p.schedule().required, p.gl, p.device, error)) {
+        forget_errors(p.gl);
+        p.ready = p.make(error);
+        if (!p.ready) p.remove();
+    }
+    if (!p.ready && !p.build.source_->place.empty()) locate(error, p.build.source_->place, true);
     return error;
 }
 
-Error Player::Impl::make() {
+bool Player::Impl::make(Error& error) {
     const Name program =
         options.restore_state ? static_cast<Name>(gl.integer(gl::CURRENT_PROGRAM)) : 0;
-    Error error =
-        programs.build(gl, device, fixed, *build.source_, schedule(), options.program_cache);
-    if (error) {
+    if (!programs.build(gl, device, fixed, *build.source_, schedule(), options.program_cache,
+                        error)) {
         gl.UseProgram(program);
-        return error;
+        return false;
     }
     touched = touched_by(schedule(), programs.passes);
     if (options.restore_state) capture(gl, touched, program, after);
@@ -64,13 +64,13 @@ Error Player::Impl::make() {
     read_framebuffer = fixed.make(Objects::framebuffer);
     make_buffers();
     make_constants();
-    error = make_sized(schedule(), sized);
-    if (!error && device.timer)
+    const bool made = make_sized(schedule(), sized, error);
+    if (made && device.timer)
         for (std::size_t i = 0; i < schedule().passes.size(); ++i)
             queries.push_back(fixed.make(Objects::query));
-    if (!error) error = check_errors(gl, "the build's GL objects are made", {});
+    const bool good = made && check_errors(gl, error, "the build's GL objects are made");
     leave();
-    return error;
+    return good;
 }
 
 void Player::Impl::make_buffers() {
@@ -116,72 +116,76 @@ void Player::Impl::make_textures_of(const Schedule& of, Sized& to) const {
     to.uploads.resize(of.inputs.size());
 }
 
-Error Player::Impl::make_sized(const Schedule& of, Sized& to) const {
+bool Player::Impl::make_sized(const Schedule& of, Sized& to, Error& error) const {
     make_textures_of(of, to);
-    Error error = check_errors(gl, "textures are made", {});
+    if (!check_errors(gl, error, "textures are made")) return false;
     const float nothing[4] = {};
-    for (std::size_t i = 0; i < of.passes.size() && !error; ++i) {
+    for (std::size_t i = 0; i < of.passes.size(); ++i) {
         const Pass& pass = of.passes[i];
         to.framebuffers.push_back(pass.compute ? 0 : to.objects.make(Objects::framebuffer));
         to.foreign.push_back(false);
         if (pass.compute) continue;
-        error = attach_pass(of, to, i);
+        if (!attach_pass(of, to, i, error)) return false;
         // make the driver allocate now what it would allocate in the first frame
         gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, to.framebuffers[i]);
-        for (std::size_t k = 0; k < pass.writes.size() && !error; ++k)
+        for (std::size_t k = 0; k < pass.writes.size(); ++k)
             gl.ClearBufferfv(gl::COLOR, static_cast<Int>(k), nothing);
         gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
     }
-    return error ? error : check_errors(gl, "framebuffers are made", {});
+    return check_errors(gl, error, "framebuffers are made");
 }
 
 // Point the framebuffer of a pass at the textures that it writes.
-Error Player::Impl::attach_pass(const Schedule& of, const Sized& to, std::size_t index) const {
+bool Player::Impl::attach_pass(const Schedule& of, const Sized& to, std::size_t index,
+                               Error& error) const {
     List<Target> targets;
     for (const Write& write : of.passes[index].writes) {
         const Texture& t = of.textures[at(write.texture)];
         const Name name = to.textures[at(write.texture)][t.is_array ? 0 : at(write.layer)];
         targets.push_back({&t, name, write.layer});
     }
-    return attach(gl, to.framebuffers[index], targets);
+    return attach(gl, to.framebuffers[index], targets, error);
 }
 
 Error Player::resize(const std::vector<Size>& wanted) {
-    Impl& p = *impl_;
-    if (!p.build) return error_of("SG0605", "the player has no build", {});
-    Sizes sizes = p.schedule().sizes;
-    Error error = sizes.set(wanted);
-    if (error) return error;
-    if (sizes.values() == p.schedule().sizes.values()) return {};
-    const auto next = std::make_shared<Schedule>();
-    error = resize_schedule(*p.build.source_, sizes, *next);
-    if (error || !p.ready) {
-        if (!error) p.build.schedule_ = next;
-        return error;
-    }
-    error = check_requirements(next->required, p.gl, p.device);
-    for (std::size_t i = 0; i < next->textures.size() && !error; ++i) {
-        const Texture &before = p.schedule().textures[i], &after = next->textures[i];
-        if (after.has_data && (after.width != before.width || after.height != before.height ||
-                               after.layers != before.layers))
-            error = malformed("the size of the constant '{}' depends on sizes", {after.name});
-    }
-    if (error) return error;
-    p.enter();
-    forget_errors(p.gl);
-    Sized sized(p.gl);
-    error = p.make_sized(*next, sized);
-    if (error) {
-        sized.objects.remove();
-    } else {
-        p.sized.objects.remove();
-        p.sized = std::move(sized);
-        p.build.schedule_ = next;
-        p.recorded = p.timed = false;
-        p.programs.set_uniforms(p.gl, *next);
-    }
-    p.leave();
+    Error error;
+    impl_->resize(wanted, error);
     return error;
+}
+
+bool Player::Impl::resize(const std::vector<Size>& wanted, Error& error) {
+    if (!build) return fail(error, "SG0605", "the player has no build", {});
+    Sizes sizes = schedule().sizes;
+    if (!sizes.set(wanted, error)) return false;
+    if (sizes.values() == schedule().sizes.values()) return true;
+    const auto next = std::make_shared<Schedule>();
+    if (!resize_schedule(*build.source_, sizes, *next, error)) return false;
+    if (ready && !remake(*next, error)) return false;
+    build.schedule_ = next;
+    return true;
+}
+
+// Make what has a size anew for a schedule; nothing changes when that fails.
+bool Player::Impl::remake(const Schedule& next, Error& error) {
+    if (!check_requirements(next.required, gl, device, error)) return false;
+    for (std::size_t i = 0; i < next.textures.size(); ++i) {
+        const Texture &before = schedule().textures[i], &now = next.textures[i];
+        if (now.has_data && (now.width != before.width || now.height != before.height ||
+                             now.layers != before.layers))
+            return malformed(error, "the size of the constant '{}' depends on sizes", {now.name});
+    }
+    enter();
+    forget_errors(gl);
+    Sized made(gl);
+    const bool good = make_sized(next, made, error);
+    (good ? sized : made).objects.remove();
+    if (good) {
+        sized = std::move(made);
+        recorded = timed = false;
+        programs.set_uniforms(gl, next);
+    }
+    leave();
+    return good;
 }
 
 void Player::Impl::remove() {
@@ -211,29 +215,27 @@ Build Player::build() const { return impl_->build; }
 
 Error Player::run(bool timed) {
     Impl& p = *impl_;
-    if (!p.recorded) {
-        Error error = p.ready ? p.record() : not_ready();
-        if (error) return error;
-    }
+    Error error;
+    if (!p.recorded && !p.record(error)) return error;
     if (timed && !p.queries.empty()) p.run_timed();
     else play(p.gl, p.frame.calls);
     if (p.frame.barrier_after) p.gl.MemoryBarrier(gl::ALL_BARRIER_BITS);
     play(p.gl, p.after);
-    return {};
+    return error;
 }
 
-Error Player::Impl::record() {
+bool Player::Impl::record(Error& error) {
+    if (!is_ready(error)) return false;
     for (const Port& port : schedule().inputs) {
-        if (!sized.textures[at(port.texture)].empty()) continue;
-        Error error = error_of("SG0605", "the input '{}' has no texture", {port.name});
+        if (!bound(port).empty()) continue;
         error.help = "call bind_input() or upload() before run()";
-        return error;
+        return fail(error, "SG0605", "the input '{}' has no texture", {port.name});
     }
     frame.record(gl, schedule(),
                  {vertex_array, sampler, &programs.passes, &sized.framebuffers, &sized.textures,
                   &matrices, &buffers});
     recorded = true;
-    return {};
+    return true;
 }
 
 // A query spans the draw and not the binds before it, since binding a framebuffer lets some GPUs
@@ -267,36 +269,39 @@ std::vector<double> Player::timings() {
 
 Error Player::wait() {
     Impl& p = *impl_;
-    if (!p.ready) return not_ready();
+    Error error;
+    if (!p.is_ready(error)) return error;
     p.enter();
     bool foreign = false;
     for (const bool is_foreign : p.sized.foreign) foreign = foreign || is_foreign;
     if (foreign) p.gl.Finish();
     for (const Port& port : p.schedule().outputs)
-        await_textures(p.gl, p.read_framebuffer, p.texture(port.texture),
-                       p.sized.textures[at(port.texture)]);
+        await_textures(p.gl, p.read_framebuffer, p.texture(port.texture), p.bound(port));
     p.leave();
-    return {};
+    return error;
 }
 
 Error Player::check() {
     Impl& p = *impl_;
-    if (!p.ready) return not_ready();
+    Error error;
+    if (!p.is_ready(error)) return error;
     if (p.device.robust && p.gl.GetGraphicsResetStatus()) {
-        Error error = error_of("SG0604", "the GL context was lost: the GPU was reset", {});
         error.help = "abandon the player, make a new context and a new player";
-        return error;
+        fail(error, "SG0604", "the GL context was lost: the GPU was reset", {});
+    } else {
+        check_errors(p.gl, error, "frames are drawn");
     }
-    return check_errors(p.gl, "frames are drawn", {});
+    return error;
 }
 
 Error Player::save_state() {
     Impl& p = *impl_;
-    if (!p.ready) return not_ready();
-    if (!p.options.restore_state)
-        return error_of("SG0605", "the options have no restore_state", {});
-    capture(p.gl, p.touched, static_cast<Name>(p.gl.integer(gl::CURRENT_PROGRAM)), p.after);
-    return {};
+    Error error;
+    if (!p.is_ready(error)) return error;
+    if (p.options.restore_state)
+        capture(p.gl, p.touched, static_cast<Name>(p.gl.integer(gl::CURRENT_PROGRAM)), p.after);
+    else fail(error, "SG0605", "the options have no restore_state", {});
+    return error;
 }
 
 }  // namespace shadergen

@@ -9,39 +9,38 @@
 
 namespace shadergen {
 
-Error Player::Impl::find(Ports list, std::string_view name, std::size_t& index) const {
-    if (!ready) return not_ready();
-    const List<Port>& ports = schedule().*list;
-    const char* kind = list == &Schedule::inputs ? "input" : "output";
-    for (index = 0; index < ports.size(); ++index)
-        if (ports[index].name == name) return {};
-    Error error = error_of("SG0605", "the build has no {} '{}'", {kind, name});
+const Port* Player::Impl::find(Ports list, std::string_view name, Error& error) const {
+    if (!is_ready(error)) return nullptr;
+    for (const Port& port : schedule().*list)
+        if (port.name == name) return &port;
     List<std::string_view> known;
-    for (const Port& port : ports) {
+    for (const Port& port : schedule().*list) {
         error.supported += say("{}{}", {known.empty() ? "" : ", ", port.name});
         known.push_back(port.name);
     }
     error.help = did_you_mean(name, known);
-    return error;
+    fail(error, "SG0605", "the build has no {} '{}'",
+         {list == &Schedule::inputs ? "input" : "output", name});
+    return nullptr;
 }
 
 // Check the application's textures for a port as far as GL tells; they are in `given` then.
-Error Player::Impl::check_given(const Port& port, const unsigned* names, std::size_t count) {
+bool Player::Impl::check_given(const Port& port, const unsigned* names, std::size_t count,
+                               Error& error) {
     const Texture& t = texture(port.texture);
     given.clear();
     for (std::size_t i = 0; i < count; ++i) given.push_back(names[i]);
     const bool zero = shadergen::find(given, 0U) < given.size();
     if (zero || static_cast<std::int64_t>(count) != t.objects())
-        return error_of("SG0605", "'{}' takes {}, not {}{} of them",
-                        {port.name,
-                         t.is_array      ? std::string("an array texture")
-                         : t.is_external ? std::string("an external texture")
-                                         : say("{} 2D textures", {t.objects()}),
-                         zero ? "texture 0 or " : "", count});
+        return fail(error, "SG0605", "'{}' takes {}, not {}{} of them",
+                    {port.name,
+                     t.is_array      ? std::string("an array texture")
+                     : t.is_external ? std::string("an external texture")
+                                     : say("{} 2D textures", {t.objects()}),
+                     zero ? "texture 0 or " : "", count});
     forget_errors(gl);
-    Error error = check_textures(gl, port, t, given);
-    if (error) return error;
-    return check_errors(gl, "the texture of '{}' is bound as {}",
+    return check_textures(gl, port, t, given, error) &&
+           check_errors(gl, error, "the texture of '{}' is bound as {}",
                         {port.name, t.is_array      ? "array"
                                     : t.is_external ? "external"
                                                     : "2d"});
@@ -53,46 +52,46 @@ Error Player::bind_input(std::string_view name, unsigned texture) {
 
 Error Player::bind_input(std::string_view name, const unsigned* textures, std::size_t count) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::inputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().inputs[index];
-    if (p.texture(port.texture).is_external)
-        return error_of("SG0605", "'{}' takes an external texture and its matrix", {name});
-    return p.bind(port, textures, count);
+    Error error;
+    const Port* const port = p.find(&Schedule::inputs, name, error);
+    if (!port) return error;
+    if (p.texture(port->texture).is_external)
+        fail(error, "SG0605", "'{}' takes an external texture and its matrix", {name});
+    else p.bind(*port, textures, count, error);
+    return error;
 }
 
 Error Player::bind_input(std::string_view name, unsigned texture, const float* matrix) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::inputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().inputs[index];
-    if (!p.texture(port.texture).is_external)
-        return error_of("SG0605", "'{}' takes no matrix", {name});
+    Error error;
+    const Port* const port = p.find(&Schedule::inputs, name, error);
+    if (!port) return error;
+    if (!p.texture(port->texture).is_external) {
+        fail(error, "SG0605", "'{}' takes no matrix", {name});
+        return error;
+    }
     for (std::size_t i = 0; i < matrix_size; ++i)
         if (!std::isfinite(matrix[i])) {
-            error = error_of("SG0605", "the matrix of '{}' has the number {}",
-                             {name, static_cast<double>(matrix[i])});
             error.supported = "16 finite numbers, column by column";
+            fail(error, "SG0605", "the matrix of '{}' has the number {}",
+                 {name, static_cast<double>(matrix[i])});
             return error;
         }
-    const GLTextures& bound = p.sized.textures[at(port.texture)];
-    if (bound.size() != 1 || bound[0] != texture) error = p.bind(port, &texture, 1);
-    if (error) return error;
+    const GLTextures& bound = p.bound(*port);
+    if ((bound.size() != 1 || bound[0] != texture) && !p.bind(*port, &texture, 1, error))
+        return error;
     for (Matrix& known : p.matrices)
-        if (known.texture == port.texture) std::memcpy(known.numbers, matrix, sizeof known.numbers);
-    return {};
+        if (known.texture == port->texture)
+            std::memcpy(known.numbers, matrix, sizeof known.numbers);
+    return error;
 }
 
-Error Player::Impl::bind(const Port& port, const unsigned* names, std::size_t count) {
+bool Player::Impl::bind(const Port& port, const unsigned* names, std::size_t count, Error& error) {
     enter();
-    Error error = check_given(port, names, count);
+    const bool good = check_given(port, names, count, error);
     leave();
-    if (error) return error;
-    sized.textures[at(port.texture)] = given;
-    recorded = false;
-    return {};
+    if (good) bound(port) = given, recorded = false;
+    return good;
 }
 
 Error Player::bind_output(std::string_view name, unsigned texture) {
@@ -101,22 +100,19 @@ Error Player::bind_output(std::string_view name, unsigned texture) {
 
 Error Player::bind_output(std::string_view name, const unsigned* textures, std::size_t count) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::outputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().outputs[index];
+    Error error;
+    const Port* const port = p.find(&Schedule::outputs, name, error);
+    if (!port) return error;
     p.enter();
-    error = p.check_given(port, textures, count);
-    if (!error) {
-        GLTextures& bound = p.sized.textures[at(port.texture)];
-        const GLTextures before = bound;
-        bound = p.given;
+    if (p.check_given(*port, textures, count, error)) {
+        const GLTextures before = p.bound(*port);
+        p.bound(*port) = p.given;
         p.recorded = false;
-        error = p.rebind(port);
-        if (error) {
+        if (!p.rebind(*port, error)) {
             locate(error, say("output '{}'", {name}));
-            bound = before;
-            p.rebind(port);
+            p.bound(*port) = before;
+            Error same;  // as these could be written before
+            p.rebind(*port, same);
         }
     }
     p.leave();
@@ -124,130 +120,124 @@ Error Player::bind_output(std::string_view name, const unsigned* textures, std::
 }
 
 // Let all passes write an output to the textures that it has now.
-Error Player::Impl::rebind(const Port& port) {
+bool Player::Impl::rebind(const Port& port, Error& error) {
     bool image = false;
     for (const Pass& pass : schedule().passes) {
         for (const Read& read : pass.reads)
             image = image || (read.is_image() && read.texture == port.texture);
         image = image || (pass.compute && pass.writes[0].texture == port.texture);
     }
-    Error error;
-    if (image) error = check_images(gl, texture(port.texture), sized.textures[at(port.texture)]);
-    for (std::size_t i = 0; i < schedule().passes.size() && !error; ++i) {
+    if (image && !check_images(gl, texture(port.texture), bound(port), error)) return false;
+    for (std::size_t i = 0; i < schedule().passes.size(); ++i) {
         const Pass& pass = schedule().passes[i];
         bool writes = false;
         for (const Write& write : pass.writes) writes = writes || write.texture == port.texture;
         if (pass.compute || !writes) continue;
         if (sized.foreign[i]) sized.framebuffers[i] = sized.objects.make(Objects::framebuffer);
         sized.foreign[i] = false;
-        error = attach_pass(schedule(), sized, i);
+        if (!attach_pass(schedule(), sized, i, error)) return false;
     }
-    return error;
+    return true;
 }
 
 Error Player::bind_output_framebuffer(std::string_view name, unsigned framebuffer) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::outputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().outputs[index];
+    Error error;
+    const Port* const port = p.find(&Schedule::outputs, name, error);
+    if (!port) return error;
     std::size_t writer = 0, writers = 0;
     bool alone = true;
     for (std::size_t i = 0; i < p.schedule().passes.size(); ++i) {
         const Pass& pass = p.schedule().passes[i];
-        for (const Read& read : pass.reads) alone = alone && read.texture != port.texture;
+        for (const Read& read : pass.reads) alone = alone && read.texture != port->texture;
         for (const Write& write : pass.writes) {
-            if (write.texture != port.texture) continue;
+            if (write.texture != port->texture) continue;
             writer = i, ++writers;
             alone = alone && !pass.compute && pass.writes.size() == 1;
         }
     }
-    if (!alone || writers != 1) {
-        error = error_of("SG0605", "the output '{}' cannot go to a framebuffer", {name});
+    if (alone && writers == 1) {
+        p.sized.framebuffers[writer] = framebuffer;
+        p.sized.foreign[writer] = true;
+        p.recorded = false;
+    } else {
         error.why = "more than one draw computes it, a dispatch does, or it is read again";
         error.help = "bind a texture, and blit it to the framebuffer";
-        return error;
+        fail(error, "SG0605", "the output '{}' cannot go to a framebuffer", {name});
     }
-    p.sized.framebuffers[writer] = framebuffer;
-    p.sized.foreign[writer] = true;
-    p.recorded = false;
-    return {};
+    return error;
 }
 
 Result<unsigned> Player::output_texture(std::string_view name, int layer) const {
     Result<unsigned> result;
-    const Impl& p = *impl_;
-    std::size_t index = 0;
-    result.error = p.find(&Schedule::outputs, name, index);
-    if (result.error) return result;
-    const GLTextures& names = p.sized.textures[at(p.schedule().outputs[index].texture)];
-    if (layer < 0 || at(layer) >= names.size())
-        result.error = error_of("SG0605", "the output '{}' has {} textures, and no number {}",
-                                {name, names.size(), layer});
-    else result.value = names[at(layer)];
+    const Port* const port = impl_->find(&Schedule::outputs, name, result.error);
+    if (!port) return result;
+    const GLTextures& names = impl_->bound(*port);
+    if (layer >= 0 && at(layer) < names.size()) result.value = names[at(layer)];
+    else
+        fail(result.error, "SG0605", "the output '{}' has {} textures, and no number {}",
+             {name, names.size(), layer});
     return result;
 }
 
 namespace {
 
-Error check_count(const Port& port, const char* kind, const char* verb, std::size_t count) {
-    if (static_cast<std::int64_t>(count) == port.elements()) return {};
-    return error_of("SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
-                    {kind, port.name, verb, port.elements(),
-                     shape_text(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
+bool check_count(const Port& port, const char* kind, const char* verb, std::size_t count,
+                 Error& error) {
+    if (static_cast<std::int64_t>(count) == port.elements()) return true;
+    return fail(error, "SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
+                {kind, port.name, verb, port.elements(),
+                 shape_text(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
 }
 
 }  // namespace
 
 Error Player::upload_as(std::string_view name, DType type, const void* data, std::size_t count) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::inputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().inputs[index];
-    const Texture& texture = p.texture(port.texture);
-    List<char> texels;
+    Error error;
+    const Port* const port = p.find(&Schedule::inputs, name, error);
+    if (!port) return error;
+    const Texture& texture = p.texture(port->texture);
     if (texture.is_external) {
-        error = error_of("SG0605", "the input '{}' is an external texture, which takes no arrays",
-                         {name});
         error.help = "call bind_input() with a texture and its matrix";
+        fail(error, "SG0605", "the input '{}' is an external texture, which takes no arrays",
+             {name});
         return error;
     }
-    error = check_count(port, "input", "takes", count);
-    if (!error) error = encode(port, texture, type, data, texels);
-    if (error) return error;
+    List<char> texels;
+    if (!check_count(*port, "input", "takes", count, error) ||
+        !encode(*port, texture, type, data, texels, error))
+        return error;
     p.enter();
     forget_errors(p.gl);
+    const auto index = static_cast<std::size_t>(port - p.schedule().inputs.begin());
     GLTextures& own = p.sized.uploads[index];
     if (own.empty()) own = make_textures(p.gl, p.sized.objects, texture);
     fill_textures(p.gl, texture, own, texels.begin());
-    error = check_errors(p.gl, "the input '{}' is uploaded", {name});
+    const bool good = check_errors(p.gl, error, "the input '{}' is uploaded", {name});
     p.leave();
-    GLTextures& bound = p.sized.textures[at(port.texture)];
-    if (!error && !(bound == own)) bound = own, p.recorded = false;
+    if (good && !(p.bound(*port) == own)) p.bound(*port) = own, p.recorded = false;
     return error;
 }
 
 Error Player::read_as(std::string_view name, DType type, void* data, std::size_t count) {
     Impl& p = *impl_;
-    std::size_t index = 0;
-    Error error = p.find(&Schedule::outputs, name, index);
-    if (error) return error;
-    const Port& port = p.schedule().outputs[index];
-    error = check_count(port, "output", "gives", count);
-    for (std::size_t i = 0; i < p.schedule().passes.size() && !error; ++i)
-        if (p.sized.foreign[i] && p.schedule().passes[i].writes[0].texture == port.texture)
-            error = error_of("SG0605", "the output '{}' is drawn to the application's framebuffer",
-                             {name});
-    if (error) return error;
-    const Texture& texture = p.texture(port.texture);
+    Error error;
+    const Port* const port = p.find(&Schedule::outputs, name, error);
+    if (!port || !check_count(*port, "output", "gives", count, error)) return error;
+    for (std::size_t i = 0; i < p.schedule().passes.size(); ++i)
+        if (p.sized.foreign[i] && p.schedule().passes[i].writes[0].texture == port->texture) {
+            fail(error, "SG0605", "the output '{}' is drawn to the application's framebuffer",
+                 {name});
+            return error;
+        }
+    const Texture& texture = p.texture(port->texture);
     p.enter();
     forget_errors(p.gl);
-    const List<float> texels =
-        read_textures(p.gl, p.read_framebuffer, texture, p.sized.textures[at(port.texture)]);
-    error = check_errors(p.gl, "the output '{}' is read", {name});
+    const List<float> texels = read_textures(p.gl, p.read_framebuffer, texture, p.bound(*port));
+    const bool good = check_errors(p.gl, error, "the output '{}' is read", {name});
     p.leave();
-    if (!error) decode(port, texture, texels.begin(), type, data);
+    if (good) decode(*port, texture, texels.begin(), type, data);
     return error;
 }
 

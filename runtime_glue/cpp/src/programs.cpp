@@ -23,23 +23,23 @@ std::string log_of(Get get, GetLog get_log, Name name) {
     return text;
 }
 
-Error shader_error(const char* what, Words words, std::string log, std::string_view path,
-                   const Pass& pass) {
-    Error error = error_of("SG0603", what, words, path);
+bool shader_fails(Error& error, const char* what, std::string_view which, std::string_view log,
+                  std::string_view path, const Pass& pass) {
+    locate(error, path);
     locate(error, say("pass {}", {pass.name}));
     std::string layers;
     for (const Value layer : pass.layers)
         layers += say("{}{}", {layers.empty() ? "layers " : ", ", layer.text()});
     if (!layers.empty()) locate(error, layers);
-    error.why = log.empty() ? "the driver gives no reason" : std::move(log);
+    error.why = log.empty() ? "the driver gives no reason" : log;
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";
-    return error;
+    return fail(error, "SG0603", what, {which});
 }
 
-Error pass_error(const char* what, Words words, const Pass& pass) {
-    Error error = error_of("SG0503", what, words, pass.shader);
+bool pass_fails(Error& error, const char* what, Words words, const Pass& pass) {
+    locate(error, pass.shader);
     locate(error, say("pass {}", {pass.name}));
-    return error;
+    return fail(error, "SG0503", what, words);
 }
 
 // GL takes names that end with a zero.
@@ -169,8 +169,8 @@ Name Programs::stage(const GL& gl, Enum kind, std::string_view text) {
     return name;
 }
 
-Error Programs::build(const GL& gl, const Device& device, Objects& objects, const Source& source,
-                      const Schedule& schedule, const std::string& cache) {
+bool Programs::build(const GL& gl, const Device& device, Objects& objects, const Source& source,
+                     const Schedule& schedule, const std::string& cache, Error& error) {
     group(source, schedule);
     passes.resize(schedule.passes.size());
     const bool cached = !cache.empty() && gl.integer(gl::NUM_PROGRAM_BINARY_FORMATS) > 0;
@@ -191,28 +191,27 @@ Error Programs::build(const GL& gl, const Device& device, Objects& objects, cons
         }
         gl.LinkProgram(linked.name);
     }
-    Error error;
+    bool good = true;
     for (const Linked& linked : linked_) {
-        if (error) break;
-        if (!linked.from_cache) {
-            error = check(gl, linked, schedule.passes[linked.users[0]]);
-            if (!error && cached)
+        if (good && !linked.from_cache) {
+            good = check(gl, linked, schedule.passes[linked.users[0]], error);
+            if (good && cached)
                 keep_program(gl, cache, cache_key(device, linked.vertex, linked.shader),
                              linked.name);
         }
-        if (!error) error = configure(gl, linked, schedule);
+        good = good && configure(gl, linked, schedule, error);
     }
     for (const Stage& made : stages_) gl.DeleteShader(made.name);
     stages_.clear();
-    if (!error) set_uniforms(gl, schedule);
+    if (good) set_uniforms(gl, schedule);
     gl.UseProgram(0);
-    return error;
+    return good;
 }
 
-Error Programs::check(const GL& gl, const Linked& linked, const Pass& pass) const {
+bool Programs::check(const GL& gl, const Linked& linked, const Pass& pass, Error& error) const {
     Int done = 0;
     gl.GetProgramiv(linked.name, gl::LINK_STATUS, &done);
-    if (done) return {};
+    if (done) return true;
     for (const Stage& made : stages_) {
         const bool vertex = made.kind == gl::VERTEX_SHADER;
         if (made.text != (vertex ? linked.vertex : linked.shader)) continue;
@@ -220,15 +219,16 @@ Error Programs::check(const GL& gl, const Linked& linked, const Pass& pass) cons
         if (done) continue;
         const std::string_view path = vertex ? pass.vertex : pass.shader;
         const std::string log = log_of(gl.GetShaderiv, gl.GetShaderInfoLog, made.name);
-        return shader_error("the shader '{}' does not compile", {path}, interleave(log, made.text),
-                            path, pass);
+        return shader_fails(error, "the shader '{}' does not compile", path,
+                            interleave(log, made.text), path, pass);
     }
-    return shader_error("the shaders of pass '{}' do not link", {pass.name},
+    return shader_fails(error, "the shaders of pass '{}' do not link", pass.name,
                         log_of(gl.GetProgramiv, gl.GetProgramInfoLog, linked.name), pass.shader,
                         pass);
 }
 
-Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& schedule) {
+bool Programs::configure(const GL& gl, const Linked& linked, const Schedule& schedule,
+                         Error& error) {
     Int size[3] = {};
     if (linked.compute) gl.GetProgramiv(linked.name, gl::COMPUTE_WORK_GROUP_SIZE, size);
     gl.UseProgram(linked.name);
@@ -239,7 +239,7 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
         to.program = linked.name;
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
         if (pass.compute && pass.workgroup != actual)
-            return pass_error("the workgroup is stated as {}, the shader's is {}",
+            return pass_fails(error, "the workgroup is stated as {}, the shader's is {}",
                               {shape_text(pass.workgroup.data(), 3), shape_text(actual.data(), 3)},
                               pass);
         for (const Read& read : pass.reads) {
@@ -257,10 +257,11 @@ Error Programs::configure(const GL& gl, const Linked& linked, const Schedule& sc
         for (const Uniform& uniform : pass.uniforms)
             to.locations.push_back(gl.GetUniformLocation(linked.name, ZeroEnded(uniform.name)));
     }
-    return bind_blocks(gl, linked, schedule);
+    return bind_blocks(gl, linked, schedule, error);
 }
 
-Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule) {
+bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule,
+                           Error& error) {
     List<std::string_view> bound;  // uniform blocks, by binding
     for (const std::size_t user : linked.users) {
         const Pass& pass = schedule.passes[user];
@@ -295,12 +296,12 @@ Error Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& 
                 }
             }
             if (buffer.range.size < needed)
-                return pass_error("the buffer '{}' has {} bytes, the block {} takes {}",
+                return pass_fails(error, "the buffer '{}' has {} bytes, the block {} takes {}",
                                   {buffer.name, buffer.range.size, block.name, needed}, pass);
             passes[user].bindings.push_back(binding);
         }
     }
-    return {};
+    return true;
 }
 
 void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {

@@ -36,8 +36,8 @@ class Programs {
 public:
     // Compile and link. SG0603 with the numbered source around each complaint; SG0503 when a buffer
     // is smaller than the block it is bound to, or a workgroup other than the shader's.
-    Error build(const GL& gl, const Device& device, Objects& objects, const Source& source,
-                const Schedule& schedule, const std::string& cache);
+    bool build(const GL& gl, const Device& device, Objects& objects, const Source& source,
+               const Schedule& schedule, const std::string& cache, Error& error);
     // Set the uniforms on which the passes of a program agree. Leaves no program in use.
     void set_uniforms(const GL& gl, const Schedule& schedule);
 
@@ -58,9 +58,9 @@ private:
 
     void group(const Source& source, const Schedule& schedule);
     Name stage(const GL& gl, Enum kind, std::string_view text);
-    Error check(const GL& gl, const Linked& linked, const Pass& pass) const;
-    Error configure(const GL& gl, const Linked& linked, const Schedule& schedule);
-    Error bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule);
+    bool check(const GL& gl, const Linked& linked, const Pass& pass, Error& error) const;
+    bool configure(const GL& gl, const Linked& linked, const Schedule& schedule, Error& error);
+    bool bind_blocks(const GL& gl, const Linked& linked, const Schedule& schedule, Error& error);
 
     List<Linked> linked_;
     List<Stage> stages_;

@@ -72,13 +72,13 @@ namespace {
 class Names {
 public:
     template <class Items>
-    Error take(const Items& items, const char* member) {
+    bool take(const Items& items, const char* member, Error& error) {
         for (std::size_t i = 0; i < items.size(); ++i)
             sorted_.push_back({items[i].name, static_cast<std::int32_t>(i)});
         sort(sorted_);
         const std::size_t twice = repeated(sorted_);
-        if (twice == sorted_.size()) return {};
-        return malformed("the name '{}' is taken", {sorted_[twice].name},
+        if (twice == sorted_.size()) return true;
+        return malformed(error, "the name '{}' is taken", {sorted_[twice].name},
                          say("{}[{}].name", {member, taken(sorted_[twice].name)}));
     }
     std::int32_t operator[](std::string_view name) const {
@@ -113,7 +113,7 @@ class Builder {
 public:
     Builder(const Sizes& sizes, Schedule& schedule) : sizes_(sizes), schedule_(schedule) {}
 
-    Error build(Value root) {
+    bool build(Value root, Error& error) {
         schedule_.model = root.text("model");
         const Value weights = root["weights"];
         schedule_.weights = {weights.text("file"), weights.text("sha256"), weights.integer("size")};
@@ -125,13 +125,13 @@ public:
             buffer.storage = v.text("kind") == "storage";
             buffer.range = range(v);
         }
-        Error error = textures_.take(schedule_.textures, "textures");
-        if (!error) error = buffers_.take(schedule_.buffers, "buffers");
-        if (error) return error;
+        if (!textures_.take(schedule_.textures, "textures", error) ||
+            !buffers_.take(schedule_.buffers, "buffers", error))
+            return false;
         for (const Value v : root["inputs"]) read(v, schedule_.inputs.add());
         for (const Value v : root["outputs"]) read(v, schedule_.outputs.add());
         for (const Value v : root["passes"]) read(v, schedule_.passes.add());
-        return {};
+        return true;
     }
 
 private:
@@ -260,24 +260,24 @@ private:
 
 }  // namespace
 
-Error read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule) {
+bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
     const Value root = source.document.root();
-    Error error;
-    if (const Value open = root["sizes"]) error = sizes.check(open);
-    if (!error) error = check_form(root, sizes, source.lenient);
-    if (!error) error = Builder(sizes, schedule).build(root);
-    if (!error) error = check(schedule);
     schedule.sizes = sizes;
-    return error;
+    const Value open = root["sizes"];
+    return (!open || sizes.check(open, error)) && check_form(root, sizes, source.lenient, error) &&
+           Builder(sizes, schedule).build(root, error) && check(schedule, error);
 }
 
-Error resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule) {
-    Error error = read_schedule(source, sizes, schedule);
-    if (!error || error.code == "SG0605") return error;
-    Error refused = sizes.refused();
-    for (const std::string& place : error.where) refused.why += place + ": ";
-    refused.why += error.what;
-    return refused;
+bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
+    Error wrong;
+    if (read_schedule(source, sizes, schedule, wrong)) return true;
+    if (wrong.code == "SG0605") {
+        error = std::move(wrong);
+        return false;
+    }
+    std::string why;
+    for (const std::string& place : wrong.where) why += place + ": ";
+    return sizes.refuse(why + wrong.what, error);
 }
 
 }  // namespace shadergen

@@ -194,13 +194,13 @@ struct Source {
 
 // Work out a document of right version at sizes, and check all of it. SG0503, or SG0605 where the
 // sizes break a constraint.
-Error read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
+bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error);
 // The same of a build that is right at its defaults: whatever is wrong is that of the sizes.
 // SG0605.
-Error resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule);
+bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error);
 
 // Refuse a schedule whose parts do not fit each other. SG0503.
-Error check(const Schedule& schedule);
+bool check(const Schedule& schedule, Error& error);
 
 }  // namespace shadergen
 

@@ -42,84 +42,80 @@ const char* apply(std::string_view how, std::int64_t a, std::int64_t b, std::int
 
 }  // namespace
 
-Error Sizes::declare(Value sizes) {
+bool Sizes::declare(Value sizes, Error& error) {
     constraints_ = sizes["constraints"];
     for (const Value parameter : sizes["parameters"]) {
         const std::string_view name = parameter.text("name");
         const std::string member = say("sizes.parameters[{}]", {values_.size()});
         for (const auto& known : values_)
             if (known.first == name)
-                return malformed("the name '{}' is taken", {name}, member + ".name");
+                return malformed(error, "the name '{}' is taken", {name}, member + ".name");
         const std::int64_t value = parameter.integer("default");
         const Bounds bounds = {parameter.integer("min"), parameter.integer("max")};
         if (value < bounds.low || value > bounds.high)
-            return malformed("{} lies outside its bounds", {value}, member + ".default");
+            return malformed(error, "{} lies outside its bounds", {value}, member + ".default");
         values_.push_back({name, value});
         bounds_.push_back(bounds);
     }
-    return {};
+    return true;
 }
 
-Error Sizes::set(const std::vector<Size>& wanted) {
+bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
     List<std::string_view> known;
     for (const auto& value : values_) known.push_back(value.first);
     for (const Size& size : wanted) {
-        std::size_t i = 0;
-        while (i < known.size() && known[i] != size.name) ++i;
+        const std::size_t i = find(known, std::string_view(size.name));
         if (i == known.size()) {
-            Error error = error_of("SG0605", "the build has no size '{}'", {size.name});
             for (const std::string_view name : known)
                 error.supported += say("{}{}", {error.supported.empty() ? "" : ", ", name});
             if (known.empty()) error.why = "all its sizes are fixed";
             error.help = known.empty() ? "compile the model with --input-size dynamic"
                                        : did_you_mean(size.name, known);
-            return error;
+            return fail(error, "SG0605", "the build has no size '{}'", {size.name});
         }
-        if (size.value < bounds_[i].low || size.value > bounds_[i].high) {
-            Error error = error_of("SG0605", "{} is no {} of this build", {size.value, size.name});
+        const auto [low, high] = bounds_[i];
+        if (size.value < low || size.value > high) {
             error.why = why(size);
-            error.supported = say("{} to {}", {bounds_[i].low, bounds_[i].high});
-            return error;
+            error.supported = say("{} to {}", {low, high});
+            return fail(error, "SG0605", "{} is no {} of this build", {size.value, size.name});
         }
         values_[i].second = size.value;
     }
-    return {};
+    return true;
 }
 
-std::string Sizes::why(const Size& size) const {
+std::string_view Sizes::why(const Size& size) const {
     for (const Value constraint : constraints_) {
         const Value value = constraint["value"];
         if (value.is(Json::array) && value.size() == 1 && value.first().is(Json::text) &&
             value.first().text() == size.name &&
             (size.value < constraint.integer("min") || size.value > constraint.integer("max")))
-            return std::string(constraint.text("why"));
+            return constraint.text("why");
     }
     return {};
 }
 
-Error Sizes::refused() const {
+bool Sizes::refuse(std::string_view why, Error& error) const {
     std::string given;
     for (const auto& [name, value] : values_)
         given += say("{}{} of {}", {given.empty() ? "a " : " and a ", name, value});
-    return error_of("SG0605", "the build cannot have {}", {given});
+    error.why = why;
+    return fail(error, "SG0605", "the build cannot have {}", {given});
 }
 
-Error Sizes::check(Value sizes) const {
+bool Sizes::check(Value sizes, Error& error) const {
     std::size_t i = 0;
     for (const Value constraint : sizes["constraints"]) {
         std::int64_t value = 0;
         const std::string wrong = evaluate(constraint["value"], value);
         if (!wrong.empty())
-            return malformed("this size has no value: {}", {wrong},
+            return malformed(error, "this size has no value: {}", {wrong},
                              say("sizes.constraints[{}].value", {i}));
-        if (value < constraint.integer("min") || value > constraint.integer("max")) {
-            Error error = refused();
-            error.why = std::string(constraint.text("why"));
-            return error;
-        }
+        if (value < constraint.integer("min") || value > constraint.integer("max"))
+            return refuse(constraint.text("why"), error);
         ++i;
     }
-    return {};
+    return true;
 }
 
 std::string Sizes::evaluate(Value value, std::int64_t& result) const {

@@ -17,13 +17,13 @@ constexpr std::size_t max_terms = 4096;  // of an expression
 class Sizes {
 public:
     // Take the parameters of a schedule of right form, at their defaults. SG0503.
-    Error declare(Value sizes);
+    bool declare(Value sizes, Error& error);
     // Give parameters other values; all must be known and within their bounds. SG0605.
-    Error set(const std::vector<Size>& wanted);
+    bool set(const std::vector<Size>& wanted, Error& error);
     // Check the constraints of a schedule. SG0605, or SG0503 where one has no value.
-    Error check(Value sizes) const;
-    // The error that says the build cannot have these, without why.
-    Error refused() const;
+    bool check(Value sizes, Error& error) const;
+    // Say that the build cannot have these, for a reason. SG0605.
+    bool refuse(std::string_view why, Error& error) const;
 
     const List<std::pair<std::string_view, std::int64_t>>& values() const { return values_; }
 
@@ -35,7 +35,7 @@ public:
 
 private:
     // What the constraint on a parameter alone says, which its bounds are for; or nothing.
-    std::string why(const Size& size) const;
+    std::string_view why(const Size& size) const;
 
     struct Bounds {
         std::int64_t low, high;

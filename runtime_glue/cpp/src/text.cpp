@@ -85,12 +85,10 @@ std::string shape_text(const std::int64_t* sizes, std::size_t count) {
     return text;
 }
 
-Error error_of(const char* code, const char* what, Words words, std::string_view where) {
-    Error error;
+bool fail(Error& error, const char* code, const char* what, Words words) {
     error.code = code;
     error.what = say(what, words);
-    if (!where.empty()) locate(error, where);
-    return error;
+    return false;
 }
 
 void locate(Error& error, std::string_view place, bool outermost) {
@@ -99,10 +97,9 @@ void locate(Error& error, std::string_view place, bool outermost) {
         error.where[i].swap(error.where[i - 1]);
 }
 
-Error malformed(const char* what, Words words, std::string_view member) {
-    std::string where(schedule_file);
-    if (!member.empty()) where += say(": {}", {member});
-    return error_of("SG0503", what, words, where);
+bool malformed(Error& error, const char* what, Words words, std::string_view member) {
+    locate(error, say(member.empty() ? "{}" : "{}: {}", {schedule_file, member}));
+    return fail(error, "SG0503", what, words);
 }
 
 namespace {

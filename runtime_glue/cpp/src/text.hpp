@@ -44,10 +44,11 @@ std::string say(const char* message, Words words);
 // "1x3x5", or that it is a single number
 std::string shape_text(const std::int64_t* sizes, std::size_t count);
 
-// An error of a code at one place, or at none.
-Error error_of(const char* code, const char* what, Words words, std::string_view where = {});
-// SG0503 at a member of the schedule, or at the schedule.
-Error malformed(const char* what, Words words, std::string_view member = {});
+// What can fail returns true, or false with an error, which it gets without one. It is these:
+// an error of a code,
+bool fail(Error& error, const char* code, const char* what, Words words);
+// and SG0503 at a member of the schedule, or at the schedule.
+bool malformed(Error& error, const char* what, Words words, std::string_view member = {});
 
 // Say where an error is: within all places known so far, or around them.
 void locate(Error& error, std::string_view place, bool outermost = false);

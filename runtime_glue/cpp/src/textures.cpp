@@ -101,7 +101,7 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
     gl.PixelStorei(gl::UNPACK_ALIGNMENT, 4);
 }
 
-Error attach(const GL& gl, Name framebuffer, const List<Target>& targets) {
+bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& error) {
     List<Enum> points;
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, framebuffer);
     for (const Target& to : targets) {
@@ -111,7 +111,7 @@ Error attach(const GL& gl, Name framebuffer, const List<Target>& targets) {
     gl.DrawBuffers(static_cast<Int>(points.size()), points.begin());
     const Enum status = gl.CheckFramebufferStatus(gl::DRAW_FRAMEBUFFER);
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
-    if (status == gl::FRAMEBUFFER_COMPLETE) return {};
+    if (status == gl::FRAMEBUFFER_COMPLETE) return true;
     std::string names, formats;
     const auto add = [](std::string& list, const std::string& word) {
         if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
@@ -120,12 +120,11 @@ Error attach(const GL& gl, Name framebuffer, const List<Target>& targets) {
         add(names, say("'{}'", {to.texture->name}));
         add(formats, to.texture->format->name);
     }
-    Error error = error_of("SG0602", "this GL cannot draw to {} ({})", {names, formats});
     error.why = say("the framebuffer's status is {}", {status_name(status)});
     error.help =
         "a texture of the application must be 2D or an array as the schedule says, and of a format "
         "that can be drawn to";
-    return error;
+    return fail(error, "SG0602", "this GL cannot draw to {} ({})", {names, formats});
 }
 
 namespace {
@@ -161,8 +160,8 @@ std::string mismatch(const GL& gl, const Texture& texture, Name name) {
 
 }  // namespace
 
-Error check_textures(const GL& gl, const Port& port, const Texture& texture,
-                     const GLTextures& names) {
+bool check_textures(const GL& gl, const Port& port, const Texture& texture, const GLTextures& names,
+                    Error& error) {
     const Enum target = target_of(texture);
     std::string wrong;
     for (const Name name : names) {
@@ -176,11 +175,12 @@ Error check_textures(const GL& gl, const Port& port, const Texture& texture,
             wrong = mismatch(gl, texture, name);
     }
     gl.BindTexture(target, 0);
-    if (wrong.empty()) return {};
-    return error_of("SG0605", "{}", {wrong}, port.name);
+    if (wrong.empty()) return true;
+    locate(error, port.name);
+    return fail(error, "SG0605", "{}", {wrong});
 }
 
-Error check_images(const GL& gl, const Texture& texture, const GLTextures& names) {
+bool check_images(const GL& gl, const Texture& texture, const GLTextures& names, Error& error) {
     const Enum target = target_of(texture);
     std::string wrong;
     for (const Name name : names) {
@@ -193,13 +193,12 @@ Error check_images(const GL& gl, const Texture& texture, const GLTextures& names
             wrong = say("its format is {}", {hex(static_cast<Enum>(format))});
     }
     gl.BindTexture(target, 0);
-    if (wrong.empty()) return {};
-    Error error =
-        error_of("SG0602", "shaders cannot have this texture as the image '{}'", {texture.name});
+    if (wrong.empty()) return true;
     error.why = wrong;
     error.help =
         say("make the texture with glTexStorage and the format {}", {texture.format->name});
-    return error;
+    return fail(error, "SG0602", "shaders cannot have this texture as the image '{}'",
+                {texture.name});
 }
 
 List<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,

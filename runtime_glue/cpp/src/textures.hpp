@@ -33,14 +33,14 @@ void fill_textures(const GL& gl, const Texture& texture, const GLTextures& names
                    const void* texels);
 
 // Let a framebuffer draw to layers, attachment i to targets[i]. SG0602.
-Error attach(const GL& gl, Name framebuffer, const List<Target>& targets);
+bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& error);
 
 // Refuse an application's textures that are none, of other sizes or without colours (SG0605), as
 // far as GL tells; external ones are of any.
-Error check_textures(const GL& gl, const Port& port, const Texture& texture,
-                     const GLTextures& names);
+bool check_textures(const GL& gl, const Port& port, const Texture& texture, const GLTextures& names,
+                    Error& error);
 // Refuse those that shaders cannot have as images of the stated format. SG0602.
-Error check_images(const GL& gl, const Texture& texture, const GLTextures& names);
+bool check_images(const GL& gl, const Texture& texture, const GLTextures& names, Error& error);
 
 // Four floats for each texel, layer after layer; bytes are given as 0..1.
 List<float> read_textures(const GL& gl, Name framebuffer, const Texture& texture,

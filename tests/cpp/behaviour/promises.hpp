@@ -140,7 +140,9 @@ inline void trace(Use use) {
 
 inline GL plain_gl() {
     GL gl;
-    good(gl.load(tests::get_proc_address));
+    Error error;
+    gl.load(tests::get_proc_address, error);
+    good(error);
     std::string version = reinterpret_cast<const char*>(gl.GetString(gl::VERSION));
     if (version.find("OpenGL ES") == 0) gl.use_extensions();
     return gl;
