@@ -10,24 +10,24 @@ constexpr std::int64_t max_texture_bytes = std::int64_t{1} << 33;
 constexpr int map_rank = 4;  // N, C, H, W
 
 std::string list_of(const std::int64_t* values, int count) {
-    std::string text = "[";
-    for (int i = 0; i < count; ++i) text += say("{}{}", {i ? ", " : "", values[i]});
-    return text + "]";
+    std::string list;
+    for (int i = 0; i < count; ++i) enlist(list, values[i]);
+    return "[" + list + "]";
 }
 
 }  // namespace
 
 std::string Checks::Place::text() const {
     std::string words = list;
-    if (index != none_at) words += say("[{}]", {index});
-    if (inner) words += say(".{}", {inner});
-    if (at != none_at) words += say("[{}]", {at});
-    if (rest) words += say(".{}", {rest});
+    if (index != none_at) tell(words, "[{}]", {index});
+    if (inner) tell(words, ".{}", {inner});
+    if (at != none_at) tell(words, "[{}]", {at});
+    if (rest) tell(words, ".{}", {rest});
     return words;
 }
 
-bool Checks::refuse(const char* what, Words words, const Place& place) {
-    return malformed(error_, what, words, place.text());
+bool Checks::refuse(const char* what, Words words, const Place& place, const char* inner) {
+    return malformed(error_, what, words, (inner ? place.in(inner) : place).text());
 }
 
 bool Checks::all() {
@@ -46,11 +46,11 @@ bool Checks::all() {
            check_requirements();
 }
 
-bool Checks::check_range(const Range& range, const Place& member) {
+bool Checks::check_range(const Range& range, const Place& member, const char* inner) {
     const std::int64_t size = schedule_.weights.size;
     if (range.offset + range.size <= size) return true;
     return refuse("the bytes {} to {} lie outside the weights file of {} bytes",
-                  {range.offset, range.offset + range.size, size}, member);
+                  {range.offset, range.offset + range.size, size}, member, inner);
 }
 
 bool Checks::check_texture(std::size_t index) {
@@ -63,28 +63,27 @@ bool Checks::check_texture(std::size_t index) {
     const bool plain = t.layers == 1 && t.planes && t.format == format_of("rgba8");
     if (t.is_external && !(plain && is_input_[index]))
         return refuse("an external texture is an input of one layer of rgba8, in planes", {},
-                      member.in("kind"));
+                      member, "kind");
     if (t.has_data) {
-        if (is_input_[index]) return refuse("an input cannot have data", {}, member.in("data"));
-        if (!check_range(t.data, member.in("data"))) return false;
+        if (is_input_[index]) return refuse("an input cannot have data", {}, member, "data");
+        if (!check_range(t.data, member, "data")) return false;
         if (t.data.size == t.bytes()) return true;
-        return refuse("its texels take {} bytes, its data has {}", {t.bytes(), t.data.size},
-                      member.in("data"));
+        return refuse("its texels take {} bytes, its data has {}", {t.bytes(), t.data.size}, member,
+                      "data");
     }
     const std::int64_t planes = t.texels_of_row();
     const std::int64_t taken = t.batch * planes;
     const std::int64_t room = t.width * t.height * t.layers;
     if (!t.planes && taken > room)
         return refuse("{} rows of {} take {} texels, there are {}",
-                      {t.batch, t.channels, taken, room}, member.in("batch"));
+                      {t.batch, t.channels, taken, room}, member, "batch");
     if (t.planes && t.layers != taken)
         return refuse("{} x {} channels take {} layers, not {}",
-                      {t.batch, t.channels, taken, t.layers}, member.in("layers"));
+                      {t.batch, t.channels, taken, t.layers}, member, "layers");
     if (t.format->components < std::min<std::int64_t>(t.channels, lanes))
-        return refuse("{} channels do not fit {}", {t.channels, t.format->name},
-                      member.in("format"));
+        return refuse("{} channels do not fit {}", {t.channels, t.format->name}, member, "format");
     if (is_input_[index] != (t.slot == none))
-        return refuse("inputs, and no others, have the slot null", {}, member.in("slot"));
+        return refuse("inputs, and no others, have the slot null", {}, member, "slot");
     return true;
 }
 
@@ -92,14 +91,14 @@ bool Checks::check_ports(const char* list, const List<Port>& ports) {
     for (std::size_t i = 0; i < ports.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j)
             if (ports[j].name == ports[i].name)
-                return refuse("the name '{}' is taken", {ports[i].name}, Place(list, i).in("name"));
+                return refuse("the name '{}' is taken", {ports[i].name}, {list, i}, "name");
         if (!check_port(ports[i], {list, i})) return false;
     }
     return true;
 }
 
 bool Checks::check_port(const Port& port, const Place& member) {
-    if (port.texture == none) return no_texture(port.texture_name, member.in("texture"));
+    if (port.texture == none) return no_texture(port.texture_name, member, "texture");
     const Texture& t = texture(port.texture);
     unsigned seen = 0;  // the form has made sure that none is given twice
     for (int i = 0; i < port.axes_count; ++i) seen |= 1U << port.axes[at(i)];
@@ -107,7 +106,7 @@ bool Checks::check_port(const Port& port, const Place& member) {
         std::array<std::int64_t, max_rank> axes{};
         std::copy(port.axes.begin(), port.axes.end(), axes.begin());
         return refuse("the axes {} do not permute the shape's",
-                      {list_of(axes.data(), port.axes_count)}, member.in("axes"));
+                      {list_of(axes.data(), port.axes_count)}, member, "axes");
     }
     const auto shape = port.logical();
     const bool is_signed = port.encoding == Encoding::y2rg || port.encoding == Encoding::y2rg_half;
@@ -117,13 +116,12 @@ bool Checks::check_port(const Port& port, const Place& member) {
         const std::int64_t row = port.rank ? shape[at(port.rank - 1)] : 1;
         if (port.elements() != t.batch * t.channels || row != t.channels)
             return refuse("the shape {} does not fit {} rows of {}",
-                          {list_of(shape.data(), port.rank), t.batch, t.channels},
-                          member.in("shape"));
+                          {list_of(shape.data(), port.rank), t.batch, t.channels}, member, "shape");
     }
     const char* encoding = encoding_names[static_cast<int>(port.encoding)];
     if (port.dtype != DType::float32 && port.encoding != Encoding::plain)
         return refuse("the encoding {} holds no {}",
-                      {encoding, dtype_names[static_cast<int>(port.dtype)]}, member.in("dtype"));
+                      {encoding, dtype_names[static_cast<int>(port.dtype)]}, member, "dtype");
     const bool bytes = t.format->texel == Texel::bytes;
     if (port.encoding == Encoding::unorm8 && !bytes)
         return refuse("the encoding unorm8 needs an 8-bit texture, not {}", {t.format->name},
@@ -139,18 +137,18 @@ bool Checks::check_port(const Port& port, const Place& member) {
 bool Checks::check_planes(const std::array<std::int64_t, max_rank>& shape, int rank,
                           const Texture& t, bool is_signed, const Place& member) {
     if (rank > map_rank)
-        return refuse("planes hold up to {} axes, not {}", {map_rank, rank}, member.in("shape"));
+        return refuse("planes hold up to {} axes, not {}", {map_rank, rank}, member, "shape");
     std::int64_t map[map_rank] = {1, 1, 1, 1};
     for (int i = 0; i < rank; ++i) map[map_rank - rank + i] = shape[at(i)];
     const auto [n, c, h, w] = map;
     const bool channels = is_signed ? c == 1 && t.channels <= 2 : c == t.channels;
     if (channels && n == t.batch && h == t.height && w == t.width) return true;
     return refuse("N, C, H, W of {}, {}, {}, {} do not fit a texture of {}, {}, {}, {}",
-                  {n, c, h, w, t.batch, t.channels, t.height, t.width}, member.in("shape"));
+                  {n, c, h, w, t.batch, t.channels, t.height, t.width}, member, "shape");
 }
 
-bool Checks::no_texture(std::string_view name, const Place& member) {
-    return refuse("there is no texture '{}'", {name}, member);
+bool Checks::no_texture(std::string_view name, const Place& member, const char* inner) {
+    return refuse("there is no texture '{}'", {name}, member, inner);
 }
 
 bool Checks::check_inputs() {
@@ -178,7 +176,7 @@ bool Checks::check_requirements() {
     for (std::size_t i = 0; i < limit_count; ++i)
         if (required.limits[i] < used[i])
             return refuse("it is stated as {}, and {} is used", {required.limits[i], used[i]},
-                          Place("requires").in("limits").in(limit_names[i]));
+                          Place("requires").in("limits"), limit_names[i]);
     for (const Pass& pass : schedule_.passes)
         for (const Write& write : pass.writes) {
             const Format& format = *texture(write.texture).format;

@@ -47,14 +47,15 @@ private:
         return std::int64_t{slot} * (1 << 16) + layer;
     }
 
-    bool refuse(const char* what, Words words, const Place& place);
-    bool check_range(const Range& range, const Place& member);
+    // Of a place, or of a member there.
+    bool refuse(const char* what, Words words, const Place& place, const char* inner = nullptr);
+    bool check_range(const Range& range, const Place& member, const char* inner = nullptr);
     bool check_texture(std::size_t index);
     bool check_ports(const char* list, const List<Port>& ports);
     bool check_port(const Port& port, const Place& member);
     bool check_planes(const std::array<std::int64_t, max_rank>& shape, int rank, const Texture& t,
                       bool is_signed, const Place& member);
-    bool no_texture(std::string_view name, const Place& member);
+    bool no_texture(std::string_view name, const Place& member, const char* inner = nullptr);
     bool check_inputs();
     bool check_requirements();
     std::array<std::int64_t, limit_count> largest_use() const;

@@ -43,8 +43,8 @@ bool Checks::check_reads(const Pass& pass, std::size_t index, const Place& membe
         if (read.texture == none) return no_texture(read.texture_name, place);
         const Texture& t = texture(read.texture);
         if (t.is_external == read.matrix.empty())
-            return refuse("external textures, and no others, are read through a matrix", {},
-                          place.in("matrix"));
+            return refuse("external textures, and no others, are read through a matrix", {}, place,
+                          "matrix");
         if (read.layer != none && (t.is_array || read.layer >= t.layers))
             return refuse("'{}' has no 2D texture {} to read", {t.name, read.layer}, place);
         if (read.layer == none && !t.is_array && t.layers > 1)
@@ -54,8 +54,8 @@ bool Checks::check_reads(const Pass& pass, std::size_t index, const Place& membe
         if (read.layers) {
             low = read.first, high = read.first + read.layers;
             if (!t.is_array || high > t.layers)
-                return refuse("'{}' is no array with layer {}", {t.name, high - 1},
-                              place.in("layers"));
+                return refuse("'{}' is no array with layer {}", {t.name, high - 1}, place,
+                              "layers");
         }
         for (std::int32_t layer = low; layer < high; ++layer) {
             if (!holds(read.texture, layer))
@@ -90,7 +90,7 @@ bool Checks::check_blocks(const Pass& pass, const Place& member) {
                           member.in("blocks", j));
         names.push_back(pass.blocks[j].name);
     }
-    return !repeats(names) || refuse("a block is given twice", {}, member.in("blocks"));
+    return !repeats(names) || refuse("a block is given twice", {}, member, "blocks");
 }
 
 bool Checks::check_uniforms(const Pass& pass, const Place& member) {
@@ -107,8 +107,8 @@ bool Checks::check_images(const Pass& pass, const Place& member) {
     for (const Read& read : pass.reads) {
         if (!read.is_image()) continue;
         if (is_input_[at(read.texture)])
-            return refuse("'{}' is an input, which may have no images", {read.texture_name},
-                          member.in("reads"));
+            return refuse("'{}' is an input, which may have no images", {read.texture_name}, member,
+                          "reads");
         units.push_back(read.image), images.push_back(read.texture);
     }
     if (pass.compute) {
@@ -148,12 +148,12 @@ bool Checks::check_writes(const Pass& pass, std::size_t index, const Place& memb
             return refuse("it reads what it writes: '{}' in slot {}", {t.name, t.slot}, place);
         if (!check_lifetime(t, index, place)) return false;
         if (!pass.compute && (pass.viewport[0] > t.width || pass.viewport[1] > t.height))
-            return refuse("the viewport is larger than '{}'", {t.name}, member.in("viewport"));
+            return refuse("the viewport is larger than '{}'", {t.name}, member, "viewport");
         writes.push_back(key(write.texture, write.layer));
     }
     sort(writes);
     if (repeated(writes) < writes.size())
-        return refuse("it writes a layer twice", {}, member.in("writes"));
+        return refuse("it writes a layer twice", {}, member, "writes");
     for (const Write& write : pass.writes)
         written_[first_layer_[at(write.texture)] + at(write.layer)] = true;
     return true;

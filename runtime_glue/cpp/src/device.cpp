@@ -71,8 +71,9 @@ bool query_device(GL& gl, Device& device, Error& error) {
     bool desktop = false;
     const int version = parse_version(device.version, desktop);
     if (version < (desktop ? 43 : 30)) {
-        error.why = device.version.empty() ? "GL does not tell its version"
-                                           : say("GL_VERSION is '{}'", {device.version});
+        tell(error.why,
+             device.version.empty() ? "GL does not tell its version" : "GL_VERSION is '{}'",
+             {device.version});
         error.help = "make the application's context current";
         return fail(error, "SG0601",
                     "no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread", {});
@@ -113,10 +114,9 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
                         Error& error) {
     std::string first, rest;
     const auto missing = [&](const char* what, Words words) {
-        if (first.empty()) first = say(what, words);
-        else
-            rest +=
-                say("{}the build also requires {}", {rest.empty() ? "" : "\n", say(what, words)});
+        if (!first.empty())
+            rest += rest.empty() ? "the build also requires " : "\nthe build also requires ";
+        tell(first.empty() ? first : rest, what, words);
     };
     const int need = required.glsl / 10;
     if (device.es < need) {
@@ -144,7 +144,7 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
         missing("{} {} ({} is {})", {name, required.limits[i], limits[i].text, device.limits[i]});
     }
     if (first.empty()) return true;
-    locate(error, say("{}, {}", {device.renderer, device.version}));
+    locate(error, "{}, {}", {device.renderer, device.version});
     error.why = rest;
     error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
     return fail(error, "SG0602", "this GL lacks {}", {first});

@@ -81,8 +81,8 @@ public:
             if (words != std::string_view::npos) why.remove_prefix(words + lead.size());
         }
         why = why.substr(0, why.find("; last read"));  // which may end in the midst of a character
-        locate(error_, say("{}: line {}, column {}",
-                           {schedule_file, static_cast<std::int64_t>(line), column}));
+        locate(error_, "{}: line {}, column {}",
+               {schedule_file, static_cast<std::int64_t>(line), column});
         return fail(error_, "SG0503", "{} is not JSON: {}", {schedule_file, why.substr(0, 200)});
     }
 
@@ -170,9 +170,9 @@ bool check_version(Value root, bool& newer_minor, Error& error) {
     const auto [major, minor] = numbers;
     newer_minor = minor > format_minor;
     if (major == format_major) return true;
-    locate(error, say("{}: version", {schedule_file}));
-    error.why = say("this runtime plays version {} (newest known: {}.{})",
-                    {format_major, format_major, format_minor});
+    locate(error, "{}: version", {schedule_file});
+    tell(error.why, "this runtime plays version {} (newest known: {}.{})",
+         {format_major, format_major, format_minor});
     error.help = major > format_major ? "update shadergen" : "compile the model again";
     return fail(error, "SG0504", "the schedule is of version {}", {version.text()});
 }

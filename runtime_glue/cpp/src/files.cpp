@@ -91,7 +91,7 @@ bool FolderFiles::read(std::string_view path, std::size_t most, std::string& own
         return true;
     }
     if (!is_schedule) return missing(error, "the build's file '{}' cannot be read", path);
-    error.why = say("{} cannot be read", {schedule_file});
+    tell(error.why, "{} cannot be read", {schedule_file});
     error.help = "give the folder that 'shadergen compile -o' wrote";
     return fail(error, "SG0502", "there is no build in '{}'", {folder_});
 }
@@ -107,7 +107,7 @@ bool MemoryFiles::read(std::string_view path, std::size_t most, std::string& /*o
         return true;
     }
     if (path != schedule_file) return missing(error, "the build's file '{}' is missing", path);
-    error.why = say("{} is not among them", {schedule_file});
+    tell(error.why, "{} is not among them", {schedule_file});
     return fail(error, "SG0502", "there is no build in these files", {});
 }
 

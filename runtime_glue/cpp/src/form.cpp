@@ -19,11 +19,12 @@ struct Place {
     std::string_view member;  // or nothing, and an index
     std::uint32_t index;
 
-    std::string text() const {
+    std::string words() const {
         if (!outer) return std::string(member);
-        const std::string inner = member.empty() ? say("[{}]", {index}) : std::string(member);
-        const std::string before = outer->text();
-        return before + (member.empty() || before.empty() ? "" : ".") + inner;
+        std::string text = outer->words();
+        if (member.empty()) tell(text, "[{}]", {index});
+        else tell(text, text.empty() ? "{}" : ".{}", {member});
+        return text;
     }
 };
 
@@ -42,12 +43,12 @@ std::string shown(Value value) {
         case Json::text: return say("'{}'", {value.text().substr(0, longest)});
         case Json::array: {
             if (value.size() > 4) return "an array";
-            std::string items = "[";
+            std::string items;
             for (const Value item : value) {
                 const bool nested = item.is(Json::array) || item.is(Json::object);
-                items += say("{}{}", {items.size() > 1 ? ", " : "", nested ? "..." : shown(item)});
+                enlist(items, nested ? "..." : shown(item));
             }
-            return items + "]";
+            return "[" + items + "]";
         }
         case Json::object: return "an object";
     }
@@ -97,7 +98,7 @@ public:
                 if (value.kind() == Json::number && value.whole())
                     for (const int known : {300, 310, 320})
                         if (value.integer() == known) return true;
-                return wrong(place, "{} is not one of [300, 310, 320]", {shown(value)});
+                return wrong(place, "{} is not one of [300, 310, 320]", value);
             case Kind::number:
             case Kind::small_real: return check_real(value, form, place);
             case Kind::text: return check_text(value, form, place);
@@ -117,8 +118,12 @@ public:
 
 private:
     bool wrong(const Place& place, const char* what, Words words) {
-        const std::string where = place.text();
+        const std::string where = place.words();
         return malformed(error_, what, words, where.empty() ? "the whole document" : where);
+    }
+    // The same of the value at that place.
+    bool wrong(const Place& place, const char* what, Value value) {
+        return wrong(place, what, {shown(value)});
     }
     bool wrong_kind(Value value, const Form& form, const Place& place) {
         return wrong(place, "{} is not of type '{}'",
@@ -154,10 +159,10 @@ private:
     bool check_text(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::text) return wrong_kind(value, form, place);
         const auto length = static_cast<std::int64_t>(code_points(value.text()));
-        if (length < bounds[form.low]) return wrong(place, "{} is too short", {shown(value)});
-        if (length > bounds[form.high]) return wrong(place, "{} is too long", {shown(value)});
+        if (length < bounds[form.low]) return wrong(place, "{} is too short", value);
+        if (length > bounds[form.high]) return wrong(place, "{} is too long", value);
         return fits(form.pattern, value.text()) ||
-               wrong(place, "{} does not match its pattern", {shown(value)});
+               wrong(place, "{} does not match its pattern", value);
     }
     // Which member of an object, or which word.
     static std::size_t index_of(std::string_view text, const Form& form) {
@@ -171,13 +176,13 @@ private:
     bool no_word(Value value, const Form& form, const Place& place) {
         std::string known;
         for (std::size_t i = 0; i < form.count; ++i)
-            known += say("{}'{}'", {i ? ", " : "", name(member(form, i))});
+            tell(known, i ? ", '{}'" : "'{}'", {name(member(form, i))});
         return wrong(place, "{} is not one of [{}]", {shown(value), known});
     }
     bool check_array(Value value, const Form& form, const Place& place) {
         if (value.kind() != Json::array) return wrong_kind(value, form, place);
         if (value.size() < bounds[form.low])
-            return value.size() ? wrong(place, "{} is too short", {shown(value)})
+            return value.size() ? wrong(place, "{} is too short", value)
                                 : wrong(place, "[] should be non-empty", {});
         if (value.size() > bounds[form.high]) return wrong(place, "the array is too long", {});
         Value item = value.first();
@@ -187,7 +192,7 @@ private:
             Value other = value.first();
             for (std::uint32_t j = 0; form.unique && j < i; ++j, other = other.next())
                 if (shown(other) == shown(item))
-                    return wrong(place, "{} has non-unique elements", {shown(value)});
+                    return wrong(place, "{} has non-unique elements", value);
         }
         return true;
     }
@@ -230,17 +235,16 @@ private:
     }
     bool check_expression(Value value, const Place& place, std::int64_t& result) {
         constexpr std::size_t longest = 64;
-        if (value.kind() != Json::array)
-            return wrong(place, "{} is not of type 'array'", {shown(value)});
+        if (value.kind() != Json::array) return wrong(place, "{} is not of type 'array'", value);
         if (!value.size()) return wrong(place, "[] should be non-empty", {});
         if (value.size() > max_terms) return wrong(place, "the array is too long", {});
         Value term = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, term = term.next()) {
             const Place at = {&place, {}, i};
             if (term.is(Json::text) && term.text().size() <= longest) continue;
-            if (term.is(Json::text)) return wrong(at, "{} is too long", {shown(term)});
+            if (term.is(Json::text)) return wrong(at, "{} is too long", term);
             if (!term.is(Json::number) || !term.whole())
-                return wrong(at, "{} is not of type 'integer', 'string'", {shown(term)});
+                return wrong(at, "{} is not of type 'integer', 'string'", term);
             if (!check_bounds(term.integer(), table[schema.constraint_bound], at)) return false;
         }
         if (!sizes_) return true;

@@ -68,7 +68,7 @@ bool read_weights(const Files& files, const Weights& weights, Source& source, Er
         error.why = "its SHA-256 checksum is not the schedule's";
         return fail(error, "SG0505", "the weights file has been altered", {});
     }
-    error.why = say("it has {} bytes, the schedule says {}", {found, size});
+    tell(error.why, "it has {} bytes, the schedule says {}", {found, size});
     return fail(error, "SG0505", "the weights file is {}",
                 {found < size ? "truncated" : "too long"});
 }

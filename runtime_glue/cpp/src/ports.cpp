@@ -15,7 +15,7 @@ const Port* Player::Impl::find(Ports list, std::string_view name, Error& error) 
         if (port.name == name) return &port;
     List<std::string_view> known;
     for (const Port& port : schedule().*list) {
-        error.supported += say("{}{}", {known.empty() ? "" : ", ", port.name});
+        enlist(error.supported, port.name);
         known.push_back(port.name);
     }
     error.help = did_you_mean(name, known);
@@ -109,7 +109,7 @@ Error Player::bind_output(std::string_view name, const unsigned* textures, std::
         p.bound(*port) = p.given;
         p.recorded = false;
         if (!p.rebind(*port, error)) {
-            locate(error, say("output '{}'", {name}));
+            locate(error, "output '{}'", {name});
             p.bound(*port) = before;
             Error same;  // as these could be written before
             p.rebind(*port, same);

@@ -26,11 +26,10 @@ std::string log_of(Get get, GetLog get_log, Name name) {
 bool shader_fails(Error& error, const char* what, std::string_view which, std::string_view log,
                   std::string_view path, const Pass& pass) {
     locate(error, path);
-    locate(error, say("pass {}", {pass.name}));
+    locate(error, "pass {}", {pass.name});
     std::string layers;
-    for (const Value layer : pass.layers)
-        layers += say("{}{}", {layers.empty() ? "layers " : ", ", layer.text()});
-    if (!layers.empty()) locate(error, layers);
+    for (const Value layer : pass.layers) enlist(layers, layer.text());
+    if (!layers.empty()) locate(error, "layers {}", {layers});
     error.why = log.empty() ? "the driver gives no reason" : log;
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";
     return fail(error, "SG0603", what, {which});
@@ -38,7 +37,7 @@ bool shader_fails(Error& error, const char* what, std::string_view which, std::s
 
 bool pass_fails(Error& error, const char* what, Words words, const Pass& pass) {
     locate(error, pass.shader);
-    locate(error, say("pass {}", {pass.name}));
+    locate(error, "pass {}", {pass.name});
     return fail(error, "SG0503", what, words);
 }
 
@@ -119,7 +118,7 @@ std::string interleave(std::string_view log, std::string_view source) {
         const std::size_t number = line_of(line);
         const std::string_view words = stripped(line);
         if (number >= 1 && number <= lines.size()) complaints.push_back({number, words});
-        else if (!words.empty()) loose += say("{}\n", {words});
+        else if (!words.empty()) tell(loose, "{}\n", {words});
     }
     sort(complaints);
     std::size_t last = 0;
@@ -127,11 +126,10 @@ std::string interleave(std::string_view log, std::string_view source) {
         for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
              n <= number; ++n) {
             const std::string digits = say("{}", {n});
-            shown +=
-                say("{}{} | {}\n", {std::string(digits.size() < 4 ? 4 - digits.size() : 0, ' '),
-                                    digits, lines[n - 1]});
+            shown.append(digits.size() < 4 ? 4 - digits.size() : 0, ' ');
+            tell(shown, "{} | {}\n", {digits, lines[n - 1]});
         }
-        shown += say("     ^ {}\n", {words});
+        tell(shown, "     ^ {}\n", {words});
         last = number;
     }
     shown += loose;

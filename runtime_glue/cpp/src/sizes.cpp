@@ -66,8 +66,7 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
     for (const Size& size : wanted) {
         const std::size_t i = find(known, std::string_view(size.name));
         if (i == known.size()) {
-            for (const std::string_view name : known)
-                error.supported += say("{}{}", {error.supported.empty() ? "" : ", ", name});
+            for (const std::string_view name : known) enlist(error.supported, name);
             if (known.empty()) error.why = "all its sizes are fixed";
             error.help = known.empty() ? "compile the model with --input-size dynamic"
                                        : did_you_mean(size.name, known);
@@ -76,7 +75,7 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
         const auto [low, high] = bounds_[i];
         if (size.value < low || size.value > high) {
             error.why = why(size);
-            error.supported = say("{} to {}", {low, high});
+            tell(error.supported, "{} to {}", {low, high});
             return fail(error, "SG0605", "{} is no {} of this build", {size.value, size.name});
         }
         values_[i].second = size.value;
@@ -98,7 +97,7 @@ std::string_view Sizes::why(const Size& size) const {
 bool Sizes::refuse(std::string_view why, Error& error) const {
     std::string given;
     for (const auto& [name, value] : values_)
-        given += say("{}{} of {}", {given.empty() ? "a " : " and a ", name, value});
+        tell(given, given.empty() ? "a {} of {}" : " and a {} of {}", {name, value});
     error.why = why;
     return fail(error, "SG0605", "the build cannot have {}", {given});
 }

@@ -23,7 +23,7 @@ std::string Error::render() const {
         std::string_view rest = *parts[i];
         while (!rest.empty()) {
             const std::size_t end = rest.find('\n');
-            text += say("\n  = {}: {}", {labels[i], rest.substr(0, end)});
+            tell(text, "\n  = {}: {}", {labels[i], rest.substr(0, end)});
             rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
         }
     }
@@ -52,6 +52,13 @@ void AnyList::add_zeros(std::size_t count, std::size_t item) {
 
 std::string say(const char* message, Words words) {
     std::string text;
+    tell(text, message, words);
+    return text;
+}
+
+void enlist(std::string& list, Word item) { tell(list, list.empty() ? "{}" : ", {}", {item}); }
+
+void tell(std::string& text, const char* message, Words words) {
     const Word* word = words.begin();
     for (; *message; ++message) {
         if (message[0] != '{' || word == words.end()) {
@@ -76,12 +83,11 @@ std::string say(const char* message, Words words) {
         text += shown;
         ++word;
     }
-    return text;
 }
 
 std::string shape_text(const std::int64_t* sizes, std::size_t count) {
     std::string text = count ? "" : "a single number";
-    for (std::size_t i = 0; i < count; ++i) text += say("{}{}", {i ? "x" : "", sizes[i]});
+    for (std::size_t i = 0; i < count; ++i) tell(text, i ? "x{}" : "{}", {sizes[i]});
     return text;
 }
 
@@ -91,6 +97,8 @@ bool fail(Error& error, const char* code, const char* what, Words words) {
     return false;
 }
 
+void locate(Error& error, const char* message, Words words) { locate(error, say(message, words)); }
+
 void locate(Error& error, std::string_view place, bool outermost) {
     error.where.emplace_back(place);
     for (std::size_t i = error.where.size() - 1; outermost && i > 0; --i)
@@ -98,7 +106,7 @@ void locate(Error& error, std::string_view place, bool outermost) {
 }
 
 bool malformed(Error& error, const char* what, Words words, std::string_view member) {
-    locate(error, say(member.empty() ? "{}" : "{}: {}", {schedule_file, member}));
+    locate(error, member.empty() ? "{}" : "{}: {}", {schedule_file, member});
     return fail(error, "SG0503", what, words);
 }
 

@@ -38,8 +38,11 @@ using Words = std::initializer_list<Word>;
 
 inline Word hex(unsigned number) { return {number, Word::hexadecimal}; }
 
-// A message with each {} replaced by the next word.
+// A message with each {} replaced by the next word; tell() adds it to a text.
 std::string say(const char* message, Words words);
+void tell(std::string& text, const char* message, Words words);
+// Add an item to a list in words.
+void enlist(std::string& list, Word item);
 
 // "1x3x5", or that it is a single number
 std::string shape_text(const std::int64_t* sizes, std::size_t count);
@@ -52,6 +55,7 @@ bool malformed(Error& error, const char* what, Words words, std::string_view mem
 
 // Say where an error is: within all places known so far, or around them.
 void locate(Error& error, std::string_view place, bool outermost = false);
+void locate(Error& error, const char* message, Words words);
 
 // "did you mean 'x'?" for the nearest known name, or nothing.
 std::string did_you_mean(std::string_view name, const List<std::string_view>& known);

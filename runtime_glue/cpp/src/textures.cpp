@@ -114,13 +114,13 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
     if (status == gl::FRAMEBUFFER_COMPLETE) return true;
     std::string names, formats;
     const auto add = [](std::string& list, const std::string& word) {
-        if (list.find(word) == std::string::npos) list += (list.empty() ? "" : ", ") + word;
+        if (list.find(word) == std::string::npos) enlist(list, word);
     };
     for (const Target& to : targets) {
         add(names, say("'{}'", {to.texture->name}));
         add(formats, to.texture->format->name);
     }
-    error.why = say("the framebuffer's status is {}", {status_name(status)});
+    tell(error.why, "the framebuffer's status is {}", {status_name(status)});
     error.help =
         "a texture of the application must be 2D or an array as the schedule says, and of a format "
         "that can be drawn to";
@@ -195,8 +195,8 @@ bool check_images(const GL& gl, const Texture& texture, const GLTextures& names,
     gl.BindTexture(target, 0);
     if (wrong.empty()) return true;
     error.why = wrong;
-    error.help =
-        say("make the texture with glTexStorage and the format {}", {texture.format->name});
+    tell(error.help, "make the texture with glTexStorage and the format {}",
+         {texture.format->name});
     return fail(error, "SG0602", "shaders cannot have this texture as the image '{}'",
                 {texture.name});
 }
