@@ -34,7 +34,7 @@ from shadergen.runtime_glue.python import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SIZE_LIMIT = 100_000  # bytes of code
+SIZE_LIMIT = 112_000  # bytes that an application grows by
 # Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
 OTHER_WORDS = {
     "beyond_float64",
@@ -311,19 +311,19 @@ def test_an_application_finds_the_installed_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_library_adds_less_than_100_kb_of_code_to_an_application(tmp_path: Path) -> None:
+def test_an_application_grows_by_little(tmp_path: Path) -> None:
     need("c++", "size")
-    flags = ["-std=c++17", "-Os", "-DNDEBUG", "-flto", "-fno-exceptions", "-fno-rtti"]
-    flags += ["-fno-asynchronous-unwind-tables", "-ffunction-sections", "-fdata-sections"]
-    flags += [f"-I{RUNTIME / 'include'}", f"-I{RUNTIME / 'src'}"]
-    sources = [PROGRAMS / "small.cpp", *sorted((RUNTIME / "src").glob("*.cpp"))]
-    code = {}
-    for name, more in (("plays", ["-DPLAY", *sources]), ("empty", sources[:1])):
+    cmake(RUNTIME, tmp_path / "build", "-DCMAKE_BUILD_TYPE=MinSizeRel")
+    flags = ["-std=c++17", "-Os", "-fno-exceptions", "-fno-asynchronous-unwind-tables"]
+    flags += [f"-I{RUNTIME / 'include'}", PROGRAMS / "small.cpp", "-Wl,--gc-sections", "-s"]
+    total = {}
+    for name, more in (("plays", ["-DPLAY", tmp_path / "build" / "libshadergen.a"]), ("empty", [])):
         program = tmp_path / name
-        run("c++", *flags, *more, "-Wl,--gc-sections", "-s", "-o", program)
-        sections = dict(line.split()[:2] for line in run("size", "-A", program).splitlines()[2:-2])
-        code[name] = int(sections[".text"])
-    assert code["plays"] - code["empty"] < SIZE_LIMIT
+        run("c++", *flags, *more, "-o", program)
+        # all that is loaded, and not only .text; the file itself grows by whole pages
+        sections = [line.split() for line in run("size", "-A", program).splitlines()[2:]]
+        total[name] = sum(int(s[1]) for s in sections if s and s[0].startswith("."))
+    assert total["plays"] - total["empty"] < SIZE_LIMIT
 
 
 @pytest.mark.gl

@@ -9,7 +9,30 @@ namespace shadergen {
 
 namespace {
 
-constexpr std::string_view external_extension = "GL_OES_EGL_image_external_essl3";
+constexpr char external_extension[] = "GL_OES_EGL_image_external_essl3";
+
+struct Extension {
+    char name[32];
+    bool Device::*there;
+};
+constexpr Extension extensions[] = {
+    {"GL_EXT_color_buffer_float", &Device::draws_float},
+    {"GL_EXT_color_buffer_half_float", &Device::draws_half_float},
+    {"GL_KHR_robustness", &Device::robust},
+    {"GL_EXT_disjoint_timer_query", &Device::disjoint},
+    {"GL_OES_EGL_image_external_essl3", &Device::external},
+};
+
+// What lets OpenGL have the shaders of an OpenGL ES.
+struct Shaders {
+    char extension[27];
+    int es;
+};
+constexpr Shaders shaders[] = {
+    {"GL_ARB_ES3_compatibility", 30},
+    {"GL_ARB_ES3_1_compatibility", 31},
+    {"GL_ARB_ES3_2_compatibility", 32},
+};
 
 struct LimitName {
     Enum name;
@@ -67,6 +90,7 @@ int parse_version(const std::string& version, bool& desktop) {
 }  // namespace
 
 bool query_device(GL& gl, Device& device, Error& error) {
+    device = Device();  // another context may have been asked before
     device.version = text_of(gl, gl::VERSION);
     bool desktop = false;
     const int version = parse_version(device.version, desktop);
@@ -82,24 +106,18 @@ bool query_device(GL& gl, Device& device, Error& error) {
     device.vendor = text_of(gl, gl::VENDOR);
     device.renderer = text_of(gl, gl::RENDERER);
     device.es = desktop ? 0 : version;
-    bool floats = false, half_floats = false;
     const Int count = gl.integer(gl::NUM_EXTENSIONS);
     for (Int i = 0; i < count; ++i) {
         const auto* name =
             reinterpret_cast<const char*>(gl.GetStringi(gl::EXTENSIONS, static_cast<Uint>(i)));
         const std::string_view extension = name ? name : "";
-        floats = floats || extension == "GL_EXT_color_buffer_float";
-        half_floats = half_floats || extension == "GL_EXT_color_buffer_half_float";
-        device.robust = device.robust || extension == "GL_KHR_robustness";
-        device.disjoint = device.disjoint || extension == "GL_EXT_disjoint_timer_query";
-        device.external = device.external || extension == external_extension;
-        if (!desktop) continue;
-        if (extension == "GL_ARB_ES3_compatibility") device.es = std::max(device.es, 30);
-        if (extension == "GL_ARB_ES3_1_compatibility") device.es = std::max(device.es, 31);
-        if (extension == "GL_ARB_ES3_2_compatibility") device.es = std::max(device.es, 32);
+        for (const Extension& known : extensions)
+            if (extension == known.name) device.*known.there = true;
+        for (const Shaders& known : shaders)
+            if (desktop && extension == known.extension) device.es = std::max(device.es, known.es);
     }
-    device.draws_float = desktop || device.es >= 32 || floats;
-    device.draws_half_float = device.draws_float || half_floats;
+    device.draws_float = device.draws_float || desktop || device.es >= 32;
+    device.draws_half_float = device.draws_half_float || device.draws_float;
     device.robust = device.robust && gl.GetGraphicsResetStatus;
     device.timer = (desktop || device.disjoint) && gl.BeginQuery && gl.GetQueryObjectui64v;
     for (std::size_t i = 0; i < limit_count; ++i)

@@ -29,7 +29,8 @@ class Reader {
 public:
     Reader(std::string_view content, Document& document, Error& error)
         : content_(content), document_(document), error_(error) {
-        document_.texts_.reserve(content.size());  // no text is longer than it is written
+        document_.texts_.reserve(
+            content.size());  // a text and a zero are shorter than it is written
     }
 
     bool null() { return add(Json::null); }
@@ -50,7 +51,7 @@ public:
         if (!add(Json::text)) return false;
         document_.nodes_.back().text = document_.texts_.data() + document_.texts_.size();
         document_.nodes_.back().count = static_cast<std::uint32_t>(value.size());
-        document_.texts_ += value;
+        document_.texts_.append(value.c_str(), value.size() + 1);
         return true;
     }
     static bool binary(std::vector<std::uint8_t>& /*value*/) { return false; }

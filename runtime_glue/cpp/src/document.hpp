@@ -44,7 +44,7 @@ public:
     bool whole() const { return node_->whole; }
     std::int64_t integer() const { return node_->integer; }
     double real() const { return node_->whole ? static_cast<double>(node_->integer) : node_->real; }
-    std::string_view text() const { return {node_->text, node_->count}; }
+    std::string_view text() const { return {node_->text, node_->count}; }  // and a zero after it
 
     Value first() const { return Value(node_ + 1); }            // item, or key
     Value next() const { return Value(node_ + node_->nodes); }  // the item or key after this

@@ -41,16 +41,6 @@ bool pass_fails(Error& error, const char* what, Words words, const Pass& pass) {
     return fail(error, "SG0503", what, words);
 }
 
-// GL takes names that end with a zero.
-class ZeroEnded {
-public:
-    explicit ZeroEnded(std::string_view name) : name_(name) {}
-    operator const char*() const { return name_.c_str(); }
-
-private:
-    std::string name_;
-};
-
 // Mesa: 0:12(5): error, ANGLE and Adreno: ERROR: 0:12:, NVIDIA: 0(12) : error
 std::size_t line_of(std::string_view complaint) {
     std::size_t i = 0;
@@ -242,18 +232,17 @@ bool Programs::configure(const GL& gl, const Linked& linked, const Schedule& sch
                               pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;
-            to.matrices.push_back(read.matrix.empty()
-                                      ? -1
-                                      : gl.GetUniformLocation(linked.name, ZeroEnded(read.matrix)));
+            to.matrices.push_back(
+                read.matrix.empty() ? -1 : gl.GetUniformLocation(linked.name, read.matrix.data()));
             const std::size_t unit = find(samplers, read.uniform);
             to.units.push_back(static_cast<Uint>(unit));
             if (unit < samplers.size()) continue;
             samplers.push_back(read.uniform);
-            gl.Uniform1i(gl.GetUniformLocation(linked.name, ZeroEnded(read.uniform)),
+            gl.Uniform1i(gl.GetUniformLocation(linked.name, read.uniform.data()),
                          static_cast<Int>(unit));
         }
         for (const Uniform& uniform : pass.uniforms)
-            to.locations.push_back(gl.GetUniformLocation(linked.name, ZeroEnded(uniform.name)));
+            to.locations.push_back(gl.GetUniformLocation(linked.name, uniform.name.data()));
     }
     return bind_blocks(gl, linked, schedule, error);
 }
@@ -265,7 +254,7 @@ bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& s
         const Pass& pass = schedule.passes[user];
         for (const Block& block : pass.blocks) {
             const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(block.buffer)];
-            const ZeroEnded name(block.name);
+            const char* const name = block.name.data();
             Binding binding;
             Int needed = 0;
             if (buffer.storage) {

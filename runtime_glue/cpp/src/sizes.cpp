@@ -13,29 +13,35 @@ constexpr std::int64_t largest = (std::int64_t{1} << 53) - 1;  // what every run
 
 bool holds(std::int64_t value) { return value >= -largest && value <= largest; }
 
-bool is_operator(std::string_view word) {
-    static constexpr char operators[][4] = {"+", "-", "*", "/", "%", "min", "max"};
-    for (const char* const known : operators)
-        if (word == known) return true;
-    return false;
+constexpr char operators[][4] = {"+", "-", "*", "/", "%", "min", "max"};
+enum Operator : std::uint8_t { plus, minus, times, divided, rest, least, most, no_operator };
+
+int operator_of(std::string_view word) {
+    int i = 0;
+    while (i < no_operator && word != operators[i]) ++i;
+    return i;
 }
 
 // Both values are held exactly. Returns what is wrong, or null.
-const char* apply(std::string_view how, std::int64_t a, std::int64_t b, std::int64_t& result) {
+const char* apply(int how, std::int64_t a, std::int64_t b, std::int64_t& result) {
     constexpr const char* beyond = "it goes beyond 2^53";
-    if (how == "+") result = a + b;
-    else if (how == "-") result = a - b;
-    else if (how == "min") result = a < b ? a : b;
-    else if (how == "max") result = a > b ? a : b;
-    else if (how == "*") {
-        const std::int64_t size_a = a < 0 ? -a : a, size_b = b < 0 ? -b : b;
-        if (size_b != 0 && size_a > largest / size_b) return beyond;
-        result = a * b;
-    } else {
-        if (b == 0) return "it divides by zero";
-        const std::int64_t rest = a % b;
-        const bool down = rest != 0 && (rest < 0) != (b < 0);  // C++ rounds to zero
-        result = how == "/" ? a / b - (down ? 1 : 0) : rest + (down ? b : 0);
+    switch (how) {
+        case plus: result = a + b; break;
+        case minus: result = a - b; break;
+        case least: result = a < b ? a : b; break;
+        case most: result = a > b ? a : b; break;
+        case times: {
+            const std::int64_t size_a = a < 0 ? -a : a, size_b = b < 0 ? -b : b;
+            if (size_b != 0 && size_a > largest / size_b) return beyond;
+            result = a * b;
+            break;
+        }
+        default: {
+            if (b == 0) return "it divides by zero";
+            const std::int64_t left = a % b;
+            const bool down = left != 0 && (left < 0) != (b < 0);  // C++ rounds to zero
+            result = how == divided ? a / b - (down ? 1 : 0) : left + (down ? b : 0);
+        }
     }
     return holds(result) ? nullptr : beyond;
 }
@@ -129,11 +135,11 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
             stack[depth++] = term.integer();
             continue;
         }
-        if (is_operator(term.text())) {
+        const int how = operator_of(term.text());
+        if (how != no_operator) {
             if (depth < 2) return say("'{}' has fewer than two operands", {term.text()});
             --depth;
-            const char* wrong =
-                apply(term.text(), stack[depth - 1], stack[depth], stack[depth - 1]);
+            const char* wrong = apply(how, stack[depth - 1], stack[depth], stack[depth - 1]);
             if (wrong) return wrong;
             continue;
         }

@@ -18,27 +18,33 @@ public:
         return static_cast<Uint>(value);
     }
 
+    // Bind again to a target what is bound to it.
+    void bound(Command::Kind kind, Enum target, Enum binding) { add(kind, {target, ask(binding)}); }
+
     void units(Uint count, bool external) {
         const Uint active = ask(gl::ACTIVE_TEXTURE);
         for (Uint unit = 0; unit < count; ++unit) {
             gl_.ActiveTexture(gl::TEXTURE0 + unit);
             add(Command::active_texture, {gl::TEXTURE0 + unit});
-            add(Command::bind_texture, {gl::TEXTURE_2D, ask(gl::TEXTURE_BINDING_2D)});
-            add(Command::bind_texture, {gl::TEXTURE_2D_ARRAY, ask(gl::TEXTURE_BINDING_2D_ARRAY)});
+            bound(Command::bind_texture, gl::TEXTURE_2D, gl::TEXTURE_BINDING_2D);
+            bound(Command::bind_texture, gl::TEXTURE_2D_ARRAY, gl::TEXTURE_BINDING_2D_ARRAY);
             if (external)
-                add(Command::bind_texture,
-                    {gl::TEXTURE_EXTERNAL_OES, ask(gl::TEXTURE_BINDING_EXTERNAL_OES)});
-            add(Command::bind_sampler, {unit, ask(gl::SAMPLER_BINDING)});
+                bound(Command::bind_texture, gl::TEXTURE_EXTERNAL_OES,
+                      gl::TEXTURE_BINDING_EXTERNAL_OES);
+            bound(Command::bind_sampler, unit, gl::SAMPLER_BINDING);
         }
         gl_.ActiveTexture(active);
         add(Command::active_texture, {active});
     }
 
     void image(Uint unit) {
-        add(Command::bind_image,
-            {unit, ask(gl::IMAGE_BINDING_NAME, unit), ask(gl::IMAGE_BINDING_LEVEL, unit),
-             ask(gl::IMAGE_BINDING_LAYERED, unit), ask(gl::IMAGE_BINDING_LAYER, unit),
-             ask(gl::IMAGE_BINDING_ACCESS, unit), ask(gl::IMAGE_BINDING_FORMAT, unit)});
+        Command bind = call(Command::bind_image, {unit});
+        std::size_t i = 1;
+        for (const Enum what :
+             {gl::IMAGE_BINDING_NAME, gl::IMAGE_BINDING_LEVEL, gl::IMAGE_BINDING_LAYERED,
+              gl::IMAGE_BINDING_LAYER, gl::IMAGE_BINDING_ACCESS, gl::IMAGE_BINDING_FORMAT})
+            bind.a[i++] = ask(what, unit);
+        restore_.push_back(bind);
     }
 
     // Binding to an index binds to the target too, so indices come first.
@@ -56,15 +62,15 @@ public:
                     {at.target, at.index, name, low(start), high(start), low(size), high(size)});
             else add(Command::bind_buffer_base, {at.target, at.index, name});
         }
-        add(Command::bind_buffer, {gl::UNIFORM_BUFFER, ask(gl::UNIFORM_BUFFER_BINDING)});
+        bound(Command::bind_buffer, gl::UNIFORM_BUFFER, gl::UNIFORM_BUFFER_BINDING);
         if (gl_.DispatchCompute && !bindings.empty())
             for (const Binding& at : bindings)
                 if (at.target == gl::SHADER_STORAGE_BUFFER) {
-                    add(Command::bind_buffer, {at.target, ask(gl::SHADER_STORAGE_BUFFER_BINDING)});
+                    bound(Command::bind_buffer, at.target, gl::SHADER_STORAGE_BUFFER_BINDING);
                     break;
                 }
-        add(Command::bind_buffer, {gl::PIXEL_PACK_BUFFER, ask(gl::PIXEL_PACK_BUFFER_BINDING)});
-        add(Command::bind_buffer, {gl::PIXEL_UNPACK_BUFFER, ask(gl::PIXEL_UNPACK_BUFFER_BINDING)});
+        bound(Command::bind_buffer, gl::PIXEL_PACK_BUFFER, gl::PIXEL_PACK_BUFFER_BINDING);
+        bound(Command::bind_buffer, gl::PIXEL_UNPACK_BUFFER, gl::PIXEL_UNPACK_BUFFER_BINDING);
     }
 
     void pixel_store() {
@@ -96,8 +102,8 @@ public:
         add(Command::viewport, {static_cast<Uint>(viewport[0]), static_cast<Uint>(viewport[1]),
                                 static_cast<Uint>(viewport[2]), static_cast<Uint>(viewport[3])});
         add(Command::bind_vertex_array, {ask(gl::VERTEX_ARRAY_BINDING)});
-        add(Command::bind_framebuffer, {gl::DRAW_FRAMEBUFFER, ask(gl::DRAW_FRAMEBUFFER_BINDING)});
-        add(Command::bind_framebuffer, {gl::READ_FRAMEBUFFER, ask(gl::READ_FRAMEBUFFER_BINDING)});
+        bound(Command::bind_framebuffer, gl::DRAW_FRAMEBUFFER, gl::DRAW_FRAMEBUFFER_BINDING);
+        bound(Command::bind_framebuffer, gl::READ_FRAMEBUFFER, gl::READ_FRAMEBUFFER_BINDING);
     }
 
 private:

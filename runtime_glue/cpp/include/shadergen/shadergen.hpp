@@ -148,7 +148,12 @@ class Files;
 // A build, read and checked. Copies share it; several Players may play it.
 class Build {
 public:
-    Build() = default;
+    Build();
+    Build(const Build&);
+    Build(Build&&) noexcept;
+    Build& operator=(const Build&);
+    Build& operator=(Build&&) noexcept;
+    ~Build();
     explicit operator bool() const { return schedule_ != nullptr; }
 
     std::string_view model() const;                  // the model's name
