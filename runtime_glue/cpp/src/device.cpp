@@ -79,7 +79,7 @@ std::string text_of(const GL& gl, Enum name) {
 // "OpenGL ES 3.2 Mesa" or "4.6 (Core Profile)": ten times the version.
 int parse_version(const std::string& version, bool& desktop) {
     constexpr std::string_view es = "OpenGL ES ";
-    desktop = version.compare(0, es.size(), es) != 0;
+    desktop = std::string_view(version).substr(0, es.size()) != es;
     const char* digits = version.c_str() + (desktop ? 0 : es.size());
     char* end = nullptr;
     const long major = std::strtol(digits, &end, 10);
@@ -112,9 +112,10 @@ bool query_device(GL& gl, Device& device, Error& error) {
             reinterpret_cast<const char*>(gl.GetStringi(gl::EXTENSIONS, static_cast<Uint>(i)));
         const std::string_view extension = name ? name : "";
         for (const Extension& known : extensions)
-            if (extension == known.name) device.*known.there = true;
+            if (same(extension, known.name)) device.*known.there = true;
         for (const Shaders& known : shaders)
-            if (desktop && extension == known.extension) device.es = std::max(device.es, known.es);
+            if (desktop && same(extension, known.extension))
+                device.es = std::max(device.es, known.es);
     }
     device.draws_float = device.draws_float || desktop || device.es >= 32;
     device.draws_half_float = device.draws_half_float || device.draws_float;

@@ -8,16 +8,17 @@
 
 namespace shadergen {
 
-// Not inline: they are called all over.
-std::string_view Value::text(const char* member) const { return (*this)[member].text(); }
-std::int64_t Value::integer(const char* member) const { return (*this)[member].integer(); }
+const Node* Value::after(const Node* node) { return node + node->nodes; }
 
-Value Value::operator[](const char* member) const {
-    const std::string_view name = member;
-    if (!is(Json::object)) return {};
-    for (Value key = first(), end = next(); key.node_ != end.node_; key = key.next().next())
-        if (key.text() == name) return key.next();
-    return {};
+const Node* Value::find(const Node* object, const char* member) {
+    if (!object || object->kind != Json::object) return nullptr;
+    const Node* const end = after(object);
+    for (const Node* key = object + 1; key != end;) {
+        const Node* const value = after(key);
+        if (same(Value(key).text(), member)) return value;
+        key = after(value);
+    }
+    return nullptr;
 }
 
 namespace {
@@ -148,7 +149,7 @@ bool parse(std::string_view content, Document& document, Error& error) {
 
 bool check_version(Value root, bool& newer_minor, Error& error) {
     const Value format = root["format"];
-    if (!format.is(Json::text) || format.text() != "shadergen") {
+    if (!format.is(Json::text) || !same(format.text(), "shadergen")) {
         error.why = R"(it lacks "format": "shadergen")";
         return fail(error, "SG0502", "{} is not a schedule", {schedule_file});
     }

@@ -46,23 +46,31 @@ public:
     double real() const { return node_->whole ? static_cast<double>(node_->integer) : node_->real; }
     std::string_view text() const { return {node_->text, node_->count}; }  // and a zero after it
 
-    Value first() const { return Value(node_ + 1); }            // item, or key
-    Value next() const { return Value(node_ + node_->nodes); }  // the item or key after this
-    Value operator[](const char* member) const;                 // nothing where it is absent
-    std::string_view text(const char* member) const;            // of one that is there
-    std::int64_t integer(const char* member) const;
+    Value first() const { return Value(node_ + 1); }    // item, or key
+    Value next() const { return Value(after(node_)); }  // the item or key after this
+    Value operator[](const char* member) const {        // nothing where it is absent
+        return Value(find(node_, member));
+    }
+    std::string_view text(const char* member) const {  // of one that is there
+        return Value(find(node_, member)).text();
+    }
+    std::int64_t integer(const char* member) const { return find(node_, member)->integer; }
 
     // for (const Value item : array)
     struct Iterator {
         const Node* node;
         Value operator*() const { return Value(node); }
-        void operator++() { node += node->nodes; }
+        void operator++() { node = after(node); }
         bool operator!=(const Iterator& other) const { return node != other.node; }
     };
     Iterator begin() const { return {node_ + 1}; }
-    Iterator end() const { return {node_ + node_->nodes}; }
+    Iterator end() const { return {after(node_)}; }
 
 private:
+    // Not members: a value that these are called upon would have to lie in memory.
+    static const Node* after(const Node* node);
+    static const Node* find(const Node* object, const char* member);
+
     const Node* node_ = nullptr;
 };
 

@@ -70,16 +70,15 @@ bool write_file(const std::string& path, std::string_view content) {
 bool FolderFiles::read(std::string_view path, std::size_t most, std::string& owned,
                        std::string_view& content, std::size_t& found, Error& error) const {
     const bool is_schedule = path == schedule_file;
-    const fs::path folder = fs::u8path(folder_);
+    fs::path root = fs::u8path(folder_), place = root / fs::u8path(path);
     std::error_code problem;
-    fs::path place = folder / fs::u8path(path);
     if (!is_schedule) {
         if (leads_up(path)) return outside(error, path);
-        const fs::path root = fs::canonical(folder, problem);
-        if (!problem) place = fs::canonical(root / fs::u8path(path), problem);
+        root = fs::canonical(root, problem);
+        if (!problem) place = fs::canonical(place, problem);
         if (problem) return missing(error, "the build's file '{}' is missing", path);
-        const fs::path within = root / "";  // ends with a separator
-        if (place.native().compare(0, within.native().size(), within.native()) != 0)
+        root /= "";  // so that it ends with a separator
+        if (place.native().compare(0, root.native().size(), root.native()) != 0)
             return outside(error, path);
     }
     const bool regular = fs::is_regular_file(place, problem);

@@ -79,7 +79,7 @@ bool fits(Pattern pattern, std::string_view text) {
         }
         before = c;
     }
-    if (pattern == Pattern::parameter) return text != "min" && text != "max";
+    if (pattern == Pattern::parameter) return !same(text, "min") && !same(text, "max");
     return pattern != Pattern::path || before != '/';
 }
 
@@ -167,7 +167,7 @@ private:
     // Which member of an object, or which word.
     static std::size_t index_of(std::string_view text, const Form& form) {
         std::size_t i = 0;
-        while (i < form.count && text != name(member(form, i))) ++i;
+        while (i < form.count && !same(text, name(member(form, i)))) ++i;
         return i;
     }
     static std::size_t index_of(Value value, const Form& form) {

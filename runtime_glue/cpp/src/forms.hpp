@@ -128,13 +128,22 @@ private:
         return forms[form].first = static_cast<std::uint8_t>(member_count), form;
     }
     constexpr void have(Id form, const Named& member) {
-        const std::size_t name = letter_count;
-        for (const char* c = member.name; *c; ++c) letters[letter_count++] = *c;
-        letters[letter_count++] = 0;
-        members[member_count].name = static_cast<std::uint16_t>(name);
+        members[member_count].name = spelled(member.name);
         members[member_count].form = member.form;
         members[member_count++].required = member.required;
         ++forms[form].count;
+    }
+    constexpr std::uint16_t spelled(const char* name) {
+        for (std::size_t i = 0; i < member_count; ++i)
+            if (equal(letters + members[i].name, name)) return members[i].name;
+        const std::size_t start = letter_count;
+        for (const char* c = name; *c; ++c) letters[letter_count++] = *c;
+        letters[letter_count++] = 0;
+        return static_cast<std::uint16_t>(start);
+    }
+    static constexpr bool equal(const char* a, const char* b) {
+        while (*a && *a == *b) ++a, ++b;
+        return *a == *b;
     }
     constexpr std::uint8_t bound(std::int64_t value) {
         std::size_t i = 0;

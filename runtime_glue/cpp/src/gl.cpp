@@ -78,8 +78,7 @@ bool check_errors(const GL& gl, Error& error, const char* doing, Words words) {
         const Enum code = gl.GetError();
         if (!code) break;
         const bool known = code >= first && code < first + std::size(names);
-        const std::string name = known ? names[code - first] : say("{}", {hex(code)});
-        if (reported.find(name) == std::string::npos) enlist(reported, name);
+        enlist_once(reported, known ? names[code - first] : say("{}", {hex(code)}));
         full = full || code == gl::OUT_OF_MEMORY;
     }
     if (reported.empty()) return true;

@@ -76,7 +76,7 @@ bool read_weights(const Files& files, const Weights& weights, Source& source, Er
 bool read_defaults(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
     Error wrong;
     if (read_schedule(source, sizes, schedule, wrong)) return true;
-    if (wrong.code == "SG0605")
+    if (same(wrong.code, "SG0605"))
         return malformed(error, "its own defaults break a constraint: {}", {wrong.why});
     error = std::move(wrong);
     return false;

@@ -176,7 +176,7 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
         }
     }
     constexpr double largest_half = 65504, rounded_to_infinity = 65520;
-    const double most = std::fmax(-span.low, span.high);
+    const double most = std::max(-span.low, span.high);
     if (texture.format->texel != Texel::halves || !std::isfinite(most) ||
         most < rounded_to_infinity)
         return true;
@@ -225,7 +225,7 @@ void decode(const Port& port, const Texture& texture, const float* texels, DType
             float value = *texel;
             if (sum) value += texel[1];
             if (difference) value -= texel[1];
-            if (bytes) value = std::nearbyint(value * 255.0F);
+            if (bytes) value = static_cast<float>(std::nearbyint(double{value * 255.0F}));
             if (whole) value = std::trunc(value);  // as numpy converts
             put_number(type, data, static_cast<std::size_t>(run.from + i * run.from_step), value);
         }

@@ -99,6 +99,7 @@ struct Complaint {
 
 std::string interleave(std::string_view log, std::string_view source) {
     constexpr std::size_t context = 3, most = 100;
+    constexpr std::string_view blanks = "    ";
     const List<std::string_view> lines = lines_of(source);
     List<Complaint> complaints;
     std::string shown, loose;
@@ -116,7 +117,7 @@ std::string interleave(std::string_view log, std::string_view source) {
         for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
              n <= number; ++n) {
             const std::string digits = say("{}", {n});
-            shown.append(digits.size() < 4 ? 4 - digits.size() : 0, ' ');
+            shown += blanks.substr(std::min(digits.size(), blanks.size()));
             tell(shown, "{} | {}\n", {digits, lines[n - 1]});
         }
         tell(shown, "     ^ {}\n", {words});

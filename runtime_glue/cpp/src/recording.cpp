@@ -35,7 +35,7 @@ Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs) 
 
 void Frame::record(const GL& gl, const Schedule& schedule, const Bound& bound) {
     calls.clear(), draws.clear(), textures_.clear(), buffers_.clear(), images_.clear();
-    unit_ = program_ = framebuffer_ = viewport_ = Command{};
+    for (Command& last : last_) last = Command{};
     barrier_after = false;
     const std::size_t off = gl.desktop ? desktop_capability_count : capability_count;
     for (std::size_t i = 0; i < off; ++i) add(calls, Command::disable, {capabilities[i]});
@@ -84,7 +84,7 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
     if (bits) add(calls, Command::memory_barrier, {bits});
     barrier_after = barrier_after || pass.uses_images();
     const PassProgram& program = (*bound.programs)[index];
-    set(program_, Command::use_program, {program.program});
+    set(Command::use_program, {program.program});
     bind_reads(schedule, bound, index);
     bind_blocks(schedule, bound, index);
     for (std::size_t i = 0; i < pass.uniforms.size(); ++i)
@@ -96,9 +96,8 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
         const auto group = [&](std::size_t i) { return static_cast<Uint>(pass.groups[i]); };
         add(calls, Command::dispatch, {group(0), group(1), group(2)});
     } else {
-        set(framebuffer_, Command::bind_framebuffer,
-            {gl::DRAW_FRAMEBUFFER, (*bound.framebuffers)[index]});
-        set(viewport_, Command::viewport,
+        set(Command::bind_framebuffer, {gl::DRAW_FRAMEBUFFER, (*bound.framebuffers)[index]});
+        set(Command::viewport,
             {0, 0, static_cast<Uint>(pass.viewport[0]), static_cast<Uint>(pass.viewport[1])});
         add(calls, Command::draw, {});
     }
@@ -122,7 +121,7 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
         const Enum target = target_of(schedule.textures[texture]);
         const Name name = (*bound.textures)[texture][layer];
         if (replace(textures_, target, unit, name)) {
-            set(unit_, Command::active_texture, {gl::TEXTURE0 + unit});
+            set(Command::active_texture, {gl::TEXTURE0 + unit});
             add(calls, Command::bind_texture, {target, name});
         }
         // a frame is filtered as its own parameters say, since it has another size
@@ -186,8 +185,9 @@ bool Frame::replace(List<Place>& places, Enum target, Uint index, Name name) {
 }
 
 // Record a call unless the last one of its kind was the same.
-void Frame::set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments) {
+void Frame::set(Command::Kind kind, std::initializer_list<Uint> arguments) {
     const Command wanted = call(kind, arguments);
+    Command& last = last_[kind];
     if (last.kind == kind && std::memcmp(last.a, wanted.a, sizeof wanted.a) == 0) return;
     last = wanted;
     calls.push_back(wanted);

@@ -70,12 +70,12 @@ private:
     void bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
                     std::int32_t texture, std::int32_t layer, Enum access);
     static bool replace(List<Place>& places, Enum target, Uint index, Name name);
-    void set(Command& last, Command::Kind kind, std::initializer_list<Uint> arguments);
+    void set(Command::Kind kind, std::initializer_list<Uint> arguments);
 
     List<Place> textures_, buffers_;
     List<Name> samplers_;  // by unit
     List<Image> images_;
-    Command unit_{}, program_{}, framebuffer_{}, viewport_{};
+    Command last_[Command::viewport + 1] = {};  // of each kind
 };
 
 }  // namespace shadergen

@@ -27,7 +27,7 @@ const Format* format_of(std::string_view name) {
         {"rgba32f", 4, Texel::floats, 0x8814, true},
     };
     for (const Format& format : formats)
-        if (name == format.name) return &format;
+        if (same(name, format.name)) return &format;
     return nullptr;
 }
 
@@ -122,7 +122,7 @@ public:
         for (const Value v : root["buffers"]) {
             Buffer& buffer = schedule_.buffers.add();
             buffer.name = v.text("name");
-            buffer.storage = v.text("kind") == "storage";
+            buffer.storage = same(v.text("kind"), "storage");
             buffer.range = range(v);
         }
         if (!textures_.take(schedule_.textures, "textures", error) ||
@@ -152,7 +152,7 @@ private:
     template <std::size_t N, std::size_t Longest>
     static std::uint8_t index_of(std::string_view word, const char (&words)[N][Longest]) {
         std::uint8_t i = 0;
-        while (i + 1U < N && word != words[i]) ++i;  // it is one of them
+        while (i + 1U < N && !same(word, words[i])) ++i;  // it is one of them
         return i;
     }
     static Range range(Value v) { return {v.integer("offset"), v.integer("size")}; }
@@ -171,9 +171,9 @@ private:
     void read(Value v, Texture& t) const {
         t.name = v.text("name");
         t.format = format_of(v.text("format"));
-        t.is_array = v.text("kind") == "array";
-        t.is_external = v.text("kind") == "external";
-        t.planes = v.text("packing") == "planes";
+        t.is_array = same(v.text("kind"), "array");
+        t.is_external = same(v.text("kind"), "external");
+        t.planes = same(v.text("packing"), "planes");
         t.width = number(v, "width"), t.height = number(v, "height");
         t.layers = number(v, "layers");
         t.channels = number(v, "channels"), t.batch = number(v, "batch");
@@ -221,7 +221,7 @@ private:
 
     void read(Value v, Pass& p) const {
         p.name = v.text("name");
-        p.compute = v.text("stage") == "compute";
+        p.compute = same(v.text("stage"), "compute");
         p.shader = v.text("shader");
         p.layers = v["layers"];
         for (const Value r : v["reads"]) read(r, p.reads.add());
@@ -239,9 +239,9 @@ private:
         }
         for (const Value b : v["barriers"]) {
             const std::string_view name = b.text();
-            p.barriers |= name == "texture" ? texture_barrier
-                          : name == "image" ? image_barrier
-                                            : framebuffer_barrier;
+            p.barriers |= same(name, "texture") ? texture_barrier
+                          : same(name, "image") ? image_barrier
+                                                : framebuffer_barrier;
         }
         if (p.compute) {
             p.image = small(v, "image");
@@ -271,7 +271,7 @@ bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule,
 bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
     Error wrong;
     if (read_schedule(source, sizes, schedule, wrong)) return true;
-    if (wrong.code == "SG0605") {
+    if (same(wrong.code, "SG0605")) {
         error = std::move(wrong);
         return false;
     }

@@ -18,7 +18,7 @@ enum Operator : std::uint8_t { plus, minus, times, divided, rest, least, most, n
 
 int operator_of(std::string_view word) {
     int i = 0;
-    while (i < no_operator && word != operators[i]) ++i;
+    while (i < no_operator && !same(word, operators[i])) ++i;
     return i;
 }
 

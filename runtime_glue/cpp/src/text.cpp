@@ -58,6 +58,10 @@ std::string say(const char* message, Words words) {
 
 void enlist(std::string& list, Word item) { tell(list, list.empty() ? "{}" : ", {}", {item}); }
 
+void enlist_once(std::string& list, std::string_view item) {
+    if (list.find(item) == std::string::npos) enlist(list, item);
+}
+
 void tell(std::string& text, const char* message, Words words) {
     const Word* word = words.begin();
     for (; *message; ++message) {
@@ -145,6 +149,8 @@ std::string did_you_mean(std::string_view name, const List<std::string_view>& kn
     }
     return nearest.empty() ? std::string() : say("did you mean '{}'?", {nearest});
 }
+
+bool same(std::string_view text, const char* word) { return text == word; }
 
 bool is_utf8(std::string_view text) {
     std::size_t i = 0;

@@ -43,6 +43,7 @@ std::string say(const char* message, Words words);
 void tell(std::string& text, const char* message, Words words);
 // Add an item to a list in words.
 void enlist(std::string& list, Word item);
+void enlist_once(std::string& list, std::string_view item);
 
 // "1x3x5", or that it is a single number
 std::string shape_text(const std::int64_t* sizes, std::size_t count);
@@ -60,6 +61,8 @@ void locate(Error& error, const char* message, Words words);
 // "did you mean 'x'?" for the nearest known name, or nothing.
 std::string did_you_mean(std::string_view name, const List<std::string_view>& known);
 
+// What == says, in less code where it is called.
+bool same(std::string_view text, const char* word);
 bool is_utf8(std::string_view text);
 std::size_t code_points(std::string_view utf8);
 

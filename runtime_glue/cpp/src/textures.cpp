@@ -113,12 +113,9 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
     if (status == gl::FRAMEBUFFER_COMPLETE) return true;
     std::string names, formats;
-    const auto add = [](std::string& list, const std::string& word) {
-        if (list.find(word) == std::string::npos) enlist(list, word);
-    };
     for (const Target& to : targets) {
-        add(names, say("'{}'", {to.texture->name}));
-        add(formats, to.texture->format->name);
+        enlist_once(names, say("'{}'", {to.texture->name}));
+        enlist_once(formats, to.texture->format->name);
     }
     tell(error.why, "the framebuffer's status is {}", {status_name(status)});
     error.help =
