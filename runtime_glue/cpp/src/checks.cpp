@@ -17,17 +17,8 @@ std::string list_of(const std::int64_t* values, int count) {
 
 }  // namespace
 
-std::string Checks::Place::text() const {
-    std::string words = list;
-    if (index != none_at) tell(words, "[{}]", {index});
-    if (inner) tell(words, ".{}", {inner});
-    if (at != none_at) tell(words, "[{}]", {at});
-    if (rest) tell(words, ".{}", {rest});
-    return words;
-}
-
 bool Checks::refuse(const char* what, Words words, const Place& place, const char* inner) {
-    return malformed(error_, what, words, (inner ? place.in(inner) : place).text());
+    return malformed(error_, what, words, inner ? Place(place, inner).text() : place.text());
 }
 
 bool Checks::all() {
@@ -176,7 +167,7 @@ bool Checks::check_requirements() {
     for (std::size_t i = 0; i < limit_count; ++i)
         if (required.limits[i] < used[i])
             return refuse("it is stated as {}, and {} is used", {required.limits[i], used[i]},
-                          Place("requires").in("limits"), limit_names[i]);
+                          "requires.limits", limit_names[i]);
     for (const Pass& pass : schedule_.passes)
         for (const Write& write : pass.writes) {
             const Format& format = *texture(write.texture).format;

@@ -18,27 +18,6 @@ public:
     bool all();
 
 private:
-    // A member of the schedule: `list[index].inner[at].rest`, put into words when it is wrong.
-    struct Place {
-        const char* list;
-        std::size_t index = none_at;
-        const char* inner = nullptr;
-        std::size_t at = none_at;
-        const char* rest = nullptr;
-
-        static constexpr std::size_t none_at = SIZE_MAX;
-
-        Place(const char* list_) : list(list_) {}
-        Place(const char* list_, std::size_t index_) : list(list_), index(index_) {}
-        Place in(const char* member, std::size_t at_ = none_at) const {
-            Place place = *this;
-            (inner ? place.rest : place.inner) = member;
-            if (!inner) place.at = at_;
-            return place;
-        }
-        std::string text() const;
-    };
-
     static std::size_t at(std::int32_t index) { return static_cast<std::size_t>(index); }
     const Texture& texture(std::int32_t index) const { return schedule_.textures[at(index)]; }
 

@@ -39,7 +39,7 @@ bool Checks::check_passes() {
 bool Checks::check_reads(const Pass& pass, std::size_t index, const Place& member) {
     for (std::size_t j = 0; j < pass.reads.size(); ++j) {
         const Read& read = pass.reads[j];
-        const Place place = member.in("reads", j);
+        const Place place(member, "reads", j);
         if (read.texture == none) return no_texture(read.texture_name, place);
         const Texture& t = texture(read.texture);
         if (t.is_external == read.matrix.empty())
@@ -87,7 +87,7 @@ bool Checks::check_blocks(const Pass& pass, const Place& member) {
     for (std::size_t j = 0; j < pass.blocks.size(); ++j) {
         if (pass.blocks[j].buffer == none)
             return refuse("there is no buffer '{}'", {pass.blocks[j].buffer_name},
-                          member.in("blocks", j));
+                          Place(member, "blocks", j));
         names.push_back(pass.blocks[j].name);
     }
     return !repeats(names) || refuse("a block is given twice", {}, member, "blocks");
@@ -112,7 +112,7 @@ bool Checks::check_images(const Pass& pass, const Place& member) {
         units.push_back(read.image), images.push_back(read.texture);
     }
     if (pass.compute) {
-        const Place place = member.in("writes");
+        const Place place(member, "writes");
         units.push_back(pass.image);
         for (const Write& write : pass.writes) {
             if (write.texture_name != pass.writes[0].texture_name)
@@ -137,7 +137,7 @@ bool Checks::check_writes(const Pass& pass, std::size_t index, const Place& memb
     List<std::int64_t> writes;
     for (std::size_t j = 0; j < pass.writes.size(); ++j) {
         const Write& write = pass.writes[j];
-        const Place place = member.in("writes", j);
+        const Place place(member, "writes", j);
         if (write.texture == none) return no_texture(write.texture_name, place);
         const Texture& t = texture(write.texture);
         if (given(write.texture)) return refuse("'{}' is an input or a constant", {t.name}, place);

@@ -13,21 +13,6 @@ using namespace forms;
 
 // --- checking ---
 
-// Where a value is: written out only when it is wrong.
-struct Place {
-    const Place* outer;
-    std::string_view member;  // or nothing, and an index
-    std::uint32_t index;
-
-    std::string words() const {
-        if (!outer) return std::string(member);
-        std::string text = outer->words();
-        if (member.empty()) tell(text, "[{}]", {index});
-        else tell(text, text.empty() ? "{}" : ".{}", {member});
-        return text;
-    }
-};
-
 constexpr char kind_names[][8] = {"integer", "number", "number", "string", "string", "integer",
                                   "array",   "array",  "object", "object", "array",  ""};
 
@@ -118,7 +103,7 @@ public:
 
 private:
     bool wrong(const Place& place, const char* what, Words words) {
-        const std::string where = place.words();
+        const std::string where = place.text();
         return malformed(error_, what, words, where.empty() ? "the whole document" : where);
     }
     // The same of the value at that place.
@@ -188,7 +173,7 @@ private:
         Value item = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, item = item.next()) {
             const Id its = form.kind == Kind::pair && i == 1 ? form.second : form.items;
-            if (!(*this)(item, table[its], {&place, {}, i})) return false;
+            if (!(*this)(item, table[its], {place, nullptr, i})) return false;
             Value other = value.first();
             for (std::uint32_t j = 0; form.unique && j < i; ++j, other = other.next())
                 if (shown(other) == shown(item))
@@ -214,7 +199,8 @@ private:
             const Value held = key.next();
             const std::size_t k = index_of(given, form);
             if (k < form.count) {
-                if (!(*this)(held, table[member(form, k).form], {&place, given, 0})) return false;
+                if (!(*this)(held, table[member(form, k).form], {place, given.data()}))
+                    return false;
             } else if (!lenient_) {
                 return wrong(place, "Additional properties are not allowed ('{}' was unexpected)",
                              {given.substr(0, 100)});
@@ -230,7 +216,7 @@ private:
         if (!by) return wrong(place, "'{}' is a required property", {word});
         const Form& words = table[form.items];
         const std::size_t chosen = index_of(by, words);
-        if (chosen == words.count) return no_word(by, words, {&place, word, 0});
+        if (chosen == words.count) return no_word(by, words, {place, word});
         return (*this)(value, table[member(form, chosen).form], place);
     }
     bool check_expression(Value value, const Place& place, std::int64_t& result) {
@@ -240,7 +226,7 @@ private:
         if (value.size() > max_terms) return wrong(place, "the array is too long", {});
         Value term = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i, term = term.next()) {
-            const Place at = {&place, {}, i};
+            const Place at = {place, nullptr, i};
             if (term.is(Json::text) && term.text().size() <= longest) continue;
             if (term.is(Json::text)) return wrong(at, "{} is too long", term);
             if (!term.is(Json::number) || !term.whole())
@@ -262,11 +248,11 @@ private:
 }  // namespace
 
 bool check_form(Value value, const Sizes& sizes, bool lenient, Error& error) {
-    return Check(&sizes, lenient, error)(value, table[schema.schedule], {nullptr, {}, 0});
+    return Check(&sizes, lenient, error)(value, table[schema.schedule], nullptr);
 }
 
 bool check_sizes_form(Value value, bool lenient, Error& error) {
-    return Check(nullptr, lenient, error)(value, table[schema.sizes], {nullptr, "sizes", 0});
+    return Check(nullptr, lenient, error)(value, table[schema.sizes], "sizes");
 }
 
 }  // namespace shadergen

@@ -95,6 +95,13 @@ std::string shape_text(const std::int64_t* sizes, std::size_t count) {
     return text;
 }
 
+std::string Place::text() const {
+    std::string text = outer ? outer->text() : std::string();
+    if (member) tell(text, text.empty() ? "{}" : ".{}", {member});
+    if (index != none_at) tell(text, "[{}]", {index});
+    return text;
+}
+
 bool fail(Error& error, const char* code, const char* what, Words words) {
     error.code = code;
     error.what = say(what, words);

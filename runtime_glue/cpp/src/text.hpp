@@ -48,6 +48,20 @@ void enlist_once(std::string& list, std::string_view item);
 // "1x3x5", or that it is a single number
 std::string shape_text(const std::int64_t* sizes, std::size_t count);
 
+// Where something is in a schedule, `outer.member[index]`: put into words when it is wrong.
+struct Place {
+    static constexpr std::size_t none_at = SIZE_MAX;
+
+    const Place* outer = nullptr;
+    const char* member = nullptr;
+    std::size_t index = none_at;
+
+    Place(const char* member_, std::size_t index_ = none_at) : member(member_), index(index_) {}
+    Place(const Place& outer_, const char* member_, std::size_t index_ = none_at)
+        : outer(&outer_), member(member_), index(index_) {}
+    std::string text() const;
+};
+
 // What can fail returns true, or false with an error, which it gets without one. It is these:
 // an error of a code,
 bool fail(Error& error, const char* code, const char* what, Words words);
