@@ -17,7 +17,7 @@ constexpr std::size_t header_size = magic.size() + sizeof(Enum) + digest_size;
 constexpr std::size_t max_bytes = std::size_t{1} << 26;
 
 std::string path_of(const std::string& folder, const std::string& key) {
-    return folder + "/" + key + ".program";
+    return say("{}/{}.program", {folder, key});
 }
 
 }  // namespace
@@ -54,7 +54,8 @@ void keep_program(const GL& gl, const std::string& folder, const std::string& ke
     Int size = 0;
     gl.GetProgramiv(program, gl::PROGRAM_BINARY_LENGTH, &size);
     if (size <= 0 || static_cast<std::size_t>(size) > max_bytes) return;
-    std::string binary(static_cast<std::size_t>(size), '\0');
+    std::string binary;
+    binary.resize(static_cast<std::size_t>(size));
     Enum format = 0;
     Int written = 0;
     gl.GetProgramBinary(program, size, &written, &format, binary.data());
@@ -62,7 +63,8 @@ void keep_program(const GL& gl, const std::string& folder, const std::string& ke
     binary.resize(static_cast<std::size_t>(written));
     std::string content(magic);
     content.append(reinterpret_cast<const char*>(&format), sizeof format);
-    content += sha256(binary) + binary;
+    content += sha256(binary);
+    content += binary;
     write_file(path_of(folder, key), content);
 }
 

@@ -12,7 +12,7 @@ constexpr int map_rank = 4;  // N, C, H, W
 std::string list_of(const std::int64_t* values, int count) {
     std::string list;
     for (int i = 0; i < count; ++i) enlist(list, values[i]);
-    return "[" + list + "]";
+    return say("[{}]", {list});
 }
 
 }  // namespace

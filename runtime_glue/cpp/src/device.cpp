@@ -1,7 +1,6 @@
 #include "device.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "text.hpp"
 
@@ -77,14 +76,15 @@ std::string text_of(const GL& gl, Enum name) {
 }
 
 // "OpenGL ES 3.2 Mesa" or "4.6 (Core Profile)": ten times the version.
-int parse_version(const std::string& version, bool& desktop) {
+int parse_version(std::string_view version, bool& desktop) {
     constexpr std::string_view es = "OpenGL ES ";
-    desktop = std::string_view(version).substr(0, es.size()) != es;
-    const char* digits = version.c_str() + (desktop ? 0 : es.size());
-    char* end = nullptr;
-    const long major = std::strtol(digits, &end, 10);
-    if (end == digits || *end != '.' || major > 9) return 0;
-    return static_cast<int>(major * 10 + std::min(9L, std::strtol(end + 1, nullptr, 10)));
+    const auto digit = [&](std::size_t i) {
+        return i < version.size() && version[i] >= '0' && version[i] <= '9' ? version[i] - '0' : -1;
+    };
+    desktop = version.substr(0, es.size()) != es;
+    if (!desktop) version.remove_prefix(es.size());
+    if (digit(0) < 0 || digit(2) < 0 || version[1] != '.') return 0;
+    return digit(0) * 10 + (digit(3) < 0 ? digit(2) : 9);
 }
 
 }  // namespace

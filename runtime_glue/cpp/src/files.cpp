@@ -56,7 +56,7 @@ bool read_file(const std::string& path, std::size_t most, std::string& content) 
 }
 
 bool write_file(const std::string& path, std::string_view content) {
-    const fs::path place = fs::u8path(path), beside = fs::u8path(path + ".new");
+    const fs::path place = fs::u8path(path), beside = fs::u8path(say("{}.new", {path}));
     bool written = false;
     if (const Handle file = open(beside, "wb"))
         written = std::fwrite(content.data(), 1, content.size(), file.get()) == content.size() &&

@@ -33,7 +33,7 @@ std::string shown(Value value) {
                 const bool nested = item.is(Json::array) || item.is(Json::object);
                 enlist(items, nested ? "..." : shown(item));
             }
-            return "[" + items + "]";
+            return say("[{}]", {items});
         }
         case Json::object: return "an object";
     }

@@ -101,6 +101,11 @@ std::size_t find(const List<T>& items, const T& item) {
 }
 
 template <class T>
+void add_once(List<T>& items, const T& item) {
+    if (find(items, item) == items.size()) items.push_back(item);
+}
+
+template <class T>
 void sort(List<T>& items) {
     if (items.empty()) return;
     std::qsort(items.begin(), items.size(), sizeof(T), [](const void* a, const void* b) {
@@ -133,14 +138,6 @@ std::size_t repeated(const List<T>& sorted) {
     for (std::size_t i = 0; i + 1 < sorted.size(); ++i)
         if (!(sorted[i] < sorted[i + 1])) return i;
     return sorted.size();
-}
-
-template <class T>
-void drop_repeated(List<T>& sorted) {
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < sorted.size(); ++i)
-        if (i == 0 || sorted[kept - 1] < sorted[i]) sorted[kept++] = sorted[i];
-    sorted.resize(kept);
 }
 
 }  // namespace shadergen

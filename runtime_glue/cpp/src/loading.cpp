@@ -37,9 +37,9 @@ bool read_shaders(const Files& files, const Schedule& schedule, Source& source, 
         if (!pass.compute) paths.push_back(pass.vertex);
     }
     sort(paths);
-    drop_repeated(paths);
     source.owned = std::vector<std::string>(paths.size() + 1);  // the weights are the last
     for (std::size_t i = 0; i < paths.size(); ++i) {
+        if (i && paths[i] == paths[i - 1]) continue;
         std::string_view text;
         std::size_t found = 0;
         if (!files.read(paths[i], max_shader_bytes, source.owned[i], text, found, error))

@@ -2,17 +2,29 @@
 
 namespace shadergen {
 
+namespace {
+
+using Make = void(SHADERGEN_GL_CALL*)(Int, Name*);
+using Delete = void(SHADERGEN_GL_CALL*)(Int, const Name*);
+
+struct Calls {
+    Make GL::*make;
+    Delete GL::*remove;
+};
+
+// Of all kinds but programs, which are made and deleted one by one.
+constexpr Calls calls[] = {
+    {&GL::GenTextures, &GL::DeleteTextures},         {&GL::GenBuffers, &GL::DeleteBuffers},
+    {&GL::GenFramebuffers, &GL::DeleteFramebuffers}, {&GL::GenSamplers, &GL::DeleteSamplers},
+    {&GL::GenVertexArrays, &GL::DeleteVertexArrays}, {&GL::GenQueries, &GL::DeleteQueries},
+};
+
+}  // namespace
+
 Name Objects::make(Kind kind) {
     Name name = 0;
-    switch (kind) {
-        case texture: gl_->GenTextures(1, &name); break;
-        case buffer: gl_->GenBuffers(1, &name); break;
-        case framebuffer: gl_->GenFramebuffers(1, &name); break;
-        case sampler: gl_->GenSamplers(1, &name); break;
-        case vertex_array: gl_->GenVertexArrays(1, &name); break;
-        case query: gl_->GenQueries(1, &name); break;
-        case program: name = gl_->CreateProgram(); break;
-    }
+    if (kind == program) name = gl_->CreateProgram();
+    else (gl_->*calls[kind].make)(1, &name);
     made_.push_back({kind, name});
     return name;
 }
@@ -20,15 +32,8 @@ Name Objects::make(Kind kind) {
 void Objects::remove() {
     for (; !made_.empty(); made_.pop_back()) {
         const auto& [kind, name] = made_.back();
-        switch (kind) {
-            case texture: gl_->DeleteTextures(1, &name); break;
-            case buffer: gl_->DeleteBuffers(1, &name); break;
-            case framebuffer: gl_->DeleteFramebuffers(1, &name); break;
-            case sampler: gl_->DeleteSamplers(1, &name); break;
-            case vertex_array: gl_->DeleteVertexArrays(1, &name); break;
-            case query: gl_->DeleteQueries(1, &name); break;
-            case program: gl_->DeleteProgram(name); break;
-        }
+        if (kind == program) gl_->DeleteProgram(name);
+        else (gl_->*calls[kind].remove)(1, &name);
     }
 }
 

@@ -16,7 +16,8 @@ template <class Get, class GetLog>
 std::string log_of(Get get, GetLog get_log, Name name) {
     Int length = 0;
     get(name, gl::INFO_LOG_LENGTH, &length);
-    std::string text(static_cast<std::size_t>(length > 0 ? length : 0) + 1, '\0');
+    std::string text;
+    text.resize(static_cast<std::size_t>(std::max(length, 0)) + 1);
     Int written = 0;
     get_log(name, static_cast<Int>(text.size()), &written, text.data());
     text.resize(static_cast<std::size_t>(std::max(written, 0)));
@@ -124,7 +125,7 @@ std::string interleave(std::string_view log, std::string_view source) {
         last = number;
     }
     shown += loose;
-    if (!shown.empty()) shown.pop_back();
+    if (!shown.empty()) shown.resize(shown.size() - 1);
     return shown;
 }
 

@@ -17,8 +17,8 @@ struct Binding {
     Enum target = 0;
     Uint index = 0;
 
-    bool operator<(const Binding& other) const {
-        return target != other.target ? target < other.target : index < other.index;
+    bool operator==(const Binding& other) const {
+        return target == other.target && index == other.index;
     }
 };
 

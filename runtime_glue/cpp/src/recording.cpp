@@ -19,17 +19,15 @@ Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs) 
     for (const PassProgram& program : programs) {
         for (const Uint unit : program.units) touched.units = std::max(touched.units, unit + 1);
         for (const Binding& binding : program.bindings)
-            if (binding.target) touched.buffers.push_back(binding);
+            if (binding.target) add_once(touched.buffers, binding);
     }
     for (const Texture& texture : schedule.textures)
         touched.external = touched.external || texture.is_external;
     for (const Pass& pass : schedule.passes) {
-        if (pass.compute) touched.images.push_back(static_cast<Uint>(pass.image));
+        if (pass.compute) add_once(touched.images, static_cast<Uint>(pass.image));
         for (const Read& read : pass.reads)
-            if (read.is_image()) touched.images.push_back(static_cast<Uint>(read.image));
+            if (read.is_image()) add_once(touched.images, static_cast<Uint>(read.image));
     }
-    sort(touched.images), drop_repeated(touched.images);
-    sort(touched.buffers), drop_repeated(touched.buffers);
     return touched;
 }
 

@@ -71,15 +71,16 @@ namespace {
 // Names of a list and where they stand in it.
 class Names {
 public:
-    template <class Items>
-    bool take(const Items& items, const char* member, Error& error) {
-        for (std::size_t i = 0; i < items.size(); ++i)
-            sorted_.push_back({items[i].name, static_cast<std::int32_t>(i)});
+    void add(std::string_view name) {
+        sorted_.push_back({name, static_cast<std::int32_t>(sorted_.size())});
+    }
+    // Once all are there: `list` is what they name.
+    bool close(const char* list, Error& error) {
         sort(sorted_);
         const std::size_t twice = repeated(sorted_);
         if (twice == sorted_.size()) return true;
         return malformed(error, "the name '{}' is taken", {sorted_[twice].name},
-                         say("{}[{}].name", {member, taken(sorted_[twice].name)}));
+                         say("{}[{}].name", {list, taken(sorted_[twice].name)}));
     }
     std::int32_t operator[](std::string_view name) const {
         const std::size_t found = position(sorted_, Named{name, none});
@@ -118,16 +119,19 @@ public:
         const Value weights = root["weights"];
         schedule_.weights = {weights.text("file"), weights.text("sha256"), weights.integer("size")};
         read_requires(root["requires"]);
-        for (const Value v : root["textures"]) read(v, schedule_.textures.add());
+        for (const Value v : root["textures"]) {
+            Texture& texture = schedule_.textures.add();
+            read(v, texture);
+            textures_.add(texture.name);
+        }
         for (const Value v : root["buffers"]) {
             Buffer& buffer = schedule_.buffers.add();
             buffer.name = v.text("name");
             buffer.storage = same(v.text("kind"), "storage");
             buffer.range = range(v);
+            buffers_.add(buffer.name);
         }
-        if (!textures_.take(schedule_.textures, "textures", error) ||
-            !buffers_.take(schedule_.buffers, "buffers", error))
-            return false;
+        if (!textures_.close("textures", error) || !buffers_.close("buffers", error)) return false;
         for (const Value v : root["inputs"]) read(v, schedule_.inputs.add());
         for (const Value v : root["outputs"]) read(v, schedule_.outputs.add());
         for (const Value v : root["passes"]) read(v, schedule_.passes.add());
@@ -143,10 +147,10 @@ private:
     To whole(Value value) const {
         return static_cast<To>(sizes_(value));
     }
-    template <class To, std::size_t N>
-    int wholes(Value list, std::array<To, N>& to) const {
+    template <class To>
+    int wholes(Value list, To* to) const {
         int count = 0;
-        for (const Value v : list) to[static_cast<std::size_t>(count++)] = whole<To>(v);
+        for (const Value v : list) to[count++] = whole<To>(v);
         return count;
     }
     template <std::size_t N, std::size_t Longest>
@@ -186,8 +190,8 @@ private:
     void read(Value v, Port& p) const {
         p.name = v.text("name"), p.texture_name = v.text("texture");
         p.texture = textures_[p.texture_name];
-        p.rank = wholes(v["shape"], p.shape);
-        p.axes_count = wholes(v["axes"], p.axes);
+        p.rank = wholes(v["shape"], p.shape.data());
+        p.axes_count = wholes(v["axes"], p.axes.data());
         p.encoding = static_cast<Encoding>(index_of(v.text("encoding"), encoding_names));
         p.dtype = static_cast<DType>(index_of(v.text("dtype"), dtype_names));
         const Value span = v["range"];  // outputs have none
@@ -245,11 +249,11 @@ private:
         }
         if (p.compute) {
             p.image = small(v, "image");
-            wholes(v["workgroup"], p.workgroup);
-            wholes(v["groups"], p.groups);
+            wholes(v["workgroup"], p.workgroup.data());
+            wholes(v["groups"], p.groups.data());
         } else {
             p.vertex = v.text("vertex");
-            wholes(v["viewport"], p.viewport);
+            wholes(v["viewport"], p.viewport.data());
         }
     }
 
@@ -276,8 +280,9 @@ bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedul
         return false;
     }
     std::string why;
-    for (const std::string& place : wrong.where) why += place + ": ";
-    return sizes.refuse(why + wrong.what, error);
+    for (const std::string& place : wrong.where) tell(why, "{}: ", {place});
+    why += wrong.what;
+    return sizes.refuse(why, error);
 }
 
 }  // namespace shadergen

@@ -52,14 +52,16 @@ bool Sizes::declare(Value sizes, Error& error) {
     constraints_ = sizes["constraints"];
     for (const Value parameter : sizes["parameters"]) {
         const std::string_view name = parameter.text("name");
-        const std::string member = say("sizes.parameters[{}]", {values_.size()});
+        const Place member("sizes.parameters", values_.size());
         for (const auto& known : values_)
             if (known.first == name)
-                return malformed(error, "the name '{}' is taken", {name}, member + ".name");
+                return malformed(error, "the name '{}' is taken", {name},
+                                 Place(member, "name").text());
         const std::int64_t value = parameter.integer("default");
         const Bounds bounds = {parameter.integer("min"), parameter.integer("max")};
         if (value < bounds.low || value > bounds.high)
-            return malformed(error, "{} lies outside its bounds", {value}, member + ".default");
+            return malformed(error, "{} lies outside its bounds", {value},
+                             Place(member, "default").text());
         values_.push_back({name, value});
         bounds_.push_back(bounds);
     }

@@ -16,7 +16,8 @@ Error::~Error() = default;
 std::string Error::render() const {
     if (code.empty()) return {};  // no error
     std::string text = say("error[{}]: {}", {code, what});
-    for (std::size_t i = 0; i < where.size(); ++i) text += (i ? ": " : "\n  --> ") + where[i];
+    for (std::size_t i = 0; i < where.size(); ++i)
+        tell(text, i ? ": {}" : "\n  --> {}", {where[i]});
     const std::string* const parts[] = {&why, &supported, &help};
     const char* const labels[] = {"why", "supported", "help"};
     for (int i = 0; i < 3; ++i) {
