@@ -34,7 +34,7 @@ from shadergen.runtime_glue.python import load
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SIZE_LIMIT = 112_000  # bytes that an application grows by
+SIZE_LIMIT = 108_000  # bytes that an application grows by
 # Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
 OTHER_WORDS = {
     "beyond_float64",

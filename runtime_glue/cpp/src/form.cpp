@@ -234,7 +234,7 @@ private:
             if (!check_bounds(term.integer(), table[schema.constraint_bound], at)) return false;
         }
         if (!sizes_) return true;
-        if (sizes_->values().empty())
+        if (sizes_->parameters().empty())
             return wrong(place, "only a build with sizes has expressions", {});
         const std::string why = sizes_->evaluate(value, result);
         return why.empty() || wrong(place, "this size has no value: {}", {why});

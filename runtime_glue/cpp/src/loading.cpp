@@ -164,10 +164,10 @@ std::vector<PortInfo> Build::outputs() const {
 
 std::vector<Size> Build::sizes() const {
     if (!schedule_) return {};
-    const auto& values = schedule_->sizes.values();
-    std::vector<Size> result(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i)
-        result[i].name = values[i].first, result[i].value = values[i].second;
+    const List<Parameter>& parameters = schedule_->sizes.parameters();
+    std::vector<Size> result(parameters.size());
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        result[i].name = parameters[i].name, result[i].value = parameters[i].value;
     return result;
 }
 

@@ -157,7 +157,7 @@ bool Player::Impl::resize(const std::vector<Size>& wanted, Error& error) {
     if (!build) return fail(error, "SG0605", "the player has no build", {});
     Sizes sizes = schedule().sizes;
     if (!sizes.set(wanted, error)) return false;
-    if (sizes.values() == schedule().sizes.values()) return true;
+    if (sizes.parameters() == schedule().sizes.parameters()) return true;
     const auto next = std::make_shared<Schedule>();
     if (!resize_schedule(*build.source_, sizes, *next, error)) return false;
     if (ready && !remake(*next, error)) return false;

@@ -51,26 +51,24 @@ const char* apply(int how, std::int64_t a, std::int64_t b, std::int64_t& result)
 bool Sizes::declare(Value sizes, Error& error) {
     constraints_ = sizes["constraints"];
     for (const Value parameter : sizes["parameters"]) {
-        const std::string_view name = parameter.text("name");
-        const Place member("sizes.parameters", values_.size());
-        for (const auto& known : values_)
-            if (known.first == name)
-                return malformed(error, "the name '{}' is taken", {name},
+        const Place member("sizes.parameters", parameters_.size());
+        const Parameter taken = {parameter.text("name"), parameter.integer("default"),
+                                 parameter.integer("min"), parameter.integer("max")};
+        for (const Parameter& known : parameters_)
+            if (known.name == taken.name)
+                return malformed(error, "the name '{}' is taken", {taken.name},
                                  Place(member, "name").text());
-        const std::int64_t value = parameter.integer("default");
-        const Bounds bounds = {parameter.integer("min"), parameter.integer("max")};
-        if (value < bounds.low || value > bounds.high)
-            return malformed(error, "{} lies outside its bounds", {value},
+        if (taken.value < taken.low || taken.value > taken.high)
+            return malformed(error, "{} lies outside its bounds", {taken.value},
                              Place(member, "default").text());
-        values_.push_back({name, value});
-        bounds_.push_back(bounds);
+        parameters_.push_back(taken);
     }
     return true;
 }
 
 bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
     List<std::string_view> known;
-    for (const auto& value : values_) known.push_back(value.first);
+    for (const Parameter& parameter : parameters_) known.push_back(parameter.name);
     for (const Size& size : wanted) {
         const std::size_t i = find(known, std::string_view(size.name));
         if (i == known.size()) {
@@ -80,13 +78,13 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
                                        : did_you_mean(size.name, known);
             return fail(error, "SG0605", "the build has no size '{}'", {size.name});
         }
-        const auto [low, high] = bounds_[i];
-        if (size.value < low || size.value > high) {
+        Parameter& parameter = parameters_[i];
+        if (size.value < parameter.low || size.value > parameter.high) {
             error.why = why(size);
-            tell(error.supported, "{} to {}", {low, high});
+            tell(error.supported, "{} to {}", {parameter.low, parameter.high});
             return fail(error, "SG0605", "{} is no {} of this build", {size.value, size.name});
         }
-        values_[i].second = size.value;
+        parameter.value = size.value;
     }
     return true;
 }
@@ -104,8 +102,9 @@ std::string_view Sizes::why(const Size& size) const {
 
 bool Sizes::refuse(std::string_view why, Error& error) const {
     std::string given;
-    for (const auto& [name, value] : values_)
-        tell(given, given.empty() ? "a {} of {}" : " and a {} of {}", {name, value});
+    for (const Parameter& parameter : parameters_)
+        tell(given, given.empty() ? "a {} of {}" : " and a {} of {}",
+             {parameter.name, parameter.value});
     error.why = why;
     return fail(error, "SG0605", "the build cannot have {}", {given});
 }
@@ -146,9 +145,9 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
             continue;
         }
         std::size_t k = 0;
-        while (k < values_.size() && values_[k].first != term.text()) ++k;
-        if (k == values_.size()) return say("there is no parameter '{}'", {term.text()});
-        stack[depth++] = values_[k].second;
+        while (k < parameters_.size() && parameters_[k].name != term.text()) ++k;
+        if (k == parameters_.size()) return say("there is no parameter '{}'", {term.text()});
+        stack[depth++] = parameters_[k].value;
     }
     if (depth != 1) return say("it leaves {} values", {depth});
     result = stack[0];

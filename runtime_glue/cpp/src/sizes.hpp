@@ -4,16 +4,24 @@
 #define SHADERGEN_SIZES_HPP
 
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "document.hpp"
 
 namespace shadergen {
 
-// The parameters of a build with their values, in the order of the schedule.
 constexpr std::size_t max_terms = 4096;  // of an expression
 
+struct Parameter {
+    std::string_view name;
+    std::int64_t value = 0, low = 0, high = 0;
+
+    bool operator==(const Parameter& other) const {
+        return name == other.name && value == other.value;
+    }
+};
+
+// The parameters of a build with their values, in the order of the schedule.
 class Sizes {
 public:
     // Take the parameters of a schedule of right form, at their defaults. SG0503.
@@ -25,7 +33,7 @@ public:
     // Say that the build cannot have these, for a reason. SG0605.
     bool refuse(std::string_view why, Error& error) const;
 
-    const List<std::pair<std::string_view, std::int64_t>>& values() const { return values_; }
+    const List<Parameter>& parameters() const { return parameters_; }
 
     // Work out an integer, or an expression in postfix notation, of right form. Returns what is
     // wrong, or nothing.
@@ -37,11 +45,7 @@ private:
     // What the constraint on a parameter alone says, which its bounds are for; or nothing.
     std::string_view why(const Size& size) const;
 
-    struct Bounds {
-        std::int64_t low, high;
-    };
-    List<std::pair<std::string_view, std::int64_t>> values_;
-    List<Bounds> bounds_;
+    List<Parameter> parameters_;
     Value constraints_;
 };
 
