@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..ir.primitives import PRIMITIVES
 from ..ir.size import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from ..ir.graph import Precision
 
@@ -132,6 +133,33 @@ POWER = """vec4 power(vec4 x, vec4 y) {
 }"""
 
 
+# Those of them that read the same over float.
+SCALAR = {name for name, text in FLOAT.items() if "vec4" not in text} - {"pow"} | {
+    *INFIX,
+    "neg",
+    "tanh",
+}
+Type = Literal["vec4", "float"]
+
+
+def is_scalar(expr: Expr) -> bool:
+    """Whether an expression can be computed in float."""
+    return all(e.function in SCALAR for e in walk(fold(expr)) if isinstance(e, Call))
+
+
+def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
+    """Whether an expression over vec4 may have these variables as float: arithmetic alone."""
+    expr = fold(expr)
+
+    def is_vector(e: Expr) -> bool:
+        return any(isinstance(part, Var) and part.name not in floats for part in walk(e))
+
+    calls = [e for e in walk(expr) if isinstance(e, Call)]
+    return is_vector(expr) and all(
+        e.function in INFIX and (is_vector(e) or count == 1) for e, count in Counter(calls).items()
+    )
+
+
 @dataclass
 class Functions:
     """The GLSL functions a shader needs: one for each library formula that it uses."""
@@ -139,17 +167,21 @@ class Functions:
     precision: Precision
     texts: dict[str, str] = field(default_factory=dict)
 
-    def expression(self, expr: Expr, names: Mapping[str, str]) -> str:
-        """Return a vec4 expression; ``names`` gives the text of each variable (a vec4)."""
-        text, level = self._print(fold(expr), names)
-        return f"vec4({text})" if level == NUMBER else text
+    def expression(self, expr: Expr, names: Mapping[str, str], type: Type = "vec4") -> str:
+        """Return an expression; ``names`` gives the text of each variable, of the same type."""
+        return _of(type, *self._print(fold(expr), names, {}, type))
 
     def body(self, expr: Expr, names: Mapping[str, str]) -> list[str]:
         """Return statements that end in ``return``; repeated parts become local variables."""
         return self.statements(expr, names, "return ")
 
     def statements(
-        self, expr: Expr, names: Mapping[str, str], assign: str, prefix: str = "t"
+        self,
+        expr: Expr,
+        names: Mapping[str, str],
+        assign: str,
+        prefix: str = "t",
+        type: Type = "vec4",
     ) -> list[str]:
         """Return statements that end in ``assign`` the expression; locals begin with ``prefix``."""
         expr = fold(expr)
@@ -162,18 +194,15 @@ class Functions:
         for e in walk(expr):
             if isinstance(e, Call) and count.get(e, 0) > 1:
                 name = f"{prefix}{len(known)}"
-                text, level = self._print(e, names, known)
-                lines.append(f"vec4 {name} = {f'vec4({text})' if level == NUMBER else text};")
+                lines.append(f"{type} {name} = {_of(type, *self._print(e, names, known, type))};")
                 known[e] = name
-        text, level = self._print(expr, names, known)
-        lines.append(f"{assign}{f'vec4({text})' if level == NUMBER else text};")
+        lines.append(f"{assign}{_of(type, *self._print(expr, names, known, type))};")
         return lines
 
     def _print(
-        self, e: Expr, names: Mapping[str, str], known: Mapping[Expr, str] | None = None
+        self, e: Expr, names: Mapping[str, str], known: Mapping[Expr, str], type: Type
     ) -> tuple[str, int]:
         """Return text and precedence level; level NUMBER marks a float literal."""
-        known = known or {}
         if e in known:
             return known[e], ATOM
         if isinstance(e, Num):
@@ -181,15 +210,12 @@ class Functions:
         if isinstance(e, Var):
             return names[e.name], ATOM
         if e.function in INFIX:
-            return self._infix(e, names, known)
+            return self._infix(e, names, known, type)
         if e.function == "neg":
-            text, level = self._print(e.args[0], names, known)
+            text, level = self._print(e.args[0], names, known, type)
             inner = text if level >= ATOM and not text.startswith("-") else f"({text})"
             return f"-{inner}", 2
-        args = []
-        for a in e.args:
-            text, level = self._print(a, names, known)
-            args.append(f"vec4({text})" if level == NUMBER else text)
+        args = [_of(type, *self._print(a, names, known, type)) for a in e.args]
         if e.function == "tanh":
             reach = number(TANH_RANGE[self.precision])
             return f"tanh(clamp({args[0]}, -{reach}, {reach}))", ATOM
@@ -200,17 +226,19 @@ class Functions:
         return f"{self._formula(e, args)}({', '.join(self._all_args(e, args))})", ATOM
 
     def _infix(
-        self, e: Call, names: Mapping[str, str], known: Mapping[Expr, str]
+        self, e: Call, names: Mapping[str, str], known: Mapping[Expr, str], type: Type
     ) -> tuple[str, int]:
         level, sign = INFIX[e.function]
         texts, numbers = [], 0
         for side, a in enumerate(e.args):
-            text, own = self._print(a, names, known)
+            text, own = self._print(a, names, known, type)
             numbers += own == NUMBER
+            if side == 1 and own == NUMBER and sign == "+" and text.startswith("-"):
+                sign, text = "-", text[1:]
             weak = own < level + (side == 1) or text.startswith("-")
             texts.append(f"({text})" if weak else text)
         if numbers == 2:  # not folded, so not finite: let the GPU compute it
-            texts[0] = f"vec4({texts[0]})"
+            texts[0] = f"{type}({texts[0]})"
         return f"{texts[0]} {sign} {texts[1]}", level
 
     def _power(self, e: Call, args: list[str]) -> tuple[str, int]:
@@ -245,6 +273,11 @@ class Functions:
 
 NUMBER = 9
 ATOM = 8
+
+
+def _of(type: Type, text: str, level: int) -> str:
+    """Return an expression of a type, of which a float literal is none yet unless it is float."""
+    return f"vec4({text})" if type == "vec4" and level == NUMBER else text
 
 
 def function_text(head: str, lines: list[str]) -> str:

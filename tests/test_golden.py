@@ -21,7 +21,16 @@ from shadergen.ir import text
 from shadergen.ir.evaluation import check
 from shadergen.ir.formula_parser import parse, parse_definitions
 from shadergen.ir.graph import Graph, Value, apply, constant
-from shadergen.ir.ops import BatchNormalization, Concat, Conv, DepthToSpace, Pad, Reshape
+from shadergen.ir.ops import (
+    BatchNormalization,
+    Concat,
+    Conv,
+    DepthToSpace,
+    Pad,
+    Resample,
+    Reshape,
+    ResizeLinear,
+)
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -74,6 +83,17 @@ def blocks() -> tuple[Graph, dict]:
     return graph_of(pointwise("x0 * sigmoid(x1)", z, y, layer="gate"), y, inputs=(x,)), options
 
 
+def resizes() -> tuple[Graph, dict]:
+    """Linear at quarters of a pixel and at thirds, then by tables of starts and weights."""
+    x = image(1, 3, 4, 5)
+    same = (1, 0, 1)
+    y = apply(ResizeLinear((1, 3, 8, 10), (same, same, (2, -1, 4), (2, -1, 4))), x, layer="twice")
+    y = apply(ResizeLinear((1, 3, 8, 15), (same, same, same, (2, 0, 3))), y, layer="wider")
+    starts = constant(np.arange(4, dtype=np.int32) * 2 - 1, "starts")
+    weights = constant(np.tile([-0.125, 0.625, 0.625, -0.125], (4, 1)), "weights")
+    return graph_of(apply(Resample(2), y, starts, weights, layer="table"), inputs=(x,)), {}
+
+
 def compare(name: str, got: str) -> None:
     path = GOLDEN / name
     if os.environ.get("REGENERATE_GOLDEN"):
@@ -82,7 +102,7 @@ def compare(name: str, got: str) -> None:
     assert got == path.read_text("utf-8"), f"see the docstring if {name} was meant to change"
 
 
-@pytest.mark.parametrize("model", [plain, residual, shuffle, blocks])
+@pytest.mark.parametrize("model", [plain, residual, shuffle, blocks, resizes])
 def test_compiles_to(model):
     graph, options = model()
     name = model.__name__

@@ -6,6 +6,7 @@ one gives a texel.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from ..glsl import integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeGuard
 
     from ...ir.access import Kind
     from ...ir.graph import Value
@@ -33,19 +35,26 @@ LANE = "xyzw"
 
 @dataclass(frozen=True)
 class LoadFunction:
-    """A load as a GLSL function of int parameters; of a scattered one, one for each lane."""
+    """A load as a GLSL function of int parameters; of a scattered one, one for each lane.
+
+    ``offsets`` is what is added to parameters: loads that differ in nothing else share a function.
+    """
 
     name: str
     kind: Kind
     parameters: tuple[str, ...]
     reader: Reader
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
     def call(self, at: Mapping[str, str]) -> str:
-        """Return the vec4 of four neighbours; ``at`` has the int text of each coordinate."""
+        """Return the vec4 of four neighbours.
+
+        ``at`` has the int text of each coordinate, and of bindings that have one for all lanes.
+        """
         if self.kind == "aligned":
             return self._lane(at, 0)
         if self.kind == "uniform":
-            return f"vec4({self._lane(at, 0)})"
+            return f"vec4({self.element(at)})"
         start = at.get(self.reader.lane, "")
         present = LANES
         if start.isdigit():  # the last plane may hold fewer channels
@@ -53,12 +62,18 @@ class LoadFunction:
         calls = [self._lane(at, lane) if lane < present else "0.0" for lane in range(LANES)]
         return f"vec4({', '.join(calls)})"
 
+    def element(self, at: Mapping[str, str]) -> str:
+        """Return the float of a uniform load."""
+        return self._lane(at, 0)
+
     def _lane(self, at: Mapping[str, str], lane: int) -> str:
         return f"{self.name}({', '.join(self._argument(p, at, lane) for p in self.parameters)})"
 
     def _argument(self, parameter: str, at: Mapping[str, str], lane: int) -> str:
         reader = self.reader
-        if parameter[0] in "uv":  # a binding: data that is an index
+        if offset := self.offsets.get(parameter):
+            return f"{at[parameter]} {'+' if offset > 0 else '-'} {abs(offset)}"
+        if parameter[0] in "uv" and parameter not in at:  # a binding: data that is an index
             component = LANE[lane] if parameter in reader.varying else "x"
             return f"int(floor({parameter}.{component} + 0.5))"
         text = at[parameter]
@@ -83,6 +98,7 @@ class Reader:
         fixed: variables whose value is known in this GPU pass, the batch entry.
         names: what variables are called in GLSL, where not as they are.
         varying: bindings, by name, that differ between the four lanes.
+        declared: the functions there are, by all that makes one.
     """
 
     shader: Shader
@@ -91,6 +107,7 @@ class Reader:
     fixed: Mapping[str, Expr] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     varying: set[str] = field(default_factory=set)
+    declared: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     @property
     def access(self) -> Access:
@@ -123,12 +140,10 @@ class Reader:
         kind: Kind = "aligned"
         if not whole:
             kind = self.access.kind(sources, [v.type for v in operands])
+        sources, offsets = self._without_offsets(sources)
         exprs = [e for s in sources for e in (*s.index, *s.valid)]
         known = {name for e in exprs for name in self.shader.names_of(e)}
-        used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in known)
-        function = self.shader.names(f"load_{name}")
-        head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
-        lines = [f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in used)}) {{"]
+        lines: list[str] = []
         total = False
         for position, source in enumerate(sources):
             value = operands[source.operand]
@@ -144,8 +159,40 @@ class Reader:
         if not total:
             fill = number(load.fill)
             lines.append(f"    return {f'vec4({fill})' if kind == 'aligned' else fill};")
-        self.shader.fetchers.append("\n".join([*lines, "}"]))
-        return LoadFunction(function, kind, tuple(used), self)
+        words = set(re.findall(r"\w+", "\n".join(lines)))
+        used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in known)
+        parameters = tuple(v for v in used if self.names.get(v, v) in words)
+        key = (kind, *parameters, *lines)
+        if key not in self.declared:
+            function = self.declared[key] = self.shader.names(f"load_{name}")
+            head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
+            head = f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in parameters)}) {{"
+            self.shader.fetchers.append("\n".join([head, *lines, "}"]))
+        return LoadFunction(self.declared[key], kind, parameters, self, offsets)
+
+    def _without_offsets(self, sources: Sequence[Source]) -> tuple[list[Source], dict[str, int]]:
+        """Return sources with u in place of u + 1, where that is all they have of u."""
+        offsets: dict[str, int] = {}
+        exprs = [e for s in sources for e in (*s.index, *s.valid)]
+        places = {e: e.args for x in exprs for e in walk(x) if _moves(e)}
+        for moved, (variable, added) in places.items():
+            assert isinstance(variable, Var)
+            assert isinstance(added, Num)
+            others = [replace_parts(e, {moved: Num(0.0)}) for e in exprs]
+            name = variable.name
+            if name in self.varying or any(name in variables(e) for e in others):
+                continue
+            offsets[name] = int(added.value)
+            exprs = [replace_parts(e, {moved: variable}) for e in exprs]
+            sources = [
+                type(s)(
+                    s.operand,
+                    tuple(replace_parts(e, {moved: variable}) for e in s.index),
+                    tuple(replace_parts(e, {moved: variable}) for e in s.valid),
+                )
+                for s in sources
+            ]
+        return list(sources), offsets
 
     def _prepared(self, source: Source) -> Source:
         """Return a source with what is fixed put in and conditions that always hold left out."""
@@ -222,6 +269,14 @@ class Reader:
     def _int(self, expr: Expr) -> str:
         names = {name: self.names.get(name, name) for name in variables(expr)}
         return integer(expr, names | self.shader.names_of(expr))
+
+
+def _moves(e: Expr) -> TypeGuard[Call]:
+    """Whether an expression is a binding and a number added to it."""
+    if not isinstance(e, Call) or e.function != "add":
+        return False
+    variable, number = e.args
+    return isinstance(variable, Var) and variable.name[0] in "uv" and isinstance(number, Num)
 
 
 def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:

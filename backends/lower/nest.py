@@ -16,6 +16,7 @@ from ...ir.ops import parts
 from ...ir.size import is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
+from ..glsl import is_scalar, mixes_freely
 from ..shader import Shader
 from .groups import lower_groups
 from .loads import LANE
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.nest import Binding, Nest
     from ...ir.target import Target
+    from ..glsl import Type
     from ..gpu import GpuPass
     from .groups import Group
     from .loads import LoadFunction
@@ -59,6 +61,7 @@ class _Nest:
         self.reader = group.reader(self.shader)
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
+        self.floats: set[str] = set()  # bindings that are one number for all four lanes
         self.accumulators = {name for name, *_ in nest.accumulators}
         self.counter = f"k{len(nest.loops) - 1}"
         names = (f"o{axis}" for axis in range(max(t.rank, 1)))
@@ -72,16 +75,23 @@ class _Nest:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
         self._find_texels()
+        if self.texels and nest.loops[-1] == LANES:
+            self.own[self.counter] = "0"
         roles = [f"x{k}" for k in range(len(p.operands))]
         for name, binding in self._bindings():
             if isinstance(binding, Load):
                 whole = name in self.texels
                 self.loads[name] = self.reader.declare(name, binding, p.operands, roles, whole)
                 varies = not whole and self.loads[name].kind != "uniform"
+                scalar = not varies
             else:
                 varies = self.reader.access.depends((binding,))
+                scalar = not varies and is_scalar(binding) and self._in_floats(binding)
             if varies:
                 self.reader.varying.add(name)
+            if scalar:
+                self.floats.add(name)
+        self.indices = {n for load in self.loads.values() for n in load.parameters if n[0] in "uv"}
         parameters = self._parameters()
         function = "compute"
         accumulators = [f"a{k}" for k in range(len(group.planes))]
@@ -131,6 +141,8 @@ class _Nest:
         loops = [(axis, end, 1) for axis, end in enumerate(ends)]
         if self.texels:
             count = self.nest.loops[-1]
+            if count == LANES:  # one round
+                return loops[:-1]
             loops[-1] = (len(loops) - 1, str(count - count % LANES), LANES)
         return loops
 
@@ -190,28 +202,47 @@ class _Nest:
         for position, binding in enumerate(bindings):
             name = f"{prefix}{position}"
             if name in self.texels:
-                yield f"vec4 {name} = vec4({name}_texel.{lane});"
+                yield f"float {name} = {name}_texel.{lane};"
+            elif isinstance(binding, Load) and name in self.floats:
+                yield f"float {name} = {self.loads[name].element(self.own)};"
             elif isinstance(binding, Load):
                 yield f"vec4 {name} = {self.loads[name].call(self.own)};"
+            elif name in self.floats:
+                names = self._names(binding, "float")
+                assign = f"float {name} = "
+                functions = self.shader.functions
+                yield from functions.statements(binding, names, assign, f"{name}_", "float")
             else:
                 yield from self._lines(binding, f"vec4 {name} = ", f"{name}_")
+            if name in self.indices and name not in self.reader.varying:
+                one = name if name in self.floats else f"{name}.x"
+                yield f"int {name}_at = int(floor({one} + 0.5));"
+                self.own[name] = f"{name}_at"
+
+    def _in_floats(self, expr: Expr) -> bool:
+        """Whether all bindings that a formula reads are floats."""
+        return all(name[0] not in "uv" or name in self.floats for name in variables(expr))
 
     def _lines(self, expr: Expr, assign: str, prefix: str = "t") -> list[str]:
-        return self.shader.functions.statements(expr, self._floats(expr), assign, prefix)
+        return self.shader.functions.statements(expr, self._names(expr), assign, prefix)
 
     def _inline(self, expr: Expr) -> str:
-        return self.shader.functions.expression(expr, self._floats(expr))
+        return self.shader.functions.expression(expr, self._names(expr))
 
-    def _floats(self, expr: Expr) -> dict[str, str]:
-        """Return the vec4 of each variable of a formula."""
-        sizes = {name: f"vec4({size})" for name, size in self.shader.names_of(expr).items()}
-        return {name: sizes.get(name) or self._float(name) for name in variables(expr)}
-
-    def _float(self, name: str) -> str:
-        if name[0] in "uv" or name in self.accumulators:
-            return name
-        text = f"vec4({self.own[name]})"
-        return f"({text} + vec4(0.0, 1.0, 2.0, 3.0))" if name == self.reader.lane else text
+    def _names(self, expr: Expr, type: Type = "vec4") -> dict[str, str]:
+        """Return the text of each variable of a formula, of a type."""
+        names = {name: f"{type}({size})" for name, size in self.shader.names_of(expr).items()}
+        free = type == "float" or mixes_freely(expr, self.floats)
+        for name in variables(expr):
+            if name in self.floats:
+                names[name] = name if free else f"vec4({name})"
+            elif name[0] in "uv" or name in self.accumulators:
+                names[name] = name
+            elif name not in names:
+                text = f"{type}({self.own[name]})"
+                lane = f"({text} + vec4(0.0, 1.0, 2.0, 3.0))"
+                names[name] = lane if name == self.reader.lane else text
+        return names
 
 
 def _elements(node: Node, group: Group) -> int:

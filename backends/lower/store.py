@@ -127,7 +127,8 @@ def masked(shader: Shader, text: str, group: Group, k: int) -> str:
         return text
     zeros = ", ".join(["0.0"] * (LANES - used))
     if not group.in_compute or len(group.planes) == t.planes:
-        return f"vec4(({text}).{SWIZZLE[used]}, {zeros})"
+        whole = text if text.isidentifier() else f"({text})"
+        return f"vec4({whole}.{SWIZZLE[used]}, {zeros})"
     last_plane = shader.size("planes", t.planes)
     y = f"plane < {last_plane} - 1 ? y : vec4(y.{SWIZZLE[used]}, {zeros})"
     shader.functions.texts["masked"] = f"vec4 masked(vec4 y, int plane) {{ return {y}; }}"

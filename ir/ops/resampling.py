@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import Call, Expr, Var, literal, substitute
+from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates
 from ..nest import Binding, Nest
+from ..size import is_open
 from ..types import EXACT_INTEGERS, TensorType
 from .base import Op, require
 
@@ -119,18 +120,19 @@ class ResizeLinear(Op):
     def nest(self, x: TensorType) -> Nest:
         """Bind for each axis the element below and the share of the next, then every corner.
 
-        A quotient that is rounded before it is rounded down may be off by one; the remainder,
-        which is exact, tells.
+        Multiplying by a power of two is exact. A quotient, which is rounded before it is rounded
+        down, may be off by one; the remainder, which is exact, tells.
         """
         outer: list[Binding] = []
         for axis in self._moving():
             p, q, r = self.steps[axis]
-            n: dict[str, Expr] = {"n": _line(p, Var(f"o{axis}"), q), "r": literal(r)}
+            exact = not is_open(r) and r & (r - 1) == 0
+            low = "floor(x * s)" if exact else "floor(x / r) + floor((x - r * floor(x / r)) / r)"
+            n: dict[str, Expr] = {"x": _line(p, Var(f"o{axis}"), q), "r": literal(r)}
+            n |= {"s": Num(1.0 / r)} if exact else {}
             n["low"] = Var(f"u{len(outer)}")
-            outer += [
-                substitute(parse("floor(n / r) + floor((n - r * floor(n / r)) / r)"), n),
-                substitute(parse("(n - r * low) / r"), n),
-            ]
+            share = "x * s - low" if exact else "(x - r * low) / r"
+            outer += [substitute(parse(text), n) for text in (low, share)]
         result: list[Expr] = []
         for corner in product((0, 1), repeat=len(self._moving())):
             index: list[Expr] = list(coordinates(x.rank))

@@ -13,12 +13,12 @@ uniform sampler2D u_x0;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u0(int c, int y, int x) {
+vec4 load_u0(int y, int x) {
     return texelFetch(u_x0, ivec2(min(x, 3), max(y - 1, 0)), 0);
 }
 
 vec4 compute(int y, int x) {
-    vec4 u0 = load_u0(0, y, x);
+    vec4 u0 = load_u0(y, x);
     return u0;
 }
 
