@@ -115,11 +115,17 @@ class Shader:
                 image = self._declare("2D", sampler, value, layer, image)
         offset = value.type.first_layer
         begin = self.size(f"first_{name}", offset) if offset else ""
-        texture = Texture(name, value, tuple(samplers), first, bool(image), begin)
+        sampled = not image and len(samplers) == 1 and self._samples(value)
+        texture = Texture(name, value, tuple(samplers), first, bool(image), begin, sampled)
         if len(samplers) > 1:
             self.fetchers.append(texture.chain())
         self._textures[key] = texture
         return texture
+
+    def _samples(self, value: Value) -> bool:
+        """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
+        known = not isinstance(value, Constant) and not any(is_open(s) for s in value.type.extent)
+        return known and self.target.samples and self.stage == "fragment"
 
     def _external(self, key: tuple[Value, int | None], name: str) -> Texture:
         """Declare the sampler of an external texture, its matrix, and a function that reads it.
@@ -156,7 +162,7 @@ class Shader:
         if self.stage == "compute":
             units += 1  # the first is the result's
             room = self.target.limits.compute_images
-        if self.target.fetch == "texel" or image not in IMAGE_FORMATS or units >= room:
+        if not self.target.has_images or image not in IMAGE_FORMATS or units >= room:
             self.samplers.append(f"uniform sampler{kind} {name};")
             self.reads.append(Read(name, source, layer))
             return ""

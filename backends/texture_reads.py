@@ -23,14 +23,25 @@ class Texture:
     first: int
     image: bool = False
     offset: str = ""  # of the layers of an array that are the tensor's
+    sampled: bool = False  # where all invocations read
 
-    def fetch(self, position: str, layer: int | str) -> str:
-        """Return the texel of a layer at an ivec2; ``layer`` is a number or an int expression."""
+    def fetch(self, position: str, layer: int | str, everywhere: bool = False) -> str:
+        """Return the texel of a layer at an ivec2.
+
+        Args:
+            position: in the map; beside it, what is read is of no use.
+            layer: a number or an int expression.
+            everywhere: all invocations of a draw come here. ``texture()`` is defined only there, as
+                it looks at neighbours; of levels of detail, which they decide on, there is one.
+        """
         layout = self.value.type.layout
         assert layout is not None
+        if layout.kind == "array" and self.offset:
+            number = layer if str(layer).isalnum() else f"({layer})"
+            layer = f"{number} + {self.offset}" if layer else self.offset
+        if everywhere and self.sampled:
+            return self._sample(position, layer)
         if layout.kind == "array":
-            if self.offset:
-                layer = f"{layer} + {self.offset}" if layer else self.offset
             return self._texel(self.samplers[0], f"ivec3({position}, {layer})")
         if isinstance(layer, int):
             return self._texel(self.samplers[layer - self.first], position)
@@ -49,6 +60,16 @@ class Texture:
     def is_zero_outside(self, target: Target) -> bool:
         """Whether reading beside the map gives zero."""
         return self.image and target.fetch == "image-zero"
+
+    def _sample(self, position: str, layer: int | str) -> str:
+        """Return a sample at the centre of a texel."""
+        width, height, _ = self.value.type.extent
+        at = f"(vec2({position}) + 0.5) / vec2({width}.0, {height}.0)"
+        layout = self.value.type.layout
+        if layout is not None and layout.kind == "array":
+            number = f"{layer}.0" if isinstance(layer, int) else f"float({layer})"
+            at = f"vec3({at}, {number})"
+        return f"texture({self.samplers[0]}, {at})"
 
     def _texel(self, sampler: str, position: str) -> str:
         layout = self.value.type.layout

@@ -14,7 +14,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "precision": tuple(PRECISIONS),
     "textures": ("auto", "2d", "array"),
     "stage": ("auto", "fragment", "compute"),
-    "fetch": ("auto", "texel", "image", "image-zero"),
+    "fetch": ("auto", "texel", "sample", "image", "image-zero"),
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
     "weight_format": ("float32", "float16", "int8"),
     "winograd": ("auto", "off", "2x2", "4x4"),

@@ -57,8 +57,8 @@ class Options:
             it can prove nothing.
         textures: "auto", "2d" or "array" (``ir.target.Target``).
         stage: "auto", "fragment" or "compute".
-        fetch: "texel", "image" or "image-zero" (``ir.target.Target``); "auto" takes what the device
-            is better at.
+        fetch: "texel", "sample", "image" or "image-zero" (``ir.target.Target``); "auto" takes what
+            the device is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
         winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).
@@ -143,7 +143,7 @@ class Options:
             raise OpenSizeError("--calibrate")
         glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:
-            supported = "texel, or --glsl 310 with a --device that has images"
+            supported = "texel and sample, or --glsl 310 with a --device that has images"
             raise _invalid("fetch", self.fetch, supported)
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
@@ -152,7 +152,7 @@ class Options:
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
             stage=self.stage,  # type: ignore[arg-type]
-            fetch=fetch if glsl >= 310 else "texel",  # type: ignore[arg-type]
+            fetch="sample" if fetch.startswith("image") and glsl < 310 else fetch,  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
             weight_format=self.weight_format,  # type: ignore[arg-type]
             winograd=self.winograd,  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Literal
 from .graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
-Fetch = Literal["texel", "image", "image-zero"]
+Fetch = Literal["texel", "sample", "image", "image-zero"]
 WeightFormat = Literal["float32", "float16", "int8"]
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
@@ -49,8 +49,9 @@ class Costs:
             over the first thousand frames.
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
-        texel: four numbers read from a texture through a sampler, in a fragment shader.
-        compute_texel: the same in a compute shader.
+        texel: four numbers read from a texture by ``texelFetch``, in a fragment shader.
+        sample: the same by ``texture``.
+        compute_texel: four read by ``texelFetch`` in a compute shader.
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
@@ -73,6 +74,7 @@ class Costs:
     fragment: float = 0.1
     invocation: float = 0.1
     texel: float = 0.02
+    sample: float = 0.02
     compute_texel: float = 0.02
     image: float = 0.02
     ubo: float = 0.02
@@ -113,8 +115,10 @@ class Target:
             can be ("on"), nowhere ("off"), or where that is better ("auto").
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
-        fetch: how textures of the runtime's own are read: by samplers, as images, or as images
-            whose texels outside are zero, so that convolutions need not test for borders.
+        fetch: how textures are read: "texel" by ``texelFetch``; "sample" by ``texture`` at the
+            texels' centres, where all invocations of a draw read; "image", those of the runtime's
+            own as images, the others as samples; "image-zero" as images whose texels outside are
+            zero, so that convolutions need not test for borders.
         planes_per_pass: output planes of a fragment pass (MRT); None takes what the device allows.
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: what inputs hold, images aside; only "auto" relies on it.
@@ -138,6 +142,16 @@ class Target:
     zero_guard: float = 0.0
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: Costs = UNMEASURED
+
+    @property
+    def has_images(self) -> bool:
+        """Whether textures of the runtime's own are read as images where there is room."""
+        return self.fetch.startswith("image")
+
+    @property
+    def samples(self) -> bool:
+        """Whether fragment shaders read textures that are no images as samples."""
+        return self.fetch != "texel"
 
     @property
     def lacks_compute(self) -> str:

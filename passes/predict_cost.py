@@ -150,10 +150,12 @@ class Predictor:
 
     def _paid_by_size(self, work: Work, choice: Choice) -> Iterator[tuple[str, int]]:
         """Yield the name of each cost that grows with sizes, and how often it is paid."""
-        compute, image = choice.stage == "compute", self._target.fetch != "texel"
+        compute, image = choice.stage == "compute", self._target.has_images
         yield "invocation" if compute else "fragment", work.invocations
         texel = "compute_texel" if compute else "texel"
-        yield "image" if image and self._reads_own else texel, work.loads
+        at_once = self._direct or isinstance(self._kernel, Pointwise)
+        sampled = "sample" if at_once and not compute and self._target.samples else texel
+        yield "image" if image and self._reads_own else sampled, work.loads
         block = choice.weights if choice.weights in ("ubo", "ssbo") else None
         yield block or ("image" if image else texel), work.weights
         yield "stream", work.distinct

@@ -59,6 +59,7 @@ def test_convolution_runs_with_every_storage_grouping_and_precision(
     (
         {"weights": "constants"},
         {"weights": "texture", "stage": "fragment"},
+        {"weights": "texture", "stage": "fragment", "fetch": "sample"},
         {"weights": "texture", "stage": "fragment", "fetch": "image"},
         {"weights": "texture", "stage": "compute"},
         {"weights": "ubo", "stage": "compute", "fetch": "image"},
@@ -201,7 +202,7 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
         parameters=pick("constants", "ubo"),
         zero_guard=pick(0.0, 0.0),
         stage=pick("auto", "fragment", "compute"),
-        fetch=pick("texel", "image", "image-zero"),
+        fetch=pick("texel", "sample", "image", "image-zero"),
         **DESKTOP,
     )
 

@@ -239,7 +239,8 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
         "last": last,
         "pad": f"vec4({number(pad)})",
         "remap": remap,
-        "fetch": texture.fetch("p", layer),
+        "clamped": not texture.sampled,  # a sampler clamps
+        "fetch": texture.fetch("p", layer, everywhere=True),
         "prologue": prologue,
         "guard": conv.zero_guard,
     }

@@ -19,7 +19,7 @@ from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variable
 from ...ir.indexing import add, flatten, idiv, imod, mul
 from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES
-from ..glsl import integer, number
+from ..glsl import function_text, integer, number
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from ..shader import Shader
 
 LANE = "xyzw"
+# An index that varies would send the texel to memory and back where invocations are SIMD lanes.
+SELECT_LANE = function_text(
+    "float lane(vec4 v, int i)",
+    ["vec2 pair = i < 2 ? v.xy : v.zw;", "return (i & 1) == 0 ? pair.x : pair.y;"],
+)
 
 
 @dataclass(frozen=True)
@@ -256,15 +261,18 @@ class Reader:
             where, int(layer.value) if isinstance(layer, Num) else self._int(layer)
         )
         if kind != "aligned":
-            text += self._component(channel, t.channels_per_texel)
+            text = self._component(text, channel, t.channels_per_texel)
         return [*lines, f"return {text};"]
 
-    def _component(self, channel: Expr, components: int) -> str:
-        """Return how one element is taken out of a texel."""
+    def _component(self, texel: str, channel: Expr, components: int) -> str:
+        """Return one element of a texel."""
         if components == 1:
-            return ".x"
+            return f"{texel}.x"
         lane = fold(imod(channel, LANES)) if components == LANES else channel
-        return f".{LANE[int(lane.value)]}" if isinstance(lane, Num) else f"[{self._int(lane)}]"
+        if isinstance(lane, Num):
+            return f"{texel}.{LANE[int(lane.value)]}"
+        self.shader.functions.texts["lane"] = SELECT_LANE
+        return f"lane({texel}, {self._int(lane)})"
 
     def _int(self, expr: Expr) -> str:
         names = {name: self.names.get(name, name) for name in variables(expr)}

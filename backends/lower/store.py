@@ -48,7 +48,7 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
         return _of_map(shader, value, role, group, k)
     rows = not value.type.in_planes and not result.in_planes
     if rows and value.shape == result.shape and value.type.extent == result.extent:
-        return shader.texture(value, role).fetch("o", group.plane(k))
+        return shader.texture(value, role).fetch("o", group.plane(k), everywhere=True)
     key = (role, value)
     if key not in shader.loads:
         reader = group.reader(shader)
@@ -68,7 +68,7 @@ def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     base = batch * value.type.planes
     plane = group.plane(k) if c > 1 and value.type.planes > 1 else 0
     layer: int | str = f"{plane} + {base}" if isinstance(plane, str) else plane + base
-    text = texture.fetch(position, layer)
+    text = texture.fetch(position, layer, everywhere=True)
     return f"{text}.xxxx" if c == 1 and result.shape[1] > 1 else text
 
 

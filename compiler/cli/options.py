@@ -76,7 +76,7 @@ def _with_options(
             default="gles30",
             show_default=device_default,
             metavar="PROFILE",
-            help="Limits to stay within: gles30, gles30-min, webgl2-min, gles31-min, "
+            help="Limits to stay within: gles30, gles30-min, webgl2-min, swiftshader, gles31-min, "
             "gles31-mobile, gles32-desktop, llvmpipe, or a file from shadergen doctor --save.",
         ),
         click.option(
@@ -126,7 +126,7 @@ def _with_options(
             type=click.Choice(CHOICES["fetch"]),
             default="auto",
             show_default=True,
-            help="Read intermediate textures by samplers, or as images (GLSL 310), zero outside.",
+            help="Read texels, samples at their centres, or images (GLSL 310), zero outside.",
         ),
         click.option(
             "--weights",

@@ -16,6 +16,7 @@ CHOICES = (
     "stage=fragment,weights=texture",
     "stage=fragment,weights=ubo",
     "stage=fragment,weights=ssbo,device=gles32-desktop",
+    "stage=fragment,fetch=sample",
     "stage=fragment,fetch=image,device=gles32-desktop",
     "stage=fragment,mrt=1,textures=2d",
     "stage=compute,fetch=texel,device=gles31-min",

@@ -85,11 +85,16 @@ uniform sampler2DArray u_x0;
 
 layout(location = 0) out vec4 o_0;
 
+float lane(vec4 v, int i) {
+    vec2 pair = i < 2 ? v.xy : v.zw;
+    return (i & 1) == 0 ? pair.x : pair.y;
+}
+
 vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, vec4(0.0)) + e1 * min(y, vec4(0.0)); }
 
 float load_u0(int y, int x, int c) {
-    int channel = y % 4 * 2 + x % 2 + c;
-    return texelFetch(u_x0, ivec3(ivec2(x / 2, y / 4), channel / 4), 0)[channel % 4];
+    int channel = (y & 3) * 2 + (x & 1) + c;
+    return lane(texelFetch(u_x0, ivec3(ivec2(x >> 1, y >> 2), channel >> 2), 0), channel & 3);
 }
 
 vec4 compute(int y, int x) {
