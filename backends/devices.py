@@ -1,9 +1,9 @@
 """Device profiles: the limits a build may count on, and what its shaders are best written for.
 
-The ``-min`` profiles are the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35
-of ES 3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2; ``llvmpipe`` is Mesa's software
-rasteriser, of which all is measured; the others are what practically every device of their class
-offers.
+The ``-min`` profiles are the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35 of
+ES 3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2; ``llvmpipe`` is Mesa's software
+rasteriser, of which all is measured, and ``swiftshader`` that of Chromium; the others are what
+practically every device of their class offers.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ _SWIFTSHADER = Costs(
 DEVICES: dict[str, Device] = {
     "gles30": Device(replace(_ES30, texture_size=4096)),
     "gles30-min": Device(_ES30),
-    "webgl2-min": Device(_ES30, external=False),
+    "webgl2-min": Device(_ES30, fetch="sample", external=False),
     "swiftshader": Device(
         replace(
             _ES30,

@@ -1,9 +1,10 @@
 """Compare with TensorFlow.js and onnxruntime-web: ESPCN, 640x360 to 1280x720, in one page.
 
-    python bench/web.py [--turns N] [--angle swiftshader | gl-egl]
+    python bench/web.py [--turns N] [--angle swiftshader | gl-egl] [--device PROFILE]
 
 Chromium runs without a screen. WebGL is computed by its own SwiftShader, for all alike, or with
-gl-egl by the system's OpenGL ES, which is a GPU where there is one. The others come from npm, into
+gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device webgl2-min is
+right for this project's build. The others come from npm, into
 .build/web. Frames are taken in turns; medians are printed.
 """
 
@@ -85,10 +86,10 @@ def write_onnx(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
 
 
-def write_model(folder: Path) -> list[dict[str, Any]]:
+def write_model(folder: Path, device: str) -> list[dict[str, Any]]:
     """Write all forms of the network and an input; return what the layers are called."""
     size = f"{HEIGHT}x{WIDTH}"
-    options = {"input_size": size, "device": "webgl2-min", "validate": False}
+    options = {"input_size": size, "device": device, "validate": False}
     shadergen.compile_model(ESPCN, folder / "build", **options)
     write_onnx(folder / "model.onnx")
     x = np.random.default_rng(0).random((1, HEIGHT, WIDTH, 1), np.float32)
@@ -101,11 +102,11 @@ def write_model(folder: Path) -> list[dict[str, Any]]:
     return layers
 
 
-def compare(turns: int, angle: str) -> dict[str, Any]:
+def compare(turns: int, angle: str, device: str) -> dict[str, Any]:
     modules = install()
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder)
-        layers = write_model(model)
+        layers = write_model(model, device)
         folders = {
             "model": model,
             "bench": ROOT / "bench",
@@ -127,9 +128,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--angle", default="swiftshader", choices=("swiftshader", "gl-egl"))
+    parser.add_argument("--device", default="swiftshader", help="of this project's build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    results = compare(arguments.turns, arguments.angle)
+    results = compare(arguments.turns, arguments.angle, arguments.device)
     if arguments.json:
         print(json.dumps(results, indent=1))
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir.ops import ConvPair, WinogradProducts, parts
+from ..ir.ops import ConvPair, WinogradProducts, WinogradTiles, parts
 from ..ir.types import MAP_RANK
 from ..passes.candidates import TILES_OF
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
@@ -41,7 +41,7 @@ def _idle_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> 
     idle: dict[str, list[str]] = {}
     if target.stage == "compute" and all(n.choice.stage != "compute" for n in graph.nodes):
         idle["--stage compute"] = [d.why for d in decisions if d.step == STEP]
-    if target.winograd in TILES_OF and WinogradProducts not in kernels:
+    if target.winograd in TILES_OF and not kernels & {WinogradProducts, WinogradTiles}:
         why = [d.why for d in decisions if d.decision == NOT_IN_TILES]
         idle[f"--winograd {target.winograd}"] = why
     if target.pairs == "on" and ConvPair not in kernels:

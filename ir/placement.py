@@ -12,6 +12,7 @@ from .types import LANES, Layout, format_for
 if TYPE_CHECKING:
     from .graph import Graph, Node, Value
     from .ops import Conv
+    from .target import Target
     from .types import TensorType
 
 MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
@@ -102,6 +103,20 @@ def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:
 def is_depthwise(shape: tuple[int, ...], groups: int) -> bool:
     """Whether every output channel reads the input channel of its own number, OIHW weights."""
     return groups > 1 and shape[1] == 1 and shape[0] == groups
+
+
+def planes_in_a_pass(t: TensorType, target: Target) -> int:
+    """Return how many planes of a result one fragment pass writes at most; of rows, one layer."""
+    most = target.limits.draw_buffers
+    return shared_out(t, min(most, target.planes_per_pass or most))
+
+
+def shared_out(t: TensorType, limit: int) -> int:
+    """Return the planes of each of the fewest passes, shared out evenly."""
+    if not t.in_planes:
+        return 1
+    passes = -(-t.planes // limit)
+    return -(-t.planes // passes)
 
 
 def tensor_operands(node: Node) -> tuple[Value, ...]:

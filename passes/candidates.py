@@ -8,8 +8,9 @@ them is best is for :mod:`.predict_cost` to guess, for ``shadergen tune`` to mea
 - **Loop nests and formulas** run in fragment passes of some planes each, or in one compute pass.
 - **Convolutions** vary in the planes and, in compute, the pixels that one invocation computes, and
   in where their weights live. All weights of a compute pass must have room, but only those of the
-  planes of a fragment pass. Those of 3x3 may also be computed in Winograd's tiles, by three compute
-  passes; then the rest of the choice is for the products.
+  planes of a fragment pass. Those of 3x3 may also be computed in Winograd's tiles: by three compute
+  passes, then the rest of the choice is for the products; or without compute shaders in fragment
+  passes that write each pixel of a tile to a target, with weights as constants.
 - **Pairs of convolutions** run in compute, all planes of the result in one invocation.
 """
 
@@ -31,7 +32,9 @@ from ..ir.placement import (
     is_direct,
     is_pair,
     is_parameter,
+    planes_in_a_pass,
     planes_share_a_program,
+    shared_out,
 )
 from ..ir.target import WORKGROUP
 from ..ir.types import IMAGE_FORMATS, LANES
@@ -42,7 +45,6 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice, Node, Stage, WeightStorage
     from ..ir.target import Target
-    from ..ir.types import TensorType
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
@@ -52,6 +54,7 @@ TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device ha
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
 TILES_OF = {"2x2": 2, "4x4": 4}  # sizes of Winograd's tiles, by the option's name for them
+NO_ROOM = "its maps of patches have no room"
 LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")
 LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")
 
@@ -66,7 +69,7 @@ def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     opened, node = node, at_default(node)
     # Maps of patches are many times as high: of their own accord they limit no sizes.
     tiles = () if node is not opened and target.winograd == "auto" else _in_tiles(node, target)
-    tiles = (c for c in tiles if node is opened or rows_fit(node, c.winograd, target))
+    tiles = (c for c in tiles if node is opened or _fits_sizes(node, c, target))
     every = (*_fragment(node, target), *_compute(node, target), *tiles)
     found = [c for c in every if _pinned(node, c)]
     computed = [c for c in found if c.stage == "compute"]
@@ -75,24 +78,15 @@ def candidates(node: Node, target: Target) -> tuple[Choice, ...]:
     return tuple(tiled or found)
 
 
+def _fits_sizes(node: Node, choice: Choice, target: Target) -> bool:
+    """Whether tiles can do with open sizes, given at their defaults."""
+    return _computes(target) and rows_fit(node, choice.winograd, target)
+
+
 def _pinned(node: Node, choice: Choice) -> bool:
     """Whether a choice agrees with what the node's own says already."""
     names = ("stage", "planes", "weights")
     return all(getattr(node.choice, n) in (None, getattr(choice, n)) for n in names)
-
-
-def planes_in_a_pass(t: TensorType, target: Target) -> int:
-    """Return how many planes of a result one fragment pass writes at most; of rows, one layer."""
-    most = target.limits.draw_buffers
-    return _shared_out(t, min(most, target.planes_per_pass or most))
-
-
-def _shared_out(t: TensorType, limit: int) -> int:
-    """Return the planes of each of the fewest passes, shared out evenly."""
-    if not t.in_planes:
-        return 1
-    passes = -(-t.planes // limit)
-    return -(-t.planes // passes)
 
 
 def _fragment(node: Node, target: Target) -> Iterator[Choice]:
@@ -101,7 +95,7 @@ def _fragment(node: Node, target: Target) -> Iterator[Choice]:
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
-        sizes += [_shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
+        sizes += [shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
     room = storage_room(target, "fragment")
     for planes in dict.fromkeys(sizes):
         choice = replace(node.choice, stage="fragment", planes=planes)
@@ -122,7 +116,7 @@ def _unrolls_much(node: Node, planes: int, weights: WeightStorage) -> bool:
 
 
 def _compute(node: Node, target: Target) -> Iterator[Choice]:
-    if target.stage == "fragment" or target.lacks_compute or unsuited(node, target):
+    if not _computes(target) or unsuited(node, target):
         return
     inner = before_store(node)
     storages = _storages(inner, target) if has_weights(node) else (None,)
@@ -135,36 +129,72 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
 
 
 def _in_tiles(node: Node, target: Target) -> Iterator[Choice]:
-    sizes = [n for name, n in TILES_OF.items() if target.winograd in ("auto", name)]
-    if not sizes or refusal(node, target):
-        return
-    for tile in sizes:
-        found = _steps(node, tile, target)
-        if isinstance(found, str):
-            continue
-        start = replace(node.choice, stage="compute", winograd=tile)
-        yield from (
-            replace(start, block=c.block, planes=c.planes, weights=c.weights)
-            for c in _compute(replace(found[1], choice=node.choice), target)
-        )
+    for name, tile in TILES_OF.items():
+        if target.winograd in ("auto", name):
+            found = _tiled(node, tile, target)
+            yield from () if isinstance(found, str) else found
 
 
-def _steps(node: Node, tile: int, target: Target) -> tuple[Node, Node, Node] | str:
-    """Return the steps of a convolution in tiles, or why there are none."""
-    choice = replace(node.choice, stage="compute", winograd=tile, weights="texture")
-    found = steps(node, choice, target)
+def _tiled(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    """Return the choices that compute a convolution in tiles, or why there are none."""
+    tiled = _tiled_in_compute if _computes(target) else _tiled_in_draws
+    return refusal(node, target) or tiled(node, tile, target)
+
+
+def _computes(target: Target) -> bool:
+    return target.stage != "fragment" and not target.lacks_compute
+
+
+def _tiled_in_compute(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    if target.weights == "constants":
+        return "--weights constants"
+    start = replace(node.choice, stage="compute", winograd=tile)
+    found = steps(node, replace(start, weights="texture"), target)
     if found is None:
-        return "its maps of patches have no room"
-    return next(filter(None, (unsuited(step, target) for step in found)), found)
+        return NO_ROOM
+    return next(filter(None, (unsuited(step, target) for step in found)), "") or [
+        replace(start, block=c.block, planes=c.planes, weights=c.weights)
+        for c in _compute(replace(found[1], choice=node.choice), target)
+    ]
+
+
+def _tiled_in_draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    if target.weights not in ("auto", "constants"):
+        return f"--weights {target.weights}"
+    most = min(target.limits.draw_buffers, target.planes_per_pass or target.limits.draw_buffers)
+    sizes = {shared_out(node.result.type, n): None for n in TARGETS if n * tile**2 <= most}
+    if not sizes:
+        return f"a tile has {tile**2} pixels, a draw {most} render targets"
+    choices = [
+        replace(node.choice, stage="fragment", winograd=tile, planes=n, weights="constants")
+        for n in sizes
+    ]
+    found = steps(node, choices[0], target)
+    assert found is not None
+    if found[0].result.type.layers > target.limits.array_texture_layers:
+        return "its tiles have no room"
+    budget = CONSTANT_BUDGET if target.weights == "auto" else CONSTANT_LIMIT
+    some = [c for c in choices if constants(node, c, target) <= budget]
+    return some or "its weights are too many constants"
+
+
+def constants(node: Node, choice: Choice, target: Target) -> int:
+    """Return how many floats of weights one GPU pass has in its code."""
+    planes = choice.planes or 1
+    if not choice.winograd:
+        return weight_floats(node, planes)
+    found = steps(node, choice, target)
+    assert found is not None
+    return weight_floats(found[0], planes)
 
 
 def untiled(node: Node, target: Target) -> str:
     """Return why a placed convolution is not computed in the tiles that are asked for."""
     opened, node = node, at_default(node)
-    tile = TILES_OF[target.winograd]
-    found = refusal(node, target) or _steps(node, tile, target)
-    room = node is opened or rows_fit(node, tile, target)
-    return found if isinstance(found, str) and room else "its maps of patches have no room"
+    found = _tiled(node, TILES_OF[target.winograd], target)
+    if isinstance(found, str):
+        return found
+    return NO_ROOM if _computes(target) or node is opened else "its sizes are open"
 
 
 def unsuited(node: Node, target: Target) -> str:

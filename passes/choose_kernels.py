@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from ..errors import ShadergenError
 from ..ir.naming import told_apart
 from ..ir.ops import Conv, parts
+from ..ir.placement import planes_in_a_pass
 from ..ir.signature import signature
 from ..ir.size import estimate
 from ..ir.target import UNMEASURED
@@ -28,12 +29,11 @@ from .candidates import (
     LOOPED,
     TILES_OF,
     candidates,
-    planes_in_a_pass,
+    constants,
     storage_room,
     unsuited,
     untiled,
     weight_bytes,
-    weight_floats,
 )
 from .predict_cost import Predictor
 
@@ -203,7 +203,8 @@ def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
     for node in sorted(wanted, key=_pixels, reverse=True):
         cost, choice = rankings[node].costs[0]
         planes = choice.planes or 1
-        total = (weight_floats(node, planes) + PROGRAM) * -(-node.result.type.planes // planes)
+        floats = constants(node, choice, target) + PROGRAM
+        total = floats * -(-node.result.type.planes // planes)
         saved = rankings[node].without_constants().costs[0][0] - cost
         if computes and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue

@@ -1,8 +1,10 @@
-"""Make three nodes of each convolution that is to be computed in tiles (``ir.winograd``).
+"""Make several nodes of each convolution that is to be computed in tiles (``ir.winograd``).
 
-conv(x; W, b) = result(products(patches(x); W, b)). A prologue goes with the patches, where elements
-are loaded, and an epilogue with the result. :mod:`.choose_kernels` decides on it, by
-:func:`refusal` and the cost of :func:`steps`; the choice stays with the products.
+In compute, conv(x; W, b) = result(products(patches(x); W, b)); the choice stays with the products.
+In fragment shaders, where an invocation can write a tile, conv(x; W, b) = shuffle(tiles(x; W, b)),
+and the choice stays with the tiles. A prologue goes with the first node, where elements are loaded,
+and an epilogue with the last. :mod:`.choose_kernels` decides on it, by :func:`refusal` and the cost
+of :func:`steps`.
 """
 
 from __future__ import annotations
@@ -13,16 +15,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.graph import Choice, Constant, Node
-from ..ir.ops import Conv, WinogradPatches, WinogradProducts, WinogradResult, assemble, parts
+from ..ir.graph import Choice, Constant, Node, infer
+from ..ir.ops import (
+    Conv,
+    DepthToSpace,
+    Slice,
+    Viewed,
+    WinogradPatches,
+    WinogradProducts,
+    WinogradResult,
+    WinogradTiles,
+    assemble,
+    parts,
+)
 from ..ir.ops.fused import Parts
-from ..ir.placement import is_direct
+from ..ir.placement import is_direct, planes_in_a_pass
 from ..ir.size import is_open
 from ..ir.types import Layout
 from ..ir.winograd import TAPS
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph
+    from ..ir.ops import Op
     from ..ir.target import Target
     from .rule import Context
 
@@ -46,10 +60,6 @@ def refusal(node: Node, target: Target) -> str:
         return "it is not 3x3 with a stride of 1 in one group"
     if p.store:
         return "its results are stored elsewhere"
-    if target.lacks_compute or target.stage == "fragment":
-        return target.lacks_compute or "--stage fragment"
-    if target.weights == "constants":
-        return "--weights constants"
     if target.textures == "2d":
         return "a map of patches is an array of planes"
     if node.choice.precision != "highp" or target.weight_format != "float32":
@@ -65,14 +75,52 @@ def rows_fit(node: Node, tile: int, target: Target) -> bool:
     return -(-height // tile) * (tile + TAPS - 1) ** 2 <= target.limits.texture_size
 
 
-def steps(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
-    """Return patches, products and result of a convolution; :func:`refusal` is to be asked first.
+def steps(node: Node, choice: Choice, target: Target) -> tuple[Node, ...] | None:
+    """Return the nodes that compute a convolution in tiles; :func:`refusal` is to be asked first.
 
     Args:
         node: a placed convolution, fused or not.
-        choice: with the size of its tiles; the rest is for the products.
+        choice: with the size of its tiles; the rest is for the products, or the tiles.
         target: whose textures must have room for maps of patches; None where they have not.
     """
+    return (_at_once if choice.stage == "fragment" else _in_three)(node, choice, target)
+
+
+def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
+    """Return tiles and the node that puts their pixels beside each other."""
+    p, m = parts(node), choice.winograd
+    conv = p.kernel
+    assert isinstance(conv, Conv)
+    kernel = WinogradTiles(
+        pads=conv.pads,
+        pad_mode=conv.pad_mode,
+        pad_value=conv.pad_value,
+        enlarged=conv.enlarged,
+        tile=m,
+    )
+    tiles = _placed(
+        assemble(
+            Parts(kernel, p.operands, p.prologue, None, p.extras),
+            node.layers,
+            replace(choice, winograd=0),
+        )
+    )
+    whole = infer(conv, p.operands, node.name)[0].shape
+    shuffle = DepthToSpace((m, m), "dcr")
+    n, c, height, width = tiles.result.shape
+    beside: Op = shuffle
+    if whole != (n, c // m**2, height * m, width * m):
+        beside = Viewed(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
+    last = assemble(
+        Parts(beside, (tiles.result,), None, p.epilogue, p.extras, p.dtype),
+        node.layers,
+        Choice("fragment", planes=planes_in_a_pass(node.result.type, target), precision="highp"),
+    )
+    return tiles, replace(last, types=(node.result.type,))
+
+
+def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
+    """Return patches, products and result."""
     p = parts(node)
     conv, (x, *parameters) = p.kernel, p.operands
     assert isinstance(conv, Conv)

@@ -16,9 +16,14 @@ from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Num, Var, substitute, tree_size, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
-from ..ir.placement import is_direct, is_parameter, joins_planes, tensor_operands
+from ..ir.placement import (
+    is_direct,
+    is_parameter,
+    joins_planes,
+    planes_in_a_pass,
+    tensor_operands,
+)
 from ..ir.types import LANES
-from .candidates import planes_in_a_pass
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import walk
 from ..ir.graph import Result
-from ..ir.ops import Conv, Pointwise, WinogradPatches, WinogradResult, halves, parts
+from ..ir.ops import (
+    Conv,
+    Pointwise,
+    WinogradPatches,
+    WinogradResult,
+    WinogradTiles,
+    halves,
+    parts,
+)
 from ..ir.placement import (
     at_default,
     before_store,
@@ -118,7 +126,7 @@ class Predictor:
 
         def order(pair: tuple[float, Choice]) -> tuple[bool, int, float]:
             cost, choice = pair
-            if choice.winograd:
+            if choice.winograd and choice.stage == "compute":
                 cost *= DOUBT
             return cost > doubtful, self.work(choice).passes if cost <= doubtful else 0, cost
 
@@ -137,8 +145,12 @@ class Predictor:
         return bill | {"gpu_pass": work.passes, "code": work.code * work.programs}
 
     def _bill_in_tiles(self, choice: Choice) -> dict[str, float]:
-        """Return what the three steps of a convolution in tiles are billed, added up."""
+        """Return what the steps of a convolution in tiles are billed, added up."""
         tile = choice.winograd
+        if choice.stage == "fragment":
+            found = steps(self._node, choice, self._target)
+            assert found is not None
+            return _sum(*(Predictor(n, self._target).bill(n.choice) for n in found))
         if tile not in self._steps_of:
             found = steps(self._node, choice, self._target)
             assert found is not None
@@ -166,11 +178,14 @@ class Predictor:
         assert layout is not None
         half = "" if layout.format.endswith("32f") else "_half"
         yield ("image_store" if compute else "store") + half, work.stores
-        if not compute and (choice.planes or 1) > CROWD:
+        targets = work.stores // work.invocations
+        if not compute and targets > CROWD:
             yield "crowd", work.stores
 
     def work(self, choice: Choice) -> Work:
         """Return how often each thing is done."""
+        if isinstance(self._kernel, WinogradTiles):
+            return self._tiles(self._kernel, choice)
         if self._direct:
             return self._convolution(choice)
         if self._halves:
@@ -230,6 +245,30 @@ class Predictor:
             accumulators=columns * rows,
             programs=1,
             code=line,
+        )
+
+    def _tiles(self, op: WinogradTiles, choice: Choice) -> Work:
+        """Count what a convolution in tiles does in a draw: an invocation is a tile."""
+        t = self._node.result.type
+        m, k = op.tile, op.patch
+        n, _, height, width = t.shape
+        planes, inputs = choice.planes or 1, parts(self._node).operands[0].type.planes
+        groups = -(-t.planes // m**2 // planes)
+        invocations = n * groups * height * width
+        transform = 2 * k * ADDITIONS[WinogradPatches, m]
+        result = (m + k) * ADDITIONS[WinogradResult, m]
+        steps = self._plane_floats * planes // LANES + inputs * transform + planes * result
+        return Work(
+            passes=n * groups,
+            invocations=invocations,
+            loads=invocations * inputs * k**2 + self._extra_loads,
+            weights=0,
+            distinct=0,
+            multiplies=invocations * steps,
+            stores=t.texels,
+            accumulators=planes * m**2,
+            programs=groups,
+            code=steps,
         )
 
     def _convolution(self, choice: Choice) -> Work:

@@ -121,7 +121,9 @@ def in_tiles(x: Value) -> Value:
     """Return a convolution of a map of 1x8x5x6 by Winograd's minimal filtering."""
     patches = apply(ops.WinogradPatches(4, 2, 3, (1, 1, 1, 1), "reflect", -0.0), x)
     w, b = constant(np.ones((3, 8, 3, 3))), constant(np.ones(3))
-    return apply(ops.WinogradResult(4, 5, 6), apply(ops.WinogradProducts(tile=4), patches, w, b))
+    y = apply(ops.WinogradResult(4, 5, 6), apply(ops.WinogradProducts(tile=4), patches, w, b))
+    w = constant(np.ones((2, 3, 3, 3)))
+    return apply(ops.WinogradTiles(pads=(1, 1, 1, 1), pad_mode="edge", tile=4), y, w)
 
 
 def every_operator() -> list[Graph]:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+BROWSERS = ("webgl2-min", "swiftshader")
 TARGETS: dict[str, dict[str, Any]] = {
     "fragment": {"device": "webgl2-min"},
     "compute": {"device": "gles32-desktop", "stage": "compute"},
@@ -59,7 +60,7 @@ class RuntimeBuild:
     @property
     def compute(self) -> bool:
         """Whether it needs OpenGL ES 3.1, which a browser has not."""
-        return self.options["device"] != TARGETS["fragment"]["device"]
+        return self.options["device"] not in BROWSERS
 
     def write(self, folder: Path) -> dict[str, dict[str, np.ndarray]]:
         """Write it as the module says; return its inputs and expected outputs."""
@@ -119,6 +120,9 @@ SPECIAL = (
         {**FRAGMENT, "weights": "texture", "weight_format": "int8"},
         2e-2,
     ),
+    RuntimeBuild("fetch-texel", models.residual, {**FRAGMENT, "fetch": "texel"}),
+    RuntimeBuild("tiles", models.residual, {**FRAGMENT, "winograd": "2x2"}),
+    RuntimeBuild("tiles-of-two-planes", models.shallow, {"device": BROWSERS[1], "winograd": "2x2"}),
     RuntimeBuild("parameters-ubo", models.conv_3x3, {**FRAGMENT, "parameters": "ubo"}),
     RuntimeBuild(
         "weights-ssbo",

@@ -14,7 +14,14 @@ from shadergen.backends.devices import DEVICES
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
-from shadergen.ir.ops import Concat, Conv, WinogradPatches, WinogradProducts, WinogradResult
+from shadergen.ir.ops import (
+    Concat,
+    Conv,
+    WinogradPatches,
+    WinogradProducts,
+    WinogradResult,
+    WinogradTiles,
+)
 from shadergen.ir.signature import signature
 from shadergen.ir.winograd import TILES, of_kernel, transformed
 from shadergen.passes.candidates import candidates
@@ -44,6 +51,8 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 
 
 IN_TILES = ["WinogradPatches", "WinogradProducts", "WinogradResult"]
+IN_DRAWS = ["WinogradTiles", "Viewed"]  # where the map is no whole tiles; else a DepthToSpace
+FOUR_TARGETS, EIGHT_TARGETS = {"device": "gles30"}, {**DESKTOP, "stage": "fragment"}
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -64,6 +73,23 @@ def test_three_steps_are_a_convolution(tile, mode):
     y = apply(WinogradProducts(tile=tile), y, w0, b0)
     assert y.shape == products.shape
     assert apply(WinogradResult(tile, *want.shape[2:]), y).shape == want.shape
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "symmetric", "wrap"])
+def test_the_pixels_of_tiles_are_those_of_a_convolution(tile, mode):
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(2, 3, 7, 9)), rng.normal(size=(5, 3, 3, 3)), rng.normal(size=5)
+    padding: dict[str, Any] = {"pads": (1, 0, 2, 1), "pad_mode": mode, "pad_value": 0.5}
+    want = Conv(**padding).reference(x, w, b)
+    tiles = WinogradTiles(**padding, tile=tile)
+    found = tiles.reference(x, w, b)
+    assert apply(tiles, *(constant(a) for a in (x, w, b))).shape == found.shape
+    for i, j in np.ndindex(tile, tile):
+        pixels = want[:, :, i::tile, j::tile]
+        first = (i * tile + j) * 8
+        got = found[:, first : first + 5, : pixels.shape[2], : pixels.shape[3]]
+        np.testing.assert_array_equal(got, pixels)
 
 
 @pytest.mark.parametrize("tile", TILES)
@@ -92,6 +118,55 @@ def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, t
     graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
     assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
     assert_runs_like_reference(graph, winograd=tiles, fetch=fetch, **DESKTOP)
+
+
+@GL
+@pytest.mark.parametrize("device", [FOUR_TARGETS, EIGHT_TARGETS], ids=["four", "eight"])
+@pytest.mark.parametrize("fetch", ["texel", "sample"])
+@pytest.mark.parametrize(
+    ("channels", "out", "size", "pads", "batch"),
+    [
+        (1, 3, (9, 7), (1, 1, 1, 1), 1),
+        (3, 4, (12, 16), (0, 0, 0, 0), 1),
+        (4, 1, (3, 3), (0, 0, 0, 0), 2),
+        (5, 17, (13, 6), (2, 0, 1, 5), 2),
+        (17, 5, (1, 11), (1, 1, 1, 1), 1),
+        (8, 8, (8, 8), (1, 1, 1, 1), 1),
+        (6, 2, (7, 8), (1, 1, 1, 1), 1),
+    ],
+)
+def test_tiles_of_a_draw_run_like_the_reference(channels, out, size, pads, batch, fetch, device):
+    graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
+    options = {"winograd": "2x2", "fetch": fetch, **device}
+    assert kernels(graph, **options)[0] == "WinogradTiles"
+    files = assert_runs_like_reference(graph, **options)
+    planes, targets = -(-out // 4), 4 if device is FOUR_TARGETS else 8
+    draws = files.schedule["passes"]
+    assert sum("Winograd" in source for source in files.shaders.values()) == len(draws) - (
+        -(-planes // targets) * batch
+    )
+    assert max(len(p["writes"]) for p in draws) <= targets
+
+
+@GL
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
+@pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
+def test_every_padding_mode_runs_in_tiles_of_a_draw(mode, pads):
+    graph = single(5, 6, (6, 7), pads=pads, pad_mode=mode, pad_value=-0.75)
+    assert kernels(graph, winograd="2x2", **EIGHT_TARGETS)[0] == "WinogradTiles"
+    assert_runs_like_reference(graph, winograd="2x2", **EIGHT_TARGETS)
+
+
+@GL
+def test_formulas_go_with_tiles_of_a_draw():
+    rng = np.random.default_rng(0)
+    x = image(1, 6, 9, 10)
+    before = pointwise("max(x0, 0) * x1 + 1", x, constant(rng.normal(size=(6, 1, 1))))
+    y = conv(rng, before, 6, (3, 3), pads=(1, 1, 1, 1))
+    y = pointwise("tanh(x0 + x1) * x2", y, x, constant(rng.normal(size=(6, 1, 1))))
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, winograd="2x2", **EIGHT_TARGETS) == IN_DRAWS
+    assert_runs_like_reference(graph, winograd="2x2", **EIGHT_TARGETS)
 
 
 @GL
@@ -159,13 +234,14 @@ def test_more_tiles_than_a_texture_is_wide_are_folded(tmp_path, tiles, width, ro
         (single(groups=2), DESKTOP),
         (single(kernel=(1, 3)), DESKTOP),
         (single(kernel=(5, 5)), DESKTOP),
-        (single(), {"device": "gles30"}),
+        (single(), {"device": "gles30", "mrt": 2}),
+        (single(), {"device": "gles30", "weights": "texture"}),
+        (single(80, 4), {"device": "gles30"}),  # too many constants
         (single(), {**DESKTOP, "precision": "mediump"}),
         (single(), {**DESKTOP, "precision": "auto", "input_range": (0.0, 1.0)}),
         (single(), {**DESKTOP, "weight_format": "int8"}),
         (single(), {**DESKTOP, "weight_format": "float16"}),
         (single(), {**DESKTOP, "textures": "2d"}),
-        (single(), {**DESKTOP, "stage": "fragment"}),
         (single(), {**DESKTOP, "weights": "constants"}),
         (single(), {**DESKTOP, "zero_guard": 0.01}),
         (single(out=2), DESKTOP),  # no image has two components
@@ -173,7 +249,11 @@ def test_more_tiles_than_a_texture_is_wide_are_folded(tmp_path, tiles, width, ro
 )
 @pytest.mark.parametrize("tiles", NAMES)
 def test_what_tiles_cannot_do_is_computed_directly(graph, options, tiles):
-    assert not set(kernels(graph, winograd=tiles, **options)) & set(IN_TILES)
+    assert not set(kernels(graph, winograd=tiles, **options)) & {*IN_TILES, *IN_DRAWS}
+
+
+def test_a_draw_has_no_targets_for_tiles_of_4x4():
+    assert kernels(single(), winograd="4x4", **EIGHT_TARGETS) == ["Conv"]
 
 
 def test_weights_that_would_overflow_are_computed_directly():
@@ -198,6 +278,12 @@ def test_auto_takes_tiles_where_they_are_predicted_to_be_clearly_better():
     assert kernels(large, device="llvmpipe", winograd="off") == ["Conv"]
     assert kernels(single(64, 3, (128, 128)), device="llvmpipe") == ["Conv"]
     assert kernels(single(16, 16, (256, 256)), device="llvmpipe") == ["Conv"]
+
+
+def test_auto_takes_tiles_of_a_draw_where_processors_draw():
+    assert kernels(single(16, 16, (360, 640)), device="swiftshader")[0] == "WinogradTiles"
+    assert kernels(single(16, 16, (360, 640)), device="gles30") == ["Conv"]
+    assert kernels(single(16, 16, (360, 640)), device="swiftshader", winograd="off") == ["Conv"]
 
 
 def test_without_measured_costs_only_a_measurement_takes_tiles():

@@ -22,8 +22,8 @@ def notes(graph: Graph, **options: Any) -> tuple[str, ...]:
     return compiled_notes(compiled, context.target, tuple(context.decisions))
 
 
-def single(out: int = 8, kernel: int = 3) -> Graph:
-    x = image(1, 8, 9, 10)
+def single(out: int = 8, kernel: int = 3, channels: int = 8) -> Graph:
+    x = image(1, channels, 9, 10)
     return graph_of(conv(RNG, x, out, (kernel, kernel)), inputs=(x,))
 
 
@@ -53,10 +53,9 @@ def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
 @pytest.mark.parametrize(
     ("graph", "options", "why"),
     [
-        (single(), {**DESKTOP, "stage": "fragment"}, "--stage fragment"),
         (single(), {**DESKTOP, "weights": "constants"}, "--weights constants"),
         (single(), {**DESKTOP, "precision": "fp16"}, "it would lose too much in 16 bits"),
-        (single(), {"device": "gles30"}, "GLSL ES 300 has no compute shaders"),
+        (single(), {"device": "gles30", "weights": "ubo"}, "--weights ubo"),
         (single(kernel=5), DESKTOP, "it is not 3x3 with a stride of 1 in one group"),
         (single(out=2), DESKTOP, "there are no images of rg32f"),
     ],
@@ -65,6 +64,20 @@ def test_tiles_that_were_asked_for_and_not_taken_are_noted(graph, options, tiles
     assert notes(graph, **options, winograd="off") == ()
     assert notes(graph, **options, winograd=tiles) == (f"--winograd {tiles} has no effect: {why}",)
     assert notes(single(), **DESKTOP, winograd=tiles) == ()
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "why"),
+    [
+        (single(), {"winograd": "4x4"}, "a tile has 16 pixels, a draw 4 render targets"),
+        (single(), {"winograd": "2x2", "mrt": 2}, "a tile has 4 pixels, a draw 2 render targets"),
+        (single(channels=80), {"winograd": "2x2"}, "its weights are too many constants"),
+    ],
+)
+def test_tiles_of_draws_that_were_not_taken_are_noted(graph, options, why):
+    said = f"--winograd {options['winograd']} has no effect: {why}"
+    assert notes(graph, device="gles30", **options) == (said,)
+    assert notes(single(), device="gles30", winograd="2x2") == ()
 
 
 def test_compute_that_was_asked_for_and_has_no_place_is_noted():

@@ -14,6 +14,7 @@ from ...ir.ops import (
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
+    WinogradTiles,
     parts,
 )
 from ...ir.placement import is_direct
@@ -23,6 +24,7 @@ from .nest import lower_nest
 from .pair import lower_pair
 from .pointwise import lower_pointwise
 from .winograd import lower_winograd
+from .winograd_tiles import lower_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +43,7 @@ KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     WinogradPatches: (lambda node: True, lower_winograd),
     WinogradProducts: (is_direct, lower_convolution),
     WinogradResult: (lambda node: True, lower_winograd),
+    WinogradTiles: (is_direct, lower_tiles),
 }
 """For an operator, the nodes that a kernel is for, and the kernel."""
 

@@ -257,7 +257,8 @@ def _unrolled(conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int) -> Iterator[di
             for k, columns in enumerate(per_block):
                 if columns.any():
                     plane = tiles.first[k] + block
-                    readers.setdefault(plane, []).extend(_accumulate(k, columns, tiles.diagonal))
+                    lines = accumulate(f"a{k}", columns, "v", tiles.diagonal)
+                    readers.setdefault(plane, []).extend(lines)
         for plane, lines in sorted(readers.items()):
             yield {
                 "title": f"tap ({ky}, {kx}), input plane {plane}",
@@ -267,15 +268,15 @@ def _unrolled(conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int) -> Iterator[di
             }
 
 
-def _accumulate(k: int, columns: np.ndarray, diagonal: bool) -> list[str]:
-    """Return the statements that add one tile times ``v`` to accumulator k."""
+def accumulate(total: str, columns: np.ndarray, v: str, diagonal: bool = False) -> list[str]:
+    """Return the statements that add one tile of weights times a vector to a sum."""
     if diagonal:
-        return [f"a{k} += {vec4(columns[0])} * v;"]
+        return [f"{total} += {vec4(columns[0])} * {v};"]
     if len(columns) == LANES and all(c.any() for c in columns):
         texts = [vec4(c) for c in columns]
         rows = [f"    {t}{',' if i < LANES - 1 else ''}" for i, t in enumerate(texts)]
-        return [f"a{k} += mat4(", *rows, ") * v;"]
-    return [f"a{k} += {vec4(c)} * v.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
+        return [f"{total} += mat4(", *rows, f") * {v};"]
+    return [f"{total} += {vec4(c)} * {v}.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
 
 
 def _looped(

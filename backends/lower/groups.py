@@ -60,6 +60,15 @@ class Group:
         return range(self.node.result.type.planes) if self.in_compute else self.planes
 
     @property
+    def named(self) -> str:
+        """What the planes that the GPU pass writes are called in the shader's header."""
+        planes = self.covered
+        if self.written is not self.node:
+            planes = range(self.written.result.type.planes)
+        first, last = planes[0], planes[-1]
+        return f"plane {first}" if first == last else f"planes {first} to {last}"
+
+    @property
     def channels(self) -> int:
         """How many channels of planes the GPU pass writes."""
         last = min((self.covered[-1] + 1) * LANES, self.node.result.type.channels)

@@ -147,14 +147,11 @@ def header(group: Group, what: str, macs: int) -> list[str]:
             lines.append(f"reads  {v.name}: {v.type}, {v.type.layout.format} {v.type.layout.kind}")
     assert t.layout is not None
     what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
-    covered = group.covered if node is group.node else range(t.planes)
-    first, last = covered[0], covered[-1]
     if t.in_planes:
-        planes = f"plane {first}" if first == last else f"planes {first} to {last}"
         batch = f", batch {group.batch}" if t.shape[0] > 1 else ""
-        lines.append(f"{what}, {planes} of {t.planes}{batch}")
+        lines.append(f"{what}, {group.named} of {t.planes}{batch}")
     else:
-        layer = f", layer {first} of {t.layers}" if t.layers > 1 else ""
+        layer = f", layer {group.planes[0]} of {t.layers}" if t.layers > 1 else ""
         lines.append(f"{what} of {t.extent[0]}x{t.extent[1]} texels, in rows{layer}")
     if is_open(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")

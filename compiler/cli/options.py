@@ -148,7 +148,7 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles "
-            "of 2x2 or 4x4 pixels, where compute shaders and fp32 allow it; auto does where it "
+            "of 2x2 or, in compute shaders, 4x4 pixels, where fp32 allows it; auto does where it "
             "takes less.",
         ),
         click.option(

@@ -17,7 +17,7 @@ from ...backends.writer import write_build
 from ...ir.expr import Var
 from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
 from ...ir.ops import Pointwise
-from ...passes.candidates import planes_in_a_pass
+from ...ir.placement import planes_in_a_pass
 from ...passes.expand_winograd import expand_winograd
 from ...passes.plan_textures import plan_textures
 from ...passes.rule import Context

@@ -71,7 +71,7 @@ from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
 from .viewed import Viewed
-from .winograd import WinogradPatches, WinogradProducts, WinogradResult
+from .winograd import WinogradPatches, WinogradProducts, WinogradResult, WinogradTiles
 
 OPS: dict[str, type[Op]] = {
     op.__name__: op
@@ -160,6 +160,7 @@ OPS: dict[str, type[Op]] = {
         WinogradPatches,
         WinogradProducts,
         WinogradResult,
+        WinogradTiles,
     )
 }
 
@@ -252,6 +253,7 @@ __all__ = [
     "WinogradPatches",
     "WinogradProducts",
     "WinogradResult",
+    "WinogradTiles",
     "apart",
     "assemble",
     "halves",

@@ -1,9 +1,10 @@
-"""The three steps of a 3x3 convolution by Winograd's minimal filtering (``ir.winograd``).
+"""The steps of a 3x3 convolution by Winograd's minimal filtering (``ir.winograd``).
 
 Tiles of a map are counted row after row. What is computed of them lies as a map again: tile t in
 column t % columns and row t / columns, of which each is k*k rows of the map, one for every position
 in a patch. So a map of few tiles is as high as a patch has positions, and its products are those
-of a 1x1 convolution whose weights depend on the row.
+of a 1x1 convolution whose weights depend on the row. Where an invocation can write all pixels of a
+tile, the three steps are one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..types import TensorType
+from ..types import LANES, TensorType
 from ..winograd import ONE, TAPS, TILES, of_patch, of_result, transformed
 from .base import Op, require
 from .convolution import Conv
@@ -147,6 +148,42 @@ class WinogradProducts(_Tiled, Conv):
         if bias:
             y[:, :, :, self.biased] += bias[0].reshape(-1, 1, 1)
         return y.reshape(n, len(w), height, width)
+
+    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
+        return None
+
+
+@dataclass(frozen=True)
+class WinogradTiles(_Tiled, Conv):
+    """A convolution in tiles of which each pixel has maps of its own: the three steps in one.
+
+    y[n, (i*tile + j)*P + o, r, c] = conv(x)[n, o, r*tile + i, c*tile + j], where P is O in whole
+    planes; what lies beyond the convolution's result is of no matter but finite.
+
+    x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, tile*tile*P, rows, columns) of tiles.
+    """
+
+    tile: int = 2
+
+    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:2], self.patch, self.patch)
+
+    def held(self, w: np.ndarray) -> np.ndarray:
+        return transformed(w, self.tile).astype(np.float32)
+
+    def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")
+        require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
+        n, o, height, width = super().infer(x, w, *bias).shape
+        m = self.tile
+        return TensorType((n, m * m * (o + -o % LANES), -(-height // m), -(-width // m)))
+
+    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
+        y, m = super().reference(x, w, *bias), self.tile
+        n, o, height, width = y.shape
+        y = np.pad(y, ((0, 0), (0, -o % LANES), (0, -height % m), (0, -width % m)))
+        tiles = y.reshape(n, y.shape[1], y.shape[2] // m, m, y.shape[3] // m, m)
+        return tiles.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, *tiles.shape[2:5:2])
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
         return None

@@ -23,6 +23,7 @@ CHOICES = (
     "stage=compute,fetch=image,device=llvmpipe",
     "stage=compute,fetch=image-zero,device=llvmpipe",
     "stage=compute,weights=ubo,device=gles32-desktop",
+    "stage=fragment,winograd=2x2",
     "winograd=2x2,device=gles31-min",
     "winograd=4x4,device=llvmpipe",
     "pairs=on,device=gles31-min",
