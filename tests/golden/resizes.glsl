@@ -94,8 +94,13 @@ uniform sampler2DArray u_x0;
 
 layout(location = 0) out vec4 o_0;
 
+float lane(vec4 v, int i) {
+    vec2 pair = i < 2 ? v.xy : v.zw;
+    return (i & 1) == 0 ? pair.x : pair.y;
+}
+
 float load_u0(int y) {
-    return texelFetch(u_x1, ivec2(0, 0), 0)[y % 4];
+    return lane(texelFetch(u_x1, ivec2(0, 0), 0), y & 3);
 }
 
 vec4 load_v0(int y) {
