@@ -9,8 +9,8 @@ them is best is for :mod:`.predict_cost` to guess, for ``shadergen tune`` to mea
 - **Convolutions** vary in the planes and, in compute, the pixels that one invocation computes, and
   in where their weights live. All weights of a compute pass must have room, but only those of the
   planes of a fragment pass. Those of 3x3 may also be computed in Winograd's tiles: by three compute
-  passes, then the rest of the choice is for the products; or without compute shaders in fragment
-  passes that write each pixel of a tile to a target, with weights as constants.
+  passes, then the rest of the choice is for the products; or in fragment passes that write each
+  pixel of a tile to a target, with weights as constants.
 - **Pairs of convolutions** run in compute, all planes of the result in one invocation.
 """
 
@@ -136,9 +136,18 @@ def _in_tiles(node: Node, target: Target) -> Iterator[Choice]:
 
 
 def _tiled(node: Node, tile: int, target: Target) -> list[Choice] | str:
-    """Return the choices that compute a convolution in tiles, or why there are none."""
-    tiled = _tiled_in_compute if _computes(target) else _tiled_in_draws
-    return refusal(node, target) or tiled(node, tile, target)
+    """Return the choices that compute a convolution in tiles, or why there are none.
+
+    Asked for where there are compute shaders, tiles are computed there.
+    """
+    reason = refusal(node, target)
+    if reason or not _computes(target):
+        return reason or _tiled_in_draws(node, tile, target)
+    found = _tiled_in_compute(node, tile, target)
+    drawn = _tiled_in_draws(node, tile, target) if target.winograd == "auto" else ""
+    if isinstance(drawn, str):
+        return found
+    return drawn if isinstance(found, str) else [*found, *drawn]
 
 
 def _computes(target: Target) -> bool:

@@ -165,8 +165,7 @@ class Predictor:
         compute, image = choice.stage == "compute", self._target.has_images
         yield "invocation" if compute else "fragment", work.invocations
         texel = "compute_texel" if compute else "texel"
-        at_once = self._direct or isinstance(self._kernel, Pointwise)
-        sampled = "sample" if at_once and not compute and self._target.samples else texel
+        sampled = "sample" if not compute and self._target.samples else texel
         yield "image" if image and self._reads_own else sampled, work.loads
         block = choice.weights if choice.weights in ("ubo", "ssbo") else None
         yield block or ("image" if image else texel), work.weights

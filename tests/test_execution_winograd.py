@@ -277,7 +277,9 @@ def test_auto_takes_tiles_where_they_are_predicted_to_be_clearly_better():
     assert kernels(large, device="llvmpipe") == IN_TILES
     assert kernels(large, device="llvmpipe", winograd="off") == ["Conv"]
     assert kernels(single(64, 3, (128, 128)), device="llvmpipe") == ["Conv"]
-    assert kernels(single(16, 16, (256, 256)), device="llvmpipe") == ["Conv"]
+    few = single(16, 16, (256, 256))
+    assert kernels(few, device="llvmpipe") == ["WinogradTiles", "DepthToSpace"]
+    assert kernels(few, device="llvmpipe", stage="compute") == ["Conv"]
 
 
 def test_auto_takes_tiles_of_a_draw_where_processors_draw():

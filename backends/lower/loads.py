@@ -154,7 +154,8 @@ class Reader:
             value = operands[source.operand]
             named, source = self._named(source, value, str(position) if position else "")
             lines += [f"    {s}" for s in named]
-            statements = self._fetch(value, roles[source.operand], source.index, kind)
+            everywhere = not position and not source.valid
+            statements = self._fetch(value, roles[source.operand], source.index, kind, everywhere)
             if not source.valid:
                 lines += [f"    {s}" for s in statements]
                 total = True
@@ -219,7 +220,9 @@ class Reader:
         valid = tuple(replace_parts(v, names) for v in source.valid)
         return lines, type(source)(source.operand, index, valid)
 
-    def _fetch(self, value: Value, role: str, index: Sequence[Expr], kind: Kind) -> list[str]:
+    def _fetch(
+        self, value: Value, role: str, index: Sequence[Expr], kind: Kind, everywhere: bool
+    ) -> list[str]:
         """Return statements that return the element (or texel) of a tensor at an index."""
         t = value.type
         lines: list[str] = []
@@ -257,9 +260,8 @@ class Reader:
         texture = self.shader.texture(value, role, batch)
         layer = fold(layer)
         where = f"ivec2({self._int(x)}, {self._int(y)})"
-        text = texture.fetch(
-            where, int(layer.value) if isinstance(layer, Num) else self._int(layer)
-        )
+        number = int(layer.value) if isinstance(layer, Num) else self._int(layer)
+        text = texture.fetch(where, number, everywhere)
         if kind != "aligned":
             text = self._component(text, channel, t.channels_per_texel)
         return [*lines, f"return {text};"]
