@@ -210,8 +210,8 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
             pytest.skip("no esbuild can be had")
         return len(gzip.compress(done.stdout, 9))
 
-    assert size(*on_demand) < 12 * 1024
-    assert size() < 18_900
+    assert size(*on_demand) < 12_000
+    assert size() < 18_850
 
 
 def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 
 import { malformed, samplersOf, SCHEDULE } from "./document.js";
 import { show, validate } from "./forms.js";
-import { asMap, FORMATS, LANES, logicalShape, MAP_RANK, product } from "./pixels.js";
+import { asMap, formatOf, LANES, logicalShape, MAP_RANK, product } from "./pixels.js";
 import form from "./schema.js";
 
 const IMAGES = ["rgba32f", "rgba16f", "r32f", "rgba8"];
@@ -105,7 +105,8 @@ function checkRange({ offset, size }, member, all) {
 function checkTexture(texture, member, weights, isInput) {
   const { format, channels, batch, data, layers } = texture;
   const room = texture.width * texture.height * layers;
-  const bytes = room * FORMATS[format].bytes;
+  const { components, type } = formatOf(texture);
+  const bytes = (room * components * parseInt(type)) / 8;
   if (bytes > MAX_TEXTURE_BYTES) refuse(`a texture of ${bytes} bytes is beyond all devices`, member);
   if (texture.first > texture.last) {
     refuse(`it is used first in pass ${texture.first}, last in ${texture.last}`, member);
@@ -133,7 +134,7 @@ function checkTexture(texture, member, weights, isInput) {
     const what = `${batch} x ${channels} channels take ${needed} layers`;
     refuse(`${what}, not ${layers}`, `${member}.layers`);
   }
-  if (FORMATS[format].components < Math.min(channels, LANES)) {
+  if (components < Math.min(channels, LANES)) {
     refuse(`${channels} channels do not fit ${format}`, `${member}.format`);
   }
   if (isInput !== (texture.slot === null)) {
@@ -168,7 +169,7 @@ function checkPort(textures, port, member) {
   if ((encoding === "float" || encoding === "y2rg") && eightBits) {
     refuse(`the encoding ${encoding} needs a float texture`, member);
   }
-  if (signed && FORMATS[format].components < 2) {
+  if (signed && formatOf(texture).components < 2) {
     refuse(`the encoding ${encoding} needs two channels, not ${format}`, member);
   }
 }

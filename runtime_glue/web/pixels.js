@@ -5,18 +5,14 @@ import { ShadergenError } from "./errors.js";
 export const LANES = 4;
 export const MAP_RANK = 4; // N, C, H, W
 const EXACT_INTEGERS = 2 ** 24; // up to here a float32 holds every integer
-const LARGEST = { "16f": 65504, "32f": 3.4028234663852886e38 };
+const LARGEST = { "16f": 65504, "32f": 2 ** 128 - 2 ** 104 };
 const TOO_LARGE = { "16f": 65520, "32f": 2 ** 128 - 2 ** 103 }; // what rounds to infinity
 
-/** By format: components of a texel, what each is, and the bytes of all. */
-export const FORMATS = Object.fromEntries(
-  Object.entries({ 8: 1, "16f": 2, "32f": 4 }).flatMap(([type, bytes]) =>
-    Object.entries({ r: 1, rg: 2, rgba: 4 }).map(([prefix, components]) => [
-      prefix + type,
-      { components, type, bytes: components * bytes },
-    ]),
-  ),
-);
+/** Return what a texel of a format is: how many components, of which type. */
+export function formatOf({ format }) {
+  const [letters, type] = format.match(/[a-z]+|.+/g);
+  return { components: letters.length, type };
+}
 
 const ARRAYS = {
   float32: Float32Array,
@@ -97,7 +93,7 @@ export function places(port, texture, components) {
  * Numbers that the texture cannot hold are refused with SG0605.
  */
 export function encode(values, port, texture, map) {
-  const { components, type } = FORMATS[texture.format];
+  const { components, type } = formatOf(texture);
   const isFloat = /^Float/.test(values.constructor.name);
   if (typeof values[0] === "bigint") values = Float64Array.from(values, Number);
   if (port.encoding === "unorm8") values = toBytes(values, isFloat);

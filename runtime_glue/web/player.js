@@ -3,7 +3,7 @@
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
 import { Pictures } from "./pictures.js";
-import { decode, encode, FORMATS, MAP_RANK, pictureOf, places, product } from "./pixels.js";
+import { decode, encode, formatOf, MAP_RANK, pictureOf, places, product } from "./pixels.js";
 import { Constants, Sized } from "./resources.js";
 import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./textures.js";
 import { Timer } from "./timer.js";
@@ -150,7 +150,7 @@ export class Player {
       const what = `the input '${port.name}' takes an array of ${shape}, ${size} numbers`;
       throw new ShadergenError("SG0605", `${what}, not ${source.length ?? "bytes"}`);
     }
-    const { components } = FORMATS[texture.format];
+    const { components } = formatOf(texture);
     let texels;
     try {
       texels = encode(source, port, texture, this.#places(port, components));

@@ -2,7 +2,7 @@
 // texture for each layer. Texel row 0 is the top row of an image.
 
 import { ShadergenError } from "./errors.js";
-import { FORMATS } from "./pixels.js";
+import { formatOf } from "./pixels.js";
 
 export const isArray = (texture) => texture.kind === "array";
 export const targetOf = (gl, texture) => (isArray(texture) ? gl.TEXTURE_2D_ARRAY : gl.TEXTURE_2D);
@@ -34,8 +34,8 @@ export function sampleNearest(gl, set) {
 
 /** Fill a tensor's textures with texels, layer after layer: bytes of its format, or float32. */
 export function fillTextures(gl, texture, names, texels) {
-  const { format, width, height, layers } = texture;
-  const { components, type } = FORMATS[format];
+  const { width, height, layers } = texture;
+  const { components, type } = formatOf(texture);
   const target = targetOf(gl, texture);
   const external = { 1: gl.RED, 2: gl.RG, 4: gl.RGBA }[components];
   let [View, kind] = [Uint8Array, gl.UNSIGNED_BYTE];
@@ -57,22 +57,15 @@ export function fillTextures(gl, texture, names, texels) {
   });
 }
 
-// what changes uploads, and is 0, false or NONE where nothing is flipped, scaled, converted or skipped
-const UNPACKING = [
-  "ROW_LENGTH",
-  "IMAGE_HEIGHT",
-  "SKIP_ROWS",
-  "SKIP_PIXELS",
-  "SKIP_IMAGES",
-  "FLIP_Y_WEBGL",
-  "PREMULTIPLY_ALPHA_WEBGL",
-  "COLORSPACE_CONVERSION_WEBGL",
-];
-
-/** Upload rows without gaps, as they are; leave WebGL's defaults behind. */
+/** Upload with nothing flipped, scaled, converted or skipped; leave WebGL's defaults behind. */
 export function withPlainUnpacking(gl, upload) {
   gl.bindBuffer(gl.PIXEL_UNPACK_BUFFER, null);
-  for (const name of UNPACKING) gl.pixelStorei(gl[`UNPACK_${name}`], 0);
+  for (const name of ["ROW_LENGTH", "IMAGE_HEIGHT", "SKIP_ROWS", "SKIP_PIXELS", "SKIP_IMAGES"]) {
+    gl.pixelStorei(gl[`UNPACK_${name}`], 0);
+  }
+  for (const name of ["FLIP_Y", "PREMULTIPLY_ALPHA", "COLORSPACE_CONVERSION"]) {
+    gl.pixelStorei(gl[`UNPACK_${name}_WEBGL`], 0); // false, or gl.NONE
+  }
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
   upload();
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 4);
@@ -110,27 +103,23 @@ export function readTextures(gl, framebuffer, texture, names) {
   const { width, height, layers } = texture;
   const [target, point] = [gl.READ_FRAMEBUFFER, gl.COLOR_ATTACHMENT0];
   gl.bindFramebuffer(target, framebuffer);
+  attachLayer(gl, target, point, texture, names, 0);
   gl.readBuffer(point);
   gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
   for (const name of ["ROW_LENGTH", "SKIP_ROWS", "SKIP_PIXELS"]) gl.pixelStorei(gl[`PACK_${name}`], 0);
   gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
-  let [texels, kind, size, components, order] = [];
+  // the application's texture may be of another type than the schedule's
+  const type = gl.FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE;
+  const floats = gl.getFramebufferAttachmentParameter(target, point, type) === gl.FLOAT;
+  const kind = floats ? gl.FLOAT : gl.UNSIGNED_BYTE;
+  const offered = (what) => gl.getParameter(gl[`IMPLEMENTATION_COLOR_READ_${what}`]);
+  const alone =
+    formatOf(texture).components < 2 && offered("FORMAT") === gl.RED && offered("TYPE") === kind;
+  const [components, order] = alone ? [1, gl.RED] : [4, gl.RGBA];
+  const size = width * height * components;
+  const texels = new (floats ? Float32Array : Uint8Array)(size * layers);
   for (let layer = 0; layer < layers; layer++) {
     attachLayer(gl, target, point, texture, names, layer);
-    if (!texels) {
-      // the application's texture may be of another type than the schedule's
-      const component = gl.FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE;
-      const floats = gl.getFramebufferAttachmentParameter(target, point, component) === gl.FLOAT;
-      kind = floats ? gl.FLOAT : gl.UNSIGNED_BYTE;
-      const offered = (what) => gl.getParameter(gl[`IMPLEMENTATION_COLOR_READ_${what}`]);
-      const alone =
-        FORMATS[texture.format].components < 2 &&
-        offered("FORMAT") === gl.RED &&
-        offered("TYPE") === kind;
-      [components, order] = alone ? [1, gl.RED] : [4, gl.RGBA];
-      size = width * height * components;
-      texels = new (floats ? Float32Array : Uint8Array)(size * layers);
-    }
     gl.readPixels(0, 0, width, height, order, kind, texels, layer * size);
   }
   gl.bindFramebuffer(target, null);
