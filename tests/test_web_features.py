@@ -53,6 +53,7 @@ BUILDS = {
     "last": (last, {}),
     "arrays": (lambda: scaled(*RGB), {"textures": "array"}),
     "bytes": (lambda: scaled(*RGB), {"preprocess": "input=unorm8", "output_encoding": "unorm8"}),
+    "grey": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "unorm8"}),
     "half": (lambda: scaled(*RGB), {"precision": "mediump"}),
     "narrow": (lambda: scaled(*RGB), {"precision": "auto", "input_range": (0.0, 0.5)}),
     "signed": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "y2rg_half"}),
@@ -106,6 +107,7 @@ def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:
         ("last", RGB, (0, 1, 2, 3), 1.0, 1e-6),
         ("arrays", RGB, (0, 1, 2, 3), 0.5, 1e-6),
         ("bytes", RGB, (0, 1, 2, 3), 0.5, 0.51 / 255),
+        ("grey", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 0.51 / 255),  # rows of 7 bytes
         ("half", RGB, (0, 1, 2, 3), 0.5, 1e-3),
         ("signed", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 1e-6),
     ],

@@ -107,7 +107,7 @@ export function readTextures(gl, framebuffer, texture, names) {
   gl.readBuffer(point);
   gl.bindBuffer(gl.PIXEL_PACK_BUFFER, null);
   for (const name of ["ROW_LENGTH", "SKIP_ROWS", "SKIP_PIXELS"]) gl.pixelStorei(gl[`PACK_${name}`], 0);
-  gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
+  gl.pixelStorei(gl.PACK_ALIGNMENT, 1); // no gaps between rows of bytes
   // the application's texture may be of another type than the schedule's
   const type = gl.FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE;
   const floats = gl.getFramebufferAttachmentParameter(target, point, type) === gl.FLOAT;
@@ -122,6 +122,7 @@ export function readTextures(gl, framebuffer, texture, names) {
     attachLayer(gl, target, point, texture, names, layer);
     gl.readPixels(0, 0, width, height, order, kind, texels, layer * size);
   }
+  gl.pixelStorei(gl.PACK_ALIGNMENT, 4);
   gl.bindFramebuffer(target, null);
   return [texels, components];
 }
