@@ -154,10 +154,17 @@ def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
     def is_vector(e: Expr) -> bool:
         return any(isinstance(part, Var) and part.name not in floats for part in walk(e))
 
-    calls = [e for e in walk(expr) if isinstance(e, Call)]
+    uses = _uses(expr)  # what has several becomes a local variable, which is a vec4
     return is_vector(expr) and all(
-        e.function in INFIX and (is_vector(e) or count == 1) for e, count in Counter(calls).items()
+        e.function in INFIX and (is_vector(e) or uses[e] == 1)
+        for e in walk(expr)
+        if isinstance(e, Call)
     )
+
+
+def _uses(expr: Expr) -> Counter[Expr]:
+    """Return how often each part of an expression is an operand in it."""
+    return Counter(a for e in walk(expr) if isinstance(e, Call) for a in e.args)
 
 
 @dataclass
@@ -185,14 +192,11 @@ class Functions:
     ) -> list[str]:
         """Return statements that end in ``assign`` the expression; locals begin with ``prefix``."""
         expr = fold(expr)
-        count: dict[Expr, int] = {}
-        for e in walk(expr):
-            for a in e.args if isinstance(e, Call) else ():
-                count[a] = count.get(a, 0) + 1
+        uses = _uses(expr)
         lines: list[str] = []
         known: dict[Expr, str] = {}
         for e in walk(expr):
-            if isinstance(e, Call) and count.get(e, 0) > 1:
+            if isinstance(e, Call) and uses[e] > 1:
                 name = f"{prefix}{len(known)}"
                 lines.append(f"{type} {name} = {_of(type, *self._print(e, names, known, type))};")
                 known[e] = name

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from trees import trees
 
-from shadergen.backends.glsl import Functions, integer
+from shadergen.backends.glsl import Functions, integer, mixes_freely
 from shadergen.backends.shader import templates
 from shadergen.ir.algebra import fold
 from shadergen.ir.evaluation import evaluate
@@ -41,6 +42,24 @@ def test_printed_expressions_mean_what_the_tree_means():
         assert got == pytest.approx(want, rel=1e-5, abs=1e-12), (str(expr), printed)
         checked += 1
     assert checked > 2000
+
+
+def test_only_vectors_are_given_to_vectors_where_floats_are_mixed_in():
+    """Of variables a is a float, the others are vectors; what is a vec4 must be of one of them."""
+    mixed = locals_ = 0
+    for expr in trees(3000, {"add": 2, "sub": 2, "mul": 2}, "aabc", (0.5, 2.0)):
+        if not mixes_freely(expr, {"a"}):
+            continue
+        mixed += "a" in str(expr)
+        lines = Functions("highp").statements(expr, {n: n for n in "abc"}, "vec4 y = ")
+        vectors = {"b", "c"}
+        for line in lines:
+            name, value = line.removeprefix("vec4 ").split(" = ")
+            assert vectors & set(re.findall(r"\w+", value)), lines
+            vectors.add(name)
+        locals_ += len(lines) > 1
+    assert mixed > 100
+    assert locals_ > 20
 
 
 def test_printed_index_maps_mean_what_the_tree_means():
