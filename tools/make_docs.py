@@ -130,7 +130,7 @@ def devices() -> str:
         ("GLSL ES", *(str(p.glsl) for p in profiles)),
         (
             "textures are read by",
-            *("images" if p.fetch == "image" else "samplers" for p in profiles),
+            *(f"`--fetch {p.fetch}`" for p in profiles),
         ),
     ]
     for field in fields(Limits):
