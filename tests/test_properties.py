@@ -285,6 +285,8 @@ def test_random_graphs_run_on_gl(seed: int, steps: int) -> None:
             mrt=maker.pick(None, 1, 2, 3),
             parameters=maker.pick("constants", "ubo"),
             winograd=maker.pick("auto", "2x2", "4x4"),
+            stage=maker.pick("auto", "fragment"),
+            fetch=maker.pick("texel", "sample", "image"),
         )  # fmt: skip
     except ShadergenError as error:
         assert (error.code, textures) == ("SG0402", "2d"), error  # a unit for every plane
