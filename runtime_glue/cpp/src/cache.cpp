@@ -16,6 +16,10 @@ constexpr std::size_t digest_size = 64;
 constexpr std::size_t header_size = magic.size() + sizeof(Enum) + digest_size;
 constexpr std::size_t max_bytes = std::size_t{1} << 26;
 
+std::string header_of(std::string_view format, std::string_view binary) {
+    return say("{}{}{}", {magic, format, sha256(binary)});
+}
+
 std::string path_of(const std::string& folder, const std::string& key) {
     return say("{}/{}.program", {folder, key});
 }
@@ -34,15 +38,14 @@ std::string cache_key(const Device& device, std::string_view vertex, std::string
 }
 
 bool load_program(const GL& gl, const std::string& folder, const std::string& key, Name program) {
-    std::string content;
+    List<char> content;
     if (!read_file(path_of(folder, key), max_bytes, content) || content.size() <= header_size)
         return false;
-    const std::string_view all = content, binary = all.substr(header_size);
-    if (all.substr(0, magic.size()) != magic ||
-        all.substr(magic.size() + sizeof(Enum), digest_size) != sha256(binary))
-        return false;
+    const std::string_view all(content.begin(), content.size()), binary = all.substr(header_size);
     Enum format = 0;
-    std::memcpy(&format, all.data() + magic.size(), sizeof format);
+    const std::string_view stated = all.substr(magic.size(), sizeof format);
+    if (all.substr(0, header_size) != header_of(stated, binary)) return false;
+    std::memcpy(&format, stated.data(), sizeof format);
     gl.ProgramBinary(program, format, binary.data(), static_cast<Int>(binary.size()));
     Int linked = 0;
     gl.GetProgramiv(program, gl::LINK_STATUS, &linked);
@@ -61,9 +64,8 @@ void keep_program(const GL& gl, const std::string& folder, const std::string& ke
     gl.GetProgramBinary(program, size, &written, &format, binary.data());
     if (written <= 0) return;
     binary.resize(static_cast<std::size_t>(written));
-    std::string content(magic);
-    content.append(reinterpret_cast<const char*>(&format), sizeof format);
-    content += sha256(binary);
+    const std::string_view stated(reinterpret_cast<const char*>(&format), sizeof format);
+    std::string content = header_of(stated, binary);
     content += binary;
     write_file(path_of(folder, key), content);
 }

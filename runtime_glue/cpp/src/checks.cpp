@@ -9,12 +9,6 @@ namespace {
 constexpr std::int64_t max_texture_bytes = std::int64_t{1} << 33;
 constexpr int map_rank = 4;  // N, C, H, W
 
-std::string list_of(const std::int64_t* values, int count) {
-    std::string list;
-    for (int i = 0; i < count; ++i) enlist(list, values[i]);
-    return say("[{}]", {list});
-}
-
 }  // namespace
 
 bool Checks::refuse(const char* what, Words words, const Place& place, const char* inner) {
@@ -94,10 +88,8 @@ bool Checks::check_port(const Port& port, const Place& member) {
     unsigned seen = 0;  // the form has made sure that none is given twice
     for (int i = 0; i < port.axes_count; ++i) seen |= 1U << port.axes[at(i)];
     if (port.axes_count != port.rank || seen != (1U << port.rank) - 1U) {
-        std::array<std::int64_t, max_rank> axes{};
-        std::copy(port.axes.begin(), port.axes.end(), axes.begin());
-        return refuse("the axes {} do not permute the shape's",
-                      {list_of(axes.data(), port.axes_count)}, member, "axes");
+        return refuse("the axes [{}] do not permute the shape's",
+                      {joined(port.axes.data(), port.axes_count, ", ")}, member, "axes");
     }
     const auto shape = port.logical();
     const bool is_signed = port.encoding == Encoding::y2rg || port.encoding == Encoding::y2rg_half;
@@ -106,8 +98,9 @@ bool Checks::check_port(const Port& port, const Place& member) {
     } else {
         const std::int64_t row = port.rank ? shape[at(port.rank - 1)] : 1;
         if (port.elements() != t.batch * t.channels || row != t.channels)
-            return refuse("the shape {} does not fit {} rows of {}",
-                          {list_of(shape.data(), port.rank), t.batch, t.channels}, member, "shape");
+            return refuse("the shape [{}] does not fit {} rows of {}",
+                          {joined(shape.data(), port.rank, ", "), t.batch, t.channels}, member,
+                          "shape");
     }
     const char* encoding = encoding_names[static_cast<int>(port.encoding)];
     if (port.dtype != DType::float32 && port.encoding != Encoding::plain)
@@ -167,7 +160,7 @@ bool Checks::check_requirements() {
     for (std::size_t i = 0; i < limit_count; ++i)
         if (required.limits[i] < used[i])
             return refuse("it is stated as {}, and {} is used", {required.limits[i], used[i]},
-                          "requires.limits", limit_names[i]);
+                          "requires.limits", limit_name(i));
     for (const Pass& pass : schedule_.passes)
         for (const Write& write : pass.writes) {
             const Format& format = *texture(write.texture).format;

@@ -47,7 +47,7 @@ private:
     bool check_passes();
     bool check_reads(const Pass& pass, std::size_t index, const Place& member);
     bool check_lifetime(const Texture& t, std::size_t index, const Place& place);
-    static bool repeats(List<std::string_view> names);
+    static bool repeats(List<std::string_view>& names);  // which it sorts
     bool check_blocks(const Pass& pass, const Place& member);
     bool check_uniforms(const Pass& pass, const Place& member);
     bool check_images(const Pass& pass, const Place& member);

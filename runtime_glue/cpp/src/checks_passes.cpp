@@ -77,7 +77,7 @@ bool Checks::check_lifetime(const Texture& t, std::size_t index, const Place& pl
                   {pass, t.name, t.first, t.last}, place);
 }
 
-bool Checks::repeats(List<std::string_view> names) {
+bool Checks::repeats(List<std::string_view>& names) {
     sort(names);
     return repeated(names) < names.size();
 }

@@ -22,7 +22,7 @@ constexpr Extension extensions[] = {
     {"GL_OES_EGL_image_external_essl3", &Device::external},
 };
 
-// What lets OpenGL have the shaders of an OpenGL ES.
+// What lets OpenGL have the shaders of OpenGL ES 3.0, 3.1, 3.2.
 struct Shaders {
     char extension[27];
     int es;
@@ -35,25 +35,25 @@ constexpr Shaders shaders[] = {
 
 struct LimitName {
     Enum name;
-    int since;  // the first OpenGL ES that knows it
-    char text[39];
+    std::uint8_t since;  // the first OpenGL ES that knows it
+    char text[31];       // after GL_MAX_
 };
 
 constexpr LimitName limits[limit_count] = {
-    {gl::MAX_TEXTURE_SIZE, 30, "GL_MAX_TEXTURE_SIZE"},
-    {gl::MAX_ARRAY_TEXTURE_LAYERS, 30, "GL_MAX_ARRAY_TEXTURE_LAYERS"},
-    {gl::MAX_TEXTURE_IMAGE_UNITS, 30, "GL_MAX_TEXTURE_IMAGE_UNITS"},
-    {gl::MAX_DRAW_BUFFERS, 30, "GL_MAX_DRAW_BUFFERS"},
-    {gl::MAX_UNIFORM_BLOCK_SIZE, 30, "GL_MAX_UNIFORM_BLOCK_SIZE"},
-    {gl::MAX_FRAGMENT_UNIFORM_BLOCKS, 30, "GL_MAX_FRAGMENT_UNIFORM_BLOCKS"},
-    {gl::MAX_SHADER_STORAGE_BLOCK_SIZE, 31, "GL_MAX_SHADER_STORAGE_BLOCK_SIZE"},
-    {gl::MAX_FRAGMENT_SHADER_STORAGE_BLOCKS, 31, "GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS"},
-    {gl::MAX_FRAGMENT_IMAGE_UNIFORMS, 31, "GL_MAX_FRAGMENT_IMAGE_UNIFORMS"},
-    {gl::MAX_COMPUTE_IMAGE_UNIFORMS, 31, "GL_MAX_COMPUTE_IMAGE_UNIFORMS"},
-    {gl::MAX_COMPUTE_TEXTURE_IMAGE_UNITS, 31, "GL_MAX_COMPUTE_TEXTURE_IMAGE_UNITS"},
-    {gl::MAX_COMPUTE_UNIFORM_BLOCKS, 31, "GL_MAX_COMPUTE_UNIFORM_BLOCKS"},
-    {gl::MAX_COMPUTE_WORK_GROUP_INVOCATIONS, 31, "GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS"},
-    {gl::MAX_COMPUTE_WORK_GROUP_COUNT, 31, "GL_MAX_COMPUTE_WORK_GROUP_COUNT"},
+    {gl::MAX_TEXTURE_SIZE, 30, "TEXTURE_SIZE"},
+    {gl::MAX_ARRAY_TEXTURE_LAYERS, 30, "ARRAY_TEXTURE_LAYERS"},
+    {gl::MAX_TEXTURE_IMAGE_UNITS, 30, "TEXTURE_IMAGE_UNITS"},
+    {gl::MAX_DRAW_BUFFERS, 30, "DRAW_BUFFERS"},
+    {gl::MAX_UNIFORM_BLOCK_SIZE, 30, "UNIFORM_BLOCK_SIZE"},
+    {gl::MAX_FRAGMENT_UNIFORM_BLOCKS, 30, "FRAGMENT_UNIFORM_BLOCKS"},
+    {gl::MAX_SHADER_STORAGE_BLOCK_SIZE, 31, "SHADER_STORAGE_BLOCK_SIZE"},
+    {gl::MAX_FRAGMENT_SHADER_STORAGE_BLOCKS, 31, "FRAGMENT_SHADER_STORAGE_BLOCKS"},
+    {gl::MAX_FRAGMENT_IMAGE_UNIFORMS, 31, "FRAGMENT_IMAGE_UNIFORMS"},
+    {gl::MAX_COMPUTE_IMAGE_UNIFORMS, 31, "COMPUTE_IMAGE_UNIFORMS"},
+    {gl::MAX_COMPUTE_TEXTURE_IMAGE_UNITS, 31, "COMPUTE_TEXTURE_IMAGE_UNITS"},
+    {gl::MAX_COMPUTE_UNIFORM_BLOCKS, 31, "COMPUTE_UNIFORM_BLOCKS"},
+    {gl::MAX_COMPUTE_WORK_GROUP_INVOCATIONS, 31, "COMPUTE_WORK_GROUP_INVOCATIONS"},
+    {gl::MAX_COMPUTE_WORK_GROUP_COUNT, 31, "COMPUTE_WORK_GROUP_COUNT"},
 };
 
 // Numbers beyond 2^31 - 1 come back negative.
@@ -70,9 +70,9 @@ std::int64_t query_limit(const GL& gl, Enum name) {
     return least;
 }
 
-std::string text_of(const GL& gl, Enum name) {
+void read_text(const GL& gl, Enum name, std::string& to) {
     const auto* text = reinterpret_cast<const char*>(gl.GetString(name));
-    return text ? text : "";
+    to = text ? text : "";
 }
 
 // "OpenGL ES 3.2 Mesa" or "4.6 (Core Profile)": ten times the version.
@@ -90,8 +90,9 @@ int parse_version(std::string_view version, bool& desktop) {
 }  // namespace
 
 bool query_device(GL& gl, Device& device, Error& error) {
-    device = Device();  // another context may have been asked before
-    device.version = text_of(gl, gl::VERSION);
+    for (const Extension& known : extensions)
+        device.*known.there = false;  // another context may have been asked before
+    read_text(gl, gl::VERSION, device.version);
     bool desktop = false;
     const int version = parse_version(device.version, desktop);
     if (version < (desktop ? 43 : 30)) {
@@ -103,8 +104,8 @@ bool query_device(GL& gl, Device& device, Error& error) {
                     "no context of OpenGL ES 3 or OpenGL 4.3 is current on this thread", {});
     }
     if (!desktop) gl.use_extensions();
-    device.vendor = text_of(gl, gl::VENDOR);
-    device.renderer = text_of(gl, gl::RENDERER);
+    read_text(gl, gl::VENDOR, device.vendor);
+    read_text(gl, gl::RENDERER, device.renderer);
     device.es = desktop ? 0 : version;
     const Int count = gl.integer(gl::NUM_EXTENSIONS);
     for (Int i = 0; i < count; ++i) {
@@ -122,8 +123,8 @@ bool query_device(GL& gl, Device& device, Error& error) {
     device.robust = device.robust && gl.GetGraphicsResetStatus;
     device.timer = (desktop || device.disjoint) && gl.BeginQuery && gl.GetQueryObjectui64v;
     for (std::size_t i = 0; i < limit_count; ++i)
-        if (desktop || device.es >= limits[i].since)
-            device.limits[i] = query_limit(gl, limits[i].name);
+        device.limits[i] =
+            desktop || device.es >= limits[i].since ? query_limit(gl, limits[i].name) : 0;
     device.limits[draw_buffers] =
         std::min(device.limits[draw_buffers], cut(gl.integer(gl::MAX_COLOR_ATTACHMENTS)));
     return true;
@@ -131,21 +132,19 @@ bool query_device(GL& gl, Device& device, Error& error) {
 
 bool check_requirements(const Requires& required, const GL& gl, const Device& device,
                         Error& error) {
-    std::string first, rest;
+    std::string first;
     const auto missing = [&](const char* what, Words words) {
+        std::string& told = first.empty() ? first : error.why;
         if (!first.empty())
-            rest += rest.empty() ? "the build also requires " : "\nthe build also requires ";
-        tell(first.empty() ? first : rest, what, words);
+            told += told.empty() ? "the build also requires " : "\nthe build also requires ";
+        tell(told, what, words);
     };
     const int need = required.glsl / 10;
     if (device.es < need) {
-        const std::string wanted = say("{}.{}", {need / 10, need % 10});
         if (gl.desktop)
-            missing("the shaders of OpenGL ES {} (GL_ARB_ES3_{}compatibility)",
-                    {wanted, need == 30   ? ""
-                             : need == 31 ? "1_"
-                                          : "2_"});
-        else missing("OpenGL ES {} (this is {}.{})", {wanted, device.es / 10, device.es % 10});
+            missing("the shaders of OpenGL ES 3.{} ({})",
+                    {need % 10, shaders[need % 10].extension});
+        else missing("OpenGL ES 3.{} (this is {}.{})", {need % 10, device.es / 10, device.es % 10});
     }
     if (required.color_buffer == ColorBuffer::floats && !device.draws_float)
         missing("GL_EXT_color_buffer_float, to draw to 32-bit float textures", {});
@@ -158,13 +157,13 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
         missing("{}, to read the application's external textures", {external_extension});
     for (std::size_t i = 0; i < limit_count; ++i) {
         if (required.limits[i] <= device.limits[i]) continue;
-        std::string name = limit_names[i];
+        std::string name = limit_name(i);
         std::replace(name.begin(), name.end(), '_', ' ');
-        missing("{} {} ({} is {})", {name, required.limits[i], limits[i].text, device.limits[i]});
+        missing("{} {} (GL_MAX_{} is {})",
+                {name, required.limits[i], limits[i].text, device.limits[i]});
     }
     if (first.empty()) return true;
     locate(error, "{}, {}", {device.renderer, device.version});
-    error.why = rest;
     error.help = "compile the model for this device ('shadergen doctor' shows what it offers)";
     return fail(error, "SG0602", "this GL lacks {}", {first});
 }

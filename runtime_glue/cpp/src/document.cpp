@@ -70,9 +70,8 @@ public:
         return !taken_twice(opened);
     }
 
-    template <class Exception>
     bool parse_error(std::size_t position, const std::string& /*token*/,
-                     const Exception& exception) {
+                     const nlohmann::json::exception& exception) {
         const std::string_view read = content_.substr(0, position ? position - 1 : 0);
         const auto line = std::count(read.begin(), read.end(), '\n') + 1;
         const std::size_t column = read.size() - (read.rfind('\n') + 1) + 1;
@@ -136,9 +135,6 @@ private:
 };
 
 bool parse(std::string_view content, Document& document, Error& error) {
-    if (content.size() > max_schedule_bytes)
-        return malformed(error, "{} is larger than {} MiB",
-                         {schedule_file, max_schedule_bytes >> 20});
     if (!is_utf8(content)) return malformed(error, "{} is not text in UTF-8", {schedule_file});
     if (content.substr(0, 3) == "\xEF\xBB\xBF")
         return malformed(error, "{} is not JSON: it starts with a byte order mark",

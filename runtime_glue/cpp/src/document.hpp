@@ -27,7 +27,6 @@ struct Node {
     };
 };
 
-constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 // Far more than a schedule has: one node for every eight bytes, where JSON can have one for two.
 constexpr std::size_t max_nodes = std::size_t{1} << 23;
 

@@ -26,11 +26,11 @@ Handle open(const fs::path& path, const char* mode) {
 #endif
 }
 
-bool read_all(const fs::path& path, std::size_t size, std::string& content) {
+bool read_all(const fs::path& path, std::size_t size, List<char>& content) {
     const Handle file = open(path, "rb");
     if (!file) return false;
     content.resize(size);
-    return std::fread(content.data(), 1, size, file.get()) == size;
+    return std::fread(content.begin(), 1, size, file.get()) == size;
 }
 
 bool missing(Error& error, const char* what, std::string_view path) {
@@ -48,7 +48,7 @@ bool leads_up(std::string_view path) {
 
 }  // namespace
 
-bool read_file(const std::string& path, std::size_t most, std::string& content) {
+bool read_file(const std::string& path, std::size_t most, List<char>& content) {
     const fs::path place = fs::u8path(path);
     std::error_code error;
     const auto size = fs::file_size(place, error);
@@ -67,7 +67,7 @@ bool write_file(const std::string& path, std::string_view content) {
     return written;
 }
 
-bool FolderFiles::read(std::string_view path, std::size_t most, std::string& owned,
+bool FolderFiles::read(std::string_view path, std::size_t most, List<char>& owned,
                        std::string_view& content, std::size_t& found, Error& error) const {
     const bool is_schedule = path == schedule_file;
     fs::path root = fs::u8path(folder_), place = root / fs::u8path(path);
@@ -83,11 +83,14 @@ bool FolderFiles::read(std::string_view path, std::size_t most, std::string& own
     }
     const bool regular = fs::is_regular_file(place, problem);
     if (regular) found = static_cast<std::size_t>(fs::file_size(place, problem));
-    if (!is_schedule && !problem && !regular) return missing(error, "'{}' is not a file", path);
-    if (regular && !problem && found > most) return true;
-    if (regular && !problem && read_all(place, found, owned)) {
-        content = owned;
-        return true;
+    if (regular && !problem) {
+        if (found > most) return true;
+        if (read_all(place, found, owned)) {
+            content = {owned.begin(), found};
+            return true;
+        }
+    } else if (!is_schedule && !problem) {
+        return missing(error, "'{}' is not a file", path);
     }
     if (!is_schedule) return missing(error, "the build's file '{}' cannot be read", path);
     tell(error.why, "{} cannot be read", {schedule_file});
@@ -95,7 +98,7 @@ bool FolderFiles::read(std::string_view path, std::size_t most, std::string& own
     return fail(error, "SG0502", "there is no build in '{}'", {folder_});
 }
 
-bool MemoryFiles::read(std::string_view path, std::size_t most, std::string& /*owned*/,
+bool MemoryFiles::read(std::string_view path, std::size_t most, List<char>& /*owned*/,
                        std::string_view& content, std::size_t& found, Error& error) const {
     if (leads_up(path)) return outside(error, path);
     for (std::size_t i = 0; i < count_; ++i) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "list.hpp"
 #include "shadergen/shadergen.hpp"
 
 namespace shadergen {
@@ -15,7 +16,7 @@ class Files {
 public:
     virtual ~Files() = default;
     // Give the content of a file, if it has no more than `most` bytes: `found` is how many it has.
-    virtual bool read(std::string_view path, std::size_t most, std::string& owned,
+    virtual bool read(std::string_view path, std::size_t most, List<char>& owned,
                       std::string_view& content, std::size_t& found, Error& error) const = 0;
 };
 
@@ -24,8 +25,8 @@ Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std:
 class FolderFiles final : public Files {
 public:
     explicit FolderFiles(const std::string& folder) : folder_(folder) {}
-    bool read(std::string_view path, std::size_t most, std::string& owned,
-              std::string_view& content, std::size_t& found, Error& error) const override;
+    bool read(std::string_view path, std::size_t most, List<char>& owned, std::string_view& content,
+              std::size_t& found, Error& error) const override;
 
 private:
     std::string folder_;
@@ -34,8 +35,8 @@ private:
 class MemoryFiles final : public Files {
 public:
     MemoryFiles(const File* files, std::size_t count) : files_(files), count_(count) {}
-    bool read(std::string_view path, std::size_t most, std::string& owned,
-              std::string_view& content, std::size_t& found, Error& error) const override;
+    bool read(std::string_view path, std::size_t most, List<char>& owned, std::string_view& content,
+              std::size_t& found, Error& error) const override;
 
 private:
     const File* files_;
@@ -43,7 +44,7 @@ private:
 };
 
 // Whole files, for the cache of programs too. False where that fails.
-bool read_file(const std::string& path, std::size_t most, std::string& content);
+bool read_file(const std::string& path, std::size_t most, List<char>& content);
 bool write_file(const std::string& path, std::string_view content);
 
 }  // namespace shadergen

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "forms.hpp"
+#include "schedule.hpp"
 #include "text.hpp"
 
 namespace shadergen {
@@ -236,7 +237,8 @@ private:
         if (!sizes_) return true;
         if (sizes_->parameters().empty())
             return wrong(place, "only a build with sizes has expressions", {});
-        const std::string why = sizes_->evaluate(value, result);
+        std::string why;
+        sizes_->evaluate(value, result, why);
         return why.empty() || wrong(place, "this size has no value: {}", {why});
     }
 
@@ -246,6 +248,11 @@ private:
 };
 
 }  // namespace
+
+const char* limit_name(std::size_t limit) {
+    static_assert(table[schema.limits].count == limit_count);
+    return name(member(table[schema.limits], limit));
+}
 
 bool check_form(Value value, const Sizes& sizes, bool lenient, Error& error) {
     return Check(&sizes, lenient, error)(value, table[schema.schedule], nullptr);

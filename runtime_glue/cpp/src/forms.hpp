@@ -62,7 +62,7 @@ struct Schema {
     std::int64_t bounds[256] = {};
     char letters[4096] = {};
     std::size_t form_count = 0, member_count = 0, bound_count = 0, letter_count = 0;
-    Id schedule = 0, sizes = 0, constraint_bound = 0;
+    Id schedule = 0, sizes = 0, limits = 0, constraint_bound = 0;
 
     constexpr Id add(const Form& form) {
         forms[form_count] = form;
@@ -188,24 +188,24 @@ constexpr Schema written() {
              limit_256 = s.open(s.integer(0, 256)), limit_16 = s.open(s.integer(0, 16)),
              limit_bytes = s.open(s.integer(0, max_bytes)),
              limit_65536 = s.open(s.integer(0, 65536)), limit_int = s.open(s.integer(0, max_int));
-    const Id limits = s.object({{"texture_size", limit_16384},
-                                {"array_texture_layers", limit_2048},
-                                {"texture_units", limit_256},
-                                {"draw_buffers", limit_16},
-                                {"uniform_block_size", limit_bytes},
-                                {"uniform_blocks", limit_256},
-                                {"storage_block_size", limit_bytes},
-                                {"storage_blocks", limit_256},
-                                {"fragment_images", limit_256},
-                                {"compute_images", limit_256},
-                                {"compute_texture_units", limit_256},
-                                {"compute_uniform_blocks", limit_256},
-                                {"workgroup_invocations", limit_65536},
-                                {"workgroup_count", limit_int}});
+    s.limits = s.object({{"texture_size", limit_16384},
+                         {"array_texture_layers", limit_2048},
+                         {"texture_units", limit_256},
+                         {"draw_buffers", limit_16},
+                         {"uniform_block_size", limit_bytes},
+                         {"uniform_blocks", limit_256},
+                         {"storage_block_size", limit_bytes},
+                         {"storage_blocks", limit_256},
+                         {"fragment_images", limit_256},
+                         {"compute_images", limit_256},
+                         {"compute_texture_units", limit_256},
+                         {"compute_uniform_blocks", limit_256},
+                         {"workgroup_invocations", limit_65536},
+                         {"workgroup_count", limit_int}});
     const Id extension = s.word({"GL_OES_EGL_image_external_essl3"});
     const Id required = s.object({{"glsl", glsl},
                                   {"color_buffer", color_buffer},
-                                  {"limits", limits},
+                                  {"limits", s.limits},
                                   {"extensions", s.unique(s.array(extension, 1, 16)), false}});
 
     const Id axis = s.integer(0, 7), axes = s.unique(s.array(axis, 0, 8)),

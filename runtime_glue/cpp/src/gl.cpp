@@ -9,8 +9,8 @@ namespace shadergen {
 
 namespace {
 
-#define SHADERGEN_NAME(result, name, arguments) "gl" #name "\0"
-// The names of all functions, in the order of the members of GL.
+#define SHADERGEN_NAME(result, name, arguments) #name "\0"
+// The names of all functions after "gl", in the order of the members of GL.
 constexpr char function_names[] = SHADERGEN_GL_ALWAYS(SHADERGEN_NAME)
     SHADERGEN_GL_31(SHADERGEN_NAME) SHADERGEN_GL_SOMETIMES(SHADERGEN_NAME);
 #undef SHADERGEN_NAME
@@ -27,9 +27,10 @@ bool GL::load(GetProcAddress find, Error& error) {
     static_assert(std::is_standard_layout_v<GL> && offsetof(GL, desktop) == all * sizeof(Function),
                   "functions follow one another without gaps");
     if (!find) return fail(error, "SG0601", "the options have no get_proc_address", {});
-    const char* name = function_names;
-    for (std::size_t i = 0; i < all; ++i, name += std::strlen(name) + 1) {
-        const Function function = find(name);
+    const char* rest = function_names;
+    for (std::size_t i = 0; i < all; ++i, rest += std::strlen(rest) + 1) {
+        const std::string name = say("gl{}", {rest});
+        const Function function = find(name.c_str());
         std::memcpy(reinterpret_cast<char*>(this) + i * sizeof function, &function,
                     sizeof function);
         if (function || i >= always) continue;

@@ -29,16 +29,13 @@ struct Sized {
 };
 
 struct Player::Impl {
-    Impl(Build build_, Options options_)
-        : build(std::move(build_)), options(std::move(options_)), fixed(gl), sized(gl) {}
-
     Build build;
     Options options;
     GL gl{};  // all null
     Device device;
     bool ready = false, recorded = false, timed = false;
-    Objects fixed;  // of no size
-    Sized sized;
+    Objects fixed{gl};  // of no size
+    Sized sized{gl};
     Programs programs;
     Name vertex_array = 0, sampler = 0, read_framebuffer = 0;
     List<Name> buffers, queries;

@@ -24,8 +24,8 @@ protected:
 
     // Room for one more item of so many bytes, at the end; the others are moved byte by byte.
     void* grow(std::size_t item);
-    // So many more items, all zeros.
-    void add_zeros(std::size_t count, std::size_t item);
+    // So many items, those that are new all zeros.
+    void resize_scalars(std::size_t count, std::size_t item);
     void swap(AnyList& other) noexcept {
         std::swap(items_, other.items_);
         std::swap(size_, other.size_);
@@ -57,7 +57,9 @@ public:
         swap(other);
         return *this;
     }
-    ~List() { clear(); }
+    ~List() {
+        if constexpr (!std::is_trivially_destructible_v<T>) clear();
+    }
 
     T* begin() { return static_cast<T*>(items_); }
     T* end() { return begin() + size_; }
@@ -73,10 +75,12 @@ public:
     T& add() { return *new (grow(sizeof(T))) T(); }
     void pop_back() { begin()[--size_].~T(); }
     void resize(std::size_t count) {
-        if constexpr (std::is_arithmetic_v<T>)
-            if (size_ < count) add_zeros(count - size_, sizeof(T));
-        while (size_ < count) add();
-        while (size_ > count) pop_back();
+        if constexpr (std::is_scalar_v<T>) {
+            resize_scalars(count, sizeof(T));
+        } else {
+            while (size_ < count) add();
+            while (size_ > count) pop_back();
+        }
     }
     void clear() {
         if constexpr (std::is_trivially_destructible_v<T>) size_ = 0;

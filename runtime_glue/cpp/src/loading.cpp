@@ -13,10 +13,11 @@ namespace shadergen {
 
 namespace {
 
+constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
 
 bool read_document(const Files& files, Source& source, Sizes& sizes, Error& error) {
-    std::string owned;
+    List<char> owned;
     std::string_view content;
     std::size_t found = 0;
     if (!files.read(schedule_file, max_schedule_bytes, owned, content, found, error)) return false;
@@ -37,12 +38,11 @@ bool read_shaders(const Files& files, const Schedule& schedule, Source& source, 
         if (!pass.compute) paths.push_back(pass.vertex);
     }
     sort(paths);
-    source.owned = std::vector<std::string>(paths.size() + 1);  // the weights are the last
     for (std::size_t i = 0; i < paths.size(); ++i) {
         if (i && paths[i] == paths[i - 1]) continue;
         std::string_view text;
         std::size_t found = 0;
-        if (!files.read(paths[i], max_shader_bytes, source.owned[i], text, found, error))
+        if (!files.read(paths[i], max_shader_bytes, source.owned.add(), text, found, error))
             return false;
         const bool large = found > max_shader_bytes;
         if (large || !is_utf8(text)) {
@@ -59,7 +59,7 @@ bool read_shaders(const Files& files, const Schedule& schedule, Source& source, 
 bool read_weights(const Files& files, const Weights& weights, Source& source, Error& error) {
     const auto size = static_cast<std::size_t>(weights.size);
     std::size_t found = 0;
-    if (!files.read(weights.file, size, source.owned.back(), source.weights, found, error))
+    if (!files.read(weights.file, size, source.owned.add(), source.weights, found, error))
         return false;
     if (found == size && sha256(source.weights) == weights.sha256) return true;
     locate(error, weights.file);
@@ -74,12 +74,11 @@ bool read_weights(const Files& files, const Weights& weights, Source& source, Er
 }
 
 bool read_defaults(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
-    Error wrong;
-    if (read_schedule(source, sizes, schedule, wrong)) return true;
-    if (same(wrong.code, "SG0605"))
-        return malformed(error, "its own defaults break a constraint: {}", {wrong.why});
-    error = std::move(wrong);
-    return false;
+    if (read_schedule(source, sizes, schedule, error)) return true;
+    if (!same(error.code, "SG0605")) return false;
+    std::string why;
+    why.swap(error.why);
+    return malformed(error, "its own defaults break a constraint: {}", {why});
 }
 
 bool read_build(const Files& files, const std::vector<Size>& wanted, Source& source,

@@ -12,8 +12,10 @@ bool Player::Impl::is_ready(Error& error) const {
 
 // --- once ---
 
-Player::Player(Build build, Options options)
-    : impl_(new Impl(std::move(build), std::move(options))) {}
+Player::Player(Build build, Options options) : impl_(new Impl()) {
+    impl_->build = std::move(build);
+    impl_->options = std::move(options);
+}
 Player::Player(Player&&) noexcept = default;
 Player& Player::operator=(Player&& other) noexcept {
     if (this != &other) {

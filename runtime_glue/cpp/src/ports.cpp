@@ -185,9 +185,11 @@ namespace {
 bool check_count(const Port& port, const char* kind, const char* verb, std::size_t count,
                  Error& error) {
     if (static_cast<std::int64_t>(count) == port.elements()) return true;
-    return fail(error, "SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
-                {kind, port.name, verb, port.elements(),
-                 shape_text(port.shape.data(), static_cast<std::size_t>(port.rank)), count});
+    return fail(
+        error, "SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
+        {kind, port.name, verb, port.elements(),
+         port.rank ? joined(port.shape.data(), port.rank, "x") : std::string("a single number"),
+         count});
 }
 
 }  // namespace

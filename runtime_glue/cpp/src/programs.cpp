@@ -1,6 +1,7 @@
 #include "programs.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "cache.hpp"
 #include "commands.hpp"
@@ -24,22 +25,22 @@ std::string log_of(Get get, GetLog get_log, Name name) {
     return text;
 }
 
-bool shader_fails(Error& error, const char* what, std::string_view which, std::string_view log,
-                  std::string_view path, const Pass& pass) {
+bool pass_fails(Error& error, const char* code, const char* what, Words words,
+                std::string_view path, const Pass& pass) {
     locate(error, path);
     locate(error, "pass {}", {pass.name});
+    return fail(error, code, what, words);
+}
+
+bool shader_fails(Error& error, const char* what, std::string_view which, std::string_view log,
+                  std::string_view path, const Pass& pass) {
+    pass_fails(error, "SG0603", what, {which}, path, pass);
     std::string layers;
     for (const Value layer : pass.layers) enlist(layers, layer.text());
     if (!layers.empty()) locate(error, "layers {}", {layers});
     error.why = log.empty() ? "the driver gives no reason" : log;
     error.help = "report this with the driver's name; 'shadergen doctor' shows it";
-    return fail(error, "SG0603", what, {which});
-}
-
-bool pass_fails(Error& error, const char* what, Words words, const Pass& pass) {
-    locate(error, pass.shader);
-    locate(error, "pass {}", {pass.name});
-    return fail(error, "SG0503", what, words);
+    return false;
 }
 
 // Mesa: 0:12(5): error, ANGLE and Adreno: ERROR: 0:12:, NVIDIA: 0(12) : error
@@ -77,10 +78,10 @@ List<std::string_view> lines_of(std::string_view text) {
 }
 
 std::string_view stripped(std::string_view text) {
-    const char* blank = " \t\r\n";
-    const std::size_t first = text.find_first_not_of(blank);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(blank) - first + 1);
+    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+    return text;
 }
 
 }  // namespace
@@ -100,7 +101,6 @@ struct Complaint {
 
 std::string interleave(std::string_view log, std::string_view source) {
     constexpr std::size_t context = 3, most = 100;
-    constexpr std::string_view blanks = "    ";
     const List<std::string_view> lines = lines_of(source);
     List<Complaint> complaints;
     std::string shown, loose;
@@ -117,8 +117,8 @@ std::string interleave(std::string_view log, std::string_view source) {
     for (const auto& [number, words] : complaints) {
         for (std::size_t n = std::max(last + 1, number > context ? number - context : 1);
              n <= number; ++n) {
-            const std::string digits = say("{}", {n});
-            shown += blanks.substr(std::min(digits.size(), blanks.size()));
+            char digits[24];
+            std::snprintf(digits, sizeof digits, "%4zu", n);
             tell(shown, "{} | {}\n", {digits, lines[n - 1]});
         }
         tell(shown, "     ^ {}\n", {words});
@@ -229,9 +229,10 @@ bool Programs::configure(const GL& gl, const Linked& linked, const Schedule& sch
         to.program = linked.name;
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
         if (pass.compute && pass.workgroup != actual)
-            return pass_fails(error, "the workgroup is stated as {}, the shader's is {}",
-                              {shape_text(pass.workgroup.data(), 3), shape_text(actual.data(), 3)},
-                              pass);
+            return pass_fails(
+                error, "SG0503", "the workgroup is stated as {}, the shader's is {}",
+                {joined(pass.workgroup.data(), 3, "x"), joined(actual.data(), 3, "x")}, pass.shader,
+                pass);
         for (const Read& read : pass.reads) {
             if (read.is_image()) continue;
             to.matrices.push_back(
@@ -285,8 +286,9 @@ bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& s
                 }
             }
             if (buffer.range.size < needed)
-                return pass_fails(error, "the buffer '{}' has {} bytes, the block {} takes {}",
-                                  {buffer.name, buffer.range.size, block.name, needed}, pass);
+                return pass_fails(
+                    error, "SG0503", "the buffer '{}' has {} bytes, the block {} takes {}",
+                    {buffer.name, buffer.range.size, block.name, needed}, pass.shader, pass);
             passes[user].bindings.push_back(binding);
         }
     }

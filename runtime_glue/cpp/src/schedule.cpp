@@ -7,13 +7,6 @@
 
 namespace shadergen {
 
-const char limit_names[limit_count][23] = {
-    "texture_size",          "array_texture_layers",  "texture_units",
-    "draw_buffers",          "uniform_block_size",    "uniform_blocks",
-    "storage_block_size",    "storage_blocks",        "fragment_images",
-    "compute_images",        "compute_texture_units", "compute_uniform_blocks",
-    "workgroup_invocations", "workgroup_count"};
-
 const char dtype_names[10][8] = {"float32", "int64",  "int32",  "int16", "int8",
                                  "uint64",  "uint32", "uint16", "uint8", "bool"};
 const char encoding_names[4][10] = {"float", "unorm8", "y2rg", "y2rg_half"};
@@ -143,14 +136,10 @@ private:
     std::int32_t small(Value v, const char* member) const {
         return static_cast<std::int32_t>(number(v, member));
     }
-    template <class To>
-    To whole(Value value) const {
-        return static_cast<To>(sizes_(value));
-    }
-    template <class To>
-    int wholes(Value list, To* to) const {
+    std::int32_t small(Value value) const { return static_cast<std::int32_t>(sizes_(value)); }
+    int wholes(Value list, std::int64_t* to) const {
         int count = 0;
-        for (const Value v : list) to[count++] = whole<To>(v);
+        for (const Value v : list) to[count++] = sizes_(v);
         return count;
     }
     template <std::size_t N, std::size_t Longest>
@@ -169,7 +158,7 @@ private:
             static_cast<ColorBuffer>(index_of(v.text("color_buffer"), color_buffers));
         required.external = static_cast<bool>(v["extensions"]);  // there is only one
         for (std::size_t i = 0; i < limit_count; ++i)
-            required.limits[i] = sizes_(v["limits"][limit_names[i]]);
+            required.limits[i] = sizes_(v["limits"][limit_name(i)]);
     }
 
     void read(Value v, Texture& t) const {
@@ -203,11 +192,11 @@ private:
         r.texture_name = v.text("texture"), r.texture = textures_[r.texture_name];
         if (const Value uniform = v["uniform"]) r.uniform = uniform.text();
         if (const Value matrix = v["matrix"]) r.matrix = matrix.text();
-        if (const Value image = v["image"]) r.image = whole<std::int32_t>(image);
-        if (const Value layer = v["layer"]) r.layer = whole<std::int32_t>(layer);
+        if (const Value image = v["image"]) r.image = small(image);
+        if (const Value layer = v["layer"]) r.layer = small(layer);
         if (const Value span = v["layers"]) {
-            r.first = whole<std::int32_t>(span.first());
-            r.layers = whole<std::int32_t>(span.first().next());
+            r.first = small(span.first());
+            r.layers = small(span.first().next());
         }
     }
 
@@ -218,7 +207,7 @@ private:
         const bool integers = u.type == UniformType::int_ || u.type == UniformType::ivec2;
         std::size_t i = 0;
         for (const Value number : v["value"]) {
-            if (integers) u.value[i++].whole = whole<std::int32_t>(number);
+            if (integers) u.value[i++].whole = small(number);
             else u.value[i++].real = static_cast<float>(number.real());
         }
     }
@@ -273,15 +262,12 @@ bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule,
 }
 
 bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {
-    Error wrong;
-    if (read_schedule(source, sizes, schedule, wrong)) return true;
-    if (same(wrong.code, "SG0605")) {
-        error = std::move(wrong);
-        return false;
-    }
+    if (read_schedule(source, sizes, schedule, error)) return true;
+    if (same(error.code, "SG0605")) return false;
     std::string why;
-    for (const std::string& place : wrong.where) tell(why, "{}: ", {place});
-    why += wrong.what;
+    for (const std::string& place : error.where) tell(why, "{}: ", {place});
+    why += error.what;
+    error.where.clear();
     return sizes.refuse(why, error);
 }
 

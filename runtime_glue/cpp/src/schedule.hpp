@@ -18,7 +18,7 @@ namespace shadergen {
 constexpr int lanes = 4;
 constexpr std::int32_t none = -1;
 
-// In the order in which the requirements of a device are told.
+// In the order of the form, in which the requirements of a device are told.
 enum Limit : std::size_t {
     texture_size,
     array_texture_layers,
@@ -36,8 +36,7 @@ enum Limit : std::size_t {
     workgroup_count,
     limit_count
 };
-// Names are tables of characters: pointers would have to be relocated when a program starts.
-extern const char limit_names[limit_count][23];
+const char* limit_name(std::size_t limit);
 
 enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
 
@@ -84,7 +83,7 @@ struct Port {
     std::int32_t texture = none;
     int rank = 0;
     std::array<std::int64_t, max_rank> shape{};
-    std::array<int, max_rank> axes{};  // host = logical.transpose(axes)
+    std::array<std::int64_t, max_rank> axes{};  // host = logical.transpose(axes)
     int axes_count = 0;
     Encoding encoding = Encoding::plain;
     DType dtype = DType::float32;
@@ -94,6 +93,7 @@ struct Port {
     std::int64_t elements() const;  // cut at 2^62
     std::array<std::int64_t, max_rank> logical() const;
 };
+// Names are tables of characters: pointers would have to be relocated when a program starts.
 extern const char dtype_names[10][8];
 extern const char encoding_names[4][10];
 
@@ -151,8 +151,8 @@ struct Pass {
     List<Uniform> uniforms;
     List<Write> writes;
     unsigned barriers = 0;
-    std::array<std::int32_t, 2> viewport{};
     std::int32_t image = 0;
+    std::array<std::int64_t, 2> viewport{};
     std::array<std::int64_t, 3> workgroup{}, groups{};
 
     bool uses_images() const;
@@ -185,8 +185,8 @@ struct Source {
     std::string place;  // its folder, for messages
     Document document;
     bool lenient = false;
-    std::vector<std::string> owned;  // what was read from files
-    List<Shader> shaders;            // sorted by path
+    List<List<char>> owned;  // what was read from files
+    List<Shader> shaders;    // sorted by path
     std::string_view weights;
 
     const Shader* shader(std::string_view path) const;

@@ -73,9 +73,11 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
         const std::size_t i = find(known, std::string_view(size.name));
         if (i == known.size()) {
             for (const std::string_view name : known) enlist(error.supported, name);
-            if (known.empty()) error.why = "all its sizes are fixed";
-            error.help = known.empty() ? "compile the model with --input-size dynamic"
-                                       : did_you_mean(size.name, known);
+            error.help = did_you_mean(size.name, known);
+            if (known.empty()) {
+                error.why = "all its sizes are fixed";
+                error.help = "compile the model with --input-size dynamic";
+            }
             return fail(error, "SG0605", "the build has no size '{}'", {size.name});
         }
         Parameter& parameter = parameters_[i];
@@ -113,7 +115,8 @@ bool Sizes::check(Value sizes, Error& error) const {
     std::size_t i = 0;
     for (const Value constraint : sizes["constraints"]) {
         std::int64_t value = 0;
-        const std::string wrong = evaluate(constraint["value"], value);
+        std::string wrong;
+        evaluate(constraint["value"], value, wrong);
         if (!wrong.empty())
             return malformed(error, "this size has no value: {}", {wrong},
                              say("sizes.constraints[{}].value", {i}));
@@ -124,10 +127,10 @@ bool Sizes::check(Value sizes, Error& error) const {
     return true;
 }
 
-std::string Sizes::evaluate(Value value, std::int64_t& result) const {
+void Sizes::evaluate(Value value, std::int64_t& result, std::string& wrong) const {
     if (value.kind() == Json::number) {
         result = value.integer();
-        return {};
+        return;
     }
     std::int64_t stack[max_terms];  // the form has no longer expressions
     std::size_t depth = 0;
@@ -138,25 +141,26 @@ std::string Sizes::evaluate(Value value, std::int64_t& result) const {
         }
         const int how = operator_of(term.text());
         if (how != no_operator) {
-            if (depth < 2) return say("'{}' has fewer than two operands", {term.text()});
+            if (depth < 2) return tell(wrong, "'{}' has fewer than two operands", {term.text()});
             --depth;
-            const char* wrong = apply(how, stack[depth - 1], stack[depth], stack[depth - 1]);
-            if (wrong) return wrong;
+            const char* why = apply(how, stack[depth - 1], stack[depth], stack[depth - 1]);
+            if (why) return tell(wrong, why, {});
             continue;
         }
         std::size_t k = 0;
         while (k < parameters_.size() && parameters_[k].name != term.text()) ++k;
-        if (k == parameters_.size()) return say("there is no parameter '{}'", {term.text()});
+        if (k == parameters_.size())
+            return tell(wrong, "there is no parameter '{}'", {term.text()});
         stack[depth++] = parameters_[k].value;
     }
-    if (depth != 1) return say("it leaves {} values", {depth});
+    if (depth != 1) return tell(wrong, "it leaves {} values", {depth});
     result = stack[0];
-    return {};
 }
 
 std::int64_t Sizes::operator()(Value value) const {
     std::int64_t result = 0;
-    evaluate(value, result);
+    std::string wrong;  // nothing
+    evaluate(value, result, wrong);
     return result;
 }
 

@@ -35,9 +35,9 @@ public:
 
     const List<Parameter>& parameters() const { return parameters_; }
 
-    // Work out an integer, or an expression in postfix notation, of right form. Returns what is
-    // wrong, or nothing.
-    std::string evaluate(Value value, std::int64_t& result) const;
+    // Work out an integer, or an expression in postfix notation, of right form; or tell what is
+    // wrong.
+    void evaluate(Value value, std::int64_t& result, std::string& wrong) const;
     // The same of what has been worked out before.
     std::int64_t operator()(Value value) const;
 

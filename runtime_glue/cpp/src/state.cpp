@@ -49,14 +49,17 @@ public:
 
     // Binding to an index binds to the target too, so indices come first.
     void buffers(const List<Binding>& bindings) {
+        static constexpr Enum uniform_buffer[] = {
+            gl::UNIFORM_BUFFER_BINDING, gl::UNIFORM_BUFFER_START, gl::UNIFORM_BUFFER_SIZE};
+        static constexpr Enum storage_buffer[] = {gl::SHADER_STORAGE_BUFFER_BINDING,
+                                                  gl::SHADER_STORAGE_BUFFER_START,
+                                                  gl::SHADER_STORAGE_BUFFER_SIZE};
         for (const Binding& at : bindings) {
-            const bool uniform = at.target == gl::UNIFORM_BUFFER;
-            const Name name = ask(
-                uniform ? gl::UNIFORM_BUFFER_BINDING : gl::SHADER_STORAGE_BUFFER_BINDING, at.index);
-            const std::uint64_t start = range(
-                uniform ? gl::UNIFORM_BUFFER_START : gl::SHADER_STORAGE_BUFFER_START, at.index);
-            const std::uint64_t size =
-                range(uniform ? gl::UNIFORM_BUFFER_SIZE : gl::SHADER_STORAGE_BUFFER_SIZE, at.index);
+            const auto& [binding, start_of, size_of] =
+                at.target == gl::UNIFORM_BUFFER ? uniform_buffer : storage_buffer;
+            const Name name = ask(binding, at.index);
+            const std::uint64_t start = range(start_of, at.index);
+            const std::uint64_t size = range(size_of, at.index);
             if (name && size)
                 add(Command::bind_buffer_range,
                     {at.target, at.index, name, low(start), high(start), low(size), high(size)});
@@ -77,11 +80,11 @@ public:
         for (const Enum what :
              {gl::UNPACK_ROW_LENGTH, gl::UNPACK_IMAGE_HEIGHT, gl::UNPACK_SKIP_ROWS,
               gl::UNPACK_SKIP_PIXELS, gl::UNPACK_SKIP_IMAGES, gl::UNPACK_ALIGNMENT,
-              gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS, gl::PACK_ALIGNMENT})
+              gl::PACK_ROW_LENGTH, gl::PACK_SKIP_ROWS, gl::PACK_SKIP_PIXELS, gl::PACK_ALIGNMENT,
+              gl::UNPACK_SWAP_BYTES, gl::PACK_SWAP_BYTES}) {
+            if (what == gl::UNPACK_SWAP_BYTES && !gl_.desktop) break;  // OpenGL alone has these
             add(Command::pixel_store, {what, ask(what)});
-        if (gl_.desktop)
-            for (const Enum what : {gl::UNPACK_SWAP_BYTES, gl::PACK_SWAP_BYTES})
-                add(Command::pixel_store, {what, ask(what)});
+        }
     }
 
     void drawing() {
@@ -97,10 +100,9 @@ public:
         std::uint8_t mask[4] = {};
         gl_.GetBooleanv(gl::COLOR_WRITEMASK, mask);
         add(Command::color_mask, {mask[0], mask[1], mask[2], mask[3]});
-        Int viewport[4] = {};
-        gl_.GetIntegerv(gl::VIEWPORT, viewport);
-        add(Command::viewport, {static_cast<Uint>(viewport[0]), static_cast<Uint>(viewport[1]),
-                                static_cast<Uint>(viewport[2]), static_cast<Uint>(viewport[3])});
+        Command viewport = call(Command::viewport, {});
+        gl_.GetIntegerv(gl::VIEWPORT, reinterpret_cast<Int*>(viewport.a));
+        restore_.push_back(viewport);
         add(Command::bind_vertex_array, {ask(gl::VERTEX_ARRAY_BINDING)});
         bound(Command::bind_framebuffer, gl::DRAW_FRAMEBUFFER, gl::DRAW_FRAMEBUFFER_BINDING);
         bound(Command::bind_framebuffer, gl::READ_FRAMEBUFFER, gl::READ_FRAMEBUFFER_BINDING);

@@ -45,10 +45,12 @@ void* AnyList::grow(std::size_t item) {
     return static_cast<char*>(items_) + size_++ * item;
 }
 
-void AnyList::add_zeros(std::size_t count, std::size_t item) {
-    make_room(size_ + count, item);
-    std::memset(static_cast<char*>(items_) + size_ * item, 0, count * item);
-    size_ += count;
+void AnyList::resize_scalars(std::size_t count, std::size_t item) {
+    if (count > size_) {
+        make_room(count, item);
+        std::memset(static_cast<char*>(items_) + size_ * item, 0, (count - size_) * item);
+    }
+    size_ = count;
 }
 
 std::string say(const char* message, Words words) {
@@ -90,9 +92,9 @@ void tell(std::string& text, const char* message, Words words) {
     }
 }
 
-std::string shape_text(const std::int64_t* sizes, std::size_t count) {
-    std::string text = count ? "" : "a single number";
-    for (std::size_t i = 0; i < count; ++i) tell(text, i ? "x{}" : "{}", {sizes[i]});
+std::string joined(const std::int64_t* numbers, int count, const char* between) {
+    std::string text;
+    for (int i = 0; i < count; ++i) tell(text, "{}{}", {i ? between : "", numbers[i]});
     return text;
 }
 

@@ -17,7 +17,7 @@ namespace shadergen {
 // What takes the place of a {} in a message: text or a number. As small as can be, since programs
 // consist of them in good part.
 struct Word {
-    enum Kind : std::size_t { hexadecimal = SIZE_MAX - 3, real, integer, c_text };  // or a size
+    enum Kind : std::size_t { hexadecimal = SIZE_MAX - 3, real, c_text, integer };  // or a size
     union {
         const char* text;
         std::int64_t number;
@@ -45,8 +45,8 @@ void tell(std::string& text, const char* message, Words words);
 void enlist(std::string& list, Word item);
 void enlist_once(std::string& list, std::string_view item);
 
-// "1x3x5", or that it is a single number
-std::string shape_text(const std::int64_t* sizes, std::size_t count);
+// Numbers with words between them: "1x3x5"
+std::string joined(const std::int64_t* numbers, int count, const char* between);
 
 // Where something is in a schedule, `outer.member[index]`: put into words when it is wrong.
 struct Place {

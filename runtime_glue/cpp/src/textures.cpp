@@ -28,11 +28,13 @@ bool holds_floats(const GL& gl) {
     return static_cast<Enum>(type) == gl::FLOAT;
 }
 
-std::string status_name(Enum status) {
+void tell_status(Enum status, std::string& why) {
     const char* what = nullptr;
     if (status == gl::FRAMEBUFFER_INCOMPLETE_ATTACHMENT) what = "INCOMPLETE_ATTACHMENT";
     if (status == gl::FRAMEBUFFER_UNSUPPORTED) what = "UNSUPPORTED";
-    return what ? say("GL_FRAMEBUFFER_{}", {what}) : say("{}", {hex(status)});
+    why = "the framebuffer's status is ";
+    if (what) tell(why, "GL_FRAMEBUFFER_{}", {what});
+    else tell(why, "{}", {hex(status)});
 }
 
 void begin_reading(const GL& gl, Name framebuffer) {
@@ -117,7 +119,7 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
         enlist_once(names, say("'{}'", {to.texture->name}));
         enlist_once(formats, to.texture->format->name);
     }
-    tell(error.why, "the framebuffer's status is {}", {status_name(status)});
+    tell_status(status, error.why);
     error.help =
         "a texture of the application must be 2D or an array as the schedule says, and of a format "
         "that can be drawn to";
@@ -126,33 +128,28 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
 
 namespace {
 
-// What keeps the bound texture from being read or written as floats, or nothing.
-std::string mismatch(const GL& gl, const Texture& texture, Name name) {
-    struct Side {
-        Enum what;
-        const char* word;
-        std::int64_t size;
-    };
-    const Side sides[] = {{gl::TEXTURE_WIDTH, "width", texture.width},
-                          {gl::TEXTURE_HEIGHT, "height", texture.height},
-                          {gl::TEXTURE_DEPTH, "depth", texture.layers}};
+// Add what keeps the bound texture from being read or written as floats, if anything does.
+void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string& wrong) {
     const auto ask = [&](Enum what) {
         Int value = 0;
         gl.GetTexLevelParameteriv(target_of(texture), 0, what, &value);
         return value;
     };
-    for (const Side& s : sides) {
-        if (s.what == gl::TEXTURE_DEPTH && !texture.is_array) continue;
-        const Int value = ask(s.what);
-        if (value != s.size)
-            return say("texture {} has a {} of {}, not {}", {name, s.word, value, s.size});
-    }
+    const auto differs = [&](Enum what, const char* word, std::int64_t size) {
+        const Int value = ask(what);
+        if (value == size) return false;
+        tell(wrong, "texture {} has a {} of {}, not {}", {name, word, value, size});
+        return true;
+    };
+    if (differs(gl::TEXTURE_WIDTH, "width", texture.width) ||
+        differs(gl::TEXTURE_HEIGHT, "height", texture.height) ||
+        (texture.is_array && differs(gl::TEXTURE_DEPTH, "depth", texture.layers)))
+        return;
     const auto red = static_cast<Enum>(ask(gl::TEXTURE_RED_TYPE));
     if (red == gl::INT || red == gl::UNSIGNED_INT)
-        return say("texture {} holds integers, which float shaders do not see", {name});
-    if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
-        return say("texture {} holds depth or stencil, not colours", {name});
-    return {};
+        tell(wrong, "texture {} holds integers, which float shaders do not see", {name});
+    else if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
+        tell(wrong, "texture {} holds depth or stencil, not colours", {name});
 }
 
 }  // namespace
@@ -164,12 +161,12 @@ bool check_textures(const GL& gl, const Port& port, const Texture& texture, cons
     for (const Name name : names) {
         // Binding would make one; who makes an external texture's images may do so later.
         if (!texture.is_external && !gl.IsTexture(name)) {
-            if (wrong.empty()) wrong = say("there is no texture {} in this context", {name});
+            if (wrong.empty()) tell(wrong, "there is no texture {} in this context", {name});
             continue;
         }
         gl.BindTexture(target, name);
         if (wrong.empty() && gl.GetTexLevelParameteriv && !texture.is_external)
-            wrong = mismatch(gl, texture, name);
+            find_mismatch(gl, texture, name, wrong);
     }
     gl.BindTexture(target, 0);
     if (wrong.empty()) return true;
@@ -187,7 +184,7 @@ bool check_images(const GL& gl, const Texture& texture, const GLTextures& names,
         gl.GetTexLevelParameteriv(target, 0, gl::TEXTURE_INTERNAL_FORMAT, &format);
         if (wrong.empty() && !immutable) wrong = "its storage is not immutable";
         if (wrong.empty() && static_cast<Enum>(format) != texture.format->internal)
-            wrong = say("its format is {}", {hex(static_cast<Enum>(format))});
+            tell(wrong, "its format is {}", {hex(static_cast<Enum>(format))});
     }
     gl.BindTexture(target, 0);
     if (wrong.empty()) return true;
