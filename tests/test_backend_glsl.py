@@ -86,7 +86,7 @@ def test_repeated_parts_become_local_variables():
     functions = Functions("highp")
     lines = functions.body(parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": "x"})
     assert lines == [
-        "vec4 t0 = tanh(clamp(x + 1.0, -10.0, 10.0));",
+        "vec4 t0 = max(1.0 - 2.0 / (exp(2.0 * clamp(x + 1.0, -10.0, 10.0)) + 1.0), -1.0);",
         "return t0 * t0 - f_relu(x);",
     ]
     assert functions.texts == {"f_relu": "vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }"}

@@ -22,7 +22,9 @@ const vec4 c_constant[2] = vec4[2](
     vec4(2.0, 0.0, 0.0, 0.0)
 );
 
-vec4 epilogue(vec4 y, vec4 e1) { return tanh(clamp(y + e1, -5.0, 5.0)); }
+vec4 epilogue(vec4 y, vec4 e1) {
+    return max(1.0 - 2.0 / (exp(2.0 * clamp(y + e1, -5.0, 5.0)) + 1.0), -1.0);
+}
 
 vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }
 
