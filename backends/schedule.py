@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..ir.target import Target
     from .gpu import GpuPass
 
-FORMAT_VERSION = "5.1"
+FORMAT_VERSION = "5.2"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 VERTEX_SHADER = "shaders/fullscreen.vert"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from .embed import embed_c, is_embedded
+from .schedule_text import schedule_text, sealed_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,12 +71,21 @@ def _foreign(output: Path) -> list[str]:
 
 
 def write_build(
-    files: BuildFiles, output: Path, check: Callable[[Path], None], embed: bool = False
+    files: BuildFiles,
+    output: Path,
+    check: Callable[[Path], None] | None = None,
+    embed: bool = False,
 ) -> None:
     """Write a build beside its destination, let ``check`` look at it, then move it into place.
 
-    An earlier build stays as it was unless everything succeeds. With ``embed`` it is there as C,
-    too, under the folder's name.
+    An earlier build stays as it was unless everything succeeds.
+
+    Args:
+        files: the build.
+        output: its folder.
+        check: raises where the build is not as runtimes demand. What it has let pass is sealed with
+            the schedule's member ``sha256``; without it the schedule has none.
+        embed: write the build as C, too, under the folder's name.
 
     Raises:
         ShadergenError: SG0501 when the folder cannot be written.
@@ -91,12 +100,13 @@ def write_build(
     try:
         fresh = scratch / "new"
         (fresh / "shaders").mkdir(parents=True)
-        text = json.dumps(files.schedule, indent=1, ensure_ascii=False, allow_nan=False)
-        (fresh / "schedule.json").write_bytes((text + "\n").encode())
+        text = sealed_text(files.schedule) if check else schedule_text(files.schedule)
+        (fresh / "schedule.json").write_bytes(text)
         files.weights.save(fresh / "weights.bin")
         for path, source in files.shaders.items():
             (fresh / path).write_bytes(source.encode())
-        check(fresh)
+        if check:
+            check(fresh)
         if embed:
             embed_c(fresh, output.name, files.schedule)
         if output.exists():

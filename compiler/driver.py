@@ -22,6 +22,7 @@ from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import optimise, to_nchw
 from ..passes.read_external import read_external
 from ..passes.rule import Context, Decision
+from ..runtime_glue.python.loading import check_schedule
 from . import definitions
 from .calibration import (
     Calibration,
@@ -197,6 +198,7 @@ def compile_model(
 
         def check(folder: Path) -> None:
             nonlocal validated
+            check_schedule(folder)
             if options.validate:
                 progress("validating shaders")
                 validated = validate(folder, files.shaders, files.layers)

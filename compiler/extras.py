@@ -29,9 +29,8 @@ def runtime() -> Any:
     """Return the Python runtime.
 
     Raises:
-        ShadergenError: SG0606 when PyOpenGL or jsonschema is missing.
+        ShadergenError: SG0606 when PyOpenGL is missing.
     """
-    need("jsonschema", "jsonschema", "reading a build")
     need("OpenGL", "PyOpenGL", "running on OpenGL ES")
     return import_module("..runtime_glue.python", __package__)
 

@@ -241,7 +241,7 @@ class ShadergenRep(BackendRep):
         graph, files, _ = compile_graph(graph, options)
         runtime = extras.runtime()
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-            write_build(files, Path(folder) / "build", lambda written: None)
+            write_build(files, Path(folder) / "build")
             build = runtime.load(Path(folder) / "build")
         player = runtime.Player(build, _context())
         try:

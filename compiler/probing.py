@@ -51,7 +51,7 @@ def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) 
             target = Target(limits, glsl, fetch=way, weights="texture")
             placed = optimise(_network(), Context(target))
             files = schedule(placed, lower(placed, target), target, f"shadergen {__version__}")
-            write_build(files, folder / way, lambda written: None)
+            write_build(files, folder / way)
             player = stack.enter_context(runtime.Player(runtime.load(folder / way), context))
             player.upload("x", np.ones((1, CHANNELS, SIDE, SIDE), np.float32))
             player.run()  # compiles

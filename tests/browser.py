@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = ROOT / ".build" / "screenshots"
+INSECURE = "insecure.test"  # a name of this machine that browsers do not hold to be secure
 ARGUMENTS = (
+    f"--host-resolver-rules=MAP {INSECURE} 127.0.0.1",
     "--headless=new",
     "--ignore-gpu-blocklist",
     "--no-sandbox",

@@ -69,7 +69,7 @@ class RuntimeBuild:
         options = Options(**self.options)
         _, files, _ = compile_graph(import_model(proto, options), options)
         folder.mkdir(parents=True)
-        write_build(files, folder / "build", lambda written: None)
+        write_build(files, folder / "build")
         arrays = {"inputs": model.feeds, "outputs": _expected(proto, model)}
         shapes = {}
         for kind, place in (("inputs", "inputs"), ("outputs", "expected")):

@@ -84,7 +84,7 @@ def test_every_shader_is_valid_and_every_schedule_is_of_the_schema(options, tmp_
     _, files, _ = compile_graph(
         everything(), device="gles32-desktop", parameters=block, zero_guard=1e-3, **options
     )
-    write_build(files, tmp_path / "b", lambda folder: None)
+    write_build(files, tmp_path / "b")
     assert validate(tmp_path / "b", files.shaders, files.layers)
     jsonschema.validate(files.schedule, SCHEMA)
     load(tmp_path / "b")
@@ -127,7 +127,7 @@ def test_hostile_names_neither_break_shaders_nor_the_schedule(kind, tmp_path):
     y = pointwise("relu(x0) * x1", y, constant(np.ones((6, 5, 5)), name), layer=name)
     graph = Graph(name, (x, r), (Output(name, y, Port.plain(4)),))
     _, files, _ = compile_graph(graph, parameters="ubo" if kind == "long" else "constants")
-    write_build(files, tmp_path / "b", lambda folder: None)
+    write_build(files, tmp_path / "b")
     read = json.loads((tmp_path / "b" / "schedule.json").read_bytes().decode("utf-8"))
     assert read == files.schedule
     jsonschema.validate(read, SCHEMA)

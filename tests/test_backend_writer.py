@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import tempfile
 from pathlib import Path
@@ -21,6 +23,7 @@ from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.validate import find_glslang
 from shadergen.backends.weights import WeightFile
 from shadergen.backends.writer import write_build
+from shadergen.compiler import driver
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
 from shadergen.errors import InternalError, ShadergenError
@@ -85,12 +88,32 @@ def nothing(folder: Path) -> None:
 
 def test_a_build_replaces_an_earlier_one_whole(tmp_path):
     build = tmp_path / "deep" / "down" / "b"
-    write_build(FILES, build, nothing)
+    write_build(FILES, build)
     more = BuildFiles({"format": "shadergen"}, {"shaders/b.vert": "// b\n"}, weighing(b""))
-    write_build(more, build, nothing)
+    write_build(more, build)
     found = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.*")}
     assert found == {f"deep/down/b/{n}" for n in ("schedule.json", "weights.bin", "shaders/b.vert")}
     assert (build / "schedule.json").read_text() == '{\n "format": "shadergen"\n}\n'
+
+
+def test_what_was_checked_is_sealed_with_the_checksum_of_its_own_text(tmp_path):
+    zeros = "0" * 64
+    schedule = {"format": "shadergen", "version": "5.2", "model": f"{zeros}é"}
+    write_build(BuildFiles(schedule, {}, weighing(b"")), tmp_path / "b", nothing)
+    text = (tmp_path / "b" / "schedule.json").read_bytes()
+    sealed = json.loads(text)
+    digest = sealed.pop("sha256")
+    assert sealed == schedule
+    assert hashlib.sha256(text.replace(digest.encode(), zeros.encode())).hexdigest() == digest
+
+
+def test_a_schedule_that_runtimes_would_refuse_is_not_written(tmp_path, monkeypatch):
+    compile_model(ESPCN, tmp_path / "b", options(validate=False))
+    before = contents(tmp_path)
+    monkeypatch.setattr(driver, "GENERATOR", "")
+    refused = refusal(compile_model, ESPCN, tmp_path / "b", options(validate=False))
+    assert (refused.code, refused.where[-1]) == ("SG0503", "schedule.json: generator")
+    assert contents(tmp_path) == before
 
 
 def test_an_empty_folder_is_taken(tmp_path):
@@ -149,7 +172,7 @@ def test_what_fails_while_checking_leaves_the_earlier_build_and_nothing_else(tmp
         raise failure
 
     with pytest.raises((InternalError, ShadergenError, KeyboardInterrupt)):
-        write_build(BuildFiles({"new": 1}, {}, weighing(b"new")), tmp_path / "b", fail)
+        write_build(BuildFiles({"format": "new"}, {}, weighing(b"new")), tmp_path / "b", fail)
     assert contents(tmp_path) == before
     assert [p.name for p in tmp_path.iterdir()] == ["b"]
 
@@ -166,6 +189,6 @@ def test_what_fails_while_moving_puts_the_earlier_build_back(tmp_path, monkeypat
 
     monkeypatch.setattr(writer.Path, "rename", fail)
     with pytest.raises((ShadergenError, KeyboardInterrupt)):
-        write_build(BuildFiles({"new": 1}, {}, weighing(b"new")), tmp_path / "b", nothing)
+        write_build(BuildFiles({"format": "new"}, {}, weighing(b"new")), tmp_path / "b", nothing)
     assert contents(tmp_path) == before
     assert [p.name for p in tmp_path.iterdir()] == ["b"]

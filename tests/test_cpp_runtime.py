@@ -38,6 +38,7 @@ SIZE_LIMIT = 100_000  # bytes that an application grows by
 # Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
 OTHER_WORDS = {
     "beyond_float64",
+    "checksum_in_capitals",
     "deep_nesting",
     "digits_without_end",
     "empty_schedule",

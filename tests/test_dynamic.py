@@ -54,7 +54,7 @@ def context() -> Iterator[HeadlessContext]:
 def build_of(model: onnx.ModelProto, folder: Path, **options: Any) -> Build:
     chosen = Options(**{"dynamic": True, "validate": False, **options})
     _, files, _ = compile_graph(import_model(model, chosen), chosen)
-    write_build(files, folder / "build", lambda written: None)
+    write_build(files, folder / "build")
     return load(folder / "build")
 
 
@@ -106,7 +106,7 @@ def test_a_build_resolved_for_a_size_has_the_textures_of_one_compiled_for_it(
     open_build = load(build.folder, dict(zip(("height", "width"), size, strict=True)))
     chosen = Options(input_size={"": size}, validate=False)
     _, files, _ = compile_graph(import_model(model, chosen), chosen)
-    write_build(files, tmp_path / "fixed", lambda written: None)
+    write_build(files, tmp_path / "fixed")
     fixed_build = load(tmp_path / "fixed")
     assert open_build.inputs == fixed_build.inputs
     assert open_build.outputs == fixed_build.outputs

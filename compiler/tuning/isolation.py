@@ -71,7 +71,7 @@ def build_of(graph: Graph, target: Target) -> Build:
     """
     files = schedule(graph, lower(graph, target), target, GENERATOR)
     with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        write_build(files, Path(folder) / "build", lambda scratch: None)
+        write_build(files, Path(folder) / "build")
         return load(Path(folder) / "build")
 
 

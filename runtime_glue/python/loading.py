@@ -51,23 +51,26 @@ def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
     try:
         document = read_document(folder)
         weights = document["weights"]
-        size = int(weights["size"])
-        values = defaults(document)
-        try:
-            build = _checked(folder, document, values)
-        except ShadergenError as error:
-            if error.code == "SG0605":
-                malformed(f"its own defaults break a constraint: {error.why}")
-            raise
+        build = _at_defaults(folder, document)
         shaders = {path for p in build.passes for path in p.shaders}
         build = replace(
             build,
             shaders={path: read_shader(folder, path) for path in sorted(shaders)},
-            weights=read_weights(folder, weights["file"], size, weights["sha256"]),
+            weights=read_weights(folder, weights["file"], int(weights["size"]), weights["sha256"]),
         )
         return resized(build, sizes) if sizes else build
     except ShadergenError as error:
         raise error.at(str(folder)) from None
+
+
+def check_schedule(folder: str | Path) -> None:
+    """Check the schedule in ``folder`` as :func:`load` does, and none of the files that it names.
+
+    Raises:
+        ShadergenError: SG0502 to SG0504, for whatever keeps it from being played.
+    """
+    folder = Path(folder)
+    _at_defaults(folder, read_document(folder))
 
 
 def resized(build: Build, sizes: Mapping[str, int]) -> Build:
@@ -90,6 +93,16 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
             "SG0605", f"the build cannot have {described(values)}", why=why
         ) from None
     return replace(found, shaders=build.shaders, weights=build.weights)
+
+
+def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:
+    """Return a document at its own sizes as a build without its files, checked."""
+    try:
+        return _checked(folder, document, defaults(document))
+    except ShadergenError as error:
+        if error.code == "SG0605":
+            malformed(f"its own defaults break a constraint: {error.why}")
+        raise
 
 
 def _checked(folder: Path, document: Mapping[str, Any], values: Mapping[str, int]) -> Build:

@@ -7,6 +7,8 @@ import { show, validate } from "./forms.js";
 import { asMap, formatOf, LANES, logicalShape, MAP_RANK, product } from "./pixels.js";
 import form from "./schema.js";
 
+export * from "./sizes.js"; // a build of fixed sizes is refused where it has expressions
+
 const IMAGES = ["rgba32f", "rgba16f", "r32f", "rgba8"];
 const MAX_DEPTH = 512;
 const MAX_TEXTURE_BYTES = 2 ** 33;

@@ -3,9 +3,8 @@
 import { ShadergenError } from "./errors.js";
 
 export const SCHEDULE = "schedule.json";
-export const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAJOR = 5;
-const MINOR = 1;
+const MINOR = 2;
 const MAX_MESSAGE = 200;
 
 /** Throw SG0503. */
@@ -13,20 +12,11 @@ export function malformed(what, where = SCHEDULE) {
   throw new ShadergenError("SG0503", what, { where });
 }
 
-/** Return the document in the bytes of a schedule.json; `scan` refuses JSON that only some take. */
-export function readDocument(bytes, scan) {
-  let text;
+/** Return the document in the text of a schedule.json. */
+export function readDocument(text) {
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    malformed(`${SCHEDULE} is not text in UTF-8`);
-  }
-  try {
-    const document = JSON.parse(text);
-    scan?.(text);
-    return document;
+    return JSON.parse(text);
   } catch (error) {
-    if (error instanceof ShadergenError) throw error;
     malformed(`${SCHEDULE} is not JSON: ${error.message.slice(0, MAX_MESSAGE)}`);
   }
 }

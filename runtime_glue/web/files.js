@@ -1,12 +1,13 @@
 // Fetch the files of a build, none from outside its folder, none larger or other than stated.
 
-import { malformed, MAX_SCHEDULE_BYTES, SCHEDULE } from "./document.js";
+import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";
 
+const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAX_SHADER_BYTES = 2 ** 24;
 const COPY = "copy the whole build folder again, or compile the model again";
 
-/** Return the bytes of the schedule of the build at a URL that ends in "/"; SG0502 without one. */
+/** Return the text of the schedule of the build at a URL that ends in "/"; SG0502 without one. */
 export async function fetchSchedule(base, get) {
   const content = await read(base, SCHEDULE, get).catch((error) => {
     throw new ShadergenError("SG0502", `there is no build in '${base}'`, {
@@ -15,7 +16,7 @@ export async function fetchSchedule(base, get) {
     });
   });
   if (content.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);
-  return content;
+  return textOf(content) ?? malformed(`${SCHEDULE} is not text in UTF-8`);
 }
 
 /** Return the source of a shader. */
@@ -23,11 +24,24 @@ export async function fetchShader(base, name, get) {
   const content = await resolve(base, name, get);
   const wrong = (what) => new ShadergenError("SG0505", what, { where: name });
   if (content.length > MAX_SHADER_BYTES) throw wrong("the shader is larger than 16 MiB");
+  const source = textOf(content);
+  if (source === null) throw wrong("the shader is not text in UTF-8");
+  return source;
+}
+
+/** Return the text that bytes are in UTF-8; null where they are none. */
+function textOf(bytes) {
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw wrong("the shader is not text in UTF-8");
+    return null;
   }
+}
+
+/** Return a SHA-256 checksum as a schedule writes it. */
+export async function checksum(bytes, digest) {
+  const values = [...new Uint8Array(await digest(bytes))];
+  return values.map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
@@ -44,16 +58,15 @@ export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
   }
   if (!size) return content;
   if (!digest) throw wrong("the weights cannot be checked", "this page is not secure: use https");
-  const bytes = [...new Uint8Array(await digest(content))];
-  if (bytes.map((byte) => byte.toString(16).padStart(2, "0")).join("") !== sha256) {
+  if ((await checksum(content, digest)) !== sha256) {
     throw wrong("the weights file has been altered", "its SHA-256 checksum is not the schedule's");
   }
   return content;
 }
 
 async function resolve(base, name, get) {
-  // a drive letter or backslash cannot come here: the schema allows only [A-Za-z0-9_.-] and /
-  if (name.split("/").includes("..")) {
+  // also where nobody checked the schedule: of other characters a URL may make other folders
+  if (/[^\w./-]|^\/|(^|\/)\.\.(\/|$)/.test(name)) {
     malformed(`the path '${name}' leads outside the build's folder`);
   }
   try {

@@ -1,8 +1,8 @@
-// Fetch and check a build; no GL call is made.
+// Fetch a build, and check it where nobody has yet; no GL call is made.
 
-import { isNewer, malformed, readDocument, shadersOf } from "./document.js";
+import { isNewer, readDocument, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
-import { fetchSchedule, fetchShader, fetchWeights } from "./files.js";
+import { checksum, fetchSchedule, fetchShader, fetchWeights } from "./files.js";
 
 /**
  * A build in memory: the members of its schedule at `values` of its open sizes, the shaders' sources
@@ -18,15 +18,13 @@ export class Build {
 
   /** Return the build at other sizes; those not given stay. SG0605 where it cannot have them. */
   resized(sizes) {
-    const { url, source, files, rules } = this;
-    const values = chosen(source, this.values, sizes);
-    if (Object.keys(values).every((name) => values[name] === this.values[name])) return this;
-    try {
-      return new Build(url, source, values, files, rules);
-    } catch (error) {
-      if (error.code !== "SG0503") throw error;
-      throw unfit(values, [...error.where, error.what].join(": "));
-    }
+    if (this.sizes) return this.rules.resized(this, sizes);
+    const [name] = Object.keys(sizes);
+    if (name === undefined) return this;
+    throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
+      why: "all its sizes are fixed",
+      help: "compile the model with --input-size dynamic",
+    });
   }
 
   /** Return a range of the weights. */
@@ -40,30 +38,33 @@ export class Build {
  *
  * Throws a ShadergenError, SG0502 to SG0505, for whatever keeps the build from being played; SG0605,
  * when it cannot have these sizes. `fetch` may be given to get files elsewhere: from an archive, with
- * credentials; `digest`, SHA-256 of bytes, for pages where the browser offers none. With `trusted` the
- * schedule is not checked beyond its version, nor are the modules fetched that do it.
+ * credentials; `digest`, SHA-256 of bytes, for pages where the browser offers none. `trusted` says
+ * whether the schedule is taken unchecked but for its version. Where it is not given, that is when
+ * the sizes are fixed and the schedule's own checksum says that it is as the compiler wrote it, after
+ * the same checks. Modules that are not needed are not fetched.
  */
 export async function load(url, sizes, options = {}) {
   const subtle = globalThis.crypto?.subtle;
   const {
     fetch: get = (file) => fetch(file),
     digest = subtle && ((bytes) => subtle.digest("SHA-256", bytes)),
-    trusted = false,
+    trusted,
   } = options;
   const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI).href;
   try {
-    const checking = trusted ? {} : import("./checks.js");
-    checking.catch?.(() => {}); // it is awaited below, unless there is no build
-    const content = await fetchSchedule(base, get);
-    const checks = await checking;
-    const document = readDocument(content, checks.checkText);
+    const text = await fetchSchedule(base, get);
+    const document = readDocument(text);
+    const open = document?.sizes;
+    let rules = {};
+    if (!(trusted ?? (!open && (await isAsWritten(text, document, digest))))) {
+      rules = await import("./checks.js");
+    } else if (open) rules = await import("./sizes.js");
+    rules.checkText?.(text);
     const newer = isNewer(document);
-    checks.checkForm?.(document, newer);
-    // a build of fixed sizes is refused where it has expressions
-    const open = document.sizes || !trusted ? await import("./sizes.js") : {};
-    const build = loadDefault(base, document, { ...checks, ...open });
-    const { files, passes } = build;
-    const paths = [...new Set(passes.flatMap(shadersOf))].sort();
+    rules.checkForm?.(document, newer);
+    const files = { shaders: new Map(), weights: new Uint8Array() };
+    const build = new Build(base, document, rules.defaults?.(document) ?? {}, files, rules);
+    const paths = [...new Set(build.passes.flatMap(shadersOf))].sort();
     const [weights, ...shaders] = await Promise.allSettled([
       fetchWeights(base, build.weights, get, digest),
       ...paths.map((path) => fetchShader(base, path, get)),
@@ -78,45 +79,9 @@ export async function load(url, sizes, options = {}) {
   }
 }
 
-function loadDefault(base, document, rules) {
-  const files = { shaders: new Map(), weights: new Uint8Array() };
-  try {
-    return new Build(base, document, rules.defaults?.(document) ?? {}, files, rules);
-  } catch (error) {
-    if (error.code === "SG0605") malformed(`its own defaults break a constraint: ${error.why}`);
-    throw error;
-  }
-}
-
-/** Return the present sizes with others in place of some; SG0605 where the build has no such. */
-function chosen({ sizes }, present, wanted) {
-  const values = Object.assign(Object.create(null), present);
-  for (const [name, value] of Object.entries(wanted)) {
-    const parameter = sizes?.parameters.find((p) => p.name === name);
-    if (!parameter) {
-      throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
-        why: sizes ? "" : "all its sizes are fixed",
-        supported: Object.keys(present).join(", "),
-        help: sizes ? "" : "compile the model with --input-size dynamic",
-      });
-    }
-    const { min, max } = parameter;
-    if (!Number.isInteger(value) || value < min || value > max) {
-      const own = sizes.constraints.find(
-        (c) => `${c.value}` === name && (value < c.min || value > c.max),
-      );
-      throw new ShadergenError("SG0605", `${value} is no ${name} of this build`, {
-        why: own?.why,
-        supported: `${min} to ${max}`,
-      });
-    }
-    values[name] = value;
-  }
-  return values;
-}
-
-/** Return the error of sizes that the build cannot have. */
-export function unfit(values, why) {
-  const sizes = Object.entries(values).map(([name, value]) => `a ${name} of ${value}`);
-  return new ShadergenError("SG0605", `the build cannot have ${sizes.join(" and ")}`, { why });
+/** Return whether a schedule holds the checksum of its own text, the checksum itself being zeros. */
+async function isAsWritten(text, document, digest) {
+  if (!digest) return false;
+  const zeroed = text.replace(document?.sha256, "0".repeat(64));
+  return (await checksum(new TextEncoder().encode(zeroed), digest)) === document?.sha256;
 }

@@ -66,7 +66,7 @@ export interface Parameter {
   readonly max: number;
 }
 
-/** A build that was fetched and checked, at `values` of the sizes that it leaves open. */
+/** A build that was fetched and may be played, at `values` of the sizes that it leaves open. */
 export class Build {
   private constructor();
   readonly url: string;
@@ -89,7 +89,10 @@ export interface LoadOptions {
   fetch?(url: string): Promise<Response>;
   /** SHA-256 of bytes, for pages that are not secure (neither https nor localhost). */
   digest?(bytes: Uint8Array): Promise<ArrayBuffer>;
-  /** The build is the page's own and was loaded before: take its schedule unchecked. */
+  /**
+   * Whether to take the schedule unchecked: true where the page has loaded the build before, false where it
+   * comes from strangers. By default a build of fixed sizes is, that is as the compiler wrote it.
+   */
   trusted?: boolean;
 }
 

@@ -2,7 +2,8 @@
 // resolve() a build is like one of fixed sizes.
 
 import { malformed, SCHEDULE } from "./document.js";
-import { unfit } from "./loading.js";
+import { ShadergenError } from "./errors.js";
+import { Build } from "./loading.js";
 
 const LARGEST = Number.MAX_SAFE_INTEGER; // up to here results are exact, or beyond it
 const OPERATORS = {
@@ -54,39 +55,93 @@ export function evaluate(expression, values) {
 /** Return the parameters of a valid document with their defaults; none of a fixed build. */
 export function defaults({ sizes }) {
   const values = Object.create(null);
-  sizes?.parameters.forEach(({ name, default: value, min, max }, i) => {
+  if (!sizes) return values;
+  sizes.parameters.forEach(({ name, default: value, min, max }, i) => {
     const member = `${SCHEDULE}: sizes.parameters[${i}]`;
     if (Object.hasOwn(values, name)) malformed(`the name '${name}' is taken`, `${member}.name`);
     if (value < min || value > max) malformed(`${value} lies outside its bounds`, `${member}.default`);
     values[name] = value;
   });
+  const broken = brokenBy(values, sizes);
+  if (broken) malformed(`its own defaults break a constraint: ${broken.why}`);
   return values;
 }
 
-/** Return a valid document without expressions; SG0503, or SG0605 where the sizes do not do. */
+/** Return a valid document without expressions; SG0503 where one has no value. */
 export function resolve(document, values) {
-  const valueOf = (expression, where) => {
-    const at = `${SCHEDULE}: ${where}`;
-    if (!document.sizes) malformed("only a build with sizes has expressions", at);
-    try {
-      return evaluate(expression, values);
-    } catch (error) {
-      return malformed(`this size has no value: ${error}`, at);
-    }
-  };
-  document.sizes?.constraints.forEach(({ value, min, max, why }, i) => {
-    const found = valueOf(value, `sizes.constraints[${i}].value`);
-    if (found < min || found > max) throw unfit(values, why);
-  });
   const resolved = structuredClone(document);
   const replace = (part, [member, ...rest], where) => {
     for (const key of member === "*" ? Object.keys(part) : [member]) {
       const here = Array.isArray(part) ? `${where}[${key}]` : `${where}.${key}`;
       if (part[key] === undefined) continue;
       if (rest.length) replace(part[key], rest, here);
-      else if (Array.isArray(part[key])) part[key] = valueOf(part[key], here.slice(1));
+      else if (Array.isArray(part[key])) {
+        const at = here.slice(1);
+        if (!document.sizes) {
+          malformed("only a build with sizes has expressions", `${SCHEDULE}: ${at}`);
+        }
+        part[key] = valueOf(part[key], values, at);
+      }
     }
   };
   for (const member of MEMBERS) replace(resolved, member, "");
   return resolved;
+}
+
+/** Return a build at other sizes, those not given staying; SG0605 where it cannot have them. */
+export function resized(build, sizes) {
+  const { url, source, values: present, files, rules } = build;
+  const values = chosen(source.sizes, present, sizes);
+  if (Object.keys(values).every((name) => values[name] === present[name])) return build;
+  let why;
+  try {
+    why = brokenBy(values, source.sizes)?.why;
+    if (why === undefined) return new Build(url, source, values, files, rules);
+  } catch (error) {
+    if (error.code !== "SG0503") throw error;
+    why = [...error.where, error.what].join(": ");
+  }
+  const all = Object.entries(values).map(([name, value]) => `a ${name} of ${value}`);
+  throw new ShadergenError("SG0605", `the build cannot have ${all.join(" and ")}`, { why });
+}
+
+/** Return the present sizes with others in place of some; SG0605 where the build has no such. */
+function chosen({ parameters, constraints }, present, wanted) {
+  const values = Object.assign(Object.create(null), present);
+  for (const [name, value] of Object.entries(wanted)) {
+    const parameter = parameters.find((p) => p.name === name);
+    if (!parameter) {
+      throw new ShadergenError("SG0605", `the build has no size '${name}'`, {
+        supported: Object.keys(present).join(", "),
+      });
+    }
+    const { min, max } = parameter;
+    if (!Number.isInteger(value) || value < min || value > max) {
+      const own = constraints.find(
+        (c) => `${c.value}` === name && (value < c.min || value > c.max),
+      );
+      throw new ShadergenError("SG0605", `${value} is no ${name} of this build`, {
+        why: own?.why,
+        supported: `${min} to ${max}`,
+      });
+    }
+    values[name] = value;
+  }
+  return values;
+}
+
+/** Return the first constraint that sizes do not meet. */
+function brokenBy(values, { constraints }) {
+  return constraints.find(({ value, min, max }, i) => {
+    const found = valueOf(value, values, `sizes.constraints[${i}].value`);
+    return found < min || found > max;
+  });
+}
+
+function valueOf(expression, values, where) {
+  try {
+    return evaluate(expression, values);
+  } catch (error) {
+    return malformed(`this size has no value: ${error}`, `${SCHEDULE}: ${where}`);
+  }
 }

@@ -314,6 +314,7 @@ constexpr Schema written() {
                            {"buffers", s.array(buffer, 0, 65536)},
                            {"weights", weights},
                            {"passes", s.array(pass, 1, 65536)},
+                           {"sha256", sha256, false},
                            {"sizes", s.sizes, false},
                            {"calibrated", s.array(name, 1, 65536), false}});
     return s;

@@ -73,7 +73,7 @@ namespace shadergen {
 
 // The schedules that are played: those of this major version.
 constexpr int format_major = 5;
-constexpr int format_minor = 1;
+constexpr int format_minor = 2;
 
 // What went wrong, or nothing: `if (auto error = player.init()) ...`
 struct Error {
