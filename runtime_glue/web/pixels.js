@@ -88,7 +88,8 @@ export function places(port, texture, components) {
 }
 
 /**
- * Return the model's own array as texels of an input: bytes, or float32 that GL converts.
+ * Return the model's own array as texels of an input: bytes, or float32 that GL converts. Without a map
+ * they lie in its own order.
  *
  * Numbers that the texture cannot hold are refused with SG0605.
  */
@@ -104,7 +105,8 @@ export function encode(values, port, texture, map) {
   }
   const size = texture.width * texture.height * texture.layers * components;
   const texels = type === "8" ? new Uint8Array(size) : new Float32Array(size);
-  for (let i = 0; i < map.length; i++) texels[map[i]] = values[i];
+  if (!map) texels.set(values);
+  else for (let i = 0; i < map.length; i++) texels[map[i]] = values[i];
   return texels;
 }
 
@@ -152,6 +154,7 @@ function checkIntegers(values, { name, dtype }) {
 
 /** Refuse finite numbers that are infinite in the texture's format. */
 function checkSize(values, format, type) {
+  if (type === "32f" && values instanceof Float32Array) return; // the search would take long
   const limit = TOO_LARGE[type];
   const found = values.find((v) => Math.abs(v) >= limit && Number.isFinite(v));
   if (found === undefined) return;
@@ -170,14 +173,17 @@ function span(values) {
  *
  * 8-bit texels stand for 0..1. `y2rg` holds a number as R + G, `y2rg_half` as R - G.
  */
-export function decode(texels, { dtype, encoding }, map) {
-  const result = new ARRAYS[dtype](map.length);
+export function decode(texels, { dtype, encoding, shape }, map) {
+  const size = product(shape);
   const unit = texels instanceof Uint8Array ? 255 : 1;
+  if (!map && dtype === "float32" && unit === 1 && texels.length === size) return texels;
+  const result = new ARRAYS[dtype](size);
   const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
   const isBig = dtype.endsWith("64");
-  for (let i = 0; i < map.length; i++) {
-    let value = Math.fround(texels[map[i]] / unit);
-    if (green) value += green * Math.fround(texels[map[i] + 1] / unit);
+  for (let i = 0; i < size; i++) {
+    const at = map ? map[i] : i;
+    let value = Math.fround(texels[at] / unit);
+    if (green) value += green * Math.fround(texels[at + 1] / unit);
     if (dtype === "bool") value = value !== 0;
     result[i] = isBig ? BigInt(Math.trunc(value) || 0) : value;
   }

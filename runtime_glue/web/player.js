@@ -311,10 +311,14 @@ export class Player {
     });
   }
 
+  /** Return the places of a port's elements, or null where they lie in their own order. */
   #places(port, components) {
     const { places: known, tensors } = this.#ready();
     const key = `${components} ${port.texture}`;
-    if (!known.has(key)) known.set(key, places(port, tensors.get(port.texture), components));
+    if (!known.has(key)) {
+      const map = places(port, tensors.get(port.texture), components);
+      known.set(key, map.every((place, i) => place === i) ? null : map);
+    }
     return known.get(key);
   }
 
