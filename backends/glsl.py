@@ -221,7 +221,7 @@ class Functions:
             return f"-{inner}", 2
         args = [_of(type, *self._print(a, names, known, type)) for a in e.args]
         if e.function == "tanh":
-            # By one exponential, where GPUs' own takes two; what their division leaves beyond -1 is cut.
+            # By one exponential; GPUs' own takes two. What their division leaves below -1 is cut.
             reach = number(TANH_RANGE[self.precision])
             power = f"exp(2.0 * clamp({args[0]}, -{reach}, {reach}))"
             return f"max(1.0 - 2.0 / ({power} + 1.0), -1.0)", ATOM
