@@ -25,7 +25,9 @@ class Texture:
     offset: str = ""  # of the layers of an array that are the tensor's
     sampled: bool = False  # where all invocations read
 
-    def fetch(self, position: str, layer: int | str, everywhere: bool = False) -> str:
+    def fetch(
+        self, position: str, layer: int | str, everywhere: bool = False, centre: str = ""
+    ) -> str:
         """Return the texel of a layer at an ivec2.
 
         Args:
@@ -33,6 +35,7 @@ class Texture:
             layer: a number or an int expression.
             everywhere: all invocations of a draw come here. ``texture()`` is defined only there, as
                 it looks at neighbours; of levels of detail, which they decide on, there is one.
+            centre: a variable with :meth:`centre` of the position, where there is one.
         """
         layout = self.value.type.layout
         assert layout is not None
@@ -40,7 +43,7 @@ class Texture:
             number = layer if str(layer).isalnum() else f"({layer})"
             layer = f"{number} + {self.offset}" if layer else self.offset
         if everywhere and self.sampled:
-            return self._sample(position, layer)
+            return self._sample(centre or self.centre(position), layer)
         if layout.kind == "array":
             return self._texel(self.samplers[0], f"ivec3({position}, {layer})")
         if isinstance(layer, int):
@@ -61,15 +64,17 @@ class Texture:
         """Whether reading beside the map gives zero."""
         return self.image and target.fetch == "image-zero"
 
-    def _sample(self, position: str, layer: int | str) -> str:
-        """Return a sample at the centre of a texel."""
+    def centre(self, position: str) -> str:
+        """Return the vec2 at which the texel at an ivec2 is sampled; 0 to 1 is the map."""
         width, height, _ = self.value.type.extent
-        at = f"(vec2({position}) + 0.5) / vec2({width}.0, {height}.0)"
+        return f"(vec2({position}) + 0.5) / vec2({width}.0, {height}.0)"
+
+    def _sample(self, centre: str, layer: int | str) -> str:
         layout = self.value.type.layout
         if layout is not None and layout.kind == "array":
             number = f"{layer}.0" if isinstance(layer, int) else f"float({layer})"
-            at = f"vec3({at}, {number})"
-        return f"texture({self.samplers[0]}, {at})"
+            centre = f"vec3({centre}, {number})"
+        return f"texture({self.samplers[0]}, {centre})"
 
     def _texel(self, sampler: str, position: str) -> str:
         layout = self.value.type.layout

@@ -234,13 +234,15 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
             for name in used
         ]
         prologue = f"prologue({', '.join(arguments)})"
+    centre = texture.centre("p") if last and texture.sampled and not position else ""
     return {
         "position": position,
         "last": last,
         "pad": f"vec4({number(pad)})",
         "remap": remap,
         "clamped": not texture.sampled,  # a sampler clamps
-        "fetch": texture.fetch("p", layer, everywhere=True),
+        "centre": centre,
+        "fetch": texture.fetch("p", layer, everywhere=True, centre="at" if centre else ""),
         "prologue": prologue,
         "guard": conv.zero_guard,
     }
