@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class Parameter:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Operation:
     """A quotient rounded down (``/``), a minimum or a maximum of two forms."""
 
@@ -28,10 +29,14 @@ class Operation:
     left: Form
     right: Form
 
-    def __str__(self) -> str:
+    @cached_property
+    def _text(self) -> str:  # kept, as texts order monomials: each is asked for many times
         if self.sign == "/":
             return f"{grouped(self.left)} / {grouped(self.right, '*')}"
         return f"{self.sign}({self.left}, {self.right})"
+
+    def __str__(self) -> str:
+        return self._text
 
 
 Atom = Parameter | Operation
@@ -112,11 +117,34 @@ class Form:
         text = ""
         for monomial, factor in self.terms:
             alone = len(monomial) == 1 and (factor == 1 or (factor == -1 and text))
-            atoms = [f"({a})" if " / " in str(a) and not alone else str(a) for a in monomial]
+            atoms = [f"({a})" if " / " in a and not alone else a for a in map(str, monomial)]
             parts = [str(abs(factor))] * (abs(factor) != 1 or not atoms) + atoms
             sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
             text += sign + "*".join(parts)
         return text or "0"
+
+
+def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, Form]:
+    """Return two forms whose quotient, rounded down, is that of a and b, without common factors.
+
+    (n * x + c) / (n * y) = (x + c / n) / y for a number n > 0, all rounded down, as y is whole.
+
+    Args:
+        a: the dividend.
+        b: the divisor, which must be positive.
+        positive: whether an atom is, at all sizes: only such are cancelled.
+    """
+    if not a.terms:
+        return a, b
+    shared = [list(m) for m, _ in (*a.terms, *b.terms)]
+    for atom in dict.fromkeys(shared[-1]):
+        while all(atom in m for m in shared) and positive(atom):
+            for m in shared:
+                m.remove(atom)
+    n = gcd(*(f for m, f in a.terms if m), *(f for _, f in b.terms))
+    factors = [f // n for _, f in (*a.terms, *b.terms)]
+    terms = [(tuple(m), f) for m, f in zip(shared, factors, strict=True)]
+    return Form.of(terms[: len(a.terms)]), Form.of(terms[len(a.terms) :])
 
 
 def as_remainder(form: Form) -> tuple[Form, int] | None:

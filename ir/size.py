@@ -27,7 +27,7 @@ from .form import Form, Operation, Parameter
 from .trace import Bounds, OpenSizeError, Trace, at_layer, divided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from typing_extensions import TypeIs
 
@@ -242,6 +242,11 @@ def surely_equal(a: int, b: int) -> bool:
     if is_open(difference):
         return difference.trace.bounds_of(difference.form) == (0, 0)
     return difference == 0
+
+
+def same_shape(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether two shapes are equal whatever the parameters are. Decides nothing."""
+    return len(a) == len(b) and all(map(surely_equal, a, b))
 
 
 def bounds(size: int) -> Bounds:

@@ -13,7 +13,7 @@ from math import gcd, inf, prod
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
-from .form import Form, Operation, Parameter, as_remainder
+from .form import Form, Operation, Parameter, as_remainder, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,6 +211,8 @@ def divided(trace: Trace, a: Form, b: Form) -> Form:
         if trace.value(b) <= 0:
             raise OpenSizeError("a quotient by what is not positive")
         trace.note(b, 1.0, inf)
+    if not b.is_number:
+        a, b = reduced(a, b, lambda atom: trace._atom_bounds(atom)[0] > 0)
     if len(b.terms) != 1:
         return _rest_divided(trace, a, b)
     ((divisor, n),) = b.terms

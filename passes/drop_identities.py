@@ -12,6 +12,7 @@ from ..ir.expr import Var
 from ..ir.graph import Result, apply
 from ..ir.indexing import coordinates
 from ..ir.ops import Movement, Pointwise, Reshape, Transpose
+from ..ir.size import is_one, same_shape
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 def _identity(site: Site) -> Value | None:
     node = site.node
-    if len(node.inputs) != 1 or node.result.shape != node.inputs[0].shape:
+    if len(node.inputs) != 1 or not same_shape(node.result.shape, node.inputs[0].shape):
         return None
     (x,) = node.inputs
     if isinstance(node.op, Pointwise):
@@ -35,7 +36,7 @@ def _identity(site: Site) -> Value | None:
     own = coordinates(x.type.rank)
     trivial = len(load.sources) == 1 and not load.sources[0].valid
     for size, i, o in zip(x.shape, load.sources[0].index, own, strict=True):
-        trivial = trivial and (i == o or size == 1)
+        trivial = trivial and (i == o or is_one(size))
     return x if trivial else None
 
 

@@ -19,6 +19,7 @@ from ..ir.algebra import affine
 from ..ir.evaluation import evaluate
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice
+from ..ir.size import same_shape
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _match(site: Site) -> _Affine | None:
     if not all(isinstance(v, Constant) for v in x.node.inputs[1:]):
         return None
     line = affine(node.op.expr, f"x{k}")
-    if line is None or node.result.shape != x.shape:
+    if line is None or not same_shape(node.result.shape, x.shape):
         return None
     env = {
         f"x{i}": v.data.astype(np.float64)
@@ -99,7 +100,7 @@ def _match_reversed(site: Site) -> Value | None:
         return None
     cut = x.node.op
     channels = x.shape[1]
-    whole = x.node.inputs[0].shape == x.shape
+    whole = same_shape(x.node.inputs[0].shape, x.shape)
     starts = (0, channels - 1, 0, 0)
     if not whole or cut.starts != starts or cut.steps != (1, -1, 1, 1):
         return None

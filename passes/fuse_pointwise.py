@@ -23,6 +23,7 @@ from ..ir.placement import (
     planes_in_a_pass,
     tensor_operands,
 )
+from ..ir.size import same_shape
 from ..ir.types import LANES
 from .rule import Rule, apply_rules
 
@@ -123,7 +124,7 @@ def _with_epilogue(found: _Fusion) -> Node:
 def _check_pointwise(found: _Fusion, context: Context) -> str:
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
-    if found.node.result.shape != found.inner.result.shape:
+    if not same_shape(found.node.result.shape, found.inner.result.shape):
         return "the inner result is broadcast, so it would be computed many times"
     return _too_large(_merged_pointwise(found), found.node, context)
 
@@ -138,11 +139,12 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "what is joined is written in its place"
     c, c2 = inner.channels, outer.channels
     few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))
-    same = few and inner.shape[:1] + inner.shape[2:] == outer.shape[:1] + outer.shape[2:]
-    if inner.shape != outer.shape and not same:
+    but_channels = (t.shape[:1] + t.shape[2:] for t in (inner, outer))
+    same = same_shape(inner.shape, outer.shape) or (few and same_shape(*but_channels))
+    if not same:
         return "the kernel's result is broadcast, so it would be computed many times"
     fused = _with_epilogue(found)
-    if fused.result.shape != found.node.result.shape:
+    if not same_shape(fused.result.shape, found.node.result.shape):
         return "an operand that gives the result its shape is not used"
     return _too_large(fused, found.node, context)
 
@@ -175,7 +177,7 @@ def _units(node: Node, context: Context) -> int:
 
     def textures(v: Value) -> int:
         """Count what a kernel's operands and differently shaped ones are read from: all of it."""
-        if v in whole or v.shape != shape or shape[:1] != (1,):
+        if v in whole or not same_shape(v.shape, shape) or shape[:1] != (1,):
             return v.type.layers
         return min(v.type.layers, drawn)
 

@@ -152,7 +152,8 @@ def _place(
     target, limits = context.target, context.target.limits
     width, height, layers = t.extent
     fits = t.in_planes and not is_open(layers)  # what lies in rows is looked at below
-    fits = fits and all(size <= limits.texture_size for size in (width, height))
+    fits = fits and all(estimate(size) <= limits.texture_size for size in (width, height))
+    fits = fits and all(size <= limits.texture_size for size in (width, height))  # others, too
     fits = fits and (target.textures == "2d" or layers <= limits.array_texture_layers)
     folded = None
     if t.in_planes and not fits:

@@ -302,6 +302,28 @@ def tokens(net: Net) -> str:
 
 
 @model
+def turned(net: Net) -> str:
+    x = net("Relu", net.conv(net("Transpose", "x", perm=[0, 1, 3, 2]), 3, 4, 3))
+    return net("Add", net("Transpose", x, perm=[0, 1, 3, 2]), net.conv("x", 3, 4, 3))
+
+
+@model
+def windows(net: Net) -> str:
+    """Blocks of 2x2 become channels twice, by shapes that are computed: what is left is -1."""
+    x = net.conv("x", 3, 4, 3)
+    for channels in (4, 16):
+        width = net.sizes(x, 3, 4)
+        rows = net("Concat", net.whole(1, channels, -1, 2), width, axis=0)
+        rows = net("Reshape", net("Unsqueeze", x, net.whole(3)), rows)
+        half = net.sizes(rows, 2, 3)
+        blocks = net("Concat", net.whole(1, channels), half, net.whole(2, -1, 2), axis=0)
+        x = net("Transpose", net("Reshape", rows, blocks), perm=[0, 1, 3, 5, 2, 4])
+        shape = net("Concat", net.whole(1, 4 * channels, -1), net.sizes(x, 5, 6), axis=0)
+        x = net("Reshape", x, shape)
+    return net.conv(x, 64, 4, 1)
+
+
+@model
 def softmax_of_pixels(net: Net) -> str:
     flat = net("Reshape", net.conv("x", 3, 4, 3), net.whole(1, 4, -1))
     return net("Softmax", flat, axis=-1)

@@ -35,6 +35,7 @@ REFUSED = {
     "same_convolution": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its padding follows from parity
     "valid_convolutions": {(5, 7), (2, 3)},
     "pools": {(2, 3)},
+    "windows": {(31, 47), (45, 8), (5, 7), (2, 3)},
     "crop": {(2, 3)},
 }
 COMPUTE = {"device": "llvmpipe", "stage": "compute", "fetch": "image"}
@@ -135,6 +136,13 @@ def bounds(build: Build) -> list[tuple[int, int]]:
 def test_a_network_that_takes_any_size_has_no_constraint(tmp_path: Path) -> None:
     for name in ("espcn", "fsrcnn", "convolutions", "pad_edge", "resize_linear_2x3"):
         assert not constraints(build_of(MODELS[name](), tmp_path)), name
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_build_that_is_square_at_first_takes_other_shapes(name: str, tmp_path: Path) -> None:
+    build = build_of(MODELS[name](), tmp_path, dynamic=(64, 64))
+    for height, width in ((64, 96), (96, 64)):
+        load(build.folder, {"height": height, "width": width})
 
 
 def test_the_limits_of_the_device_are_bounds_of_the_parameters(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import Load
 from ...ir.ops import parts
-from ...ir.size import is_open
+from ...ir.size import is_one, is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
 from ..glsl import is_scalar, mixes_freely
@@ -66,7 +66,7 @@ class _Nest:
         self.counter = f"k{len(nest.loops) - 1}"
         names = (f"o{axis}" for axis in range(max(t.rank, 1)))
         self.own = {name: self.reader.names.get(name, name) for name in names}
-        if t.planes == 1:
+        if is_one(t.planes):
             self.own[self.reader.lane] = "0"
         self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}

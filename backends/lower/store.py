@@ -10,7 +10,7 @@ from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
 from ...ir.placement import computes_in_full, is_parameter, tensor_operands
-from ...ir.size import is_one, is_open
+from ...ir.size import is_one, is_open, same_shape
 from ...ir.target import WORKGROUP
 from ...ir.types import LANES
 from ..glsl import function_text
@@ -47,7 +47,8 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     if value.type.in_planes and result.in_planes:
         return _of_map(shader, value, role, group, k)
     rows = not value.type.in_planes and not result.in_planes
-    if rows and value.shape == result.shape and value.type.extent == result.extent:
+    alike = rows and same_shape(value.shape, result.shape)
+    if alike and same_shape(value.type.extent, result.extent):
         return shader.texture(value, role).fetch("o", group.plane(k), everywhere=True)
     key = (role, value)
     if key not in shader.loads:

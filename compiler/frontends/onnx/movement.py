@@ -10,7 +10,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
 from ....ir.ops.base import unlike_text
-from ....ir.size import is_open
+from ....ir.size import is_open, same_shape
 from .items import Known, typed_item, whole_numbers
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _reshaped(node: OnnxNode, shape: Sizes) -> Tensor:
         raise ShadergenError(
             "SG0205", f"{prod(node.shape(0))} elements do not fill the shape {list(shape)}"
         )
-    if shape == node.shape(0):
+    if same_shape(shape, node.shape(0)):
         return node.item(0)
     return node.move(Reshape(shape), 0)
 

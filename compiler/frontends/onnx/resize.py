@@ -22,7 +22,7 @@ from ....ir.graph import Value, constant
 from ....ir.ops import Pointwise, ResizeLinear, ResizeNearest
 from ....ir.ops.resampling import MOST_LINEAR_AXES
 from ....ir.resampling import LINEAR, Kernel, Taps, cubic, kernel_taps, resample, single_taps
-from ....ir.size import OpenSizeError, is_open
+from ....ir.size import OpenSizeError, estimate, is_open
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 from .resize_open import AnyAxis, OpenAxis, open_axes, scaled_axes
 
@@ -52,7 +52,8 @@ def resize(node: OnnxNode) -> Value:
     if coordinates == CROP:
         _read_regions(node, axes)
     value = node.number("extrapolation_value", 0.0)
-    if coordinates != CROP and all(a.resized == a.size for a in axes):
+    stay = all(estimate(a.resized) == estimate(a.size) for a in axes)
+    if coordinates != CROP and stay and all(a.resized == a.size for a in axes):
         node.ignore(*_OF_MODES)
         return x
     moving = {k: a for k, a in enumerate(axes) if not a.stays}
