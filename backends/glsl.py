@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.algebra import fold
+from ..ir.algebra import fold, shift
 from ..ir.evaluation import bind
 from ..ir.expr import Call, Expr, Num, Var, walk
 from ..ir.formulas import FORMULAS
@@ -310,17 +310,6 @@ INTEGER_INFIX = {
 }
 
 
-def _bits(e: Expr) -> int:
-    """Return the bits of a number that is a power of two, of others 0.
-
-    Shifts and masks round down, as index maps do, and are one instruction: division of integers is
-    a hundred where a processor does it for each invocation.
-    """
-    if not isinstance(e, Num) or e.value < 2 or int(e.value) & (int(e.value) - 1):
-        return 0
-    return int(e.value).bit_length() - 1
-
-
 def _integer(e: Expr, names: Mapping[str, str]) -> tuple[str, int]:
     if isinstance(e, Num):
         text = str(int(e.value))
@@ -332,7 +321,7 @@ def _integer(e: Expr, names: Mapping[str, str]) -> tuple[str, int]:
     if e.function == "lt" and e.args[0] == Num(-1.0):  # i >= 0 reads better
         text, level = _integer(e.args[1], names)
         return f"{text if level > 2 else f'({text})'} >= 0", 2
-    if e.function in ("idiv", "imod") and (bits := _bits(e.args[1])):
+    if e.function in ("idiv", "imod") and (bits := shift(e.args[1])):
         left, left_level = _integer(e.args[0], names)
         left = left if left_level == ATOM else f"({left})"
         return (f"{left} >> {bits}", 2) if e.function == "idiv" else (f"{left} & {2**bits - 1}", 0)

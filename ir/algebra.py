@@ -54,6 +54,18 @@ def _fold_call(call: Call) -> Expr:
     return call
 
 
+def shift(divisor: Expr) -> int:
+    """Return the bits of a number that is a power of two, of others 0.
+
+    Shifts and masks round down, as index maps do, and are one instruction: division of integers is
+    a hundred where a processor does it for each invocation.
+    """
+    if not isinstance(divisor, Num) or divisor.value < 2:
+        return 0
+    value = int(divisor.value)
+    return 0 if value & (value - 1) else value.bit_length() - 1
+
+
 def affine(expr: Expr, variable: str) -> tuple[Expr, Expr] | None:
     """Return (a, b) with ``expr = a * variable + b``, or None when it is not affine in it."""
     zero, one = Num(0.0), Num(1.0)

@@ -12,6 +12,8 @@ texels and the divisions and conditions of its index. While others read the copy
 anyway, and counts nothing. So the flattening before a dense layer is composed where each plane is
 one pixel, and stays a copy where many neurons would look up pixels of a plane one by one; and of
 two movements, which load each element once, the first always goes.
+
+It runs a second time when nodes are placed, for the movements of tiles (:mod:`.expand_winograd`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..ir.access import Access
+from ..ir.algebra import shift
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
@@ -85,7 +88,7 @@ def _composed(found: _View) -> Node:
         operands = [_lying_in_planes(v, found.node.result.type.rank) for v in operands]
     layers = tuple(dict.fromkeys((*found.inner.layers, *found.node.layers)))
     viewed = replace(p, kernel=Viewed(kernel, tuple(chains)), operands=tuple(operands))
-    return assemble(viewed, layers, found.node.choice)
+    return replace(assemble(viewed, layers, found.node.choice), types=found.node.types)
 
 
 def _lying_in_planes(value: Value, rank: int) -> Value:
@@ -145,7 +148,7 @@ def _cost(node: Node, costs: Costs) -> float:
     total = 0.0
     for name, load in nest.loads():
         inner = name[0] == "v"
-        often = LANES if access.kind(load.sources, types) == "scattered" else 1
+        often = min(LANES, t.channels) if access.kind(load.sources, types) == "scattered" else 1
         walks = inner and nest.loops[-1] >= LANES and access.along(counter, load, types)
         times = (nest.steps if inner else 1) * (1 / LANES if walks else often)
         total += times * (costs.texel + costs.multiply * _arithmetic(load))
@@ -155,8 +158,8 @@ def _cost(node: Node, costs: Costs) -> float:
 def _arithmetic(load: Load) -> int:
     """Return how many multiplications take as long as the indices and conditions of a load."""
     exprs: set[Expr] = {e for s in load.sources for i in (*s.index, *s.valid) for e in walk(i)}
-    functions = [e.function for e in exprs if isinstance(e, Call)]
-    return sum(ARITHMETIC.get(f, 1) for f in functions if f not in ("add", "sub", "mul"))
+    calls = [e for e in exprs if isinstance(e, Call) and e.function not in ("add", "sub", "mul")]
+    return sum(1 if shift(e.args[-1]) else ARITHMETIC.get(e.function, 1) for e in calls)
 
 
 COMPOSE: Rule[_View] = Rule("compose view", _match, _check, lambda found: _composed(found).result)

@@ -56,6 +56,7 @@ PLACEMENT = (
     choose_kernels,
     share_planes,
     expand_winograd,
+    compose_views,
     plan_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

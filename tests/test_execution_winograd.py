@@ -17,6 +17,7 @@ from shadergen.ir.graph import Choice, Graph, Node, apply, constant
 from shadergen.ir.ops import (
     Concat,
     Conv,
+    DepthToSpace,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -156,6 +157,17 @@ def test_formulas_go_with_tiles_of_a_draw():
     y = pointwise("tanh(x0 + x1) * x2", y, x, constant(rng.normal(size=(6, 1, 1))))
     graph = graph_of(y, inputs=(x,))
     assert kernels(graph, winograd="2x2", **EIGHT_TARGETS) == IN_DRAWS
+    assert_runs_like_reference(graph, winograd="2x2", **EIGHT_TARGETS)
+
+
+@GL
+@pytest.mark.parametrize("size", [(8, 10), (7, 9)])
+def test_a_pixel_shuffle_reads_tiles_of_a_draw_where_they_lie(size):
+    rng = np.random.default_rng(0)
+    x = image(1, 6, *size)
+    y = apply(DepthToSpace((2, 2), "dcr"), conv(rng, x, 4, (3, 3), pads=(1, 1, 1, 1)))
+    graph = graph_of(y, inputs=(x,))
+    assert kernels(graph, winograd="2x2", **EIGHT_TARGETS) == ["WinogradTiles", "DepthToSpace"]
     assert_runs_like_reference(graph, winograd="2x2", **EIGHT_TARGETS)
 
 
