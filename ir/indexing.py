@@ -16,7 +16,7 @@ import numpy as np
 from .algebra import fold
 from .evaluation import evaluate
 from .expr import Call, Expr, Extent, Num, Var, literal
-from .size import is_one, is_open, surely_equal
+from .size import bounds, is_one, is_open, surely_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -157,13 +157,13 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
 
     Mode "constant" reads no index outside; the caller masks, and the index here is clamped.
     """
-    if before <= 0 and after <= 0:
+    if bounds(before)[1] <= 0 and bounds(after)[1] <= 0:
         return i
     if is_one(size) or mode in ("constant", "edge"):
         return clamp(i, 0, size - 1)
     period = {"reflect": 2 * (size - 1), "symmetric": 2 * size, "wrap": size}[mode]
-    enough = before <= period  # of open sizes, which are then kept to it
-    shift = (period if before > 0 else 0) if enough else -(-before // period) * period
+    enough = period > 0 and before <= period  # of open sizes, which are then kept to it
+    shift = (period if bounds(before)[1] > 0 else 0) if enough else -(-before // period) * period
     j = imod(add(i, shift), period)
     if mode == "wrap":
         return j
@@ -174,9 +174,9 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
 def inside(i: Expr, size: int, before: int, after: int) -> tuple[Expr, ...]:
     """Return the conditions under which ``i`` lies in [0, size)."""
     conditions = []
-    if before > 0:
+    if bounds(before)[1] > 0:  # at some size: the condition is right at the others, too
         conditions.append(less(-1, i))
-    if after > 0:
+    if bounds(after)[1] > 0:
         conditions.append(less(i, size))
     return tuple(conditions)
 

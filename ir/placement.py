@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from .graph import Constant
-from .size import closed, is_open
+from .size import closed, is_open, same_shape
 from .types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def cuts_planes(node: Node) -> bool:
         return False
     x = node.inputs[0].shape
     start, end = op.starts[1], op.starts[1] + op.sizes[1]
-    rest_is_whole = op.sizes == (x[0], op.sizes[1], *x[2:]) and set(op.steps) == {1}
+    whole = same_shape(op.sizes, (x[0], op.sizes[1], *x[2:]))
+    rest_is_whole = whole and set(op.steps) == {1}
     return rest_is_whole and start % LANES == 0 and (end % LANES == 0 or end == x[1])
 
 

@@ -1,8 +1,8 @@
 """Merge padding into the convolution after it.
 
 conv(pad(x)) = conv with larger pads, when the padding is spatial and of one kind: the convolution
-pads nothing yet, or both pad the same constant. Refused otherwise, and the padding stays a GPU
-pass of its own.
+pads nothing yet, or both pad the same constant. Refused otherwise, and where it is left open how
+much is padded, which a convolution's code says in numbers; the padding stays a GPU pass of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.ops import Conv, Pad
+from ..ir.size import is_open
 from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def _check(found: Reading, context: Context) -> str:
         return "the convolution enlarges what was padded"
     if any((*pad.before[:2], *pad.after[:2])):
         return "the padding adds channels or batch entries"
+    if any(map(is_open, (*pad.before, *pad.after))):
+        return "how much it adds is left open"
     if not any(conv.pads):
         return ""
     if pad.mode == conv.pad_mode == "constant" and pad.value == conv.pad_value:

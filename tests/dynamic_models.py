@@ -324,6 +324,49 @@ def windows(net: Net) -> str:
 
 
 @model
+def padded_to_a_multiple(net: Net) -> str:
+    """By integers, as networks are padded that halve: (8 - size % 8) % 8, cut off at the end."""
+    size = net.sizes("x", 2, 4)
+    more = net("Sub", net.whole(8), net("Mod", size, net.whole(8)))
+    more = net("Concat", net.whole(0, 0, 0, 0, 0, 0), net("Mod", more, net.whole(8)), axis=0)
+    x = net.conv(net("Pad", "x", more, mode="reflect"), 3, 8, 2, strides=[2, 2], pads=[0] * 4)
+    x = net("ConvTranspose", x, net.weight(8, 4, 2, 2), strides=[2, 2])
+    return net("Slice", x, net.whole(0, 0), size, net.whole(2, 3))
+
+
+def as_float(net: Net, size: str) -> str:
+    return net("Cast", size, to=TensorProto.FLOAT)
+
+
+def floats(net: Net, *values: float) -> str:
+    return net.known(np.array(values, np.float32))
+
+
+@model
+def padded_by_fractions(net: Net) -> str:
+    """Padding of "same" as TensorFlow has it, as PyTorch computes it: in floating point."""
+    size = net.sizes("x", 2, 4)
+    count = net("Ceil", net("Div", as_float(net, size), floats(net, 3)))
+    steps = net("Sub", count, floats(net, 1))
+    reach = net("Add", net("Mul", steps, floats(net, 3)), floats(net, 5))
+    more = net("Cast", net("Sub", reach, as_float(net, size)), to=TensorProto.INT64)
+    more = net("Clip", more, net.known(np.array(0)))
+    before = net("Div", more, net.whole(2))
+    after = net("Sub", more, before)
+    zeros = net.whole(0, 0)
+    pads = net("Concat", zeros, before, zeros, after, axis=0)
+    return net.conv(net("Pad", "x", pads), 3, 4, 5, strides=[3, 3], pads=[0] * 4)
+
+
+@model
+def halves_by_fractions(net: Net) -> str:
+    x = net.conv("x", 3, 4, 3)
+    half = net("Floor", net("Mul", as_float(net, net.sizes(x, 2, 4)), floats(net, 0.5)))
+    sizes = net("Cast", half, to=TensorProto.INT64)
+    return net("Slice", x, net.whole(0, 0), sizes, net.whole(2, 3))
+
+
+@model
 def softmax_of_pixels(net: Net) -> str:
     flat = net("Reshape", net.conv("x", 3, 4, 3), net.whole(1, 4, -1))
     return net("Softmax", flat, axis=-1)

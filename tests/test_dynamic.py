@@ -83,7 +83,7 @@ def test_one_build_is_right_at_every_size_that_it_takes(
     build = build_of(model, tmp_path, dynamic=SIZES[0], **TARGETS[target])
     with Player(build, context) as player:
         for height, width in SIZES:
-            if (name, height) == ("pad_reflect", 2):
+            if height == 2 and name in ("pad_reflect", "padded_to_a_multiple"):
                 continue  # ONNX Runtime takes no such padding
             try:
                 player.resize(height=height, width=width)
@@ -194,7 +194,7 @@ def odd_scale(net: Net) -> str:
 
 def scaled_as_floats(net: Net) -> str:
     sizes = net("Cast", net.sizes("x", 2, 4), to=onnx.TensorProto.FLOAT)
-    sizes = net("Cast", net("Mul", sizes, net.known(np.float32(1.5))), to=onnx.TensorProto.INT64)
+    sizes = net("Cast", net("Mul", sizes, net.known(np.float32(1.7))), to=onnx.TensorProto.INT64)
     sizes = net("Concat", net.sizes("x", 0, 2), sizes, axis=0)
     return net("Resize", "x", "", "", sizes, mode="nearest")
 

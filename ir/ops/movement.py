@@ -30,7 +30,7 @@ from ..indexing import (
     unflatten,
 )
 from ..nest import Nest
-from ..size import bounds
+from ..size import bounds, surely_equal
 from ..types import TensorType
 from .base import MOST_OPERANDS, Op, require, unlike_text
 
@@ -100,7 +100,7 @@ class Pad(Movement):
         valid: list[Expr] = []
         own = coordinates(x.rank)
         for i, size, b, a in zip(own, x.shape, self.before, self.after, strict=True):
-            if not a and not b:
+            if surely_equal(a, 0) and surely_equal(b, 0):
                 index.append(i)
                 continue
             at = sub(i, b)

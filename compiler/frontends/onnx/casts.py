@@ -6,6 +6,7 @@ All floats of 16 bits and more are computed as float32, so a cast among them cha
 from __future__ import annotations
 
 from functools import wraps
+from math import trunc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +17,15 @@ from ....ir.expr import Call, Expr, Var
 from ....ir.formula_parser import parse
 from ....ir.integers import wrapped
 from ....ir.ops import Pointwise
-from ....ir.size import OpenSizeError
-from .items import Known, Narrow, element_type
+from ....ir.ratio import Ratio
+from ....ir.size import OpenSizeError, is_open
+from .items import Known, Narrow, element_type, objects
 from .narrow import NARROW
 from .tensors import ENCODINGS, ir_type, numpy_type, type_name
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ....ir.graph import Value
     from ....ir.types import DType
     from .elementwise import Handler
@@ -65,14 +69,23 @@ def _cast(node: OnnxNode, to: int) -> Item:
 def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
     dtype = numpy_type(to)
     if x.array.dtype.kind == "O" and dtype is not None:
-        if np.dtype(dtype).kind not in "iu":
-            raise OpenSizeError("a number of floating point")
-        return x
+        return Known(node.layer, _open_array(x.array, np.dtype(dtype)))
     if dtype is None or dtype == x.array.dtype:
         return x
     node.budget.take(x.array.size)
     with np.errstate(all="ignore"):
         return Known(node.layer, x.array.astype(dtype))
+
+
+def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Cast sizes, or fractions of them, of which some are open."""
+    if not any(isinstance(x, Ratio) or is_open(x) for x in array.flat):
+        return array.astype(np.int64).astype(dtype)
+    if dtype.kind == "f" and dtype.itemsize >= np.float32().itemsize:
+        return objects(array.shape, (x if isinstance(x, Ratio) else Ratio(x) for x in array.flat))
+    if dtype.kind not in "iu":
+        raise OpenSizeError(f"a number of type {dtype.name}")
+    return objects(array.shape, map(trunc, array.flat))
 
 
 def _as_value(node: OnnxNode, x: Value, to: int) -> Value:

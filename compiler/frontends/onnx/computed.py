@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from .items import Known
+from .items import Known, has_fractions
 from .node import LONGEST_LIST
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def variadic(function: Callable[[Any, Any], Any]) -> Compute:
 
 def _divide(a: NDArray[Any], b: NDArray[Any]) -> Any:
     """Divide; integers truncate towards zero."""
-    if a.dtype.kind == "f":
+    if a.dtype.kind == "f" or has_fractions(a) or has_fractions(b):
         return a / b
     if not np.all(b):
         raise ZeroDivisionError("division by zero")

@@ -188,8 +188,11 @@ def _joined(node: OnnxNode, function: str, operands: list[Value]) -> Value:
     return node.apply(Pointwise(terms[0], operands[0].type.dtype), *operands)
 
 
-def clip(node: OnnxNode) -> Value:
+def clip(node: OnnxNode) -> Value | Known:
     """Clip: bounds are attributes before operator set 11, then inputs; either may be missing."""
+    x = node.item(0)
+    if isinstance(x, Known) and x.array.dtype.kind == "O" and node.version >= 11:
+        return _clipped_sizes(node, x)
     operands = [node.numeric(0)]
     expr: Expr = A
     bounds: list[Expr | None] = []
@@ -214,6 +217,16 @@ def clip(node: OnnxNode) -> Value:
     else:
         return operands[0]
     return node.apply(Pointwise(expr, operands[0].type.dtype), *operands)
+
+
+def _clipped_sizes(node: OnnxNode, x: Known) -> Known:
+    """Clip sizes of which some are open."""
+    array = x.array
+    for index, function in ((1, np.maximum), (2, np.minimum)):
+        if node.given(index):
+            same_type(node, 0, index)
+            array = function(array, node.known(index, "a bound"))
+    return Known(node.layer, np.asarray(array))
 
 
 def _bound(node: OnnxNode, index: int, operands: list[Value]) -> Expr:

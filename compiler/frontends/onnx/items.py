@@ -11,13 +11,14 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Result, Value, constant
+from ....ir.ratio import Ratio
 from ....ir.size import OpenSizeError, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .narrow import NARROW
 from .tensors import STRING, number_of_type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,7 +41,7 @@ class Known:
         """Of :attr:`operand`."""
         kind = self.array.dtype.kind
         dtype = {"f": "float32", "O": "int64"}.get(kind, self.array.dtype.name)
-        return TensorType(self.shape, dtype)
+        return TensorType(self.shape, "float32" if has_fractions(self.array) else dtype)
 
     @cached_property
     def operand(self) -> Constant:
@@ -122,8 +123,9 @@ def element_type(item: Tensor | Narrow) -> int:
     """Return ONNX's number of a tensor's element type."""
     if isinstance(item, Narrow):
         return item.data_type
-    dtype = item.array.dtype if isinstance(item, Known) else np.dtype(item.type.dtype)
-    return number_of_type(dtype)
+    if isinstance(item, Known) and item.array.dtype.kind != "O":
+        return number_of_type(item.array.dtype)
+    return number_of_type(np.dtype(item.type.dtype))
 
 
 def inputs_behind(item: Item) -> tuple[Input, ...]:
@@ -143,9 +145,19 @@ def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
     """Return a list of integers as an array, of objects where a size among them is open."""
     if not any(map(is_open, sizes)):
         return np.array(sizes, np.int64)
-    array = np.empty(len(sizes), object)
-    for k, size in enumerate(sizes):
-        array[k] = size
+    return objects((len(sizes),), sizes)
+
+
+def has_fractions(array: NDArray[Any]) -> bool:
+    """Whether an array is of fractions of open sizes, in place of floats."""
+    return array.dtype.kind == "O" and any(isinstance(x, Ratio) for x in array.flat)
+
+
+def objects(shape: tuple[int, ...], items: Iterable[object]) -> NDArray[Any]:
+    """Return an array of objects, which numpy would ask for numbers otherwise."""
+    array = np.empty(shape, object)
+    for k, item in enumerate(items):
+        array.flat[k] = item
     return array
 
 

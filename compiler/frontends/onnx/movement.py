@@ -162,7 +162,8 @@ def slice_(node: OnnxNode) -> Tensor:
     starts, steps, sizes = zip(*parts, strict=True) if parts else ((), (), ())
     op = Slice(starts, steps, sizes)
     x = node.item(0)
-    return x if op.sizes == shape and min(op.steps, default=1) > 0 else cut(node, op, x)
+    whole = same_shape(op.sizes, shape) and min(op.steps, default=1) > 0
+    return x if whole else cut(node, op, x)
 
 
 def sliced(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:

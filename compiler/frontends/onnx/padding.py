@@ -8,6 +8,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Pad, Slice
+from ....ir.size import bounds, surely_equal
 
 if TYPE_CHECKING:
     from ....ir.indexing import PadMode
@@ -47,16 +48,23 @@ def _padded(
 ) -> Tensor:
     """Return the first input cropped by what is negative, then grown by what is positive."""
     x = node.item(0)
-    starts = tuple(max(-b, 0) for b in before)
+    starts = tuple(_positive(-b) for b in before)
     sizes = tuple(
-        size - start - max(-a, 0) for size, start, a in zip(x.shape, starts, after, strict=True)
+        size - start - _positive(-a) for size, start, a in zip(x.shape, starts, after, strict=True)
     )
     if sizes != x.shape:
         if min(sizes) < 1:
             raise ShadergenError("SG0206", "the padding is so negative that nothing is left")
         x = node.moved(Slice(starts, (1,) * len(sizes), sizes), x)
-    grown = tuple(max(b, 0) for b in before), tuple(max(a, 0) for a in after)
-    return node.moved(Pad(*grown, mode, value), x) if any(map(any, grown)) else x
+    grown = tuple(map(_positive, before)), tuple(map(_positive, after))
+    nothing = all(surely_equal(amount, 0) for amounts in grown for amount in amounts)
+    return x if nothing else node.moved(Pad(*grown, mode, value), x)
+
+
+def _positive(amount: int) -> int:
+    """Return what is positive of an amount. Decides nothing where bounds say which sign it has."""
+    low, high = bounds(amount)
+    return 0 if high <= 0 else amount if low >= 0 else max(amount, 0)
 
 
 def _fill(node: OnnxNode) -> float:
