@@ -23,7 +23,7 @@ from schedule_fixtures import (
 )
 
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import document, gl, load
+from shadergen.runtime_glue.python import form, gl, load
 from shadergen.runtime_glue.python.schedule import ComputePass
 
 
@@ -277,7 +277,7 @@ def test_a_dispatch_may_read_other_layers_of_what_it_stores_to_and_a_draw_may_no
 
 
 def test_the_schema_is_valid_and_closes_every_object() -> None:
-    schema = json.loads(document.SCHEMA.read_text())
+    schema = json.loads(form.SCHEMA.read_text())
     Draft202012Validator.check_schema(schema)
     open_objects = []
 
@@ -293,6 +293,15 @@ def test_the_schema_is_valid_and_closes_every_object() -> None:
 
     walk(schema, "")
     assert not open_objects
+
+
+def test_what_only_equals_a_valid_value_is_refused(build_folder: Path) -> None:
+    for i, layer in ((0, 1), (1, 0)):
+        change(build_folder, "passes", 0, "writes", i, "layer", to=layer)
+    assert load(build_folder).passes
+    change(build_folder, "passes", 0, "writes", 1, "layer", to=False)
+    change(build_folder, "passes", 0, "writes", 0, "layer", to=0)
+    assert refused(build_folder).where[-1] == "schedule.json: passes[0].writes[1].layer"
 
 
 # fuzzing
@@ -313,3 +322,27 @@ def test_any_schedule_is_loaded_or_refused_and_nothing_else(
         error.render().encode()
     else:
         assert build.passes
+
+
+@pytest.mark.parametrize("lenient", [False, True])
+@given(content=mutated())
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_the_form_is_refused_in_the_words_of_jsonschema(lenient: bool, content: bytes) -> None:
+    schema = json.loads(form.SCHEMA.read_text())
+    if lenient:
+        schema = without_closing(schema)
+    found = form.validator(lenient=lenient).iter_errors(json.loads(content))
+    expected = Draft202012Validator(schema).iter_errors(json.loads(content))
+    described = [
+        sorted((list(map(str, error.absolute_path)), error.message) for error in errors)
+        for errors in (found, expected)
+    ]
+    assert described[0] == described[1]
+
+
+def without_closing(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [without_closing(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {k: without_closing(v) for k, v in schema.items() if k != "additionalProperties"}

@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...errors import ShadergenError
+from .form import validator
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 SCHEDULE = "schedule.json"
-SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
 FORMAT = "shadergen"
 MAJOR, MINOR = 5, 2
 MAX_SCHEDULE_BYTES = 1 << 26
@@ -134,9 +133,9 @@ def validate(document: dict[str, Any], *, lenient: bool = False) -> None:
         document: the parsed schedule.
         lenient: ignore members that the schema does not know, which newer minor versions may add.
     """
-    from jsonschema.exceptions import best_match  # late: it takes a fifth of a second
+    from jsonschema.exceptions import best_match  # late, as validator() says
 
-    error = best_match(_validator(lenient).iter_errors(document))
+    error = best_match(validator(lenient=lenient).iter_errors(document))
     if error is not None:
         malformed(_short(_message(error)), f"{SCHEDULE}: {place(error.absolute_path)}")
 
@@ -155,33 +154,6 @@ def place(path: Iterable[str | int]) -> str:
     """Return a JSON path as people write it: ``passes[3].reads[0].uniform``."""
     text = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in path)
     return text.removeprefix(".") or "the whole document"
-
-
-@cache
-def _validator(lenient: bool) -> Any:
-    from jsonschema import Draft202012Validator
-
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    left_out = {"$defs", *(("additionalProperties",) if lenient else ())}
-    return Draft202012Validator(_in_place(schema, schema["$defs"], left_out))
-
-
-def _in_place(schema: Any, definitions: dict[str, Any], left_out: set[str]) -> Any:
-    """Return a schema without some keywords, and definitions in place of references to them.
-
-    References take jsonschema half of its time, in a compilation as in a load.
-    """
-    if isinstance(schema, list):
-        return [_in_place(s, definitions, left_out) for s in schema]
-    if not isinstance(schema, dict):
-        return schema
-    kept = {k: v for k, v in schema.items() if k not in left_out | {"$ref"}}
-    found = {k: _in_place(v, definitions, left_out) for k, v in kept.items()}
-    if "$ref" not in schema:
-        return found
-    definition = definitions[schema["$ref"].removeprefix("#/$defs/")]
-    inner = _in_place(definition, definitions, left_out)
-    return {"allOf": [inner], **found} if found else inner
 
 
 def _short(text: str) -> str:
