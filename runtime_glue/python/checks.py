@@ -115,6 +115,8 @@ def _check_port(build: Build, port: Port, member: str, names: set[str]) -> None:
     signed = port.encoding in ("y2rg", "y2rg_half")
     if texture.packing == PLANES:
         _check_planes(shape, texture, signed, member)
+    elif signed:
+        refuse(f"the encoding {port.encoding} needs planes", f"{member}.encoding")
     elif prod(shape) != texture.batch * texture.channels or (shape or (1,))[-1] != texture.channels:
         refuse(
             f"the shape {list(shape)} does not fit {texture.batch} rows of {texture.channels}",

@@ -153,6 +153,7 @@ function checkPort(textures, port, member) {
   const logical = logicalShape(port);
   const signed = encoding.startsWith("y2rg");
   if (texture.packing === "planes") checkPlanes(logical, texture, signed, member);
+  else if (signed) refuse(`the encoding ${encoding} needs planes`, `${member}.encoding`);
   else {
     const { batch, channels } = texture;
     if (product(logical) !== batch * channels || (logical.at(-1) ?? 1) !== channels) {

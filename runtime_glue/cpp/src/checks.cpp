@@ -93,8 +93,11 @@ bool Checks::check_port(const Port& port, const Place& member) {
     }
     const auto shape = port.logical();
     const bool is_signed = port.encoding == Encoding::y2rg || port.encoding == Encoding::y2rg_half;
+    const char* encoding = encoding_names[static_cast<int>(port.encoding)];
     if (t.planes) {
         if (!check_planes(shape, port.rank, t, is_signed, member)) return false;
+    } else if (is_signed) {
+        return refuse("the encoding {} needs planes", {encoding}, member, "encoding");
     } else {
         const std::int64_t row = port.rank ? shape[at(port.rank - 1)] : 1;
         if (port.elements() != t.batch * t.channels || row != t.channels)
@@ -102,7 +105,6 @@ bool Checks::check_port(const Port& port, const Place& member) {
                           {joined(shape.data(), port.rank, ", "), t.batch, t.channels}, member,
                           "shape");
     }
-    const char* encoding = encoding_names[static_cast<int>(port.encoding)];
     if (port.dtype != DType::float32 && port.encoding != Encoding::plain)
         return refuse("the encoding {} holds no {}",
                       {encoding, dtype_names[static_cast<int>(port.dtype)]}, member, "dtype");
