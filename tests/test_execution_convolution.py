@@ -207,6 +207,21 @@ def test_convolution_runs_with_any_combination_of_attributes(data):
     )
 
 
+@pytest.mark.parametrize("precision", ("highp", "mediump"))
+@pytest.mark.parametrize("size", ((1, 1), (3, 5), (2, 4097), (4096, 1)))
+@pytest.mark.parametrize("pad", (0.0, 2.0))
+def test_samples_beside_the_map_are_the_pad(size, precision, pad):
+    rng = np.random.default_rng(9)
+    x = image(1, 3, *size)
+    v = pointwise("exp(-abs(x0))", x)  # not zero beside the map
+    y = conv(rng, v, 5, (3, 3), pads=(1, 2, 2, 1), pad_value=pad)
+    graph = graph_of(y, inputs=(x,))
+    files = assert_runs_like_reference(
+        graph, stage="fragment", fetch="sample", precision=precision, **DESKTOP
+    )
+    assert any("inside = at == clamp(at" in text for text in files.shaders.values())
+
+
 @pytest.mark.parametrize("guarded_mode", ("constant", "edge"))
 def test_zero_guard_replaces_exact_zeros_and_zero_padding(guarded_mode):
     rng = np.random.default_rng(4)
