@@ -39,6 +39,7 @@ SIZE_LIMIT = 100_000  # bytes that an application grows by
 OTHER_WORDS = {
     "beyond_float64",
     "checksum_in_capitals",
+    "checksum_of_no_text",
     "deep_nesting",
     "digits_without_end",
     "empty_schedule",

@@ -36,6 +36,7 @@ WEB = ROOT / "runtime_glue" / "web"
 # Each JSON parser, and each file system, has words of its own.
 OTHER_WORDS = {
     "beyond_float64",
+    "checksum_of_no_text",
     "digits_without_end",
     "empty_schedule",
     "infinity",

@@ -34,7 +34,7 @@ export class Build {
 }
 
 /**
- * Fetch and check the build in a folder, `sizes` being those that shall not be its defaults.
+ * Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults.
  *
  * Throws a ShadergenError, SG0502 to SG0505, for whatever keeps the build from being played; SG0605,
  * when it cannot have these sizes. `fetch` may be given to get files elsewhere: from an archive, with
@@ -81,7 +81,8 @@ export async function load(url, sizes, options = {}) {
 
 /** Return whether a schedule holds the checksum of its own text, the checksum itself being zeros. */
 async function isAsWritten(text, document, digest) {
-  if (!digest) return false;
-  const zeroed = text.replace(document?.sha256, "0".repeat(64));
-  return (await checksum(new TextEncoder().encode(zeroed), digest)) === document?.sha256;
+  const own = document?.sha256;
+  if (!digest || typeof own !== "string") return false;
+  const zeroed = text.replace(own, "0".repeat(64));
+  return (await checksum(new TextEncoder().encode(zeroed), digest)) === own;
 }

@@ -96,7 +96,7 @@ export interface LoadOptions {
   trusted?: boolean;
 }
 
-/** Fetch and check the build in a folder, `sizes` being those that shall not be its defaults. */
+/** Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults. */
 export function load(url: string | URL, sizes?: Sizes, options?: LoadOptions): Promise<Build>;
 
 /** Plays one build on one WebGL 2 context. */
