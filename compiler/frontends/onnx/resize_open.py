@@ -3,17 +3,22 @@
 Position i of a result lies at (p*i + q) / r between the operand's elements, for every size that the
 build takes. What needs a table, or where float32 rounding may decide, as ONNX Runtime would have
 it, is refused.
+
+The nearest elements are those of a scale that is whole, or 1 over a whole number. Where it is so at
+the default sizes alone, that becomes a fact. Where it is not, as the sizes are one element off, the
+elements floor(i * size / resized) are those that float32 gives: see :meth:`OpenAxis.nearest`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ....ir.size import OpenSizeError, estimate, is_open, surely_equal
+from ....ir.size import OpenSizeError, estimate, is_one, is_open, surely_equal
+from ....ir.types import EXACT_INTEGERS
 from .resize_nearest import Axis, Step
 
 if TYPE_CHECKING:
@@ -88,11 +93,22 @@ class OpenAxis:
         Raises:
             OpenSizeError: where the scale is not plain.
         """
-        if self.exact is None or coordinates == "align_corners":
+        if is_one(self.size):
+            return 0, 0, 1
+        if coordinates == "align_corners":
+            raise OpenSizeError("the nearest elements of a resize of mode align_corners")
+        exact = self._decided()
+        if exact is not None and not _rounds_back(exact.denominator):
+            raise OpenSizeError(f"the nearest elements of a resize by {exact}")
+        if exact is None:
+            if (coordinates, rounding) == ("asymmetric", "floor") and self._one_off():
+                return self.size, 0, self.resized
             raise OpenSizeError("the nearest elements of a resize by an open ratio")
-        p, q, r = self.line(coordinates)
+        if exact == 1:
+            return 1, 0, 1
+        p, q, r = replace(self, exact=exact).line(coordinates)
         if not rounding:  # before operator set 11: truncation, but up where the axis shrinks
-            rounding = "ceil" if self.exact < 1 else "floor"
+            rounding = "ceil" if exact < 1 else "floor"
             if q < 0:
                 raise OpenSizeError("the nearest elements of a resize before operator set 11")
         if rounding == "floor":
@@ -102,6 +118,38 @@ class OpenAxis:
         if rounding == "round_prefer_ceil":
             return 2 * p, 2 * q + r, 2 * r
         return 2 * p, 2 * q + r - 1, 2 * r
+
+    def _decided(self) -> Fraction | None:
+        """Return the scale, decided at the default sizes where it is whole, or 1 over that, there.
+
+        None where it is not, or where one size is fixed, which would fix the other.
+        """
+        if self.exact is not None or not (is_open(self.size) and is_open(self.resized)):
+            return self.exact
+        ratio = _plain(self.size, self.resized)
+        if ratio is None or self.resized * ratio.denominator != self.size * ratio.numerator:
+            return None
+        return ratio
+
+    def _one_off(self) -> bool:
+        """Whether one size is a multiple of the other, give or take one element.
+
+        Neighbours of a multiple have no factor in common with the number. So i * size / resized is
+        whole for i = 0 alone, where float32 has it exactly, and elsewhere 1 / resized or more from
+        any whole number. Two roundings move it by less than size / 2**23. Multiples are exact.
+        """
+        if not (is_open(self.size) and is_open(self.resized)):
+            return False
+        small, large = self.size, self.resized
+        if estimate(small) > estimate(large):
+            small, large = large, small
+        factor = round(estimate(large) / estimate(small))
+        off = large - factor * small
+        if factor > PLAIN or abs(estimate(off)) > 1:
+            return False
+        if small is self.resized and not _rounds_back(factor):
+            return False
+        return -1 <= off <= 1 and self.size * self.resized < EXACT_INTEGERS // 2
 
 
 AnyAxis = Axis | OpenAxis
@@ -142,10 +190,24 @@ def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int])
             scale = np.float32(exact.numerator) / np.float32(exact.denominator)
             axes[axis] = Axis(size, resized, scale, exact)
             continue
-        ratio = Fraction(estimate(resized), estimate(size))
-        known = surely_equal(resized * ratio.denominator, size * ratio.numerator)
-        plain = known and max(ratio.as_integer_ratio()) <= PLAIN
-        # a plain ratio is exact in float32 both ways where it or its inverse is whole
-        whole = plain and 1 in ratio.as_integer_ratio()
-        axes[axis] = OpenAxis(size, resized, ratio if whole else None)
+        ratio = _plain(size, resized)
+        if ratio and not surely_equal(resized * ratio.denominator, size * ratio.numerator):
+            ratio = None
+        axes[axis] = OpenAxis(size, resized, ratio)
     return axes
+
+
+def _plain(size: int, resized: int) -> Fraction | None:
+    """Return the scale at the default sizes where it, or its inverse, is a small whole number."""
+    ratio = Fraction(estimate(resized), estimate(size))
+    numbers = ratio.as_integer_ratio()
+    return ratio if 1 in numbers and max(numbers) <= PLAIN else None
+
+
+def _rounds_back(factor: int) -> bool:
+    """Whether dividing any number by float32's 1 / factor comes to what factor times it is.
+
+    Half of the spacing of floats is more than 2**-25 of the number, and a smaller error is undone.
+    """
+    inverse = Fraction(float(np.float32(1) / np.float32(factor)))
+    return abs(inverse * factor - 1) <= Fraction(1, 1 << 25)
