@@ -13,7 +13,8 @@ anyway, and counts nothing. So the flattening before a dense layer is composed w
 one pixel, and stays a copy where many neurons would look up pixels of a plane one by one; and of
 two movements, which load each element once, the first always goes.
 
-It runs a second time when nodes are placed, for the movements of tiles (:mod:`.expand_winograd`).
+It runs a second time when nodes are placed, for the movements of tiles (:mod:`.expand_winograd`),
+and joins movements alone: kernels of other nodes, and layouts of constants, are chosen by then.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _View:
 def _match(site: Site) -> _View | None:
     node = site.node
     p = parts(node)
-    if p.prologue is not None or is_direct(node):
+    if p.prologue is not None or is_direct(node) or (node.types and not _chain(p.kernel)):
         return None
     for k, (value, uses) in enumerate(zip(p.operands, site.uses, strict=False)):
         if isinstance(value, Result) and _chain(value.node.op) and len(value.node.inputs) == 1:
