@@ -52,7 +52,7 @@ CODES: dict[str, str] = {
     "SG0502": "the folder is not a shadergen build",
     "SG0503": "the schedule is malformed",
     "SG0504": "the schedule's version is not supported",
-    "SG0505": "weights.bin or a shader is missing, truncated or altered",
+    "SG0505": "weights.bin is missing, truncated or altered, or a shader is missing",
     # 06: running on GL
     "SG0601": "no OpenGL ES context can be made",
     "SG0602": "the GL lacks an extension or a limit that the build requires",

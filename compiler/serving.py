@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, reason
-from . import extras
+from ..runtime_glue.python.loading import load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,10 +107,9 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
         ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot play,
             SG0605 for one that does not make a picture of a picture.
     """
-    runtime = extras.runtime()
     networks = []
     for i, folder in enumerate(builds):
-        build = runtime.load(folder)
+        build = load(folder)
         if build.requires.glsl > WEB_GLSL:
             raise ShadergenError(
                 "SG0602",

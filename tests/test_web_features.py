@@ -155,6 +155,12 @@ def test_luma_gets_the_chroma_of_the_picture_back(page: Any) -> None:
     assert np.abs(seen - expected).max() <= 2
 
 
+def test_numbers_after_a_picture_have_none_of_its_colours(page: Any) -> None:
+    arguments = ("/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT)
+    found = ask(page, "t.greyAgain(a[0], a[1], a[2], a[3])", *arguments)
+    assert found == {way: [False, True] for way in ("upload", "run", "bindInput")}
+
+
 def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     call = "t.player(a[0]).then((p) => t.refusal(() => p.run(t.imageData(a[1], a[2], a[3]))))"
     dark = PIXELS // [3, 3, 3, 1]
@@ -169,6 +175,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
     ("build", "call", "says"),  # p is a player of the build
     [
         ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2 rows of 2, the"),
+        ("rgb", "p.run('cat.png')", "this is no picture, or none yet: the build takes 5 rows of"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),

@@ -57,7 +57,11 @@ export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
     throw wrong(what, `it has ${found} bytes, the schedule says ${size}`);
   }
   if (!size) return content;
-  if (!digest) throw wrong("the weights cannot be checked", "this page is not secure: use https");
+  if (!digest) {
+    const why = "browsers compute checksums on secure pages only";
+    const help = "use https or localhost, or give load() a digest";
+    throw new ShadergenError("SG0505", "the weights cannot be checked", { where: file, why, help });
+  }
   if ((await checksum(content, digest)) !== sha256) {
     throw wrong("the weights file has been altered", "its SHA-256 checksum is not the schedule's");
   }

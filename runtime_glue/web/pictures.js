@@ -98,7 +98,8 @@ export class Pictures extends Objects {
     const { gl } = this;
     const [columns, rows] = sizeOf(source);
     if (columns !== width || rows !== height) {
-      const what = `the picture is ${rows} rows of ${columns}, the build takes ${height} rows of ${width}`;
+      const is = columns ? `the picture is ${rows} rows of ${columns},` : "this is no picture, or none yet:";
+      const what = `${is} the build takes ${height} rows of ${width}`;
       const help = "draw it to a canvas of that size, or resize() a build whose sizes are open";
       throw new ShadergenError("SG0605", what, { help });
     }
@@ -136,14 +137,17 @@ export class Pictures extends Objects {
     );
   }
 
-  /** Draw a picture in an output's textures to the canvas of the context, over all of it. */
-  show({ channels }, encoding, texture, names) {
+  /**
+   * Draw a picture in an output's textures to the canvas of the context, over all of it; luma with the
+   * chroma of the picture taken, or grey where the input is no picture.
+   */
+  show({ channels }, encoding, texture, names, isPictured) {
     const { gl } = this;
     const { width, height } = gl.canvas;
     gl.bindFramebuffer(gl.DRAW_FRAMEBUFFER, null);
     const green = { y2rg: 1, y2rg_half: -1 }[encoding] ?? 0;
     bindTexture(gl, RESULT, targetOf(gl, texture), names[0]);
-    const grey = channels === 1 && !this.picture;
+    const grey = channels === 1 && !isPictured;
     this.#draw(texture.kind, grey ? 0 : channels, width, height, green);
     bindTexture(gl, RESULT, targetOf(gl, texture), null);
     gl.activeTexture(gl.TEXTURE0);

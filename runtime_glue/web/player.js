@@ -26,6 +26,7 @@ export class Player {
   #timer = null;
   #frame = null;
   #uploads = new Map();
+  #pictured = null; // the input that the picture taken last is in
   #making = null;
   #listeners = {
     webglcontextlost: (event) => {
@@ -108,8 +109,7 @@ export class Player {
    */
   bindInput(name, texture) {
     const [port, sized] = this.#port("input", name);
-    sized.textures.set(port.texture, this.#check(port, texture, sized));
-    this.#frame = null;
+    this.#read(port, sized, this.#check(port, texture, sized));
   }
 
   /** Write an output to the application's texture: an array texture, or its 2D textures. */
@@ -142,7 +142,11 @@ export class Player {
    */
   upload(name, source) {
     const [port, sized] = this.#port("input", name);
-    if (!ArrayBuffer.isView(source)) return this.#uploadPicture(port, sized, source);
+    if (!ArrayBuffer.isView(source)) {
+      this.#uploadPicture(port, sized, source);
+      this.#pictured = port.name;
+      return;
+    }
     const texture = sized.tensors.get(port.texture);
     const size = product(port.shape);
     if (source.length !== size) {
@@ -192,7 +196,9 @@ export class Player {
   }
 
   #read(port, sized, names) {
-    if (sized.textures.get(port.texture)?.[0] === names[0]) return;
+    if (this.#pictured === port.name) this.#pictured = null;
+    const known = sized.textures.get(port.texture);
+    if (known && names.every((name, i) => name === known[i])) return;
     sized.textures.set(port.texture, names);
     this.#frame = null;
   }
@@ -256,7 +262,8 @@ export class Player {
         Object.assign(gl.canvas, { width, height });
       }
     }
-    this.#pictures.show(picture, port.encoding, texture, sized.textures.get(port.texture));
+    const names = sized.textures.get(port.texture);
+    this.#pictures.show(picture, port.encoding, texture, names, this.#pictured !== null);
     if (canvas !== gl.canvas) canvas.getContext("2d").drawImage(gl.canvas, 0, 0);
   }
 
@@ -286,6 +293,7 @@ export class Player {
 
   #forget() {
     this.#constants = this.#sized = this.#pictures = this.#timer = this.#frame = this.#making = null;
+    this.#pictured = null;
     this.#uploads.clear();
   }
 
@@ -306,7 +314,7 @@ export class Player {
     }
     const port = name === undefined ? ports[0] : ports.find((p) => p.name === name);
     if (port) return [port, sized];
-    throw new ShadergenError("SG0605", `the build has no ${kind} '${name}'`, {
+    throw new ShadergenError("SG0605", `the build has no ${kind} '${`${name}`.slice(0, 64)}'`, {
       supported: names.join(", "),
     });
   }

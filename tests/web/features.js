@@ -72,6 +72,34 @@ export async function shown(name, bytes, width, height) {
   return { copied, own: pixels(own), columns, rows };
 }
 
+/** Return whether each way to give other numbers after a picture leaves none of its colours. */
+export async function greyAgain(name, bytes, width, height) {
+  const made = await player(name);
+  const canvas = document.createElement("canvas");
+  const isGrey = () => {
+    made.draw(canvas);
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.every((v, i) => i % 4 === 3 || v === data[i - (i % 4)]);
+  };
+  const [port] = made.build.inputs;
+  const numbers = new Float32Array(width * height).fill(0.5);
+  const ways = {
+    upload: () => made.upload(port.name, numbers),
+    run: () => made.run(numbers),
+    bindInput: () => made.bindInput(port.name, texture(made.gl, "RGBA32F", width, height)),
+  };
+  const found = {};
+  for (const [way, give] of Object.entries(ways)) {
+    made.run(imageData(bytes, width, height));
+    const before = isGrey();
+    give();
+    made.run();
+    found[way] = [before, isGrey()];
+  }
+  made.close();
+  return found;
+}
+
 /** Return a texture of an application's: filtered linearly, of floats or bytes. */
 export function texture(gl, format, width, height, data = null) {
   const made = gl.createTexture();
