@@ -5,7 +5,8 @@
 Chromium runs without a screen. WebGL is computed by its own SwiftShader, for all alike, or with
 gl-egl by the system's OpenGL ES, which is a GPU where there is one: then --device webgl2-min is
 right for this project's build. The others come from npm, into
-.build/web. Frames are taken in turns; medians are printed.
+.build/web. They take turns of one second or one frame, after a frame that does not count; medians
+are printed.
 """
 
 from __future__ import annotations
