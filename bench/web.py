@@ -136,6 +136,8 @@ def main() -> None:
     if arguments.json:
         print(json.dumps(results, indent=1))
         return
+    if "failed" in results["shadergen"]:
+        sys.exit(results["shadergen"]["failed"])
     print(f"Chromium {results.pop('browser')}, ESPCN {WIDTH}x{HEIGHT}, medians of milliseconds")
     own = {kind: median(results["shadergen"][kind]) for kind in ("frame", "resident")}
     for name, result in results.items():

@@ -285,9 +285,15 @@ def test_auto_takes_tiles_where_they_are_predicted_to_be_clearly_better():
 
 
 def test_auto_takes_tiles_of_a_draw_where_processors_draw():
-    assert kernels(single(16, 16, (360, 640)), device="swiftshader")[0] == "WinogradTiles"
-    assert kernels(single(16, 16, (360, 640)), device="gles30") == ["Conv"]
-    assert kernels(single(16, 16, (360, 640)), device="swiftshader", winograd="off") == ["Conv"]
+    few = single(16, 4, (360, 640))
+    assert kernels(few, device="swiftshader")[0] == "WinogradTiles"
+    assert kernels(few, device="gles30") == ["Conv"]
+    assert kernels(few, device="swiftshader", winograd="off") == ["Conv"]
+
+
+def test_auto_takes_tiles_only_where_two_planes_of_them_fit_a_draw():
+    assert kernels(single(16, 16, (360, 640)), device="llvmpipe")[0] == "WinogradTiles"
+    assert kernels(single(16, 16, (360, 640)), device="swiftshader") == ["Conv"]
 
 
 def test_without_measured_costs_only_a_measurement_takes_tiles():
