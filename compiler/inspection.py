@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..backends.schedule import FORMAT_VERSION
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
+from ..runtime_glue.python.loading import check_schedule
 from .size_texts import at_defaults, size_lines, size_text
 
 if TYPE_CHECKING:
@@ -64,41 +63,16 @@ class Inspection:
 
 
 def inspect_build(folder: Path) -> Inspection:
-    """Read a build's schedule.
+    """Read a build's schedule, checked as runtimes do before they play it.
 
     Raises:
         ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
             malformed or of another version.
     """
-    path = folder / "schedule.json"
     try:
-        data = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise ShadergenError(
-            "SG0502",
-            f"'{folder}' is not a shadergen build",
-            why=f"schedule.json: {error.strerror or error}",
-            help="make one with: shadergen compile MODEL -o BUILD",
-        ) from None
-    except (ValueError, RecursionError):
-        raise ShadergenError("SG0503", f"'{path}' is not JSON", where=str(path)) from None
-    try:
-        version = str(data["version"])
-        if data["format"] != "shadergen":
-            raise ShadergenError("SG0502", f"'{path}' is not a shadergen schedule")
-        if version.split(".")[0] != FORMAT_VERSION.split(".")[0]:
-            raise ShadergenError(
-                "SG0504",
-                f"the schedule's version is {version}",
-                where=str(path),
-                supported=f"version {FORMAT_VERSION.split('.')[0]}.x",
-                help="compile the model again, or update shadergen",
-            )
-        return _inspection(data)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ShadergenError(
-            "SG0503", "the schedule is malformed", where=str(path), why=repr(error)
-        ) from None
+        return _inspection(check_schedule(folder))
+    except ShadergenError as error:
+        raise error.at(str(folder)) from None
 
 
 def peak_bytes(schedule: Mapping[str, Any]) -> int:

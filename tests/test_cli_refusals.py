@@ -20,6 +20,7 @@ from cli_models import (
 )
 from onnx import helper
 from PIL import Image
+from schedule_fixtures import EXPECTED, FIXTURES, refused
 from support import ESPCN, contents
 
 BIG = np.ones((64, 4, 9, 9))
@@ -251,3 +252,21 @@ def test_folders_that_are_no_builds_are_refused(shadergen, tmp_path, command, sc
     assert ran.code == 2
     assert ran.err.startswith(f"error[{code}")
     assert "Traceback" not in ran.err
+
+
+# Of the malformed fixtures, those in whose schedule there is nothing wrong.
+OF_FILES = {
+    "missing_shader", "missing_weights", "path_of_weights", "path_parent", "shader_is_folder",
+    "truncated_weights", "wrong_checksum",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_inspect_refuses_the_schedules_that_runtimes_refuse(shadergen, name):
+    folder = FIXTURES / "malformed" / name
+    ran = shadergen("inspect", folder)
+    if name in OF_FILES:
+        assert (ran.code, ran.err) == (0, "")
+    else:
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == f"{refused(folder).render()}\n"

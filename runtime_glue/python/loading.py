@@ -63,14 +63,19 @@ def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
         raise error.at(str(folder)) from None
 
 
-def check_schedule(folder: str | Path) -> None:
+def check_schedule(folder: str | Path) -> dict[str, Any]:
     """Check the schedule in ``folder`` as :func:`load` does, and none of the files that it names.
+
+    Returns:
+        The schedule.
 
     Raises:
         ShadergenError: SG0502 to SG0504, for whatever keeps it from being played.
     """
     folder = Path(folder)
-    _at_defaults(folder, read_document(folder))
+    document = read_document(folder)
+    _at_defaults(folder, document)
+    return document
 
 
 def resized(build: Build, sizes: Mapping[str, int]) -> Build:
