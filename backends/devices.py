@@ -28,7 +28,7 @@ class Device:
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it.
         renderer: how the name begins that its GL gives itself; empty where many are meant.
-        external: whether its GL may have external textures: WebGL has none.
+        webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
     """
 
     limits: Limits
@@ -36,7 +36,7 @@ class Device:
     fetch: Fetch = "texel"
     costs: Costs = UNMEASURED
     renderer: str = ""
-    external: bool = True
+    webgl: bool = False
 
 
 _ES30 = Limits(
@@ -119,7 +119,7 @@ _SWIFTSHADER = Costs(
 DEVICES: dict[str, Device] = {
     "gles30": Device(replace(_ES30, texture_size=4096)),
     "gles30-min": Device(_ES30),
-    "webgl2-min": Device(_ES30, fetch="sample", external=False),
+    "webgl2-min": Device(_ES30, fetch="sample", webgl=True),
     "swiftshader": Device(
         replace(
             _ES30,
@@ -133,7 +133,7 @@ DEVICES: dict[str, Device] = {
         fetch="sample",
         costs=_SWIFTSHADER,
         renderer="ANGLE (Google, Vulkan 1.3.0 (SwiftShader",
-        external=False,
+        webgl=True,
     ),
     "gles31-min": Device(_ES31, 310),
     "gles31-mobile": Device(

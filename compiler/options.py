@@ -135,13 +135,17 @@ class Options:
             help = "only --precision auto asks how large numbers become"
             raise _invalid("calibrate", self.calibrate, "with --precision auto", help)
         profile = device(self.device)
-        if self.input_external and not profile.external:
+        glsl = self.glsl or profile.glsl
+        if profile.webgl and glsl != profile.glsl:
+            supported = f"{profile.glsl} with --device {self.device}"
+            help = f"browsers have WebGL 2, whose GLSL ES is {profile.glsl}; leave --glsl away"
+            raise _invalid("glsl", glsl, supported, help)
+        if self.input_external and profile.webgl:
             supported = "profiles of OpenGL ES"
             help = "WebGL has no external textures: a page gives its video to run()"
             raise _invalid("device", self.device, supported, help)
         if self.calibrate is not None and self.dynamic is not None:
             raise OpenSizeError("--calibrate")
-        glsl = self.glsl or profile.glsl
         if self.fetch.startswith("image") and glsl < 310:
             supported = "texel and sample, or --glsl 310 with a --device that has images"
             raise _invalid("fetch", self.fetch, supported)

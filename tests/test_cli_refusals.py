@@ -104,6 +104,14 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "no storage buffers": (lambda d: ESPCN, (*SIZE, "--weights", "ssbo"), "SG0403", "--glsl 310"),
     "too many targets": (lambda d: ESPCN, (*SIZE, "--mrt", "9"), "SG0402", "4 draw buffers"),
     "unknown device": (lambda d: ESPCN, (*SIZE, "--device", "webgl2"), "SG0301", "webgl2-min"),
+    "compute for browsers": (
+        lambda d: ESPCN, (*SIZE, "--device", "webgl2-min", "--glsl", "310"), "SG0301",
+        "--glsl 310 is not possible\n  = supported: 300 with --device webgl2-min\n",
+    ),
+    "newest for browsers": (
+        lambda d: ESPCN, (*SIZE, "--device", "swiftshader", "--glsl", "320"), "SG0301",
+        "--glsl 320 is not possible\n  = supported: 300 with --device swiftshader",
+    ),
     "encoding": (
         lambda d: onnx(d, helper.make_node("Relu", ["x"], ["y"])), ("--output-encoding", "y2rg"),
         "SG0301", "needs outputs of one channel",

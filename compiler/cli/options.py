@@ -83,7 +83,7 @@ def _with_options(
             "--glsl",
             type=click.Choice(GLSL_VERSIONS),
             default=None,
-            help="GLSL ES version, by default the device's.",
+            help="GLSL ES version, by default the device's; browsers have 300 alone.",
         ),
         click.option(
             "--precision",
