@@ -76,6 +76,19 @@ def test_a_shader_that_does_not_compile_is_shown_with_its_source(
     assert re.search(r"\^ .*gian", error.why)
 
 
+def test_a_shader_cut_off_is_answered_with_a_whole_copy(
+    good: Build, context: HeadlessContext
+) -> None:
+    source = good.shaders["shaders/mix.frag"]
+    cut = replace(good, shaders=good.shaders | {"shaders/mix.frag": source[: len(source) // 2]})
+    with pytest.raises(ShadergenError, match="frag' does not compile") as caught:
+        Player(cut, context).init()
+    assert caught.value.help.splitlines() == [
+        "copy the whole build folder again, or compile the model again",
+        "if it is whole, report this with the driver's name; 'shadergen doctor' shows it",
+    ]
+
+
 def test_shaders_that_do_not_link_are_refused(good: Build, context: HeadlessContext) -> None:
     broken = spoil(good, "shaders/signed.frag", "void main", "in vec4 v_none;\nvoid main")
     broken = spoil(broken, "shaders/signed.frag", "float y =", "float y = v_none.x +")

@@ -306,6 +306,23 @@ def test_no_gl_call_is_made_by_a_refused_build(page: Any) -> None:
     assert ask(page, script, "/fixtures/malformed/slot_clash") == {}
 
 
+def test_a_shader_cut_off_is_answered_with_a_whole_copy(page: Any) -> None:
+    script = """(async () => {
+        const build = await t.load(a[0]);
+        const { shaders } = build.files;
+        const path = build.passes[0].shader;
+        shaders.set(path, shaders.get(path).slice(0, shaders.get(path).length / 2));
+        return t.refusal(() => new t.Player(build, t.context()).init());
+    })()"""
+    refused = ask(page, script, "/builds/rgb/build")
+    assert refused["code"] == "SG0603"
+    assert refused["what"].endswith(".frag' does not compile")
+    assert refused["message"].splitlines()[-2:] == [
+        "  = help: copy the whole build folder again, or compile the model again",
+        "  = help: if it is whole, report this with the driver's name",
+    ]
+
+
 def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) -> None:
     script = """(async () => {
         const gl = t.context();

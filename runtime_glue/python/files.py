@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_SHADER_BYTES = 1 << 24
-_COPY = "copy the whole build folder again, or compile the model again"
+COPY = "copy the whole build folder again, or compile the model again"
 
 
 def resolve(folder: Path, name: str) -> Path:
@@ -28,13 +28,11 @@ def resolve(folder: Path, name: str) -> Path:
         root = folder.resolve(strict=True)
         path = (root / name).resolve(strict=True)
     except (OSError, RuntimeError, ValueError):  # RuntimeError: a loop of symbolic links
-        raise ShadergenError(
-            "SG0505", f"the build's file '{name}' is missing", help=_COPY
-        ) from None
+        raise ShadergenError("SG0505", f"the build's file '{name}' is missing", help=COPY) from None
     if not path.is_relative_to(root):
         malformed(f"the path {name!r} leads outside the build's folder")
     if not path.is_file():
-        raise ShadergenError("SG0505", f"'{name}' is not a file", help=_COPY)
+        raise ShadergenError("SG0505", f"'{name}' is not a file", help=COPY)
     return path
 
 
@@ -70,7 +68,7 @@ def read_weights(folder: Path, name: str, size: int, sha256: str) -> bytes:
             f"the weights file is {'truncated' if found < size else 'too long'}",
             where=name,
             why=f"it has {found} bytes, the schedule says {size}",
-            help=_COPY,
+            help=COPY,
         )
     content = _read(path, name)
     if hashlib.sha256(content).hexdigest() != sha256:
@@ -79,6 +77,6 @@ def read_weights(folder: Path, name: str, size: int, sha256: str) -> bytes:
             "the weights file has been altered",
             where=name,
             why="its SHA-256 checksum is not the schedule's",
-            help=_COPY,
+            help=COPY,
         )
     return content

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from .files import COPY
 from .pixels import shape_text
 from .schedule import ComputePass
 
@@ -141,7 +142,8 @@ def _error(what: str, log: str, path: str, gpu_pass: GpuPass) -> ShadergenError:
         what,
         where=where,
         why=log or "the driver gives no reason",
-        help="report this with the driver's name; 'shadergen doctor' shows it",
+        help=f"{COPY}\nif it is whole, report this with the driver's name; "
+        "'shadergen doctor' shows it",
     )
 
 

@@ -5,7 +5,7 @@ import { ShadergenError } from "./errors.js";
 
 const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAX_SHADER_BYTES = 2 ** 24;
-const COPY = "copy the whole build folder again, or compile the model again";
+export const COPY = "copy the whole build folder again, or compile the model again";
 
 /** Return the text of the schedule of the build at a URL that ends in "/"; SG0502 without one. */
 export async function fetchSchedule(base, get) {

@@ -4,6 +4,7 @@
 import { lost, until } from "./device.js";
 import { samplersOf, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
+import { COPY } from "./files.js";
 
 /** Start to compile and link; return a program whose result nobody has asked for yet. */
 export function startProgram(gl, sources, cache = new Map()) {
@@ -108,6 +109,6 @@ function refusal(what, log, path, { name, layers }) {
   return new ShadergenError("SG0603", what, {
     where,
     why: log || "the driver gives no reason",
-    help: "report this with the driver's name",
+    help: `${COPY}\nif it is whole, report this with the driver's name`,
   });
 }

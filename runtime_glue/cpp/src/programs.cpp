@@ -39,7 +39,9 @@ bool shader_fails(Error& error, const char* what, std::string_view which, std::s
     for (const Value layer : pass.layers) enlist(layers, layer.text());
     if (!layers.empty()) locate(error, "layers {}", {layers});
     error.why = log.empty() ? "the driver gives no reason" : log;
-    error.help = "report this with the driver's name; 'shadergen doctor' shows it";
+    error.help =
+        "copy the whole build folder again, or compile the model again\n"
+        "if it is whole, report this with the driver's name; 'shadergen doctor' shows it";
     return false;
 }
 

@@ -186,6 +186,7 @@ PROMISE(a_build_that_fails_restores_state_too) {
     CHECK(error.where.size() == 4 && error.where[2] == "pass mix" &&
           error.where[3] == "layers mix");
     CHECK(error.why.find("   2 | void main() { nothing(); }\n     ^ ") != std::string::npos);
+    CHECK(error.help.find("copy the whole build folder again") == 0);
     CHECK(state_of(gl) == before);
 }
 
