@@ -10,6 +10,7 @@ import json
 import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from ..errors import ShadergenError, reason
 from ..runtime_glue.python.loading import load
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "examples" / "web"
@@ -107,8 +108,8 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
         ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot play,
             SG0605 for one that does not make a picture of a picture.
     """
-    networks = []
-    for i, folder in enumerate(builds):
+    models = []
+    for folder in builds:
         build = load(folder)
         if build.requires.glsl > WEB_GLSL:
             raise ShadergenError(
@@ -126,8 +127,18 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
                     why=f"{kind} of {shapes}",
                     supported="1, 3 or 4 channels, one picture at a time",
                 )
-        networks.append({"name": build.model, "url": f"builds/{i}"})
-    return networks
+        models.append(build.model)
+    names = _names(models, [folder.resolve() for folder in builds])
+    return [{"name": name, "url": f"builds/{i}"} for i, name in enumerate(names)]
+
+
+def _names(models: Sequence[str], folders: Sequence[Path]) -> Iterator[str]:
+    """Yield models' names; of several builds of one model with what of their folders differs."""
+    for model, folder in zip(models, folders, strict=True):
+        above = [f.parent.parts for m, f in zip(models, folders, strict=True) if m == model]
+        shared = takewhile(lambda level: len(set(level)) == 1, zip(*above, strict=False))
+        own = "/".join(folder.parts[len(list(shared)) :])
+        yield f"{model} ({own})" if len(above) > 1 else model
 
 
 def _is_picture(port: Any) -> bool:

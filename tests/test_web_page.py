@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
@@ -151,7 +152,7 @@ def test_only_files_of_the_site_are_given(builds: list[Path], tmp_path: Path) ->
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"http://localhost:{server.server_port}"
         networks = json.load(urllib.request.urlopen(f"{address}/networks.json"))
-        assert [n["name"] for n in networks] == ["espcn_x2", "g", "espcn_x2"]
+        assert [n["name"] for n in networks] == ["espcn_x2 (espcn)", "g", "espcn_x2 (open)"]
         for path in (
             "../secret",
             "more/../../secret",
@@ -161,6 +162,18 @@ def test_only_files_of_the_site_are_given(builds: list[Path], tmp_path: Path) ->
             with pytest.raises(urllib.error.HTTPError):
                 urllib.request.urlopen(f"{address}/{path}")
         server.shutdown()
+
+
+def test_builds_of_one_model_in_folders_of_one_name_are_told_apart(
+    builds: list[Path], tmp_path: Path
+) -> None:
+    copies = [tmp_path / "small" / "build", tmp_path / "large" / "build"]
+    for copy in copies:
+        shutil.copytree(builds[0], copy)
+    assert [n["name"] for n in networks_of(copies)] == [
+        "espcn_x2 (small/build)", "espcn_x2 (large/build)"
+    ]  # fmt: skip
+    assert [n["name"] for n in networks_of(copies[:1])] == ["espcn_x2"]
 
 
 @pytest.mark.parametrize(
