@@ -83,6 +83,7 @@ def test_the_page_shows_a_picture_at_once(page: Any) -> None:
     assert page.inner_text("#size") == "160 × 90 → 320 × 180"
     assert page.inner_text("#passes") == "4"
     assert page.inner_text("#time").endswith(" ms")
+    assert "SwiftShader" in page.inner_text("footer p")  # which is no GPU
     assert page.is_hidden("#message")
     stage = keep(page, "page")
     assert stage.std() > 20  # a picture, not a blank

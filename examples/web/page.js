@@ -51,6 +51,12 @@ function fit() {
   }
 }
 
+/** Return what draws, in its own words: a GPU, or what stands in for one where there is none. */
+function renderer() {
+  const info = gl.getExtension("WEBGL_debug_renderer_info");
+  return gl.getParameter(info ? info.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
+}
+
 /** Draw the source to the input's size, cut where its shape is another. */
 function take() {
   const [width, height] = sizeOf(source);
@@ -188,5 +194,7 @@ for (const type of ["dragenter", "dragover", "dragleave", "drop"]) {
   });
 }
 
-if (gl) choose($("network").value);
-else say("this browser has no WebGL 2");
+if (gl) {
+  $("renderer").textContent = renderer();
+  choose($("network").value);
+} else say("this browser has no WebGL 2");
