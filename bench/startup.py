@@ -1,6 +1,6 @@
 """Measure what a user waits for: the command line from cold, and ESPCN frames on the GL at hand.
 
-ESPCN x2 at 640x360, once as the compiler chooses and once for every number of render targets and
+ESPCN x2 at 360x640, once as the compiler chooses and once for every number of render targets and
 weight storage. Builds take turns frame by frame, in mixed order, so that other load slows all of
 them; "default" equals "--mrt 4 --weights constants": their ratio shows the noise. In milliseconds.
 """
@@ -105,7 +105,7 @@ def main() -> None:
         table.add_row(f"shadergen {name}", f"{t['median']:.0f}", f"{t['p10']:.0f}..{t['p90']:.0f}")
     console.print(table)
     columns = ("build", "GPU passes", "init ms", "frame ms", "10..90 %", "ratio")
-    table = Table(*columns, title=f"frames of 640x360 on {builds[DEFAULT]['renderer']}")
+    table = Table(*columns, title=f"frames of {SIZE} on {builds[DEFAULT]['renderer']}")
     for name, b in builds.items():
         t, spread = b["frame"], "{p10:.1f}..{p90:.1f}".format(**b["frame"])
         numbers = (f"{b['init']:.0f}", f"{t['median']:.1f}", spread, f"{b['ratio']:.2f}")

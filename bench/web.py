@@ -1,4 +1,4 @@
-"""Compare with TensorFlow.js and onnxruntime-web: ESPCN, 640x360 to 1280x720, in one page.
+"""Compare with TensorFlow.js and onnxruntime-web: ESPCN, 360x640 to 720x1280, in one page.
 
     python bench/web.py [--turns N] [--angle swiftshader | gl-egl] [--device PROFILE]
 
@@ -138,7 +138,7 @@ def main() -> None:
         return
     if "failed" in results["shadergen"]:
         sys.exit(results["shadergen"]["failed"])
-    print(f"Chromium {results.pop('browser')}, ESPCN {WIDTH}x{HEIGHT}, medians of milliseconds")
+    print(f"Chromium {results.pop('browser')}, ESPCN {HEIGHT}x{WIDTH}, medians of milliseconds")
     own = {kind: median(results["shadergen"][kind]) for kind in ("frame", "resident")}
     for name, result in results.items():
         if "failed" in result:

@@ -107,7 +107,7 @@ class Choice:
     winograd: int = 0
 
     def __str__(self) -> str:
-        pixels = "" if self.block == (1, 1) else f"{self.block[0]}x{self.block[1]} pixels of "
+        pixels = "" if self.block == (1, 1) else f"{self.block[1]}x{self.block[0]} pixels of "
         planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
         weights = f", weights in {self.weights}" if self.weights else ""
         tiles = f", Winograd tiles of {self.winograd}x{self.winograd}" if self.winograd else ""

@@ -202,7 +202,7 @@ def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
     if is_open(layers):
         return f"the number of its channels, {layers}, is open"
     if max(size) > limits.texture_size:
-        return f"{size[0]}x{size[1]} texels, the device profile allows {limits.texture_size}"
+        return f"{size[1]}x{size[0]} texels, the device profile allows {limits.texture_size}"
     return f"{layers} layers, the device profile allows {limits.array_texture_layers}"
 
 

@@ -219,7 +219,9 @@ def test_the_shader_of_the_copy_ceiling_copies(group: tuple[int, int] | None) ->
 @GL
 def test_transfers_of_every_format_are_measured(monkeypatch: Any) -> None:
     monkeypatch.setattr(transfer, "SIZES", ((32, 16),))
-    found = measure_transfers(gl_context(), lambda step: None, repeats=3)
+    steps: list[str] = []
+    found = measure_transfers(gl_context(), steps.append, repeats=3)
+    assert steps[-1] == "measuring transfers of rgba8 at 16x32"  # height first
     sizes = {t.format: t.bytes for t in found}
     assert sizes == {"rgba32f": 32 * 16 * 16, "rgba16f": 32 * 16 * 8, "rgba8": 32 * 16 * 4}
     for t in found:

@@ -79,6 +79,8 @@ def test_inspect_lists_passes_and_memory(shadergen, build):
     assert ran.code == 0
     assert "espcn_x2: low 1x16x24x1 in planes -> subpixel 1x32x48x1 in planes" in ran.out
     assert "4 planes" in ran.out
+    assert " HxW " in ran.out
+    assert " 32x48 " in ran.out  # as the shapes above, and as --input-size
     assert "4 GPU passes, 1.26 M multiply-adds, GLSL ES 300" in ran.out
     found = shadergen("inspect", build, "--json").json
     assert [p["name"] for p in found["passes"]] == ["conv1", "conv2", "conv3", "subpixel"]
@@ -89,11 +91,14 @@ def test_inspect_lists_passes_and_memory(shadergen, build):
 def test_what_lies_in_rows_because_of_a_limit_is_said(shadergen, tmp_path):
     arguments = ("compile", ESPCN, "-o", tmp_path / "b", "--device", "webgl2-min")
     ran = shadergen(*arguments, "--input-size", "16x1200")
-    assert "output subpixel lies in rows, not in planes: 2400x32 texels, the device" in ran.out
+    assert "output subpixel lies in rows, not in planes: 32x2400 texels, the device" in ran.out
     assert "input" not in ran.out
+    shader = (tmp_path / "b" / "shaders" / "03_subpixel.frag").read_text()
+    assert "1x1x32x2400, rgba32f 2d of 32x600 texels, in rows\n" in shader
+    assert " 32x600 " in shadergen("inspect", tmp_path / "b").out
     notes = shadergen(*arguments, "--input-size", "16x2049", "--json").json["notes"]
     assert notes[0] == (
-        "input low lies in rows, not in planes: 2049x16 texels, the device profile allows 2048"
+        "input low lies in rows, not in planes: 16x2049 texels, the device profile allows 2048"
     )
     ran = shadergen("inspect", tmp_path / "b")
     assert "low 1x16x2049x1 in rows -> subpixel 1x32x4098x1 in rows" in ran.out

@@ -159,7 +159,7 @@ def test_preprocessing_reorders_the_channels_of_a_model_that_keeps_nhwc(tmp_path
     assert np.abs(got - want).max() <= 1e-4
 
 
-def test_espcn_at_640x360_takes_4_passes_with_mrt_and_10_without_and_shares_textures(tmp_path):
+def test_espcn_at_360x640_takes_4_passes_with_mrt_and_10_without_and_shares_textures(tmp_path):
     from shadergen.compiler.inspection import inspect_build
 
     compile_model(ESPCN, tmp_path / "mrt", make_options(input_size="360x640", mrt=4))

@@ -80,7 +80,7 @@ def edit(change: Any) -> Any:
         ),
         (
             edit(lambda d: d["nodes"][0]["choices"].append({**d["nodes"][0]["choices"][0]})),
-            "two choices of a node are the same: compute, 8x1 pixels of 2 planes",
+            "two choices of a node are the same: compute, 1x8 pixels of 2 planes",
         ),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds=-1)), "nanoseconds -1"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(nanoseconds="1")), "nanoseconds '1'"),

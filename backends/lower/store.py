@@ -153,7 +153,7 @@ def header(group: Group, what: str, macs: int) -> list[str]:
         lines.append(f"{what}, {group.named} of {t.planes}{batch}")
     else:
         layer = f", layer {group.planes[0]} of {t.layers}" if t.layers > 1 else ""
-        lines.append(f"{what} of {t.extent[0]}x{t.extent[1]} texels, in rows{layer}")
+        lines.append(f"{what} of {t.extent[1]}x{t.extent[0]} texels, in rows{layer}")
     if is_open(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
     return lines

@@ -42,7 +42,7 @@ def measure_transfers(
     results = []
     for width, height in SIZES:
         for format in formats:
-            progress(f"measuring transfers of {format} at {width}x{height}")
+            progress(f"measuring transfers of {format} at {height}x{width}")
             results.append(_measure(context, width, height, format, repeats))
     return tuple(results)
 

@@ -168,10 +168,10 @@ def _rates(rates: Rates | None) -> tuple[str, str, str, str]:
 
 def _print_transfers(report: Report) -> None:
     table = new_table(
-        "transfer", "size", "upload ms", "p95 ms", "GB/s", "read-back ms", "p95 ms", "GB/s"
+        "transfer", "HxW", "upload ms", "p95 ms", "GB/s", "read-back ms", "p95 ms", "GB/s"
     )
     for t in report.transfers:
         row: list[Any] = [t.upload_ms.mean, t.upload_ms.p95, t.upload_gigabytes]
         row += [t.read_ms.mean, t.read_ms.p95, t.read_gigabytes]
-        table.add_row(t.format, f"{t.width}x{t.height}", *map(short_text, row))
+        table.add_row(t.format, f"{t.height}x{t.width}", *map(short_text, row))
     print_table(table)

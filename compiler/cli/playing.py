@@ -22,14 +22,14 @@ def inspect(build: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(asdict(found) | {"macs": found.macs}, indent=1))
         return
-    table = new_table("#", "pass", "layers", "stage", "size", "packing", "weights", "MACs", "bytes")
+    table = new_table("#", "pass", "layers", "stage", "HxW", "packing", "weights", "MACs", "bytes")
     for k, p in enumerate(found.passes):
         table.add_row(
             str(k),
             p.name,
             ", ".join(p.layers),
             f"{p.stage} {p.kernel}",
-            f"{p.width}x{p.height}",
+            f"{p.height}x{p.width}",
             f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
             p.weights,
             si_text(p.macs) if p.macs else "-",

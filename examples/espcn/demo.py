@@ -71,8 +71,8 @@ def main() -> int:
         image.save(DEMO / f"{name}.png")
     print(
         "photograph: 'chelsea' of scikit-image, not among those the network was trained on;\n"
-        f"{original.width}x{original.height} halved to {low.width}x{low.height}, "
-        "then doubled again by bicubic and by ESPCN"
+        f"{original.width} pixels wide and {original.height} high, halved, then doubled again by "
+        "bicubic and by ESPCN"
     )
 
     size = f"{low.height}x{low.width}"

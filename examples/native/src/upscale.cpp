@@ -144,7 +144,7 @@ int upscale(const Arguments& arguments) {
 
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    std::printf("%s: %d x %d, %s in %zu passes on %s\n", arguments.output.c_str(), result.width(), result.height(),
+    std::printf("%s: %d x %d pixels, %s in %zu passes on %s\n", arguments.output.c_str(), result.width(), result.height(),
                 std::string(build.model()).c_str(), build.passes(),
                 reinterpret_cast<const char*>(gl.GetString(GL_RENDERER)));
     std::printf("start-up  %.1f ms: load %.1f, init %.1f (%s); EGL before that %.1f\n", loading + making,
