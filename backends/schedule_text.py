@@ -15,12 +15,12 @@ def schedule_text(schedule: dict[str, Any]) -> bytes:
     return f"{text}\n".encode()
 
 
-def sealed_text(schedule: dict[str, Any]) -> bytes:
+def text_with_checksum(schedule: dict[str, Any]) -> bytes:
     """Return the bytes of a schedule.json with the member ``sha256``: of one that is checked.
 
     The member is the SHA-256 of these very bytes with zeros for its digits. It comes before
     anything that a model may have named, so the first such zeros are its own.
     """
     start = {"format": schedule["format"], "sha256": _UNKNOWN}
-    unsealed = schedule_text(start | schedule)
-    return unsealed.replace(_UNKNOWN.encode(), hashlib.sha256(unsealed).hexdigest().encode(), 1)
+    zeroed = schedule_text(start | schedule)
+    return zeroed.replace(_UNKNOWN.encode(), hashlib.sha256(zeroed).hexdigest().encode(), 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from .embed import embed_c, is_embedded
-from .schedule_text import schedule_text, sealed_text
+from .schedule_text import schedule_text, text_with_checksum
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,8 +83,8 @@ def write_build(
     Args:
         files: the build.
         output: its folder.
-        check: raises where the build is not as runtimes demand. What it has let pass is sealed with
-            the schedule's member ``sha256``; without it the schedule has none.
+        check: raises where the build is not as runtimes demand. What it has let pass holds its own
+            checksum, the schedule's member ``sha256``; without it the schedule has none.
         embed: write the build as C, too, under the folder's name.
 
     Raises:
@@ -100,7 +100,7 @@ def write_build(
     try:
         fresh = scratch / "new"
         (fresh / "shaders").mkdir(parents=True)
-        text = sealed_text(files.schedule) if check else schedule_text(files.schedule)
+        text = text_with_checksum(files.schedule) if check else schedule_text(files.schedule)
         (fresh / "schedule.json").write_bytes(text)
         files.weights.save(fresh / "weights.bin")
         for path, source in files.shaders.items():

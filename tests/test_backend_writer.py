@@ -96,14 +96,14 @@ def test_a_build_replaces_an_earlier_one_whole(tmp_path):
     assert (build / "schedule.json").read_text() == '{\n "format": "shadergen"\n}\n'
 
 
-def test_what_was_checked_is_sealed_with_the_checksum_of_its_own_text(tmp_path):
+def test_what_was_checked_holds_the_checksum_of_its_own_text(tmp_path):
     zeros = "0" * 64
     schedule = {"format": "shadergen", "version": "5.2", "model": f"{zeros}é"}
     write_build(BuildFiles(schedule, {}, weighing(b"")), tmp_path / "b", nothing)
     text = (tmp_path / "b" / "schedule.json").read_bytes()
-    sealed = json.loads(text)
-    digest = sealed.pop("sha256")
-    assert sealed == schedule
+    found = json.loads(text)
+    digest = found.pop("sha256")
+    assert found == schedule
     assert hashlib.sha256(text.replace(digest.encode(), zeros.encode())).hexdigest() == digest
 
 
