@@ -98,8 +98,10 @@ export class Pictures extends Objects {
     const { gl } = this;
     const [columns, rows] = sizeOf(source);
     if (columns !== width || rows !== height) {
-      const is = columns ? `the picture is ${rows} rows of ${columns},` : "this is no picture, or none yet:";
-      const what = `${is} the build takes ${height} rows of ${width}`;
+      const found = columns
+        ? `the picture is ${rows} rows of ${columns},`
+        : "this is no picture, or none yet:";
+      const what = `${found} the build takes ${height} rows of ${width}`;
       const help = "draw it to a canvas of that size, or resize() a build whose sizes are open";
       throw new ShadergenError("SG0605", what, { help });
     }
