@@ -137,6 +137,26 @@ def test_an_edit_that_breaks_a_rule_is_refused(browser: Any, address: str, build
     assert play(browser, address, "edited") == (refused, CHECKS)
 
 
+def test_without_the_file_of_the_checks_an_edited_schedule_is_not_played(
+    browser: Any, address: str, builds: Path
+) -> None:
+    edit(builds, '"model": "espcn_x2"', '"model": "espcn_x3"')
+    page = browser.new_page()
+    try:
+        page.route("**/checks.js", lambda route: route.fulfill(status=404))
+        page.goto(address)
+        assert page.evaluate(PLAY, ["/builds/fixed", {}]) == PLAYED
+        failure = page.evaluate(
+            """() => import("/web/shadergen.js").then(({ load }) => load("/builds/edited"))
+                .then(() => "played", ({ message }) => message)"""
+        )
+    finally:
+        page.close()
+    # as docs/embedding.md says
+    assert failure.startswith("Failed to fetch dynamically imported module: http")
+    assert failure.endswith("/checks.js")
+
+
 def edit(builds: Path, before: str, after: str) -> None:
     """Write the build of fixed sizes as "edited", with a text in its schedule replaced once."""
     shutil.rmtree(builds / "edited", ignore_errors=True)
