@@ -1,7 +1,8 @@
 """Give every tensor its place: planes of four channels or rows, a texture kind and a format.
 
 A map of N x C x H x W lies in N * ceil(C/4) layers of H x W texels where the device has textures
-of that size; every other tensor lies in rows (``ir.types``), folded over width, height and layers.
+of that size; every other tensor lies in rows (``ir.types``), folded over width, height and layers,
+and so do maps of many batch entries that nothing needs in planes: the windows of a transformer.
 What the application sees is a 2D texture where one layer suffices; in between, everything is an
 array, so that tensors of different depths can share one. Refused when not even rows fit.
 """
@@ -18,7 +19,20 @@ from ..errors import ShadergenError
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Num, walk
 from ..ir.graph import Constant, Input
-from ..ir.ops import Einsum, MatMul, Viewed, apart, assemble, parts
+from ..ir.ops import (
+    Einsum,
+    Gather,
+    MatMul,
+    Movement,
+    PairReduce,
+    Pointwise,
+    Reduce,
+    RotaryEmbedding,
+    Viewed,
+    apart,
+    assemble,
+    parts,
+)
 from ..ir.placement import is_direct, places, tensor_operands
 from ..ir.size import bounds, estimate, is_open
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
@@ -28,6 +42,10 @@ if TYPE_CHECKING:
     from ..ir.ops import Op
     from ..ir.target import Limits, Target
     from .rule import Context
+
+FEW_ENTRIES = 4  # a draw for each is as fast as rows are
+# Kernels as good in rows; all others look at pixels beside each other or have weights for channels.
+IN_ROWS = (Einsum, Gather, MatMul, Movement, PairReduce, Pointwise, Reduce, RotaryEmbedding)
 
 
 def tile_channels(graph: Graph, context: Context) -> Graph:
@@ -40,6 +58,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     target = context.target
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
     outputs = {o.value for o in graph.outputs}
+    batches = _batches(graph)
     exact = _exact(graph, target)
 
     def place_input(value: Value) -> Value:
@@ -60,7 +79,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
             _check_literals(now)
         half = now.choice.precision == "mediump"
         types = tuple(
-            _place(r.type, r.name, old in unorm8, half, old in outputs, context)
+            _place(r.type, r.name, old in unorm8, half, old in outputs, context, batches.get(old))
             for r, old in zip(now.results, was.results, strict=True)
         )
         placed = replace(now, types=types)
@@ -76,9 +95,11 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     graph = graph.rewrite(place, place_input)
     exact = _exact(graph, target)
     textures: dict[Value, bool] = {}  # and whether only 16-bit kernels read it
+    beside_rows: dict[Value, bool] = {}  # whether it is read for results in rows alone
     for n in graph.nodes:
         for v in tensor_operands(n):
             textures[v] = textures.get(v, True) and n.choice.precision == "mediump"
+            beside_rows[v] = beside_rows.get(v, True) and not n.result.type.in_planes
 
     weights = _weights(graph)
 
@@ -97,9 +118,25 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
                 target.weight_format == "float16" and fits
             )
             whole = target.weight_format == "int8" and fits_int8(value.data)
-        return replace(value, type=_place(value.type, value.name, whole, half, True, context))
+        why = "so does all that reads it" if beside_rows[value] else None
+        return replace(value, type=_place(value.type, value.name, whole, half, True, context, why))
 
     return graph.rewrite(lambda now, was: None, place_constant)
+
+
+def _batches(graph: Graph) -> dict[Value, str]:
+    """Return maps of more than :data:`FEW_ENTRIES` that nothing needs in planes, and why not."""
+    needed = {o.value for o in graph.outputs}
+    for n in graph.nodes:
+        if not isinstance(_kernel(n), IN_ROWS):
+            needed.update(n.results, n.inputs)
+    return {
+        r: f"in planes each of its {r.shape[0]} batch entries would take a draw"
+        for n in graph.nodes
+        for r in n.results
+        if r.type.in_planes and r not in needed
+        if not is_open(r.shape[0]) and r.shape[0] > FEW_ENTRIES
+    }
 
 
 def _weights(graph: Graph) -> dict[Value, int | None]:
@@ -147,17 +184,25 @@ def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
 
 
 def _place(
-    t: TensorType, name: str, eight_bit: bool, half: bool, visible: bool, context: Context
+    t: TensorType,
+    name: str,
+    eight_bit: bool,
+    half: bool,
+    visible: bool,
+    context: Context,
+    rows_since: str | None = None,
 ) -> TensorType:
     target, limits = context.target, context.target.limits
     width, height, layers = t.extent
-    fits = t.in_planes and not is_open(layers)  # what lies in rows is looked at below
+    fits = t.in_planes and not rows_since
+    fits = fits and not is_open(layers)  # what lies in rows is looked at below
     fits = fits and all(estimate(size) <= limits.texture_size for size in (width, height))
     fits = fits and all(size <= limits.texture_size for size in (width, height))  # others, too
     fits = fits and (target.textures == "2d" or layers <= limits.array_texture_layers)
     folded = None
     if t.in_planes and not fits:
-        context.explain("tile channels", name, "rows", _excess((width, height), layers, limits))
+        why = rows_since or _excess((width, height), layers, limits)
+        context.explain("tile channels", name, "rows", why)
     if not fits:
         t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
         folded = rows(t, limits)

@@ -65,7 +65,7 @@ def test_maps_beyond_a_limit_lie_in_rows(shape, rows):
 
 @pytest.mark.parametrize(
     ("shape", "why"),
-    [((1, 1, 4, 2049), "2049x4 texels, the device profile allows 2048"),
+    [((1, 1, 4, 2049), "4x2049 texels, the device profile allows 2048"),
      ((1, 1028, 2, 2), "257 layers, the device profile allows 256")],
 )  # fmt: skip
 def test_the_limit_that_puts_a_map_in_rows_is_explained(shape, why):
