@@ -18,7 +18,7 @@ from shadergen.ir.size import (
     at_layer,
     parameter,
 )
-from shadergen.runtime_glue.python import form
+from shadergen.runtime_glue.python.document import SCHEMA
 from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
 
 DEFAULTS = {"height": 256, "width": 384}
@@ -38,7 +38,7 @@ def sum_of_quotients(trace: Trace, count: int) -> Any:
 
 
 def test_the_limits_are_those_that_runtimes_go_by() -> None:
-    schema = json.loads(form.SCHEMA.read_text())["$defs"]
+    schema = json.loads(SCHEMA.read_text())["$defs"]
     assert schema["expression"]["maxItems"] == sizes.MOST_TERMS
     assert schema["term"]["maximum"] == sizes.LARGEST == LARGEST
     most = schema["sizes"]["properties"]["constraints"]["maxItems"]

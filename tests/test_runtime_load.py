@@ -10,7 +10,7 @@ from typing import Any
 
 import make
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
 from schedule_fixtures import (
     EXPECTED,
@@ -23,7 +23,7 @@ from schedule_fixtures import (
 )
 
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import form, gl, load
+from shadergen.runtime_glue.python import document, gl, load
 from shadergen.runtime_glue.python.schedule import ComputePass
 
 
@@ -277,7 +277,7 @@ def test_a_dispatch_may_read_other_layers_of_what_it_stores_to_and_a_draw_may_no
 
 
 def test_the_schema_is_valid_and_closes_every_object() -> None:
-    schema = json.loads(form.SCHEMA.read_text())
+    schema = json.loads(document.SCHEMA.read_text())
     Draft202012Validator.check_schema(schema)
     open_objects = []
 
@@ -327,17 +327,23 @@ def test_any_schedule_is_loaded_or_refused_and_nothing_else(
 @pytest.mark.parametrize("lenient", [False, True])
 @given(content=mutated())
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_the_form_is_refused_in_the_words_of_jsonschema(lenient: bool, content: bytes) -> None:
-    schema = json.loads(form.SCHEMA.read_text())
+def test_the_form_is_refused_where_another_validator_refuses_it(
+    lenient: bool, content: bytes
+) -> None:
+    schema = json.loads(document.SCHEMA.read_text())
     if lenient:
         schema = without_closing(schema)
-    found = form.validator(lenient=lenient).iter_errors(json.loads(content))
-    expected = Draft202012Validator(schema).iter_errors(json.loads(content))
-    described = [
-        sorted((list(map(str, error.absolute_path)), error.message) for error in errors)
-        for errors in (found, expected)
-    ]
-    assert described[0] == described[1]
+    schedule = json.loads(content)
+    assume("\\ud" not in json.dumps(schedule))  # no half of a character comes so far
+    errors = list(Draft202012Validator(schema).iter_errors(schedule))
+    if not errors:
+        document.validate(schedule, lenient=lenient)
+        return
+    with pytest.raises(ShadergenError) as refused:
+        document.validate(schedule, lenient=lenient)
+    least = min(len(e.absolute_path) for e in errors)
+    places = [document.place(e.absolute_path) for e in errors if len(e.absolute_path) == least]
+    assert refused.value.where[-1] in [f"schedule.json: {p}" for p in places]
 
 
 def without_closing(schema: Any) -> Any:
