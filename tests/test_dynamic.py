@@ -52,7 +52,7 @@ def context() -> Iterator[HeadlessContext]:
         yield context
 
 
-def build_of(model: onnx.ModelProto, folder: Path, **options: Any) -> Build:
+def build_of(model: onnx.ModelProto | Path, folder: Path, **options: Any) -> Build:
     chosen = Options(**{"dynamic": True, "validate": False, **options})
     _, files, _ = compile_graph(import_model(model, chosen), chosen)
     write_build(files, folder / "build")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.ops import Slice
+from ..slicing import taken
 from .config import is_integer, shown
 from .merging import joined
 from .tensors import Tensor, reshaped
@@ -29,10 +30,9 @@ def sliced(layer: Layer, x: Tensor, slices: Sequence[slice]) -> Tensor:
     for axis, size, part in zip(x.axes, x.shape, slices, strict=True):
         if part.step == 0:
             raise ShadergenError("SG0105", "a slice with step 0", where=layer.described)
-        taken = range(*part.indices(size))
-        if not len(taken):
+        starts[axis], steps[axis], sizes[axis] = taken(size, part)
+        if not sizes[axis]:
             raise ShadergenError("SG0205", "a slice takes nothing", where=layer.described)
-        starts[axis], steps[axis], sizes[axis] = taken.start, taken.step, len(taken)
     op = Slice(tuple(starts), tuple(steps), tuple(sizes))
     return Tensor(layer.apply(op, x.value), x.axes)
 

@@ -11,6 +11,7 @@ from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
 from ....ir.ops.base import unlike_text
 from ....ir.size import is_open, same_shape
+from ..slicing import taken
 from .items import Known, typed_item, whole_numbers
 
 if TYPE_CHECKING:
@@ -158,29 +159,12 @@ def slice_(node: OnnxNode) -> Tensor:
     for axis, start, end, step in zip(
         node.axes(axes, len(shape)), starts, ends, steps, strict=True
     ):
-        parts[axis] = sliced(shape[axis], start, end, step)
+        parts[axis] = taken(shape[axis], slice(start, end, step))
     starts, steps, sizes = zip(*parts, strict=True) if parts else ((), (), ())
     op = Slice(starts, steps, sizes)
     x = node.item(0)
     whole = same_shape(op.sizes, shape) and min(op.steps, default=1) > 0
     return x if whole else cut(node, op, x)
-
-
-def sliced(size: int, start: int, end: int, step: int) -> tuple[int, int, int]:
-    """Return the first element, the step and the number of elements of a slice of an axis."""
-    if not any(map(is_open, (size, start, end))):
-        part = range(size)[start:end:step]
-        return (part.start if len(part) else 0), part.step, len(part)
-    low, high = (0, size) if step > 0 else (-1, size - 1)
-
-    def within(place: int) -> int:
-        place = place + size if place < 0 else place
-        return low if place < low else high if place > high else place
-
-    first, last = within(start), within(end)
-    length = last - first if step > 0 else first - last
-    count = -(-length // abs(step))
-    return (first, step, count) if count > 0 else (0, step, 0)
 
 
 def cut(node: OnnxNode, op: Slice, x: Tensor) -> Tensor:
