@@ -2,7 +2,8 @@
 
 op(constants) = constant, computed in float64 and rounded once. Refused when a result is not
 finite, so that the model's own infinities are met where they arise, and when it is much larger
-than its operands: a small file must not make the compiler allocate gigabytes.
+than its operands: a small file must not make the compiler allocate gigabytes. What has a size that
+the build leaves open is no constant: its elements are repeated, or resized, when it runs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir.graph import Constant, constant
+from ..ir.size import is_open
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -38,7 +40,9 @@ class _Known:
 def _match(site: Site) -> _Known | None:
     node = site.node
     known = all(isinstance(v, Constant) for v in node.inputs)
-    return _Known(node) if known and len(node.results) == 1 else None
+    if not known or len(node.results) != 1 or any(map(is_open, node.result.type.shape)):
+        return None
+    return _Known(node)
 
 
 def _check(found: _Known, context: Context) -> str:

@@ -376,3 +376,38 @@ def softmax_of_pixels(net: Net) -> str:
 def classifier(net: Net) -> str:
     x = net("Relu", net.conv("x", 3, 8, 3, strides=[2, 2]))
     return net("MatMul", net("Flatten", net("GlobalAveragePool", x)), net.weight(8, 5))
+
+
+# what is repeated to an open shape
+
+
+@model
+def learned_positions(net: Net) -> str:
+    """A table of fixed size, enlarged to the map that it is added to."""
+    x = net.conv("x", 3, 4, 3)
+    table = net.weight(1, 4, 5, 6)
+    sizes = net("Concat", net.whole(1, 4), net.sizes(x, 2, 4), axis=0)
+    up = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+    return net("Relu", net("Add", net("Resize", table, "", "", sizes, **up), x))
+
+
+@model
+def maps_of_one_number(net: Net) -> str:
+    """As noise levels and masks come: by ConstantOfShape, Expand and Tile."""
+    size = net.sizes("x", 2, 4)
+    shape = net("Concat", net.whole(1, 1), size, axis=0)
+    level = numpy_helper.from_array(np.array([0.3], np.float32))
+    maps = [
+        net("ConstantOfShape", shape, value=level),
+        net("Expand", net.known(np.float32(2)), shape),
+        net("Tile", net.weight(1, 2, 1, 1), shape),
+    ]
+    return net.conv(net("Concat", "x", *maps, axis=1), 7, 4, 3)
+
+
+@model
+def ones_alone(net: Net) -> str:
+    """What no input is needed for, but its size: how many neighbours each pixel has."""
+    shape = net("Concat", net.whole(1, 2), net.sizes("x", 2, 4), axis=0)
+    ones = net("ConstantOfShape", shape, value=numpy_helper.from_array(np.ones(1, np.float32)))
+    return net.conv(ones, 2, 3, 3)

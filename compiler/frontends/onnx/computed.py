@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
+from ....ir.ops import Expand, Tile
+from ....ir.size import is_open
 from .items import Known, has_fractions
 from .node import LONGEST_LIST
 
@@ -20,20 +22,26 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from .items import Tensor
     from .node import OnnxNode
 
     Compute = Callable[..., NDArray[Any]]
 
+FILLING = ("ConstantOfShape", "Expand", "Tile")  # their last input is a shape
 FILLED_PER_COMPUTED = 16  # elements of one repeated number that count as one
 
 
-def compute(node: OnnxNode) -> Known:
+def compute(node: OnnxNode) -> Tensor:
     """Carry out a node of ``COMPUTED`` whose inputs are all known.
+
+    What has a shape that is left open becomes a tensor of the graph, known or not.
 
     Raises:
         ShadergenError: SG0205 when the operands do not fit the operator or each other.
     """
     arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
+    if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
+        return _filled(node)
     try:
         with np.errstate(all="ignore"):
             result = COMPUTED[node.op](node, *arrays)
@@ -113,9 +121,22 @@ def _tile(node: OnnxNode, x: NDArray[Any], repeats: NDArray[Any]) -> NDArray[Any
 
 def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
     """Return one number many times; it takes no room until something is computed with it."""
-    value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
     node.budget.take(prod(_sizes(shape)) // FILLED_PER_COMPUTED)
-    return np.broadcast_to(value.reshape(()), _sizes(shape))
+    return np.broadcast_to(_value(node).reshape(()), _sizes(shape))
+
+
+def _filled(node: OnnxNode) -> Tensor:
+    """Repeat elements to a shape that is left open."""
+    sizes = node.known_integers(len(node.inputs) - 1, "the shape")
+    if node.op == "Tile":
+        return node.moved(Tile(sizes), node.item(0))
+    if node.op == "Expand":
+        return node.moved(Expand(sizes), node.item(0))
+    return node.moved(Expand(sizes), Known(node.layer, _value(node).reshape(())))
+
+
+def _value(node: OnnxNode) -> NDArray[Any]:
+    return node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
 
 
 def _non_zero(node: OnnxNode, x: NDArray[Any]) -> NDArray[Any]:

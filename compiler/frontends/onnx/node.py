@@ -14,6 +14,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Value, apply, constant
+from ....ir.size import is_open
 from ....ir.types import TensorType
 from ..base import ValueNeededError
 from .items import Item, Known, Narrow, Tensor, TensorList, check_shape, inputs_behind
@@ -301,7 +302,7 @@ class OnnxNode:
     # Results
 
     def apply(self, op: Op, *operands: Value) -> Value:
-        """Apply an operator of the IR; of constants, compute the result now."""
+        """Apply an operator of the IR; of constants, compute the result now, if its size is known."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
         if value.type.is_empty:  # known, whatever it is computed from
@@ -309,7 +310,9 @@ class OnnxNode:
         if any(v.type.is_empty for v in operands):
             raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
-        if len(arrays) < len(operands) or value.type.size > self.budget.left:
+        if len(arrays) < len(operands) or any(map(is_open, value.shape)):
+            return value
+        if value.type.size > self.budget.left:
             return value
         self.budget.take(value.type.size)
         return constant(self._reference(op, arrays), self.layer)
@@ -328,21 +331,22 @@ class OnnxNode:
                 "SG0205", f"the operands do not fit {self.op}", why=str(error).partition("\n")[0]
             ) from None
 
-    def _size(self, op: Op, items: Sequence[Tensor]) -> int:
-        """Return how many elements a result has, as far as one can tell before there is one."""
+    def _shape(self, op: Op, items: Sequence[Tensor]) -> tuple[int, ...]:
+        """Return the shape of a result, as far as one can tell before there is one."""
         try:
             inferred = op.infer(*(item.type for item in items))
         except ShadergenError:  # of no elements, which graphs do not have and shapes may
-            return 0
-        return inferred.size if isinstance(inferred, TensorType) else inferred[0].size
+            return (0,)
+        return inferred.shape if isinstance(inferred, TensorType) else inferred[0].shape
 
     def moved(self, op: Op, *items: Tensor) -> Tensor:
         """Apply an operator that moves elements to tensors that need not be the node's inputs."""
         arrays = [item.array for item in items if isinstance(item, Known)]
-        if len(arrays) < len(items):
+        shape = self._shape(op, items)
+        if len(arrays) < len(items) or any(map(is_open, shape)):
             values = (item.operand if isinstance(item, Known) else item for item in items)
             return self.apply(op, *values)
-        self.budget.allow(self._size(op, items))
+        self.budget.allow(prod(shape))
         result = self._reference(op, arrays)
         if result.base is None:  # not a view of what is there anyway
             self.budget.take(result.size)
