@@ -382,6 +382,16 @@ def classifier(net: Net) -> str:
 
 
 @model
+def pooled_context(net: Net) -> str:
+    """As networks for segmentation enlarge what they pooled from the whole image."""
+    x = net.conv("x", 3, 4, 3)
+    mean = net("GlobalAveragePool", x)
+    sizes = net("Concat", net.sizes(mean, 0, 2), net.sizes(x, 2, 4), axis=0)
+    up = {"mode": "linear", "coordinate_transformation_mode": "align_corners"}
+    return net("Concat", net("Resize", mean, "", "", sizes, **up), x, axis=1)
+
+
+@model
 def learned_positions(net: Net) -> str:
     """A table of fixed size, enlarged to the map that it is added to."""
     x = net.conv("x", 3, 4, 3)

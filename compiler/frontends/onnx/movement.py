@@ -10,7 +10,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
 from ....ir.ops.base import unlike_text
-from ....ir.size import is_open, same_shape
+from ....ir.size import same_shape
 from ..slicing import taken
 from .items import Known, typed_item, whole_numbers
 

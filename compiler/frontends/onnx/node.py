@@ -302,7 +302,7 @@ class OnnxNode:
     # Results
 
     def apply(self, op: Op, *operands: Value) -> Value:
-        """Apply an operator of the IR; of constants, compute the result now, if its size is known."""
+        """Apply an operator of the IR; of constants, compute the result now if its size is known."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
         if value.type.is_empty:  # known, whatever it is computed from

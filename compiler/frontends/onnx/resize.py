@@ -19,10 +19,10 @@ from ....errors import ShadergenError
 from ....ir.expr import Num, substitute
 from ....ir.formula_parser import parse
 from ....ir.graph import Value, constant
-from ....ir.ops import Pointwise, ResizeLinear, ResizeNearest
+from ....ir.ops import Expand, Pointwise, ResizeLinear, ResizeNearest
 from ....ir.ops.resampling import MOST_LINEAR_AXES
 from ....ir.resampling import LINEAR, Kernel, Taps, cubic, kernel_taps, resample, single_taps
-from ....ir.size import OpenSizeError, estimate, is_open
+from ....ir.size import OpenSizeError, estimate, is_one, is_open
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 from .resize_open import AnyAxis, OpenAxis, open_axes, scaled_axes
 
@@ -104,7 +104,11 @@ def _interpolated(
     antialias = node.choice("antialias", (0, 1)) == 1
     steps: dict[int, tuple[int, int, int]] = {}
     tables: dict[int, Taps] = {}
+    repeated = [1] * x.type.rank  # of axes of one element, wherever the positions lie
     for k, axis in moving.items():
+        if isinstance(axis, OpenAxis) and is_one(axis.size):
+            repeated[k] = axis.resized
+            continue
         if isinstance(axis, OpenAxis):
             steps[k] = axis.line(coordinates)
             fits = ResizeLinear.takes(axis.size, axis.resized, steps[k])
@@ -129,7 +133,7 @@ def _interpolated(
         sizes = tuple(moving[k].resized if k in now else s for k, s in enumerate(x.shape))
         lines = tuple(steps[k] if k in now else (1, 0, 1) for k in range(x.type.rank))
         x = node.apply(ResizeLinear(sizes, lines), x)
-    return x
+    return x if all(map(is_one, repeated)) else node.apply(Expand(tuple(repeated)), x)
 
 
 def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
