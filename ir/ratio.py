@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import gcd
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from .size import OpenSizeError, is_open
 from .types import EXACT_INTEGERS
@@ -51,7 +51,7 @@ class Ratio:
         return self._with(other, lambda a, b, c, d: Ratio(a * d - c * b, b * d))
 
     def __rsub__(self, other: object) -> Ratio:
-        return _ratio(other) - self
+        return as_ratio(other) - self
 
     def __mul__(self, other: object) -> Ratio:
         return self._with(other, lambda a, b, c, d: Ratio(a * c, b * d))
@@ -60,12 +60,12 @@ class Ratio:
         return self._with(other, _quotient)
 
     def __rtruediv__(self, other: object) -> Ratio:
-        return _ratio(other) / self
+        return as_ratio(other) / self
 
     __radd__, __rmul__ = __add__, __mul__
 
     def _with(self, other: object, function: Callable[[int, int, int, int], Ratio]) -> Ratio:
-        second = _ratio(other)
+        second = as_ratio(other)
         if not (self.is_exact and second.is_exact):
             raise OpenSizeError("a rounded number of floating point")
         return function(self.above, self.below, second.above, second.below)
@@ -122,9 +122,16 @@ def _quotient(a: int, b: int, c: int, d: int) -> Ratio:
     return Ratio(a * d, b * c)
 
 
-def _ratio(value: object) -> Ratio:
+def as_ratio(value: object) -> Ratio:
+    """Return a number of any kind, open or not, as a ratio.
+
+    Raises:
+        OpenSizeError: for a float that is no simple fraction, and what floats do not hold.
+    """
     if isinstance(value, Ratio):
         return value
+    if isinstance(value, int) or is_open(value):
+        return Ratio(cast("int", value))
     exact = Fraction(float(value))  # type: ignore[arg-type]
     if abs(exact.numerator) > LARGEST_FACTOR or exact.denominator > LARGEST_FACTOR:
         raise OpenSizeError("a number of floating point")

@@ -294,6 +294,15 @@ def check_text(source: str) -> None:
         raise OpenSizeError("its shader")
 
 
+def holds_open(thing: object) -> bool:
+    """Whether there is an open size in a tuple or a dataclass, or it is one."""
+    if isinstance(thing, tuple):
+        return any(map(holds_open, thing))
+    if is_dataclass(thing) and not isinstance(thing, type):
+        return any(holds_open(getattr(thing, f.name)) for f in fields(thing) if f.init)
+    return is_open(thing)
+
+
 def closed(thing: T) -> T:
     """Return a tuple or a dataclass with every open size in it at its default."""
     if is_open(thing):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir.graph import Constant, constant
-from ..ir.size import is_open
+from ..ir.size import holds_open
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class _Known:
 def _match(site: Site) -> _Known | None:
     node = site.node
     known = all(isinstance(v, Constant) for v in node.inputs)
-    if not known or len(node.results) != 1 or any(map(is_open, node.result.type.shape)):
+    if not known or len(node.results) != 1 or holds_open(node.op):
         return None
     return _Known(node)
 

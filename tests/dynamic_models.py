@@ -22,7 +22,7 @@ class Net:
     """Nodes and weights of a network under construction."""
 
     def __init__(self) -> None:
-        self.rng = np.random.default_rng(len(MODELS))
+        self.rng = np.random.default_rng(44)
         self.nodes: list[NodeProto] = []
         self.weights: dict[str, np.ndarray] = {}
 
@@ -421,3 +421,65 @@ def ones_alone(net: Net) -> str:
     shape = net("Concat", net.whole(1, 2), net.sizes("x", 2, 4), axis=0)
     ones = net("ConstantOfShape", shape, value=numpy_helper.from_array(np.ones(1, np.float32)))
     return net.conv(ones, 2, 3, 3)
+
+
+# numbers that sizes are in
+
+
+@model
+def contrast(net: Net) -> str:
+    """Deviations as exporters spell them, without bias: over n - 1; and a sum over n."""
+    x = net.conv("x", 3, 4, 3)
+    axes, count = net.whole(2, 3), net("ReduceProd", net.sizes(x, 2, 4), keepdims=0)
+    count = as_float(net, count)
+    square = net("Sub", x, net("Div", net("ReduceSum", x, axes), count))
+    square = net("ReduceMean", net("Mul", square, square), axes)
+    fewer = net("Sub", count, floats(net, 1))
+    variance = net("Div", net("Mul", square, count), fewer)
+    return net("Mul", x, net("Sqrt", variance))
+
+
+@model
+def coordinates(net: Net) -> str:
+    """Maps that say where a pixel is: from 0 to 1 across, in pixels and halves down."""
+    maps = ["x"]
+    for axis, perm in ((2, [0, 1, 3, 2]), (3, [0, 1, 2, 3])):
+        size = as_float(net, net("Squeeze", net.sizes("x", axis, axis + 1)))
+        zero = net.known(np.float32(0))
+        if axis == 2:
+            places = net("Range", net.known(np.float32(-1.5)), size, net.known(np.float32(0.5)))
+            places = net("Slice", places, net.whole(3), net.whole(LAST), net.whole(0), net.whole(2))
+        else:
+            places = net("Range", zero, size, net.known(np.float32(1)))
+            places = net("Div", places, net("Sub", size, net.known(np.float32(0.5))))
+        places = net("Reshape", places, net.whole(1, 1, 1, -1))
+        shape = net("Concat", net.whole(1, 1), net.sizes("x", 2, 4), axis=0)
+        maps.append(net("Expand", net("Transpose", places, perm=perm), shape))
+    return net.conv(net("Concat", *maps, axis=1), 5, 4, 3)
+
+
+@model
+def gathered_windows(net: Net) -> str:
+    """Neighbours of each row, gathered at places that are computed: as unfold is exported."""
+    rows = net("Range", net.known(0), net("Squeeze", net.sizes("x", 2, 3)), net.known(1))
+    places = net("Add", net("Unsqueeze", rows, net.whole(0)), net.known(np.arange(3)[:, None]))
+    x = net("Pad", "x", net.whole(0, 0, 1, 0, 0, 0, 1, 0))
+    windows = net("Gather", x, places, axis=2)
+    return net("ReduceSum", windows, net.whole(2), keepdims=0)
+
+
+@model
+def sizes_as_numbers(net: Net) -> str:
+    """Two sizes in one tensor, as floats and as integers."""
+    size = net.sizes("x", 2, 4)
+    scale = net("Concat", floats(net, 1), as_float(net, size), axis=0)
+    x = net("Div", "x", net("Reshape", scale, net.whole(1, 3, 1, 1)))
+    whole = net("Cast", net("Mul", x, floats(net, 50)), to=TensorProto.INT64)
+    whole = net("Mod", whole, net("Reshape", size, net.whole(1, 2, 1, 1, 1)))
+    return as_float(net, net("ReduceSum", whole, net.whole(1), keepdims=0))
+
+
+@model
+def weights_of_sizes(net: Net) -> str:
+    sizes = net("Reshape", as_float(net, net.sizes("x", 1, 4)), net.whole(1, 3, 1, 1))
+    return net("Conv", "x", sizes)

@@ -63,6 +63,7 @@ def selections(x: Value) -> list[Value]:
         apply(ops.Gather(2), x, constant(np.array([0, 1, 4]))),
         apply(ops.GatherElements(1), x, constant(np.zeros((1, 2, 5, 6), np.int32))),
         apply(ops.GatherND(), x, places),
+        apply(ops.Range(3, -1, 2, 4, "int64")),
         apply(ops.OneHot(4, 1), numbers, constant(np.array([0, 1], np.uint8))),
         apply(ops.ReverseSequence(3, 0), x, constant(np.array([2]))),
         apply(ops.ScatterElements(1, "max"), x, constant(np.zeros((1, 3, 5, 6), np.int32)), rows),

@@ -199,9 +199,15 @@ def scaled_as_floats(net: Net) -> str:
     return net("Resize", "x", "", "", sizes, mode="nearest")
 
 
+def many_sizes(net: Net) -> str:
+    sizes = net("Cast", net("Tile", net.sizes("x", 2, 4), net.whole(9)), to=onnx.TensorProto.FLOAT)
+    return net("Mul", "x", net("Reshape", sizes, net.whole(1, 18, 1, 1)))
+
+
 @pytest.mark.parametrize(
     ("network_of", "says"),
     [
+        (many_sizes, "a tensor of 18 numbers"),
         (cubic, "a resize of mode cubic needs a size"),
         (odd_scale, "a resize by 1.7"),
         (scaled_as_floats, "a number of floating point needs a size"),

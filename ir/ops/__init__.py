@@ -44,6 +44,7 @@ from .ordering import ArgMax, ArgMin, Sorted, SortOrder
 from .pair_reduction import PairReduce
 from .pointwise import Pointwise
 from .pooling import AdaptivePool, Pool
+from .progression import Range
 from .recurrence import GRU, LSTM, RNN
 from .recurrent_cell import GatedFormula, RecurrentCell, RecurrentGates, ResetProduct, StackStates
 from .reduction import PartialReduce, Reduce
@@ -129,6 +130,7 @@ OPS: dict[str, type[Op]] = {
         Pointwise,
         Pool,
         RMSNormalization,
+        Range,
         RNN,
         Rearrange,
         RecurrentCell,
@@ -223,6 +225,7 @@ __all__ = [
     "Pointwise",
     "Pool",
     "RMSNormalization",
+    "Range",
     "Rearrange",
     "RecurrentCell",
     "RecurrentGates",

@@ -45,7 +45,10 @@ class Fused(Op):
     store: tuple[Movement, ...] = ()
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        require(len(inputs) >= self.arity >= 1, f"{len(inputs)} operands for arity {self.arity}")
+        least = 0 if self.prologue is None else 1
+        require(
+            len(inputs) >= self.arity >= least, f"{len(inputs)} operands for arity {self.arity}"
+        )
         extras = inputs[self.arity :]
         known = {f"e{i}" for i in range(len(extras))}
         used: set[str] = set()

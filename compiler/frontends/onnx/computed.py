@@ -6,13 +6,14 @@ for tensors of the graph, Slice or Reshape say, handle both themselves (``moveme
 
 from __future__ import annotations
 
-from math import prod
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.ops import Expand, Tile
+from ....ir.ops import Expand, Range, Tile
+from ....ir.ratio import as_ratio
 from ....ir.size import is_open
 from .items import Known, has_fractions
 from .node import LONGEST_LIST
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ....ir.types import DType
     from .items import Tensor
     from .node import OnnxNode
 
@@ -42,6 +44,8 @@ def compute(node: OnnxNode) -> Tensor:
     arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
     if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
         return _filled(node)
+    if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
+        return _open_range(node, *arrays)
     try:
         with np.errstate(all="ignore"):
             result = COMPUTED[node.op](node, *arrays)
@@ -106,6 +110,19 @@ def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
     count = max(int(np.ceil((limit.item() - first) / step)), 0)
     node.budget.take(count)
     return np.asarray(first + np.arange(count) * step).astype(start.dtype)
+
+
+def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
+    """Return a range of a length, or of numbers, that is left open."""
+    node.ignore("stash_type")
+    start, limit, delta = (as_ratio(a.item()) for a in arrays)
+    count = ((limit - start) / delta).__ceil__().above
+    if count <= 0:
+        return Known(node.layer, np.zeros(0, arrays[0].dtype))
+    below = lcm(start.below, delta.below)
+    first, step = (x.above * (below // x.below) for x in (start, delta))
+    dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
+    return node.apply(Range(count, first, step, below, dtype))
 
 
 def _expand(node: OnnxNode, x: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.graph import Constant, Input, Result, Value, constant
-from ....ir.ratio import Ratio
+from ....ir.graph import Input, Result, Value, apply, constant
+from ....ir.ops import Concat, Range, Reshape
+from ....ir.ops.base import MOST_OPERANDS
+from ....ir.ratio import Ratio, as_ratio
 from ....ir.size import OpenSizeError, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .narrow import NARROW
@@ -44,8 +46,10 @@ class Known:
         return TensorType(self.shape, "float32" if has_fractions(self.array) else dtype)
 
     @cached_property
-    def operand(self) -> Constant:
+    def operand(self) -> Value:
         """The tensor as the IR's operators take it: floats as float32, all else as it is.
+
+        A constant, unless it has numbers that are left open.
 
         Raises:
             ShadergenError: SG0106 for what float32 cannot hold: NaN, and float64 beyond its range.
@@ -53,7 +57,7 @@ class Known:
         """
         check_shape(self.name, self.shape)
         if self.array.dtype.kind == "O":
-            raise OpenSizeError("a tensor")
+            return self._open_operand()
         if self.array.dtype.kind in "iu":
             self._check_exact()
         with np.errstate(over="ignore"):
@@ -73,6 +77,15 @@ class Known:
                 why="everything is computed in float32",
             )
         return result
+
+    def _open_operand(self) -> Value:
+        if not 1 <= self.array.size <= MOST_OPERANDS:
+            raise OpenSizeError(f"a tensor of {self.array.size} numbers")
+        dtype = self.type.dtype
+        ratios = map(as_ratio, self.array.flat)
+        numbers = [apply(Range(1, x.above, 0, x.below, dtype), layer=self.name) for x in ratios]
+        joined = apply(Concat(0), *numbers, layer=self.name) if numbers[1:] else numbers[0]
+        return apply(Reshape(self.shape), joined, layer=self.name) if self.shape != (1,) else joined
 
     def _check_exact(self) -> None:
         low, high = (int(self.array.min()), int(self.array.max())) if self.array.size else (0, 0)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Value, apply, constant
-from ....ir.size import is_open
+from ....ir.size import holds_open, is_open
 from ....ir.types import TensorType
 from ..base import ValueNeededError
 from .items import Item, Known, Narrow, Tensor, TensorList, check_shape, inputs_behind
@@ -264,13 +264,6 @@ class OnnxNode:
         behind = {i: None for item in self.inputs if item for i in inputs_behind(item)}
         return ValueNeededError(what, tuple(behind), "SG0201")
 
-    def weight(self, index: int, role: str) -> Constant:
-        """Return a floating-point input that must be known at compile time."""
-        self.known(index, role)
-        value = self.real(index)
-        assert isinstance(value, Constant)
-        return value
-
     def known_integers(self, index: int, role: str) -> tuple[int, ...]:
         array = self.known(index, role)
         if array.dtype.kind not in "iuO" or array.ndim > 1 or array.size > LONGEST_LIST:
@@ -302,7 +295,7 @@ class OnnxNode:
     # Results
 
     def apply(self, op: Op, *operands: Value) -> Value:
-        """Apply an operator of the IR; of constants, compute the result now if its size is known."""
+        """Apply an operator of the IR; of constants, and no open size, compute the result now."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
         if value.type.is_empty:  # known, whatever it is computed from
@@ -310,7 +303,7 @@ class OnnxNode:
         if any(v.type.is_empty for v in operands):
             raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
-        if len(arrays) < len(operands) or any(map(is_open, value.shape)):
+        if len(arrays) < len(operands) or holds_open(op):
             return value
         if value.type.size > self.budget.left:
             return value

@@ -1,0 +1,52 @@
+"""Numbers that follow from sizes alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..algebra import fold
+from ..expr import Call, Expr, Var, literal
+from ..nest import Nest
+from ..types import EXACT_INTEGERS, DType, TensorType
+from .base import Op, require
+from .pointwise import as_type
+
+
+@dataclass(frozen=True)
+class Range(Op):
+    """Numbers that are evenly spaced: y[i] = (first + i * step) / below.
+
+    Where all of it is known, frontends compute them. This is for what a build leaves open: how many
+    there are, or the numbers, of which one may be all.
+
+    -> y: (count,) of ``dtype``.
+    Source: ONNX Range-11.
+    """
+
+    count: int
+    first: int = 0
+    step: int = 1
+    below: int = 1
+    dtype: DType = "float32"
+
+    def infer(self) -> TensorType:
+        require(self.count >= 1, "a range without numbers")
+        require(self.below >= 1, "a range over what is not positive")
+        ends = self.first, self.first + (self.count - 1) * self.step
+        require(
+            all(-EXACT_INTEGERS < end < EXACT_INTEGERS for end in ends),
+            "a range of numbers that float32 does not hold",
+        )
+        return TensorType((self.count,), self.dtype)
+
+    def reference(self) -> Any:
+        return as_type((self.first + np.arange(self.count) * self.step) / self.below, self.dtype)
+
+    def nest(self) -> Nest:
+        # by no step, too: it says that 16 bits will not do
+        steps = fold(Call("mul", (Var("o0"), literal(self.step))))
+        above: Expr = fold(Call("add", (steps, literal(self.first))))
+        return Nest(finish=fold(Call("div", (above, literal(self.below)))))
