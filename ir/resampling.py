@@ -22,8 +22,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .expr import Num, substitute
+from .formula_parser import parse
 from .graph import Value, apply, constant
-from .ops.resampling import Resample
+from .ops import Pointwise, Range, Reduce, Reshape
+from .ops.resampling import Resample, ResizeLinear, Step
+from .size import OpenSizeError
 
 Floats = NDArray[np.float64]
 Outside = Literal["edge", "drop"]
@@ -129,6 +133,66 @@ def area_taps(size: int, out: int) -> Taps:
 def single_taps(index: NDArray[Any]) -> Taps:
     """Return the taps that pick one element for each position."""
     return Taps(index.astype(np.int32), np.ones((index.size, 1)))
+
+
+NEAR, FAR = "((a + 2) * d - (a + 3)) * d * d + 1", "(((d - 5) * d + 8) * d - 4) * a"
+CUBIC = parse(f"where(d < 1, {NEAR}, {FAR})")
+
+
+def resample_cubic(
+    x: Value,
+    axis: int,
+    out: int,
+    step: Step,
+    a: float,
+    outside: Outside = "edge",
+    layer: str | tuple[str, ...] = (),
+) -> Value:
+    """Resample an axis, of which a size is left open, by Keys's cubic kernel.
+
+    The tables that :func:`kernel_taps` makes are computed where the model runs. Numerators and
+    quotients are integers, which are exact, so the quotient rounded down is: see ``ResizeLinear``.
+
+    Args:
+        x: the tensor.
+        axis: of it.
+        out: the size after.
+        step: p, q and r: position i lies at (p*i + q) / r between the elements.
+        a: of the kernel.
+        outside: as of :func:`kernel_taps`.
+        layer: the names of the result.
+
+    Raises:
+        OpenSizeError: where float32 does not hold the numerators.
+    """
+    size = x.shape[axis]
+    if not ResizeLinear.takes(size, out, step):
+        raise OpenSizeError("a resize of so many steps")
+    p, q, r = step
+
+    def computed(text: str, *operands: Value, whole: bool = False, **known: float) -> Value:
+        expr = substitute(parse(text), {name: Num(value) for name, value in known.items()})
+        return apply(Pointwise(expr, "int32" if whole else "float32"), *operands, layer=layer)
+
+    def number(value: int) -> Value:
+        return apply(Range(1, value, 0, dtype="int32"), layer=layer)
+
+    above, below = apply(Range(out, q, p, dtype="int32"), layer=layer), number(r)
+    down = computed("floor(x0 / x1)", above, below, whole=True)
+    low = computed("x2 + floor((x0 - x1 * x2) / x1)", above, below, down, whole=True)
+    share = computed("(x0 - x1 * x2) / x1", above, below, low)
+    taps = constant(np.arange(-1, 3, dtype=np.float32), "taps")
+    kernel = substitute(CUBIC, {"d": parse("abs(x1 - x0)"), "a": Num(a)})
+    weights = apply(
+        Pointwise(kernel), apply(Reshape((out, 1)), share, layer=layer), taps, layer=layer
+    )
+    if outside == "drop":
+        start = apply(Reshape((out, 1)), low, layer=layer)
+        inside = "where(x1 + x2 < 0, 0, where(x1 + x2 < x3, x0, 0))"
+        weights = computed(inside, weights, start, taps, number(size))
+        weights = computed("x0 / x1", weights, apply(Reduce("sum", (1,)), weights, layer=layer))
+    starts = computed("x0 - 1", low, whole=True)
+    return apply(Resample(axis), x, starts, weights, layer=layer)
 
 
 def _trimmed(starts: NDArray[np.int64], weights: Floats, size: int) -> Taps:

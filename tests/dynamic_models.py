@@ -217,7 +217,7 @@ def average_with_padding(net: Net) -> str:
     return net("AveragePool", "x", count_include_pad=1, **shape)
 
 
-for _mode in ("nearest", "linear"):
+for _mode in ("nearest", "linear", "cubic"):
     for _factors in ((2, 3), (0.5, 0.5), (4, 1)):
 
         def resize(net: Net, mode: str = _mode, factors: tuple[float, ...] = _factors) -> str:
@@ -225,6 +225,20 @@ for _mode in ("nearest", "linear"):
 
         resize.__name__ = f"resize_{_mode}_{_factors[0]}x{_factors[1]}".replace(".", "_")
         model(resize)
+
+for _coordinates in ("half_pixel", "align_corners", "asymmetric"):
+
+    def cubic_to_skip(net: Net, coordinates: str = _coordinates) -> str:
+        """Halved and back to a size that it is not a multiple of, by weights that are scaled."""
+        half = net("MaxPool", "x", kernel_shape=[2, 2], strides=[2, 2])
+        sizes = net("Concat", net.sizes("x", 0, 2), net.sizes("x", 2, 4), axis=0)
+        mode = {"mode": "cubic", "coordinate_transformation_mode": coordinates}
+        drop = {"exclude_outside": int(coordinates != "asymmetric")}
+        up = net("Resize", half, "", "", sizes, cubic_coeff_a=-0.5, **mode, **drop)
+        return net("Concat", up, "x", axis=1)
+
+    cubic_to_skip.__name__ = f"cubic_to_skip_{_coordinates}"
+    model(cubic_to_skip)
 
 for _mode in ("reflect", "edge", "constant", "wrap"):
 

@@ -37,6 +37,7 @@ REFUSED = {
     "pools": {(2, 3)},
     "windows": {(31, 47), (45, 8), (5, 7), (2, 3)},
     "crop": {(2, 3)},
+    "resize_cubic_0_5x0_5": {(45, 8)},  # its table of positions lies in more than a texel
 }
 COMPUTE = {"device": "llvmpipe", "stage": "compute", "fetch": "image"}
 TARGETS: dict[str, dict[str, Any]] = {
@@ -184,8 +185,8 @@ def test_images_of_the_same_declared_size_share_their_sizes(tmp_path: Path) -> N
     assert [p.shape for p in resized.inputs] == [(1, 3, 30, 20), (1, 1, 30, 20)]
 
 
-def cubic(net: Net) -> str:
-    return net.scaled("x", 2, 2, mode="cubic")
+def antialiased(net: Net) -> str:
+    return net.scaled("x", 0.5, 0.5, mode="cubic", antialias=1)
 
 
 def odd_scale(net: Net) -> str:
@@ -208,7 +209,7 @@ def many_sizes(net: Net) -> str:
     ("network_of", "says"),
     [
         (many_sizes, "a tensor of 18 numbers"),
-        (cubic, "a resize of mode cubic needs a size"),
+        (antialiased, "an antialiased resize needs a size"),
         (odd_scale, "a resize by 1.7"),
         (scaled_as_floats, "a number of floating point needs a size"),
     ],
@@ -330,10 +331,15 @@ def test_an_expression_reads_as_people_write_it(entry: Any, text: str) -> None:
 
 
 @pytest.mark.gl
-def test_verify_of_a_build_in_16_bits_that_proves_its_ranges(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "width"), [("statistics", 48), ("contrast", 48), ("resize_cubic_2x3", 1500)]
+)
+def test_verify_of_a_build_in_16_bits_that_proves_its_ranges(
+    name: str, width: int, tmp_path: Path
+) -> None:
     model = tmp_path / "m.onnx"
-    onnx.save(MODELS["statistics"](), model)
-    assert verify_model(model, Options(dynamic=(32, 48), precision="auto", validate=False)).ok
+    onnx.save(MODELS[name](), model)
+    assert verify_model(model, Options(dynamic=(32, width), precision="auto", validate=False)).ok
 
 
 def test_no_more_is_added_up_at_once_than_float32_can_take(tmp_path: Path) -> None:

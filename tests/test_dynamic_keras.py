@@ -35,9 +35,14 @@ def parts_of_open_axes(keras: Any, x: Any) -> list[Any]:
     ]
 
 
+def enlarged(keras: Any, x: Any) -> list[Any]:
+    modes = ("nearest", "bilinear", "bicubic")
+    return [keras.layers.UpSampling2D((2, 3), interpolation=mode)(x) for mode in modes]
+
+
 @pytest.mark.gl
 @pytest.mark.parametrize("target", ["fragment", "compute"])
-@pytest.mark.parametrize("outputs_of", [channels_apart, parts_of_open_axes])
+@pytest.mark.parametrize("outputs_of", [channels_apart, enlarged, parts_of_open_axes])
 def test_one_build_is_right_at_every_size(
     outputs_of: Any, target: str, keras: Any, context: HeadlessContext, tmp_path: Path
 ) -> None:

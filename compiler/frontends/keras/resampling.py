@@ -18,7 +18,9 @@ from ....ir.resampling import (
     kernel_taps,
     lanczos,
     resample,
+    resample_cubic,
 )
+from ....ir.size import OpenSizeError, is_open
 from .common import identity, one
 from .movement import cropped, repeated
 from .tensors import Tensor
@@ -60,6 +62,12 @@ def resized(layer: Layer, x: Value, size: Sequence[int], method: str, antialias:
         steps = ((1, 0, 1), (1, 0, 1), *((2 * b, b - a, 2 * a) for b, a in pairs))
         return layer.apply(ResizeLinear((n, c, *size), steps), x)
     tables = {}
+    if any(map(is_open, (*before, *size))):
+        if method != "bicubic" or stretched or layer.version[0] < 3:
+            raise OpenSizeError(f"a resize of method {method}")
+        for k, (b, a) in enumerate(pairs, 2):
+            x = resample_cubic(x, k, a, (2 * b, b - a, 2 * a), -0.5, "drop", layer.name)
+        return x
     for k, (b, a) in enumerate(pairs):
         positions: Floats = (np.arange(a, dtype=np.float64) + 0.5) * (b / a) - 0.5
         stretch = max(b / a, 1.0) if antialias else 1.0

@@ -21,7 +21,16 @@ from ....ir.formula_parser import parse
 from ....ir.graph import Value, constant
 from ....ir.ops import Expand, Pointwise, ResizeLinear, ResizeNearest
 from ....ir.ops.resampling import MOST_LINEAR_AXES
-from ....ir.resampling import LINEAR, Kernel, Taps, cubic, kernel_taps, resample, single_taps
+from ....ir.resampling import (
+    LINEAR,
+    Kernel,
+    Taps,
+    cubic,
+    kernel_taps,
+    resample,
+    resample_cubic,
+    single_taps,
+)
 from ....ir.size import OpenSizeError, estimate, is_one, is_open
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 from .resize_open import AnyAxis, OpenAxis, open_axes, scaled_axes
@@ -98,8 +107,9 @@ def _interpolated(
     node: OnnxNode, x: Value, moving: dict[int, AnyAxis], mode: str, coordinates: str
 ) -> Value:
     kernel: Kernel = LINEAR
+    a = node.number("cubic_coeff_a", -0.75) if mode == "cubic" else 0.0
     if mode == "cubic":
-        kernel = cubic(node.number("cubic_coeff_a", -0.75))
+        kernel = cubic(a)
     drop = node.choice("exclude_outside", (0, 1)) == 1
     antialias = node.choice("antialias", (0, 1)) == 1
     steps: dict[int, tuple[int, int, int]] = {}
@@ -110,10 +120,17 @@ def _interpolated(
             repeated[k] = axis.resized
             continue
         if isinstance(axis, OpenAxis):
-            steps[k] = axis.line(coordinates)
-            fits = ResizeLinear.takes(axis.size, axis.resized, steps[k])
-            if mode != "linear" or drop or antialias or not fits:
+            line = axis.line(coordinates)
+            if antialias:
+                raise OpenSizeError("an antialiased resize")
+            if mode == "cubic":
+                x = resample_cubic(
+                    x, k, axis.resized, line, a, "drop" if drop else "edge", node.layer
+                )
+                continue
+            if drop or not ResizeLinear.takes(axis.size, axis.resized, line):
                 raise OpenSizeError(f"a resize of mode {mode}")
+            steps[k] = line
             continue
         slope, offset = _line(axis, coordinates)
         r = lcm(slope.denominator, offset.denominator)
