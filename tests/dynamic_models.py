@@ -497,3 +497,31 @@ def sizes_as_numbers(net: Net) -> str:
 def weights_of_sizes(net: Net) -> str:
     sizes = net("Reshape", as_float(net, net.sizes("x", 1, 4)), net.whole(1, 3, 1, 1))
     return net("Conv", "x", sizes)
+
+
+# sampling at places that are computed
+
+for _corners in (0, 1):
+    for _padding in ("zeros", "border", "reflection"):
+
+        def warped(net: Net, corners: int = _corners, padding: str = _padding) -> str:
+            """Each pixel from where a flow says, as frames are interpolated."""
+            grid = []
+            for axis, turned in ((3, [1, 1, 1, -1]), (2, [1, 1, -1, 1])):
+                size = as_float(net, net("Squeeze", net.sizes("x", axis, axis + 1)))
+                places = net("Range", net.known(np.float32(0)), size, net.known(np.float32(1)))
+                grid.append(net("Reshape", places, net.whole(*turned)))
+            shape = net("Concat", net.whole(1, 1), net.sizes("x", 2, 4), axis=0)
+            grid = [net("Expand", places, shape) for places in grid]
+            flow = net("Mul", net.conv("x", 3, 2, 3), floats(net, 4.0))
+            places = net("Add", net("Concat", *grid, axis=1), flow)
+            span = net("Sub", as_float(net, net.sizes("x", 2, 4)), floats(net, 1))
+            span = net("Reshape", net("Gather", span, net.known([1, 0])), net.whole(1, 2, 1, 1))
+            places = net(
+                "Sub", net("Mul", net("Div", places, span), floats(net, 2)), floats(net, 1)
+            )
+            how = {"mode": "bilinear", "padding_mode": padding, "align_corners": corners}
+            return net("GridSample", "x", net("Transpose", places, perm=[0, 2, 3, 1]), **how)
+
+        warped.__name__ = f"warped_{_padding}_{_corners}"
+        model(warped)

@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..expr import Expr, Num, Var, substitute
+from ..algebra import fold
+from ..expr import Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, border, clamp, coordinates, inside
 from ..nest import Binding, Nest
@@ -151,21 +152,19 @@ class GridSample(Op):
         One that is so far outside that nothing changes any more is brought near, where integers
         hold it; and all that mirror are.
         """
-        scale, shift = size / 2, (size - 1) / 2
-        if self.align_corners:
-            scale = shift
-        p = f"g * {scale!r} + {shift!r}"
+        span = size - 1 if self.align_corners else size
+        p = "g * (span / 2) + (size - 1) / 2"
         if self.mode == "nearest":
             p = f"round_even({p})"
-        low, high = self._limits(size)
-        values = {"g": g, "low": Num(low), "high": Num(high), "span": Num(high - low)}
         if self.padding != "reflection":
-            text = f"clamp({p}, -4, {size + 4})"
-        elif high > low:
-            text = "clamp(low + span - abs(mod(p - low, 2 * span) - span), low, high)"
+            text = "clamp(p, -4, size + 4)"
+        elif span > 0:
+            text = "clamp(low + span - abs(mod(p - low, 2 * span) - span), low, low + span)"
         else:
             text = "low"
-        return substitute(substitute(parse(text), {"p": parse(p)}), values)
+        low = Num(0.0 if self.align_corners else -0.5)
+        values = {"g": g, "low": low, "span": literal(span), "size": literal(size)}
+        return fold(substitute(substitute(parse(text), {"p": parse(p)}), values))
 
 
 def _mirrored(p: Any, low: float, high: float) -> Any:
