@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 FEW_ENTRIES = 4  # a draw for each is as fast as rows are
 # Kernels as good in rows; all others look at pixels beside each other or have weights for channels.
 IN_ROWS = (Einsum, Gather, MatMul, Movement, PairReduce, Pointwise, Reduce, RotaryEmbedding)
+ROOM = 8  # times as wide as high, by default, is what an open size is folded into
 
 
 def tile_channels(graph: Graph, context: Context) -> Graph:
@@ -173,8 +174,9 @@ def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
             return t.planes, lines
     elif bounds(t.planes)[1] <= size and bounds(lines)[1] <= size:
         return t.planes, lines
-    else:  # as wide as is well by default, and as high as it takes
-        width = min(1 << (math.isqrt(estimate(t.texels) - 1)).bit_length(), size)
+    else:  # wider than is square by default, as larger sizes take more rows until none is left
+        side = 1 << (math.isqrt(estimate(t.texels) - 1)).bit_length()
+        width = min(ROOM * side, size)
         height = -(-t.texels // width)
         return (width, height) if height <= size else None
     width = min(1 << (math.isqrt(t.texels - 1)).bit_length(), size)
@@ -246,7 +248,7 @@ def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
     """Say which limit keeps a map from lying in planes."""
     if is_open(layers):
         return f"the number of its channels, {layers}, is open"
-    if max(size) > limits.texture_size:
+    if max(map(estimate, size)) > limits.texture_size:
         return f"{size[1]}x{size[0]} texels, the device profile allows {limits.texture_size}"
     return f"{layers} layers, the device profile allows {limits.array_texture_layers}"
 

@@ -525,3 +525,14 @@ for _corners in (0, 1):
 
         warped.__name__ = f"warped_{_padding}_{_corners}"
         model(warped)
+
+
+@model
+def attention_of_channels(net: Net) -> str:
+    """As networks for restoration attend: each channel to others, over all pixels."""
+    x = net.conv("x", 3, 8, 3)
+    maps = net("Reshape", x, net.whole(1, 8, -1))
+    keys = net("Div", maps, net("ReduceL2", maps, net.whole(2)))
+    weights = net("MatMul", keys, net("Transpose", keys, perm=[0, 2, 1]))
+    y = net("MatMul", net("Softmax", weights, axis=-1), maps)
+    return net("Add", net("Reshape", y, net("Shape", x)), x)

@@ -155,6 +155,13 @@ def test_the_limits_of_the_device_are_bounds_of_the_parameters(tmp_path: Path) -
     assert bounds(build_of(MODELS["pad_edge"](), tmp_path)) == [(1, 4093), (1, 4092)]
 
 
+def test_what_lies_in_rows_takes_small_pictures_and_large_ones(tmp_path: Path) -> None:
+    """It is folded as the default size asks, but with room for others."""
+    build = build_of(MODELS["attention_of_channels"](), tmp_path)
+    for height, width in ((12, 8), (1080, 1920), (1920, 1080)):
+        load(build.folder, {"height": height, "width": width})
+
+
 def test_a_constraint_says_what_it_asks_of_which_layer(tmp_path: Path) -> None:
     found = constraints(build_of(MODELS["unet"](), tmp_path))
     assert found == [f"{name} must be a multiple of 4" for name in ("height", "width")]
