@@ -148,12 +148,29 @@ def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, F
 
 
 def as_remainder(form: Form) -> tuple[Form, int] | None:
-    """Return x and n where a form without constant is x % n, but for x's constant."""
+    """Return x and n where a form without constant is x % n, but for x's constant.
+
+    Of quotients too, whose own are written as one: x / n = y / (m * n) where x = y / m.
+    """
     for monomial, factor in form.terms:
-        if len(monomial) == 1 and factor < 0 and isinstance(monomial[0], Operation):
-            left, right = monomial[0].left, monomial[0].right
-            rest = form.plus(Form.of([(monomial, factor)]), -1)
-            whole = left.plus(Form.number(left.constant), -1)
-            if monomial[0].sign == "/" and right == Form.number(-factor) and whole == rest:
-                return left, -factor
+        if not (len(monomial) == 1 and factor < 0 and isinstance(monomial[0], Operation)):
+            continue
+        left, right = monomial[0].left, monomial[0].right
+        if monomial[0].sign != "/" or not right.is_number or right.constant < 1:
+            continue
+        rest = form.plus(Form.of([(monomial, factor)]), -1)
+        inner, m = _quotient(rest)
+        added = left.plus(inner, -1)
+        if right.constant == -factor * m and added.is_number and added.constant % m == 0:
+            return rest.plus(Form.number(added.constant // m)), -factor
     return None
+
+
+def _quotient(form: Form) -> tuple[Form, int]:
+    """Return y and m where a form is y / m and m is a number, else the form and 1."""
+    if len(form.terms) == 1:
+        ((monomial, factor),) = form.terms
+        atom = monomial[0] if len(monomial) == 1 and factor == 1 else None
+        if isinstance(atom, Operation) and atom.sign == "/" and atom.right.is_number:
+            return atom.left, atom.right.constant
+    return form, 1

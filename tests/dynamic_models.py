@@ -536,3 +536,19 @@ def attention_of_channels(net: Net) -> str:
     weights = net("MatMul", keys, net("Transpose", keys, perm=[0, 2, 1]))
     y = net("MatMul", net("Softmax", weights, axis=-1), maps)
     return net("Add", net("Reshape", y, net("Shape", x)), x)
+
+
+@model
+def padded_to_its_skip(net: Net) -> str:
+    """Halved twice; what comes back lacks a pixel where a size was odd, and is padded by it."""
+    maps = [net("Relu", net.conv("x", 3, 4, 3))]
+    for _ in range(2):
+        half = net("MaxPool", maps[-1], kernel_shape=[2, 2], strides=[2, 2])
+        maps.append(net("Relu", net.conv(half, 4, 4, 3)))
+    y = maps.pop()
+    for skip in reversed(maps):
+        y = net("ConvTranspose", y, net.weight(4, 4, 2, 2), strides=[2, 2])
+        missing = net("Sub", net.sizes(skip, 2, 4), net.sizes(y, 2, 4))
+        y = net("Pad", y, net("Concat", net.whole(0, 0, 0, 0, 0, 0), missing, axis=0))
+        y = net("Relu", net.conv(net("Concat", skip, y, axis=1), 8, 4, 3))
+    return y

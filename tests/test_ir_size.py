@@ -260,6 +260,33 @@ def test_what_bounds_decide_is_no_constraint() -> None:
     assert trace.bounds == {"height": (1, 4096), "width": (1, 4096)}
 
 
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("m", [1, 2, 5])
+@pytest.mark.parametrize("added", [0, 1, 7])
+@pytest.mark.parametrize("more", [-1, 0, 4])
+def test_a_remainder_is_known_of_quotients_too(n: int, m: int, added: int, more: int) -> None:
+    """As of the sizes that a network has halved already."""
+    trace, height, _ = new()
+    x = (height + added) // m + more
+    remainder = x - x // n * n
+    assert bounds(remainder) == (0, n - 1)
+    assert bounds(-remainder) == (1 - n, 0)
+    assert remainder >= 0
+    assert not trace.facts
+    assert trace.bounds["height"] == (1, 4096)
+    found = {value(remainder, {"height": h, "width": 1}) for h in range(1, 40)}
+    assert found == set(range(n))
+
+
+def test_what_is_no_remainder_has_other_bounds() -> None:
+    _, height, _ = new()
+    for other in (height // 2 - height // 6 * 2, height // 2 - (height + 1) // 4 * 2):
+        low, high = bounds(other)
+        found = [value(other, {"height": h, "width": 1}) for h in range(1, 4097)]
+        assert low <= min(found)
+        assert max(found) <= high
+
+
 def test_a_bound_on_a_parameter_narrows_it() -> None:
     trace, h, w = new()
     with at_layer("double"):
