@@ -147,6 +147,29 @@ def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, F
     return Form.of(terms[: len(a.terms)]), Form.of(terms[len(a.terms) :])
 
 
+def exact_quotient(a: Form, b: Form) -> Form | None:
+    """Return the form that times b is a, where there is one."""
+    atoms = sorted({atom for m, _ in (*a.terms, *b.terms) for atom in m}, key=str)
+
+    def order(term: tuple[Monomial, int]) -> tuple[int, ...]:
+        return len(term[0]), *map(term[0].count, atoms)
+
+    leading, n = max(b.terms, key=order)
+    result = Form(())
+    while a.terms:
+        monomial, factor = max(a.terms, key=order)
+        left = list(monomial)
+        for atom in leading:
+            if atom not in left:
+                return None
+            left.remove(atom)
+        if factor % n:
+            return None
+        part = Form.of([(tuple(left), factor // n)])
+        result, a = result.plus(part), a.plus(part.times(b), -1)
+    return result
+
+
 def as_remainder(form: Form) -> tuple[Form, int] | None:
     """Return x and n where a form without constant is x % n, but for x's constant.
 

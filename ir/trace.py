@@ -13,7 +13,7 @@ from math import gcd, inf, prod
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
-from .form import Form, Operation, Parameter, as_remainder, reduced
+from .form import Form, Operation, Parameter, as_remainder, exact_quotient, reduced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -214,7 +214,8 @@ def divided(trace: Trace, a: Form, b: Form) -> Form:
     if not b.is_number:
         a, b = reduced(a, b, lambda atom: trace._atom_bounds(atom)[0] > 0)
     if len(b.terms) != 1:
-        return _rest_divided(trace, a, b)
+        exact = exact_quotient(a, b)
+        return _rest_divided(trace, a, b) if exact is None else exact
     ((divisor, n),) = b.terms
     whole: list[tuple[Monomial, int]] = []
     rest: list[tuple[Monomial, int]] = []

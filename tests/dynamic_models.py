@@ -552,3 +552,19 @@ def padded_to_its_skip(net: Net) -> str:
         y = net("Pad", y, net("Concat", net.whole(0, 0, 0, 0, 0, 0), missing, axis=0))
         y = net("Relu", net.conv(net("Concat", skip, y, axis=1), 8, 4, 3))
     return y
+
+
+@model
+def unshuffled_after_padding(net: Net) -> str:
+    """Padded to even sizes, then blocks of 2x2 become channels, by shapes that begin with -1."""
+    size = net.sizes("x", 2, 4)
+    odd = net("Mod", size, net.whole(2))
+    x = net("Pad", "x", net("Concat", net.whole(0, 0, 0, 0, 0, 0), odd, axis=0), mode="edge")
+    x = net("Reshape", x, net("Concat", net.whole(-1), net.sizes(x, 1, 4), axis=0))
+    two, half = net.whole(2), net("Div", net.sizes(x, 2, 4), net.whole(2))
+    halves = [net("Slice", half, net.whole(k), net.whole(k + 1), net.whole(0)) for k in (0, 1)]
+    shape = net("Concat", net.whole(-1, 3), halves[0], two, halves[1], two, axis=0)
+    blocks = net("Transpose", net("Reshape", x, shape), perm=[0, 1, 3, 5, 2, 4])
+    x = net("Reshape", blocks, net("Concat", net.whole(-1, 12), half, axis=0))
+    x = net("DepthToSpace", net.conv(x, 12, 12, 3), blocksize=2, mode="CRD")
+    return net("Slice", x, net.whole(0, 0), size, net.whole(2, 3))

@@ -84,6 +84,8 @@ def test_what_leaves_nothing_open_is_an_int() -> None:
         lambda h, w: (4 * h * w // (8 * w), h // 2),
         lambda h, w: ((6 * h + 5) // (4 * w), (3 * h + 2) // (2 * w)),
         lambda h, w: ((h * h * w + h * w) // (h * w + h), (h * w + w) // (w + 1)),
+        lambda h, w: ((h * h - w * w) // (h + w), h - w),
+        lambda h, w: (6 * (h + h // 2) * (w + w // 2) // (2 * w + w // 2 * 2), 3 * (h + h // 2)),
     ],
 )
 def test_equal_sizes_are_known_to_be_equal(pair: Any) -> None:
