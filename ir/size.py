@@ -296,11 +296,19 @@ def check_text(source: str) -> None:
 
 def holds_open(thing: object) -> bool:
     """Whether there is an open size in a tuple or a dataclass, or it is one."""
-    if isinstance(thing, tuple):
-        return any(map(holds_open, thing))
-    if is_dataclass(thing) and not isinstance(thing, type):
-        return any(holds_open(getattr(thing, f.name)) for f in fields(thing) if f.init)
-    return is_open(thing)
+    todo, seen = [thing], set()
+    while todo:
+        part = todo.pop()
+        if is_open(part):
+            return True
+        if id(part) in seen:  # expressions share their parts
+            continue
+        seen.add(id(part))
+        if isinstance(part, tuple):
+            todo.extend(part)
+        elif is_dataclass(part) and not isinstance(part, type):
+            todo.extend(getattr(part, f.name) for f in fields(part) if f.init)
+    return False
 
 
 def closed(thing: T) -> T:

@@ -568,3 +568,18 @@ def unshuffled_after_padding(net: Net) -> str:
     x = net("Reshape", blocks, net("Concat", net.whole(-1, 12), half, axis=0))
     x = net("DepthToSpace", net.conv(x, 12, 12, 3), blocksize=2, mode="CRD")
     return net("Slice", x, net.whole(0, 0), size, net.whole(2, 3))
+
+
+@model
+def evenly_spaced(net: Net) -> str:
+    """Coordinates from -1 to 1, as linspace is exported: by steps of 2 / (size - 1)."""
+    maps = ["x"]
+    for axis, turned in ((2, [1, 1, -1, 1]), (3, [1, 1, 1, -1])):
+        size = as_float(net, net("Squeeze", net.sizes("x", axis, axis + 1)))
+        one, two = net.known(np.float32(1)), net.known(np.float32(2))
+        step = net("Div", two, net("Sub", size, one))
+        places = net("Mul", net("Range", net.known(np.float32(0)), size, one), step)
+        places = net("Reshape", net("Sub", places, one), net.whole(*turned))
+        shape = net("Concat", net.whole(1, 1), net.sizes("x", 2, 4), axis=0)
+        maps.append(net("Expand", places, shape))
+    return net.conv(net("Concat", *maps, axis=1), 5, 4, 3)

@@ -212,9 +212,42 @@ def many_sizes(net: Net) -> str:
     return net("Mul", "x", net("Reshape", sizes, net.whole(1, 18, 1, 1)))
 
 
+def places_across(net: Net) -> str:
+    """0, 1/w, 2/w, ..., as floats."""
+    width = net("Cast", net("Squeeze", net.sizes("x", 3, 4)), to=onnx.TensorProto.FLOAT)
+    zero, one = net.known(np.float32(0)), net.known(np.float32(1))
+    return net("Div", net("Range", zero, width, one), width)
+
+
+def steps_of_places(net: Net) -> str:
+    """7 columns of the image, of which floats might miss one."""
+    return net("Mul", "x", net("Floor", net("Mul", places_across(net), net.known(np.float32(7)))))
+
+
+def gathered_at_places(net: Net) -> str:
+    index = net("Cast", net("Mul", places_across(net), net.known(np.float32(7))), to=7)
+    return net("Gather", "x", index, axis=3)
+
+
+def compared_places(net: Net) -> str:
+    half = net("Less", places_across(net), net.known(np.float32(0.5)))
+    return net("Mul", "x", net("Cast", half, to=onnx.TensorProto.FLOAT))
+
+
+def scaled_by_a_quotient(net: Net) -> str:
+    sizes = net("Cast", net.sizes("x", 2, 4), to=onnx.TensorProto.FLOAT)
+    ones = net.known(np.ones(2, np.float32))
+    scales = net("Concat", ones, net("Div", net.known(np.float32(90)), sizes), axis=0)
+    return net("Resize", "x", "", scales, mode="nearest")
+
+
 @pytest.mark.parametrize(
     ("network_of", "says"),
     [
+        (steps_of_places, "a step of a rounded number"),
+        (gathered_at_places, "a step of a rounded number"),
+        (compared_places, "a step of a rounded number"),
+        (scaled_by_a_quotient, "Resize of computed scales needs a size"),
         (many_sizes, "a tensor of 18 numbers"),
         (antialiased, "an antialiased resize needs a size"),
         (odd_scale, "a resize by 1.7"),

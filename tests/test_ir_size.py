@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from shadergen.backends.constraints import sizes_member
 from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
+from shadergen.ir.expr import Call, literal
 from shadergen.ir.form import Form, Operation, Parameter
+from shadergen.ir.ops import Pointwise, Slice
 from shadergen.ir.size import (
     OpenSizeError,
     Trace,
@@ -23,6 +25,7 @@ from shadergen.ir.size import (
     check_text,
     closed,
     estimate,
+    holds_open,
     is_one,
     is_open,
     largest,
@@ -410,6 +413,17 @@ def test_errors_say_an_open_size_as_people_write_it() -> None:
         f"  = help: {rows}",
     ]
     assert str(h) == "height"
+
+
+def test_an_open_size_is_found_wherever_it_is() -> None:
+    _, height, _ = new()
+    shared: Any = literal(2.0)
+    for _ in range(100):  # as often as no one could count
+        shared = Call("add", (shared, shared))
+    assert not holds_open(Pointwise(shared))
+    assert holds_open(Pointwise(Call("mul", (shared, literal(height)))))
+    assert holds_open(Slice((0, height), (1, 1), (2, 3)))
+    assert not holds_open(Slice((0, 1), (1, 1), (2, 3)))
 
 
 def test_a_type_is_closed_to_its_default() -> None:

@@ -15,7 +15,7 @@ from ....errors import ShadergenError
 from ....ir.ops import Expand, Range, Tile
 from ....ir.ratio import as_ratio
 from ....ir.size import is_open
-from .items import Known, has_fractions
+from .items import Known, has_fractions, has_open_fractions
 from .node import LONGEST_LIST
 
 if TYPE_CHECKING:
@@ -31,6 +31,17 @@ if TYPE_CHECKING:
 
 FILLING = ("ConstantOfShape", "Expand", "Tile")  # their last input is a shape
 FILLED_PER_COMPUTED = 16  # elements of one repeated number that count as one
+
+
+def is_computed(node: OnnxNode) -> bool:
+    """Whether a node is one of ``COMPUTED`` whose inputs are all known.
+
+    What is divided by an open size is no number that sizes are found out by, but one for tensors,
+    a step of coordinates say: where the model runs, floats have it.
+    """
+    if node.op not in COMPUTED or not all(isinstance(i, Known) or i is None for i in node.inputs):
+        return False
+    return node.op != "Div" or not has_open_fractions(node.known(1, "the divisor"))
 
 
 def compute(node: OnnxNode) -> Tensor:

@@ -19,15 +19,24 @@ from ...definitions import find, instantiate
 from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
 from .budget import Budget
-from .computed import COMPUTED, compute
+from .computed import COMPUTED, compute, is_computed
 from .evaluation import EVALUATED, evaluate
 from .functions import arguments, schema_function
-from .items import Item, Known, Narrow, TensorList, check_shape, inputs_behind, typed_item
+from .items import (
+    Item,
+    Known,
+    Narrow,
+    TensorList,
+    check_shape,
+    inputs_behind,
+    typed_item,
+)
 from .model import read_opsets
 from .narrow import NARROW
 from .node import DataDependentError, OnnxNode
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
+from .steps import check_steps
 from .tensors import ENCODINGS, STRING, dimensions, ir_type, read_sparse, read_tensor, type_name
 from .values import fixed_input
 from .versions import modernise
@@ -214,7 +223,7 @@ class Importer:
             modernise(node)
         known = all(isinstance(i, Known) or i is None for i in node.inputs)
         results: Item | Sequence[Item | None]
-        if not domain and known and node.op in COMPUTED:
+        if not domain and is_computed(node):
             results = compute(node)
         elif not domain and known and node.op in EVALUATED:
             results = evaluate(node)
@@ -231,7 +240,11 @@ class Importer:
         else:
             raise self._unknown(node, domain)
         node.finish()
-        return [results] if isinstance(results, Item) else results
+        results = [results] if isinstance(results, Item) else results
+        if self.request.opening is not None:
+            for result in results:
+                check_steps(result)
+        return results
 
     def _call(
         self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True

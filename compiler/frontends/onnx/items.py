@@ -14,7 +14,7 @@ from ....ir.graph import Input, Result, Value, apply, constant
 from ....ir.ops import Concat, Range, Reshape
 from ....ir.ops.base import MOST_OPERANDS
 from ....ir.ratio import Ratio, as_ratio
-from ....ir.size import OpenSizeError, is_open
+from ....ir.size import OpenSizeError, holds_open, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .narrow import NARROW
 from .tensors import STRING, number_of_type
@@ -143,6 +143,18 @@ def element_type(item: Tensor | Narrow) -> int:
 
 def inputs_behind(item: Item) -> tuple[Input, ...]:
     """Return the model's inputs that a tensor is computed from."""
+    return tuple(value for value in behind(item) if isinstance(value, Input))
+
+
+def follows_from_open_sizes(item: Item) -> bool:
+    """Whether a tensor is computed from what is known and from open sizes, and nothing else."""
+    values = behind(item)
+    nodes = (value.node for value in values if isinstance(value, Result))
+    return not inputs_behind(item) and any(holds_open(node.op) for node in nodes)
+
+
+def behind(item: Item) -> dict[Value, None]:
+    """Return every value that a tensor is computed from, itself included."""
     seen: dict[Value, None] = {}
     tensor = item.tensor if isinstance(item, Narrow) else item
     todo = [tensor] if isinstance(tensor, Value) else []
@@ -151,7 +163,7 @@ def inputs_behind(item: Item) -> tuple[Input, ...]:
         if value not in seen:
             seen[value] = None
             todo.extend(value.node.inputs if isinstance(value, Result) else ())
-    return tuple(value for value in seen if isinstance(value, Input))
+    return seen
 
 
 def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
@@ -164,6 +176,13 @@ def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
 def has_fractions(array: NDArray[Any]) -> bool:
     """Whether an array is of fractions of open sizes, in place of floats."""
     return array.dtype.kind == "O" and any(isinstance(x, Ratio) for x in array.flat)
+
+
+def has_open_fractions(array: NDArray[Any]) -> bool:
+    """Whether a fraction of open sizes among them is open itself."""
+    return array.dtype.kind == "O" and any(
+        isinstance(x, Ratio) and is_open(x.above) for x in array.flat
+    )
 
 
 def objects(shape: tuple[int, ...], items: Iterable[object]) -> NDArray[Any]:

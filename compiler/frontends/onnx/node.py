@@ -14,10 +14,19 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant, Input, Value, apply, constant
-from ....ir.size import holds_open, is_open
+from ....ir.size import OpenSizeError, holds_open, is_open
 from ....ir.types import TensorType
 from ..base import ValueNeededError
-from .items import Item, Known, Narrow, Tensor, TensorList, check_shape, inputs_behind
+from .items import (
+    Item,
+    Known,
+    Narrow,
+    Tensor,
+    TensorList,
+    check_shape,
+    follows_from_open_sizes,
+    inputs_behind,
+)
 from .tensors import STRING, read_sparse, read_tensor, type_name
 
 if TYPE_CHECKING:
@@ -255,6 +264,8 @@ class OnnxNode:
         """
         item = self.item(index)
         if not isinstance(item, Known):
+            if follows_from_open_sizes(item):
+                raise OpenSizeError(f"{self.op} of computed {role.removeprefix('the ')}")
             what = f"{role} of {self.op} must be known at compile time"
             raise ValueNeededError(what, inputs_behind(item))
         return item.array
