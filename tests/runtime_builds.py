@@ -154,6 +154,7 @@ OPEN: tuple[Callable[[], Model], ...] = (
     models.instance_norm,
     models.branches,
     models.upsample,
+    models.coordinates,
 )
 
 

@@ -245,10 +245,24 @@ def top_k() -> Model:
     return Model([call], {"k": _ints(3)}, {"x": normal(4, 9)}, {"y": np.float32, "i": np.int64})
 
 
+def coordinates() -> Model:
+    """Each column times its part of the width: computed of the size alone where that is open."""
+    nodes = [
+        node("Shape", "x", outputs=("sizes",), start=3),
+        node("Squeeze", "sizes", outputs=("whole",)),
+        node("Cast", "whole", outputs=("width",), to=1),
+        node("Range", "zero", "width", "one", outputs=("columns",)),
+        node("Div", "columns", "width", outputs=("parts",)),
+        node("Mul", "x", "parts"),
+    ]
+    return _one(*nodes, x=normal(1, 5, 7, 9), zero=np.array(0, "f4"), one=np.array(1, "f4"))
+
+
 MODELS: dict[str, Callable[[], Model]] = {
     name.__name__: name
     for name in (
         conv_3x3,
+        coordinates,
         conv_strided,
         conv_grouped,
         conv_depthwise,
