@@ -25,6 +25,7 @@ from shadergen.ir.ops import (
     Reshape,
     ResizeNearest,
     Slice,
+    Softmax,
     Transpose,
 )
 from shadergen.ir.reference import evaluate
@@ -179,3 +180,11 @@ def test_inputs_and_constants_of_whole_numbers_are_outputs_of_their_own_type(dty
     for name, expected in want.items():
         assert got[name].dtype == expected.dtype
         np.testing.assert_array_equal(got[name], expected)
+
+
+@pytest.mark.parametrize("kind", ("softmax", "convolution"))
+def test_one_channel_of_a_map_too_large_for_planes_is_added_to_several(kind):
+    x = image(1, 3, 2, 2050)
+    y = conv(np.random.default_rng(6), x, 1, (3, 3), pads=(1, 1, 1, 1))
+    y = apply(Softmax((1,)), x, layer="y") if kind == "softmax" else pointwise("x0 + x1", x, y)
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), device="webgl2-min")

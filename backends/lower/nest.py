@@ -48,13 +48,15 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
     (t,) = infer(p.kernel, p.operands, node.name)
     nest = simplified(nest, t.shape)
-    yield from lower_groups(node, lambda group: _Nest(node, nest, group, target).lower())
+    yield from lower_groups(node, lambda group: _Nest(node, nest, t.shape, group, target).lower())
 
 
 class _Nest:
     """The shader of one GPU pass of a nest."""
 
-    def __init__(self, node: Node, nest: Nest, group: Group, target: Target) -> None:
+    def __init__(
+        self, node: Node, nest: Nest, shape: tuple[int, ...], group: Group, target: Target
+    ) -> None:
         self.node, self.nest, self.group = node, nest, group
         self.shader = Shader(target, precision(node), node.choice.stage or "fragment")
         t = node.result.type
@@ -69,6 +71,9 @@ class _Nest:
         if is_one(t.planes):
             self.own[self.reader.lane] = "0"
         self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
+        if not t.in_planes:  # an epilogue may make several channels of the kernel's one
+            ones = (a for a, size in enumerate(shape) if is_one(size) and not is_one(t.shape[a]))
+            self.own |= {f"o{axis}": "0" for axis in ones}
         self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
 
     def lower(self) -> GpuPass:
