@@ -59,7 +59,7 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     target = context.target
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}
     outputs = {o.value for o in graph.outputs}
-    batches = _batches(graph)
+    batches = _batches(graph, target)
     exact = _exact(graph, target)
 
     def place_input(value: Value) -> Value:
@@ -125,18 +125,26 @@ def tile_channels(graph: Graph, context: Context) -> Graph:
     return graph.rewrite(lambda now, was: None, place_constant)
 
 
-def _batches(graph: Graph) -> dict[Value, str]:
-    """Return maps of more than :data:`FEW_ENTRIES` that nothing needs in planes, and why not."""
+def _batches(graph: Graph, target: Target) -> dict[Value, str]:
+    """Return maps of more than :data:`FEW_ENTRIES` that nothing needs in planes, and why not.
+
+    For rows a kernel reads all of a tensor, and what is a parameter of planes is one: there must be
+    units for each, and there are not where each plane is a texture. Rows of an open size have
+    room for less than planes.
+    """
+    if target.textures == "2d":
+        return {}
     needed = {o.value for o in graph.outputs}
     for n in graph.nodes:
-        if not isinstance(_kernel(n), IN_ROWS):
+        units = len(set(n.inputs))
+        if not isinstance(_kernel(n), IN_ROWS) or units > target.limits.texture_units:
             needed.update(n.results, n.inputs)
     return {
         r: f"in planes each of its {r.shape[0]} batch entries would take a draw"
         for n in graph.nodes
         for r in n.results
         if r.type.in_planes and r not in needed
-        if not is_open(r.shape[0]) and r.shape[0] > FEW_ENTRIES
+        if not any(map(is_open, r.shape)) and r.shape[0] > FEW_ENTRIES
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from support import (
     assert_runs_like_reference,
@@ -15,8 +16,10 @@ from support import (
     pointwise,
 )
 
+from shadergen.compiler import driver
+from shadergen.compiler.options import Options
 from shadergen.ir.graph import Constant, Graph, Value, apply, constant
-from shadergen.ir.ops import MatMul, Reduce, Reshape, Softmax, Transpose
+from shadergen.ir.ops import MatMul, Op, Reduce, Reshape, Slice, Softmax, Transpose
 
 RNG = np.random.default_rng(2)
 HEADS, SIZE, DEPTH = 3, 9, 4
@@ -102,3 +105,38 @@ def test_constants_beside_rows_lie_in_rows() -> None:
     constants = {v for n in placed.nodes for v in n.inputs if isinstance(v, Constant)}
     lying = {v.shape: v.type.layout.rows for v in constants if v.type.layout is not None}
     assert lying == {(1, HEADS, SIZE, SIZE): (3, 27), (5, 1, SIZE, SIZE): (3, 45)}
+
+
+FIRST = Slice((0, 0, 0, 0), (1, 1, 1, 1), (7, 1, 4, 3))
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("op", [Softmax((1,)), FIRST], ids=["softmax", "slice"])
+def test_one_channel_in_rows_that_a_formula_makes_several_of(op: Op) -> None:
+    x = image(7, 3, 4, 3)
+    y = pointwise("x0 - x1", x, apply(op, pointwise("2 * x0", x), layer="one"), layer="several")
+    assert_runs_like_reference(graph_of(apply(Reduce("max", (3,), False), y), inputs=(x,)))
+
+
+def test_a_kernel_of_more_parameters_than_texture_units_stays_in_planes() -> None:
+    x = y = image(5, 4, 6, 8)
+    for _ in range(8):
+        y = pointwise("max(x0 * x1 + x2, -1)", y, *(constant(normal(4, 1, 1)) for _ in range(2)))
+    product = apply(MatMul(), y, constant(normal(8, 8)), layer="product")
+    graph = graph_of(apply(Reduce("max", (3,), False), product, layer="y"), inputs=(x,))
+    assert in_rows(graph) == {"pointwise": False, "product": True, "y": True}
+
+
+def test_entries_stay_in_planes_where_each_plane_is_a_texture() -> None:
+    assert not in_rows(middle("reduction", 5), textures="2d")["middle"]
+
+
+def test_entries_stay_in_planes_where_their_size_is_open() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 18]>'
+        "g (float[5, 6, H, W] x) => (float[5, 6, H] y) <int64[1] axes = {3}>"
+        "{ s = Softmax<axis=1>(x) y = ReduceMax<keepdims=0>(s, axes) }"
+    )
+    options = Options(dynamic=True)
+    placed, _, _ = driver.compile_graph(driver.import_model(model, options), options)
+    assert all(n.result.type.in_planes for n in placed.nodes[:-1])
