@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from .graph import Constant
-from .size import closed, is_open, same_shape
+from .size import closed, is_one, is_open, same_shape
 from .types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
@@ -190,6 +190,27 @@ def planes_share_a_program(node: Node) -> bool:
             return False
     layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
     return all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts)
+
+
+def entries_share_a_program(node: Node) -> bool:
+    """Whether kernels of a map's batch entries differ in the number of the entry alone.
+
+    Where that decides which tensor is read, of several that are joined, each entry reads its own.
+    """
+    from .expr import variables
+    from .ops import parts
+
+    t = node.result.type
+    if not t.in_planes or is_one(t.shape[0]):
+        return False
+    layouts = [(v.type.layout, v.type.layers) for v in tensor_operands(node)]
+    if not all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts):
+        return False
+    p = parts(node)
+    nest = None if has_weights(node) else p.kernel.nest(*(v.type for v in p.operands))
+    loads = nest.loads() if nest is not None else ()
+    several = (load.sources for _, load in loads if len(load.sources) > 1)
+    return not any("o0" in variables(e) for sources in several for s in sources for e in s.valid)
 
 
 def at_default(node: Node) -> Node:

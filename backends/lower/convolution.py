@@ -23,7 +23,7 @@ from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
-from .groups import Group, groups
+from .groups import Group, lower_groups, plus
 from .loads import LANE
 from .store import finish, precision, stores
 from .tiles import Tiles, cut_weights, plan_tiles
@@ -43,8 +43,7 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     p = parts(node)
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
         raise InternalError(f"{node.name}: weights that are not constant reached the backend")
-    for group in groups(node):
-        yield _lower(group.node, p, group, target)
+    yield from lower_groups(node, lambda group: _lower(group.node, p, group, target), weights=True)
 
 
 def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
@@ -195,14 +194,10 @@ def _in_original(conv: Conv) -> str:
 
 def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
     """Return the context of ``load_x.glsl.j2``: borders, prologue, guard."""
-    n, _, height, width = conv.seen(x.type).shape
+    _, _, height, width = conv.seen(x.type).shape
     top, left, bottom, right = conv.pads
-    batch = group.batch if n > 1 else 0
-    texture = shader.texture(x, "x", batch)
-    base = batch * x.type.planes
-    layer: int | str = f"plane + {base}" if base else "plane"
-    if x.type.layers == 1:
-        layer = 0
+    texture = shader.texture(x, "x", group.batch)
+    layer = plus("plane", group.first_layer(x.type)) if x.type.layers > 1 else 0
     px, py = Var("px"), Var("py")
     names = {"px": "p.x", "py": "p.y"}
     pad = conv.pad_value

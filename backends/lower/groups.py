@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ...ir.expr import Expr, Num
-from ...ir.placement import before_store, planes_share_a_program
+from ...ir.placement import before_store, entries_share_a_program, planes_share_a_program
 from ...ir.size import is_one, surely_equal
 from ...ir.types import LANES
 from ..gpu import GpuPass, Uniform
 from .loads import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ...ir.graph import Node
+    from ...ir.types import TensorType
     from ..shader import Shader
 
 COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
@@ -34,6 +35,7 @@ class Group:
         shared: the first plane is a variable: the passes of a node differ in the planes alone, so
             that one program draws them all, and the uniform ``u_plane`` says which is the first;
             or it is a compute pass, and ``plane`` comes from the invocation.
+        entries: the batch entry is a variable, too: the uniform ``u_batch``.
         prelude: statements that compute the coordinates of :meth:`at`.
     """
 
@@ -42,6 +44,7 @@ class Group:
     node: Node
     written: Node
     shared: bool = False
+    entries: bool = False
     prelude: list[str] = field(default_factory=list)
     _coordinates: dict[str, str] = field(default_factory=dict)
 
@@ -88,8 +91,17 @@ class Group:
 
     @property
     def fixed(self) -> dict[str, Expr]:
-        """Coordinates that are the same for the whole pass: the batch entry of planes."""
-        return {"o0": Num(float(self.batch))} if self.node.result.type.in_planes else {}
+        """Coordinates that are known for the whole pass: the batch entry of planes."""
+        known = self.node.result.type.in_planes and not self.entries
+        return {"o0": Num(float(self.batch))} if known else {}
+
+    def first_layer(self, t: TensorType) -> int | str:
+        """Return the first of a map's layers that are of the batch entry, of all entries if one."""
+        if is_one(t.shape[0]):
+            return 0
+        if not self.entries:
+            return self.batch * t.planes
+        return "u_batch" if t.planes == 1 else f"u_batch * {t.planes}"
 
     def reader(self, shader: Shader) -> Reader:
         """Return what emits loads that are seen from this result."""
@@ -113,7 +125,8 @@ class Group:
         if self.node.result.type.in_planes:
             plane = self.plane(k)
             channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
-            return {"o0": str(self.batch), "o1": channel, "o2": "o.y", "o3": "o.x"}
+            entry = "u_batch" if self.entries else str(self.batch)
+            return {"o0": entry, "o1": channel, "o2": "o.y", "o3": "o.x"}
         if not self._coordinates:
             self._locate(shader)
         return self._coordinates
@@ -153,6 +166,9 @@ class Group:
             self._coordinates[name] = name
 
 
+G = TypeVar("G", bound=Group)
+
+
 def groups(node: Node) -> Iterator[Group]:
     """Yield the passes of a node in order."""
     written, node = node, before_store(node)
@@ -162,23 +178,38 @@ def groups(node: Node) -> Iterator[Group]:
             yield Group(0, range(layer, layer + 1), node, written)
         return
     size = node.choice.planes or 1
+    every = entries_share_a_program(node)
     if node.choice.stage == "compute":
-        yield from (Group(n, range(size), node, written, True) for n in range(t.shape[0]))
+        yield from (Group(n, range(size), node, written, True, every) for n in range(t.shape[0]))
         return
     shared = size < t.planes and planes_share_a_program(node)
     for n in range(t.shape[0]):
         for p in range(0, t.planes, size):
-            yield Group(n, range(p, min(p + size, t.planes)), node, written, shared)
+            yield Group(n, range(p, min(p + size, t.planes)), node, written, shared, every)
 
 
-def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuPass]:
-    """Lower each pass of a node; of passes that are one program and hold no weights, the first."""
-    known: dict[tuple[int, int, int], GpuPass] = {}
-    for group in groups(node):
-        key = (group.batch, len(group.planes), group.channels)
-        if group.shared and key in known:
+def lower_groups(
+    node: Node, lower: Callable[[Group], GpuPass], weights: bool = False
+) -> Iterator[GpuPass]:
+    """Lower each pass of a node; of passes that are one program and hold the same, the first.
+
+    Those of different planes do not where they hold ``weights``.
+    """
+    yield from lower_each(groups(node), lower, weights)
+
+
+def lower_each(
+    passes: Iterable[G], lower: Callable[[G], GpuPass], weights: bool = False
+) -> Iterator[GpuPass]:
+    """Lower passes of one node, as :func:`lower_groups` does."""
+    known: dict[tuple[int | None, ...], GpuPass] = {}
+    for group in passes:
+        entry = None if group.entries else group.batch
+        first = None if group.shared and not weights else group.planes[0]
+        key = (entry, first, len(group.planes), group.channels)
+        if key in known:
             like = known[key]
-            own = plane_uniforms(group, like.source)
+            own = own_uniforms(group, like.source)
             same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
             yield replace(like, layers=group.layers, uniforms=own + same)
         else:
@@ -186,6 +217,14 @@ def lower_groups(node: Node, lower: Callable[[Group], GpuPass]) -> Iterator[GpuP
             yield known[key]
 
 
-def plane_uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
-    """Return what says which plane a draw begins with, where its program reads that."""
-    return (Uniform("u_plane", group.planes[0]),) if "u_plane" in source else ()
+def plus(layer: int | str, base: int | str) -> int | str:
+    """Return the sum of two numbers of layers, either of which may be an int expression."""
+    if isinstance(layer, int) and isinstance(base, int):
+        return layer + base
+    return " + ".join(str(part) for part in (layer, base) if part != 0)
+
+
+def own_uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
+    """Return what says which plane and batch entry a pass begins with, where its program asks."""
+    own = (Uniform("u_plane", group.planes[0]), Uniform("u_batch", group.batch))
+    return tuple(u for u in own if u.name in source)

@@ -24,8 +24,11 @@ def image_stores(shader: Shader, group: Group, texts: Sequence[str]) -> list[str
     """Return the statements that store a pixel ``o``: ``texts`` are its planes' vec4."""
     t = group.written.result.type
     assert t.layout is not None
-    first = t.first_layer + group.batch * t.planes
+    entry = group.first_layer(t)
+    first = t.first_layer + (0 if group.entries else group.batch * t.planes)
     base = shader.size("first_layer", first) if first else ""
+    if group.entries:
+        base = f"{base} + {entry}" if base else str(entry)
     if group.written is not group.node:
         return list(_shuffled(shader, group, texts, base))
     planes = [str(group.plane(k)) for k in group.planes]

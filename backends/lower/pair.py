@@ -19,7 +19,7 @@ from ...ir.types import LANES
 from ..gpu import Blob
 from ..shader import Shader
 from .convolution import corner, first_sums, loader, loops, multiply, rows_of, weight_format
-from .groups import Group, groups
+from .groups import Group, lower_groups
 from .store import SWIZZLE, epilogue, finish, precision, stores
 from .tiles import plan_tiles
 
@@ -35,8 +35,7 @@ FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those b
 
 def lower_pair(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a ConvPair node, fused or not."""
-    for group in groups(node):
-        yield _lower(node, group, target)
+    yield from lower_groups(node, lambda group: _lower(node, group, target))
 
 
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:
@@ -50,7 +49,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         raise InternalError(f"{node.name}: an invocation is to have all planes of a pair's result")
     shader = Shader(target, precision(node), "compute")
     between = first.result.type
-    inner = Group(group.batch, range(1), first, first, shared=True)
+    inner = Group(group.batch, range(1), first, first, shared=True, entries=group.entries)
     tiles = plan_tiles(w.shape, conv.groups, inner.planes)
     tiles2 = plan_tiles(w2.shape, 1, group.planes)
     own = prod(tiles.shape[:4]) * between.planes

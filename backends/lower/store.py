@@ -16,7 +16,7 @@ from ...ir.types import LANES
 from ..glsl import function_text
 from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
 from .dispatch import plan_dispatch
-from .groups import plane_uniforms
+from .groups import own_uniforms, plus
 from .image_stores import image_stores
 
 if TYPE_CHECKING:
@@ -59,16 +59,14 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
 
 
 def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
-    n, c, h, w = value.shape
+    _, c, h, w = value.shape
     result = group.node.result.type
-    batch = group.batch if n > 1 else 0
-    texture = shader.texture(value, role, batch)
+    texture = shader.texture(value, role, group.batch)
     x = "0" if is_one(w) and not is_one(result.shape[3]) else "o.x"
     y = "0" if is_one(h) and not is_one(result.shape[2]) else "o.y"
     position = "o" if (x, y) == ("o.x", "o.y") else f"ivec2({x}, {y})"
-    base = batch * value.type.planes
     plane = group.plane(k) if c > 1 and value.type.planes > 1 else 0
-    layer: int | str = f"{plane} + {base}" if isinstance(plane, str) else plane + base
+    layer = plus(plane, group.first_layer(value.type))
     text = texture.fetch(position, layer, everywhere=True)
     return f"{text}.xxxx" if c == 1 and result.shape[1] > 1 else text
 
@@ -149,7 +147,7 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     assert t.layout is not None
     what = f"writes {node.name}: {t}, {t.layout.format} {t.layout.kind}"
     if t.in_planes:
-        batch = f", batch {group.batch}" if t.shape[0] > 1 else ""
+        batch = f", batch {group.batch}" if t.shape[0] > 1 and not group.entries else ""
         lines.append(f"{what}, {group.named} of {t.planes}{batch}")
     else:
         layer = f", layer {group.planes[0]} of {t.layers}" if t.layers > 1 else ""
@@ -203,6 +201,7 @@ def finish(
         stores=stores,
         prelude=group.prelude,
         shared=group.shared,
+        entries=group.entries,
         **context,
     )
     common: dict[str, Any] = {
@@ -216,11 +215,12 @@ def finish(
         "macs": macs,
     }
     sizes = tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items())
+    own = own_uniforms(group, source)
     if dispatch is None:
-        return RenderPass(**common, uniforms=plane_uniforms(group, source) + sizes)
+        return RenderPass(**common, uniforms=own + sizes)
     return ComputePass(
         **common,
-        uniforms=sizes,
+        uniforms=own + sizes,
         workgroup=(WORKGROUP, 1),
         groups=dispatch.groups,
     )

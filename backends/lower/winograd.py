@@ -14,7 +14,7 @@ from ...ir.ops import WinogradPatches, WinogradResult, parts
 from ...ir.winograd import of_patch, of_result
 from ..shader import Shader
 from .convolution import loader
-from .groups import lower_groups
+from .groups import lower_groups, plus
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
@@ -75,10 +75,8 @@ def _patches(shader: Shader, node: Node, group: Group, op: WinogradPatches, x: V
 
 def _result(shader: Shader, node: Node, group: Group, op: WinogradResult, x: Value) -> GpuPass:
     k, m = op.patch, op.tile
-    batch = group.batch if x.shape[0] > 1 else 0
-    texture = shader.texture(x, "x", batch)
-    base = batch * x.type.planes
-    layer = f"plane + {base}" if base else "plane"
+    texture = shader.texture(x, "x", group.batch)
+    layer = plus("plane", group.first_layer(x.type))
     columns = shader.size("columns", x.shape[3])
     number = f"o.y / {m} * {shader.size('tiles_across', op.across)} + o.x / {m}"
     corner = f"ivec2(({number}) % {columns}, ({number}) / {columns} * {k * k})"

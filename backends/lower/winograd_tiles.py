@@ -16,10 +16,11 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import WinogradTiles, parts
+from ...ir.placement import entries_share_a_program
 from ...ir.winograd import of_result
 from ..shader import Shader
 from .convolution import accumulate, first_sums, loader
-from .groups import Group
+from .groups import Group, lower_each
 from .store import finish
 from .tiles import cut_weights
 
@@ -61,10 +62,14 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
     assert isinstance(op, WinogradTiles)
     pixels = op.tile**2
     planes, size = t.planes // pixels, node.choice.planes or 1
-    for n, first in product(range(t.shape[0]), range(0, planes, size)):
-        own = range(first, min(first + size, planes))
-        group = TileGroup(n, own, node, node, pixels_of_tile=pixels, apart=planes)
-        yield _lower(node, group, op, Shader(target, "highp"))
+    every = entries_share_a_program(node)
+
+    def passes() -> Iterator[TileGroup]:
+        for n, first in product(range(t.shape[0]), range(0, planes, size)):
+            own = range(first, min(first + size, planes))
+            yield TileGroup(n, own, node, node, entries=every, pixels_of_tile=pixels, apart=planes)
+
+    yield from lower_each(passes(), lambda group: _lower(node, group, op, Shader(target, "highp")))
 
 
 def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> GpuPass:
