@@ -25,6 +25,7 @@ from ..ir.ops import (
     MatMul,
     Movement,
     PairReduce,
+    PartialReduce,
     Pointwise,
     Reduce,
     RotaryEmbedding,
@@ -45,7 +46,17 @@ if TYPE_CHECKING:
 
 FEW_ENTRIES = 4  # a draw for each is as fast as rows are
 # Kernels as good in rows; all others look at pixels beside each other or have weights for channels.
-IN_ROWS = (Einsum, Gather, MatMul, Movement, PairReduce, Pointwise, Reduce, RotaryEmbedding)
+IN_ROWS = (
+    Einsum,
+    Gather,
+    MatMul,
+    Movement,
+    PairReduce,
+    PartialReduce,
+    Pointwise,
+    Reduce,
+    RotaryEmbedding,
+)
 ROOM = 8  # times as wide as high, by default, is what an open size is folded into
 
 

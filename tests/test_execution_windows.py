@@ -63,6 +63,28 @@ def test_attention_within_windows(windows: int, options: dict[str, Any]) -> None
     assert_runs_like_reference(attention(windows), **options)
 
 
+def channels_attention(entries: int) -> Graph:
+    """Attend between channels, each as long as the picture: Restormer's."""
+    x = image(entries, HEADS * DEPTH, 1200)
+    per_head = apply(Reshape((entries, HEADS, DEPTH, 1200)), x, layer="heads")
+    length = apply(Reduce("l2", (3,), True), per_head, layer="length")
+    unit = pointwise("x0 / x1", per_head, length, layer="unit")
+    across = apply(Transpose((0, 1, 3, 2)), unit, layer="across")
+    weights = apply(Softmax((3,)), apply(MatMul(), unit, across, layer="scores"), layer="softmax")
+    found = apply(MatMul(), weights, per_head, layer="found")
+    y = apply(Reshape((entries, HEADS * DEPTH, 1200)), found, layer="y")
+    return graph_of(y, inputs=(x,))
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("options", WAYS, ids=str)
+def test_attention_between_long_channels(options: dict[str, Any]) -> None:
+    files = assert_runs_like_reference(channels_attention(6), **options)
+    if options.get("textures") != "2d":
+        more = compile_graph(channels_attention(12), **options)[1]
+        assert len(more.schedule["passes"]) == len(files.schedule["passes"])
+
+
 def test_many_windows_take_the_draws_of_few() -> None:
     draws = {n: len(compile_graph(attention(n))[1].schedule["passes"]) for n in (5, 64)}
     assert draws[5] == draws[64]
