@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import ShadergenError
 
 
-def need(module: str, package: str, purpose: str, extra: str = "run") -> Any:
+def need(module: str, package: str, purpose: str) -> Any:
     """Import a package of one of the extras.
 
     Raises:
@@ -21,7 +21,7 @@ def need(module: str, package: str, purpose: str, extra: str = "run") -> Any:
             "SG0606",
             f"{purpose} needs the Python package {package}",
             why=str(error),
-            help=f"pip install 'shadergen[{extra}]'",
+            help=f"pip install {package}",
         ) from None
 
 
@@ -46,4 +46,4 @@ def figure() -> Any:
     Raises:
         ShadergenError: SG0606 when matplotlib is missing.
     """
-    return need("matplotlib.figure", "matplotlib", "drawing a chart", "bench")
+    return need("matplotlib.figure", "matplotlib", "drawing a chart")

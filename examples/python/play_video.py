@@ -1,6 +1,6 @@
 """Play a video through a build: a file in, a file out.
 
-    pip install 'shadergen[video]'
+    pip install '.[video]'
     shadergen compile examples/espcn/espcn_x2.h5 -o build --input-size 180x320
     python examples/python/play_video.py build in.mp4 out.mp4
 

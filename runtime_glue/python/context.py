@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
 from .device import DeviceInfo, query_device
-from .gl import INSTALL, load_egl, load_gles
+from .gl import DRIVERS, load_egl, load_gles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,7 +66,7 @@ class HeadlessContext:
             "SG0601",
             "EGL gives no OpenGL ES 3 context",
             why="\n".join(tried) or "EGL lists no such platform or device",
-            help=INSTALL,
+            help=f"install a driver, or {DRIVERS}",
         )
 
     def _displays(self, platform: str | None, device: int | None) -> Iterator[tuple[str, Any]]:

@@ -38,10 +38,7 @@ _SCALARS = (
     ctypes.c_ssize_t,
     ctypes.c_uint64,
 )
-INSTALL = (
-    "install PyOpenGL (pip install PyOpenGL) and the GL libraries "
-    "(Debian, Ubuntu: apt install libegl1 libgles2 libgl1-mesa-dri)"
-)
+DRIVERS = "the GL libraries (Debian, Ubuntu: apt install libegl1 libgles2 libgl1-mesa-dri)"
 
 
 class Library:
@@ -106,7 +103,10 @@ def load_egl() -> Library:
         modules = tuple(import_module(f"OpenGL.raw.{name}") for name in _EGL_MODULES)
     except (ImportError, AttributeError, OSError, TypeError) as error:
         raise ShadergenError(
-            "SG0601", "OpenGL ES cannot be loaded", why=str(error), help=INSTALL
+            "SG0601",
+            "OpenGL ES cannot be loaded",
+            why=str(error),
+            help=f"install PyOpenGL (pip install PyOpenGL) and {DRIVERS}",
         ) from error
     prototype = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p)
     address = ctypes.cast(find, ctypes.c_void_p).value
