@@ -84,15 +84,16 @@ class Shader:
         Args:
             value: a tensor with a layout.
             role: what the sampler is called after.
-            batch: the only batch entry that is read, where the tensor has several; None reads all.
+            batch: the only batch entry that is read, where the tensor has several and each plane is
+                a texture; None reads all.
         """
-        several = value.type.in_planes and value.shape[0] > 1
-        key = (value, batch if several else None)
-        if key in self._textures:
-            return self._textures[key]
         layout = value.type.layout
         if layout is None:
             raise InternalError(f"'{value.name}' was given no layout")
+        several = value.type.in_planes and value.shape[0] > 1 and layout.kind != "array"
+        key = (value, batch if several else None)
+        if key in self._textures:
+            return self._textures[key]
         name = self.names(role)
         ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
         image: str = layout.format if ours else ""

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from ..ir.target import GlslVersion
 
-PACKAGES = ("numpy", "onnx", "h5py", "PyOpenGL", "jsonschema", "pillow", "onnxruntime", "keras")
+PACKAGES = (
+    *("numpy", "onnx", "h5py", "jsonschema", "jsonschema-rs"),
+    *("PyOpenGL", "pillow", "onnxruntime", "keras"),
+)
 
 
 @dataclass(frozen=True)

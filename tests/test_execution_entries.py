@@ -48,6 +48,20 @@ def test_seven_entries_take_no_more_programs_than_two(options: dict[str, Any]) -
     assert all("batch 0" not in source for source in files.shaders.values())
 
 
+def test_a_tensor_that_a_kernel_and_its_formula_read_takes_one_unit() -> None:
+    x = image(2, 4, 6, 5)
+    pooled = apply(Pool("average", (3, 3), pads=(1, 1, 1, 1)), x, layer="pool")
+    files = assert_runs_like_reference(graph_of(pointwise("x0 - x1", pooled, x), inputs=(x,)))
+    assert [len(p["reads"]) for p in files.schedule["passes"]] == [1, 1]
+
+
+def test_uniforms_are_those_of_the_program_whatever_a_layer_is_called() -> None:
+    x = image(1, 4, 6, 5)
+    y = conv(np.random.default_rng(0), x, 4, (3, 3), "u_batch_u_plane", pads=(1, 1, 1, 1))
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)))
+    assert [p.get("uniforms", []) for p in files.schedule["passes"]] == [[]]
+
+
 def test_entries_of_textures_apart_have_programs_of_their_own() -> None:
     files = assert_runs_like_reference(network(2), textures="2d")
     assert len(files.shaders) > len(compile_graph(network(2))[1].shaders)

@@ -23,7 +23,7 @@ from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
 from ..shader import Shader
-from .groups import Group, lower_groups, plus
+from .groups import Group, groups, lower_groups, plus
 from .loads import LANE
 from .store import finish, precision, stores
 from .tiles import Tiles, cut_weights, plan_tiles
@@ -43,7 +43,9 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     p = parts(node)
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
         raise InternalError(f"{node.name}: weights that are not constant reached the backend")
-    yield from lower_groups(node, lambda group: _lower(group.node, p, group, target), weights=True)
+    yield from lower_groups(
+        groups(node), lambda group: _lower(group.node, p, group, target), weights=True
+    )
 
 
 def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:

@@ -189,19 +189,13 @@ def groups(node: Node) -> Iterator[Group]:
 
 
 def lower_groups(
-    node: Node, lower: Callable[[Group], GpuPass], weights: bool = False
-) -> Iterator[GpuPass]:
-    """Lower each pass of a node; of passes that are one program and hold the same, the first.
-
-    Those of different planes do not where they hold ``weights``.
-    """
-    yield from lower_each(groups(node), lower, weights)
-
-
-def lower_each(
     passes: Iterable[G], lower: Callable[[G], GpuPass], weights: bool = False
 ) -> Iterator[GpuPass]:
-    """Lower passes of one node, as :func:`lower_groups` does."""
+    """Lower passes of one node, those that one program draws only once.
+
+    The others take that program, and what it holds, and say by uniforms which they are. With
+    ``weights``, which differ from plane to plane, passes of other planes are lowered on their own.
+    """
     known: dict[tuple[int | None, ...], GpuPass] = {}
     for group in passes:
         entry = None if group.entries else group.batch
@@ -209,7 +203,7 @@ def lower_each(
         key = (entry, first, len(group.planes), group.channels)
         if key in known:
             like = known[key]
-            own = own_uniforms(group, like.source)
+            own = own_uniforms(group)
             same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
             yield replace(like, layers=group.layers, uniforms=own + same)
         else:
@@ -224,7 +218,8 @@ def plus(layer: int | str, base: int | str) -> int | str:
     return " + ".join(str(part) for part in (layer, base) if part != 0)
 
 
-def own_uniforms(group: Group, source: str) -> tuple[Uniform, ...]:
+def own_uniforms(group: Group) -> tuple[Uniform, ...]:
     """Return what says which plane and batch entry a pass begins with, where its program asks."""
-    own = (Uniform("u_plane", group.planes[0]), Uniform("u_batch", group.batch))
-    return tuple(u for u in own if u.name in source)
+    plane = (Uniform("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
+    entry = (Uniform("u_batch", group.batch),) if group.entries else ()
+    return plane + entry

@@ -18,7 +18,7 @@ from ...ir.types import LANES
 from ...ir.views import simplified
 from ..glsl import is_scalar, mixes_freely
 from ..shader import Shader
-from .groups import lower_groups
+from .groups import groups, lower_groups
 from .loads import LANE
 from .store import finish, precision, stores
 
@@ -48,7 +48,9 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
     (t,) = infer(p.kernel, p.operands, node.name)
     nest = simplified(nest, t.shape)
-    yield from lower_groups(node, lambda group: _Nest(node, nest, t.shape, group, target).lower())
+    yield from lower_groups(
+        groups(node), lambda group: _Nest(node, nest, t.shape, group, target).lower()
+    )
 
 
 class _Nest:

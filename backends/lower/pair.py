@@ -19,7 +19,7 @@ from ...ir.types import LANES
 from ..gpu import Blob
 from ..shader import Shader
 from .convolution import corner, first_sums, loader, loops, multiply, rows_of, weight_format
-from .groups import Group, lower_groups
+from .groups import Group, groups, lower_groups
 from .store import SWIZZLE, epilogue, finish, precision, stores
 from .tiles import plan_tiles
 
@@ -35,7 +35,7 @@ FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those b
 
 def lower_pair(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a ConvPair node, fused or not."""
-    yield from lower_groups(node, lambda group: _lower(node, group, target))
+    yield from lower_groups(groups(node), lambda group: _lower(node, group, target), weights=True)
 
 
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:

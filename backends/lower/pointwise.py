@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import Pointwise
 from ..shader import Shader
-from .groups import lower_groups
+from .groups import groups, lower_groups
 from .store import epilogue, finish, masked, precision
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def lower_pointwise(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a Pointwise node."""
-    yield from lower_groups(node, lambda group: _lower(node, group, target))
+    yield from lower_groups(groups(node), lambda group: _lower(node, group, target))
 
 
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:

@@ -215,7 +215,7 @@ def finish(
         "macs": macs,
     }
     sizes = tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items())
-    own = own_uniforms(group, source)
+    own = own_uniforms(group)
     if dispatch is None:
         return RenderPass(**common, uniforms=own + sizes)
     return ComputePass(

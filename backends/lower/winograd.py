@@ -14,7 +14,7 @@ from ...ir.ops import WinogradPatches, WinogradResult, parts
 from ...ir.winograd import of_patch, of_result
 from ..shader import Shader
 from .convolution import loader
-from .groups import lower_groups, plus
+from .groups import groups, lower_groups, plus
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def lower_winograd(node: Node, target: Target) -> Iterator[GpuPass]:
         assert isinstance(p.kernel, WinogradResult)
         return _result(shader, node, group, p.kernel, x)
 
-    yield from lower_groups(node, write)
+    yield from lower_groups(groups(node), write)
 
 
 def _patches(shader: Shader, node: Node, group: Group, op: WinogradPatches, x: Value) -> GpuPass:

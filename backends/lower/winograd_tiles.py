@@ -20,7 +20,7 @@ from ...ir.placement import entries_share_a_program
 from ...ir.winograd import of_result
 from ..shader import Shader
 from .convolution import accumulate, first_sums, loader
-from .groups import Group, lower_each
+from .groups import Group, lower_groups
 from .store import finish
 from .tiles import cut_weights
 
@@ -69,7 +69,10 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
             own = range(first, min(first + size, planes))
             yield TileGroup(n, own, node, node, entries=every, pixels_of_tile=pixels, apart=planes)
 
-    yield from lower_each(passes(), lambda group: _lower(node, group, op, Shader(target, "highp")))
+    def lowered(group: TileGroup) -> GpuPass:
+        return _lower(node, group, op, Shader(target, "highp"))
+
+    yield from lower_groups(passes(), lowered, weights=True)
 
 
 def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> GpuPass:
