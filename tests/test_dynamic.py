@@ -234,6 +234,18 @@ def compared_places(net: Net) -> str:
     return net("Mul", "x", net("Cast", half, to=onnx.TensorProto.FLOAT))
 
 
+def sampled_at_places(net: Net, mode: str = "nearest") -> str:
+    """A diagonal of the image: both coordinates are places across."""
+    places = net("Mul", places_across(net), net.known(np.float32(2)))
+    grid = net("Expand", net("Reshape", places, net.whole(1, 1, -1, 1)), net.whole(1, 1, 1, 2))
+    return net("GridSample", "x", grid, mode=mode)
+
+
+def largest_of_places(net: Net) -> str:
+    largest = net("ArgMax", places_across(net), keepdims=0)
+    return net("Mul", "x", net("Cast", largest, to=onnx.TensorProto.FLOAT))
+
+
 def scaled_by_a_quotient(net: Net) -> str:
     sizes = net("Cast", net.sizes("x", 2, 4), to=onnx.TensorProto.FLOAT)
     ones = net.known(np.ones(2, np.float32))
@@ -247,6 +259,8 @@ def scaled_by_a_quotient(net: Net) -> str:
         (steps_of_places, "a step of a rounded number"),
         (gathered_at_places, "a step of a rounded number"),
         (compared_places, "a step of a rounded number"),
+        (sampled_at_places, "a step of a rounded number"),
+        (largest_of_places, "a step of a rounded number"),
         (scaled_by_a_quotient, "Resize of computed scales needs a size"),
         (many_sizes, "a tensor of 18 numbers"),
         (antialiased, "an antialiased resize needs a size"),
@@ -260,6 +274,13 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
     assert caught.value.code == "SG0207"
     assert says in caught.value.what
     assert "node" in caught.value.render()
+
+
+def test_sampling_between_elements_takes_coordinates_that_are_rounded() -> None:
+    def sampled(net: Net) -> str:
+        return sampled_at_places(net, "linear")
+
+    import_model(network(sampled, opset=20), Options(dynamic=True))
 
 
 def test_a_refusal_says_an_open_size_as_people_write_it() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ....ir.evaluation import expand
 from ....ir.expr import Call, Var, walk
 from ....ir.graph import Constant, Result
-from ....ir.ops import Movement, Pointwise, Range
+from ....ir.ops import ArgMax, GridSample, Hardmax, Movement, Pointwise, Range
 from ....ir.size import OpenSizeError
 from .items import behind, follows_from_open_sizes
 
@@ -30,13 +30,20 @@ def check_steps(result: Item | None) -> None:
     Raises:
         OpenSizeError: for the layer at hand.
     """
-    if not isinstance(result, Result) or not isinstance(op := result.node.op, Pointwise):
+    if not isinstance(result, Result) or not _has_steps(op := result.node.op):
         return
-    if not any(isinstance(e, Call) and e.function in STEPS for e in walk(expand(op.expr))):
-        return
-    operands = [v for v in result.node.inputs if not isinstance(v, Constant)]
+    inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
+    operands = [v for v in inputs if not isinstance(v, Constant)]
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
         raise OpenSizeError("a step of a rounded number of floating point")
+
+
+def _has_steps(op: Op) -> bool:
+    if isinstance(op, Pointwise):
+        return any(isinstance(e, Call) and e.function in STEPS for e in walk(expand(op.expr)))
+    if isinstance(op, GridSample):
+        return op.mode == "nearest"
+    return isinstance(op, (ArgMax, Hardmax))
 
 
 def _is_rounded(value: Value) -> bool:
