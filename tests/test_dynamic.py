@@ -276,6 +276,23 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
     assert "node" in caught.value.render()
 
 
+@pytest.mark.gl
+def test_an_empty_range_of_open_floats_is_of_floats(
+    tmp_path: Path, context: HeadlessContext
+) -> None:
+    def halved(net: Net) -> str:
+        width = net("Cast", net("Squeeze", net.sizes("x", 3, 4)), to=onnx.TensorProto.FLOAT)
+        empty = net("Range", width, width, net.known(np.float32(1)))
+        one = net("ReduceProd", empty, keepdims=0)
+        return net("Mul", "x", net("Div", one, net("Add", one, one)))
+
+    model = network(halved)
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    with Player(build_of(model, tmp_path), context) as player:
+        player.resize(height=5, width=7)
+        assert difference(player, session, (5, 7)) < 1e-6
+
+
 def test_sampling_between_elements_takes_coordinates_that_are_rounded() -> None:
     def sampled(net: Net) -> str:
         return sampled_at_places(net, "linear")

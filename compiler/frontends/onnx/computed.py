@@ -128,11 +128,11 @@ def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
     node.ignore("stash_type")
     start, limit, delta = (as_ratio(a.item()) for a in arrays)
     count = ((limit - start) / delta).__ceil__().above
+    dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
     if count <= 0:
-        return Known(node.layer, np.zeros(0, arrays[0].dtype))
+        return Known(node.layer, np.zeros(0, dtype))
     below = lcm(start.below, delta.below)
     first, step = (x.above * (below // x.below) for x in (start, delta))
-    dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
     return node.apply(Range(count, first, step, below, dtype))
 
 
