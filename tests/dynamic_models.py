@@ -483,6 +483,20 @@ def gathered_windows(net: Net) -> str:
 
 
 @model
+def downwards(net: Net) -> str:
+    """Rows gathered from the last one up, and halves of places from the width down."""
+    height, width = (net("Squeeze", net.sizes("x", k, k + 1)) for k in (2, 3))
+    minus_one = net.known(-1)
+    rows = net("Range", net("Add", height, minus_one), minus_one, minus_one)
+    width = as_float(net, width)
+    half = net.known(np.float32(-0.5))
+    places = net("Range", width, net("Mul", width, net.known(np.float32(0.5))), half)
+    # one axis more: ONNX Runtime makes an empty slice of a plain Gather by a range down to -1
+    x = net("Gather", "x", net("Unsqueeze", rows, net.whole(0)), axis=2)
+    return net("Mul", net("Squeeze", x, net.whole(2)), places)
+
+
+@model
 def sizes_as_numbers(net: Net) -> str:
     """Two sizes in one tensor, as floats and as integers."""
     size = net.sizes("x", 2, 4)

@@ -276,6 +276,20 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
     assert "node" in caught.value.render()
 
 
+def test_a_range_by_steps_of_nothing_is_refused_as_it_is_at_one_size() -> None:
+    def ranged(net: Net) -> str:
+        height, zero = net("Squeeze", net.sizes("x", 2, 3)), net.known(0)
+        return net("Gather", "x", net("Range", zero, height, zero), axis=2)
+
+    texts = []
+    for options in (Options(dynamic=True), Options(input_size={"": (5, 7)})):
+        with pytest.raises(ShadergenError) as caught:
+            import_model(network(ranged), options)
+        texts.append((caught.value.code, caught.value.what, caught.value.why))
+    assert texts[0] == texts[1]
+    assert texts[0] == ("SG0205", "the operands do not fit Range", "division by zero")
+
+
 @pytest.mark.gl
 def test_an_empty_range_of_open_floats_is_of_floats(
     tmp_path: Path, context: HeadlessContext

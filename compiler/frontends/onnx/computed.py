@@ -55,9 +55,9 @@ def compute(node: OnnxNode) -> Tensor:
     arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
     if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
         return _filled(node)
-    if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
-        return _open_range(node, *arrays)
     try:
+        if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
+            return _open_range(node, *arrays)
         with np.errstate(all="ignore"):
             result = COMPUTED[node.op](node, *arrays)
     except (ArithmeticError, IndexError, TypeError, ValueError) as error:
@@ -127,7 +127,10 @@ def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
     """Return a range of a length, or of numbers, that is left open."""
     node.ignore("stash_type")
     start, limit, delta = (as_ratio(a.item()) for a in arrays)
-    count = ((limit - start) / delta).__ceil__().above
+    if delta == 0:
+        raise ZeroDivisionError("division by zero")
+    span = start - limit if delta < 0 else limit - start
+    count = (span / abs(delta)).__ceil__().above
     dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
     if count <= 0:
         return Known(node.layer, np.zeros(0, dtype))
