@@ -290,6 +290,20 @@ def test_a_range_by_steps_of_nothing_is_refused_as_it_is_at_one_size() -> None:
     assert texts[0] == ("SG0205", "the operands do not fit Range", "division by zero")
 
 
+@pytest.mark.parametrize("op", ["ConstantOfShape", "Expand", "Tile"])
+def test_a_negative_size_beside_an_open_one_is_refused_by_its_operator(op: str) -> None:
+    def filled(net: Net) -> str:
+        shape = net("Concat", net.whole(1, -3), net.sizes("x", 2, 4), axis=0)
+        return net(
+            "Add", "x", net(op, *[net.weight(1, 1, 1, 1)] * (op != "ConstantOfShape"), shape)
+        )
+
+    with pytest.raises(ShadergenError) as caught:
+        import_model(network(filled), Options(dynamic=True))
+    assert caught.value.what == f"the operands do not fit {op}"
+    assert caught.value.why == "a negative size in [1, -3, height, width]"
+
+
 @pytest.mark.gl
 def test_an_empty_range_of_open_floats_is_of_floats(
     tmp_path: Path, context: HeadlessContext

@@ -53,9 +53,9 @@ def compute(node: OnnxNode) -> Tensor:
         ShadergenError: SG0205 when the operands do not fit the operator or each other.
     """
     arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
-    if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
-        return _filled(node)
     try:
+        if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
+            return _filled(node)
         if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
             return _open_range(node, *arrays)
         with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
 
 def _filled(node: OnnxNode) -> Tensor:
     """Repeat elements to a shape that is left open."""
-    sizes = node.known_integers(len(node.inputs) - 1, "the shape")
+    sizes = _not_negative(node.known_integers(len(node.inputs) - 1, "the shape"))
     if node.op == "Tile":
         return node.moved(Tile(sizes), node.item(0))
     if node.op == "Expand":
@@ -176,8 +176,11 @@ def _non_zero(node: OnnxNode, x: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sizes(array: NDArray[Any]) -> tuple[int, ...]:
-    sizes = _integers(array)
-    if min(sizes, default=0) < 0:
+    return _not_negative(_integers(array))
+
+
+def _not_negative(sizes: tuple[int, ...]) -> tuple[int, ...]:
+    if any(size < 0 for size in sizes if not is_open(size)):
         raise ValueError(f"a negative size in {list(sizes)}")
     return sizes
 
