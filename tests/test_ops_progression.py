@@ -38,7 +38,16 @@ def test_what_needs_no_operand_has_an_epilogue_all_the_same() -> None:
         apply(Fused(Range(5), 0, prologue=Var("x")))
 
 
-@pytest.mark.parametrize("op", [Range(0), Range(2, below=0), Range(9, 1 << 23, 1 << 20)], ids=str)
+REFUSED = [
+    Range(0),
+    Range(2, below=0),
+    Range(9, 1 << 23, 1 << 20),
+    Range(32001, -16_000_000, 1001),  # from -16,000,000 to 16,032,000, by way of 32,032,000
+    Range(32001, 16_000_000, -1001),
+]
+
+
+@pytest.mark.parametrize("op", REFUSED, ids=str)
 def test_numbers_that_float32_does_not_hold_are_refused(op: Range) -> None:
     with pytest.raises(ShadergenError) as caught:
         op.infer()

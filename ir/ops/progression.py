@@ -35,9 +35,9 @@ class Range(Op):
     def infer(self) -> TensorType:
         require(self.count >= 1, "a range without numbers")
         require(self.below >= 1, "a range over what is not positive")
-        ends = self.first, self.first + (self.count - 1) * self.step
+        span = (self.count - 1) * self.step  # computed first, by itself
         require(
-            all(-EXACT_INTEGERS < end < EXACT_INTEGERS for end in ends),
+            all(-EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)),
             "a range of numbers that float32 does not hold",
         )
         return TensorType((self.count,), self.dtype)
