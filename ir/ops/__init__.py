@@ -44,7 +44,7 @@ from .ordering import ArgMax, ArgMin, Sorted, SortOrder
 from .pair_reduction import PairReduce
 from .pointwise import Pointwise
 from .pooling import AdaptivePool, Pool
-from .progression import Range
+from .range import Range
 from .recurrence import GRU, LSTM, RNN
 from .recurrent_cell import GatedFormula, RecurrentCell, RecurrentGates, ResetProduct, StackStates
 from .reduction import PartialReduce, Reduce

@@ -134,9 +134,9 @@ def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
     dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
     if count <= 0:
         return Known(node.layer, np.zeros(0, dtype))
-    below = lcm(start.below, delta.below)
-    first, step = (x.above * (below // x.below) for x in (start, delta))
-    return node.apply(Range(count, first, step, below, dtype))
+    divisor = lcm(start.below, delta.below)
+    first, step = (x.above * (divisor // x.below) for x in (start, delta))
+    return node.apply(Range(count, first, step, divisor, dtype))
 
 
 def _expand(node: OnnxNode, x: NDArray[Any], shape: NDArray[Any]) -> NDArray[Any]:

@@ -56,5 +56,5 @@ def _is_rounded(value: Value) -> bool:
 
 def _is_exact(op: Op) -> bool:
     if isinstance(op, Range):
-        return op.below & (op.below - 1) == 0
+        return op.divisor & (op.divisor - 1) == 0
     return isinstance(op, Movement) or (isinstance(op, Pointwise) and isinstance(op.expr, Var))

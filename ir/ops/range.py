@@ -17,7 +17,7 @@ from .pointwise import as_type
 
 @dataclass(frozen=True)
 class Range(Op):
-    """Numbers that are evenly spaced: y[i] = (first + i * step) / below.
+    """Numbers that are evenly spaced: y[i] = (first + i * step) / divisor.
 
     Where all of it is known, frontends compute them. This is for what a build leaves open: how many
     there are, or the numbers, of which one may be all.
@@ -29,24 +29,26 @@ class Range(Op):
     count: int
     first: int = 0
     step: int = 1
-    below: int = 1
+    divisor: int = 1
     dtype: DType = "float32"
 
     def infer(self) -> TensorType:
         require(self.count >= 1, "a range without numbers")
-        require(self.below >= 1, "a range over what is not positive")
+        require(self.divisor >= 1, "a range by a divisor that is not positive")
         span = (self.count - 1) * self.step  # computed first, by itself
         require(
-            all(-EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)),
+            all(
+                -EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)
+            ),
             "a range of numbers that float32 does not hold",
         )
         return TensorType((self.count,), self.dtype)
 
     def reference(self) -> Any:
-        return as_type((self.first + np.arange(self.count) * self.step) / self.below, self.dtype)
+        return as_type((self.first + np.arange(self.count) * self.step) / self.divisor, self.dtype)
 
     def nest(self) -> Nest:
         # by no step, too: it says that 16 bits will not do
         steps = fold(Call("mul", (Var("o0"), literal(self.step))))
         above: Expr = fold(Call("add", (steps, literal(self.first))))
-        return Nest(finish=fold(Call("div", (above, literal(self.below)))))
+        return Nest(finish=fold(Call("div", (above, literal(self.divisor)))))

@@ -40,7 +40,7 @@ def test_what_needs_no_operand_has_an_epilogue_all_the_same() -> None:
 
 REFUSED = [
     Range(0),
-    Range(2, below=0),
+    Range(2, divisor=0),
     Range(9, 1 << 23, 1 << 20),
     Range(32001, -16_000_000, 1001),  # from -16,000,000 to 16,032,000, by way of 32,032,000
     Range(32001, 16_000_000, -1001),
