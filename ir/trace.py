@@ -26,12 +26,13 @@ _layer: ContextVar[str] = ContextVar("layer", default="")
 class OpenSizeError(ShadergenError):
     """Something must know a size that the build leaves open."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, why: str = "") -> None:
         layer = _layer.get()
         super().__init__(
             "SG0207",
             f"{what} needs a size when compiling that --input-size dynamic leaves open",
             where=f"layer {layer}" if layer else (),
+            why=why,
             help="compile it for one size: --input-size HxW",
         )
 

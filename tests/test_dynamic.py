@@ -253,14 +253,17 @@ def scaled_by_a_quotient(net: Net) -> str:
     return net("Resize", "x", "", scales, mode="nearest")
 
 
+DECIDED = "rounding or comparing coordinates that follow from open sizes needs a size"
+
+
 @pytest.mark.parametrize(
     ("network_of", "says"),
     [
-        (steps_of_places, "a step of a rounded number"),
-        (gathered_at_places, "a step of a rounded number"),
-        (compared_places, "a step of a rounded number"),
-        (sampled_at_places, "a step of a rounded number"),
-        (largest_of_places, "a step of a rounded number"),
+        (steps_of_places, DECIDED),
+        (gathered_at_places, DECIDED),
+        (compared_places, DECIDED),
+        (sampled_at_places, DECIDED),
+        (largest_of_places, DECIDED),
         (scaled_by_a_quotient, "Resize of computed scales needs a size"),
         (many_sizes, "a tensor of 18 numbers"),
         (antialiased, "an antialiased resize needs a size"),
@@ -273,6 +276,7 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
         import_model(network(network_of), Options(dynamic=True))
     assert caught.value.code == "SG0207"
     assert says in caught.value.what
+    assert ("the last digit" in caught.value.why) == (says == DECIDED)
     assert "node" in caught.value.render()
 
 

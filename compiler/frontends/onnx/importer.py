@@ -20,6 +20,7 @@ from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
 from .budget import Budget
 from .computed import COMPUTED, compute, is_computed
+from .discontinuities import refuse_discontinuities
 from .evaluation import EVALUATED, evaluate
 from .functions import arguments, schema_function
 from .items import (
@@ -36,7 +37,6 @@ from .narrow import NARROW
 from .node import DataDependentError, OnnxNode
 from .operators import DATA_DEPENDENT, DOMAINS
 from .scope import Scope, Subgraph
-from .steps import check_steps
 from .tensors import ENCODINGS, STRING, dimensions, ir_type, read_sparse, read_tensor, type_name
 from .values import fixed_input
 from .versions import modernise
@@ -243,7 +243,7 @@ class Importer:
         results = [results] if isinstance(results, Item) else results
         if self.request.opening is not None:
             for result in results:
-                check_steps(result)
+                refuse_discontinuities(result)
         return results
 
     def _call(

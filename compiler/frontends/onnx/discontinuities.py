@@ -1,4 +1,4 @@
-"""Steps of numbers that follow from open sizes: refused where floats may be off by a digit.
+"""Rounding or comparing what follows from open sizes: refused where floats may be off by a digit.
 
 At a fixed size such numbers are computed when compiling, as the model's framework has them. Where
 the model runs, a quotient may be off by its last digit, which matters little to what is computed on
@@ -21,26 +21,31 @@ if TYPE_CHECKING:
     from ....ir.ops import Op
     from .items import Item
 
-STEPS = {"floor", "ceil", "round_even", "trunc", "mod", "sign", "lt", "le", "eq"}
+DISCONTINUOUS = {"floor", "ceil", "round_even", "trunc", "mod", "sign", "lt", "le", "eq"}
 
 
-def check_steps(result: Item | None) -> None:
+def refuse_discontinuities(result: Item | None) -> None:
     """Refuse what rounds or compares numbers that were computed in floats from open sizes alone.
 
     Raises:
         OpenSizeError: for the layer at hand.
     """
-    if not isinstance(result, Result) or not _has_steps(op := result.node.op):
+    if not isinstance(result, Result) or not _is_discontinuous(op := result.node.op):
         return
     inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
     operands = [v for v in inputs if not isinstance(v, Constant)]
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
-        raise OpenSizeError("a step of a rounded number of floating point")
+        raise OpenSizeError(
+            "rounding or comparing coordinates that follow from open sizes",
+            why="where the model runs, the last digit of a quotient would decide",
+        )
 
 
-def _has_steps(op: Op) -> bool:
+def _is_discontinuous(op: Op) -> bool:
     if isinstance(op, Pointwise):
-        return any(isinstance(e, Call) and e.function in STEPS for e in walk(expand(op.expr)))
+        return any(
+            isinstance(e, Call) and e.function in DISCONTINUOUS for e in walk(expand(op.expr))
+        )
     if isinstance(op, GridSample):
         return op.mode == "nearest"
     return isinstance(op, (ArgMax, Hardmax))
