@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .evaluation import evaluate
 from .expr import Num, substitute
 from .formula_parser import parse
 from .graph import Value, apply, constant
@@ -41,9 +42,12 @@ class Kernel:
     weight: Callable[[Floats], Any]
 
 
+NEAR, FAR = "((a + 2) * d - (a + 3)) * d * d + 1", "(((d - 5) * d + 8) * d - 4) * a"
+CUBIC = parse(f"where(d < 1, {NEAR}, {FAR})")  # up to its reach, where it is 0
+
+
 def _cubic(d: Floats, a: float) -> Any:
-    near = ((a + 2) * d - (a + 3)) * d * d + 1
-    return np.where(d < 1, near, np.where(d < 2, (((d - 5) * d + 8) * d - 4) * a, 0))
+    return np.where(d < 2, evaluate(CUBIC, {"d": d, "a": a}), 0)
 
 
 def _lanczos(d: Floats, reach: int) -> Any:
@@ -133,10 +137,6 @@ def area_taps(size: int, out: int) -> Taps:
 def single_taps(index: NDArray[Any]) -> Taps:
     """Return the taps that pick one element for each position."""
     return Taps(index.astype(np.int32), np.ones((index.size, 1)))
-
-
-NEAR, FAR = "((a + 2) * d - (a + 3)) * d * d + 1", "(((d - 5) * d + 8) * d - 4) * a"
-CUBIC = parse(f"where(d < 1, {NEAR}, {FAR})")
 
 
 def resample_cubic(
