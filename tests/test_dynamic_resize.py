@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime as ort
 import pytest
-from dynamic_models import Net, network
+from dynamic_net import Net, network
 from test_dynamic import COMPUTE, build_of, constraints, difference
 
 from shadergen.compiler.driver import import_model
