@@ -7,23 +7,27 @@ string literals have (4095 characters by the standard).
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .glsl import comment
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from typing import TextIO
+    from typing import IO
 
 WORD = 8  # bytes
 WORDS_OF_LINE = 4
 _LINES_AT_ONCE = 1 << 14
-_MARK = "/* A shadergen build as C: "
+_BYTES_AT_ONCE = 1 << 20
+_DIGITS = 64  # of a SHA-256
 
 _HEADER = """\
-{mark}{model}, by {generator}.
+
 
    {symbol}_files holds the files of the build. To play it in C++, with <shadergen/shadergen.hpp>:
        auto loaded = shadergen::load({symbol}_files, {symbol}_file_count); */
@@ -56,7 +60,7 @@ extern const size_t {symbol}_file_count;
 """
 
 _START = """\
-{mark}{model}, by {generator}. */
+ */
 #include "{stem}.h"
 
 #include <stdint.h>
@@ -67,12 +71,29 @@ _START = """\
 """
 
 
-def is_embedded(path: Path) -> bool:
-    """Return whether a file is one that :func:`embed_c` writes."""
-    if path.suffix not in (".c", ".h") or not path.is_file():
+def is_embedded(file: IO[bytes], name: str, schedule: dict[str, Any]) -> bool:
+    """Return whether a file is one that :func:`embed_c` wrote for the model of a schedule.
+
+    A file that was edited, renamed or copied under another name is not.
+
+    Args:
+        file: opened at its start.
+        name: of the file.
+        schedule: of the build, perhaps of another version; its form is not checked.
+    """
+    model, generator = schedule.get("model"), schedule.get("generator")
+    if not name.endswith((".c", ".h")):
         return False
-    with path.open("rb") as file:
-        return file.read(len(_MARK)) == _MARK.encode()
+    if not isinstance(model, str) or not isinstance(generator, str):
+        return False
+    start = _first_words(model, generator).encode("utf-8", "replace")
+    if file.read(len(start)) != start:
+        return False
+    found = file.read(_DIGITS)
+    digest = _digest(name, start)
+    while piece := file.read(_BYTES_AT_ONCE):
+        digest.update(piece)
+    return found == digest.hexdigest().encode()
 
 
 def embed_c(folder: Path, name: str, schedule: dict[str, Any]) -> None:
@@ -86,32 +107,56 @@ def embed_c(folder: Path, name: str, schedule: dict[str, Any]) -> None:
     symbol = re.sub(r"\W", "_", name, flags=re.ASCII)
     symbol = f"_{symbol}" if symbol[:1].isdigit() else symbol
     paths = sorted(p for p in folder.rglob("*") if p.is_file())
-    words = {
-        "mark": _MARK,
-        "model": schedule["model"].replace("*/", "* /").replace("\n", " "),
-        "generator": schedule["generator"],
-        "symbol": symbol,
-        "stem": symbol,
-        "guard": f"{symbol.upper()}_H",
-    }
-    (folder / f"{symbol}.h").write_text(_HEADER.format(**words), "utf-8", newline="\n")
-    with (folder / f"{symbol}.c").open("w", encoding="utf-8", newline="\n") as out:
-        out.write(_START.format(**words))
-        for number, path in enumerate(paths):
-            _write_array(out, f"file_{number}", path)
-        out.write(f"\nconst struct shadergen_file {symbol}_files[] = {{\n")
-        for number, path in enumerate(paths):
-            inside = path.relative_to(folder).as_posix()
-            out.write(f'    {{"{inside}", file_{number}, {path.stat().st_size}}},\n')
-        out.write(f"}};\nconst size_t {symbol}_file_count = {len(paths)};\n")
+    start = _first_words(schedule["model"], schedule["generator"]).encode()
+    header = _HEADER.format(symbol=symbol, guard=f"{symbol.upper()}_H")
+    _write(folder / f"{symbol}.h", start, [header])
+    _write(folder / f"{symbol}.c", start, _source(folder, symbol, paths))
 
 
-def _write_array(out: TextIO, name: str, path: Path) -> None:
-    """Write a file as an array; of an empty one a single word, since C has no empty arrays."""
-    out.write(f"\n/* {path.name} */\nstatic const uint64_t {name}[] = {{\n")
+def _first_words(model: str, generator: str) -> str:
+    """Return what both files begin with; their checksum is next."""
+    model = comment(model).replace("*/", "* /").replace("/*", "/ *")
+    return (
+        f"/* A shadergen build as C: {model}, by {generator}.\n"
+        "   A file whose name and text have this SHA-256 is replaced with the build:\n   "
+    )
+
+
+def _digest(name: str, start: bytes) -> hashlib._Hash:
+    return hashlib.sha256(name.encode("utf-8", "surrogateescape") + b"\n" + start)
+
+
+def _write(path: Path, start: bytes, pieces: Iterable[str]) -> None:
+    """Write a file that holds the checksum of its name and of the rest of its text."""
+    digest = _digest(path.name, start)
+    with path.open("wb") as out:
+        out.write(start + b"0" * _DIGITS)
+        for piece in pieces:
+            text = piece.encode()
+            digest.update(text)
+            out.write(text)
+        out.seek(len(start))
+        out.write(digest.hexdigest().encode())
+
+
+def _source(folder: Path, symbol: str, paths: list[Path]) -> Iterator[str]:
+    """Yield the C source but for its first words."""
+    yield _START.format(stem=symbol)
+    for number, path in enumerate(paths):
+        yield from _array(f"file_{number}", path)
+    yield f"\nconst struct shadergen_file {symbol}_files[] = {{\n"
+    for number, path in enumerate(paths):
+        inside = path.relative_to(folder).as_posix()
+        yield f'    {{"{inside}", file_{number}, {path.stat().st_size}}},\n'
+    yield f"}};\nconst size_t {symbol}_file_count = {len(paths)};\n"
+
+
+def _array(name: str, path: Path) -> Iterator[str]:
+    """Yield a file as an array; of an empty one a single word, since C has no empty arrays."""
+    yield f"\n/* {path.name} */\nstatic const uint64_t {name}[] = {{\n"
     for line in _lines(path):
-        out.write(f"    {line},\n")
-    out.write("};\n")
+        yield f"    {line},\n"
+    yield "};\n"
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -1,24 +1,25 @@
-"""Serve builds to a browser: the page of examples/web, the web runtime, and the builds.
+"""A site that shows builds in a browser: the page of examples/web, the web runtime, the builds.
 
-The server listens on this machine alone. Everything it gives is a file of one of its folders, or
-the list of networks.
+Of a build there are the files that its schedule names, and only where they are regular files in its
+own folder: what else lies there, or a link leads to, is nobody else's business.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..backends.build_folder import contents, open_regular
+from ..backends.replacing import prepare, replacing_folder
 from ..errors import ShadergenError, reason
 from ..runtime_glue.python.loading import load
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "examples" / "web"
@@ -30,75 +31,57 @@ PICTURE_CHANNELS = (1, 3, 4)
 MAP_RANK = 4
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    """Gives files of folders by the first part of the path; other paths lie in the folder ""."""
-
-    def __init__(self, *rest: Any, folders: Mapping[str, Path], **more: Any) -> None:
-        self._folders = folders
-        super().__init__(*rest, **more)
-
-    def translate_path(self, path: str) -> str:
-        name, _, below = path.lstrip("/").partition("/")
-        known = name in self._folders
-        self.directory = str(self._folders[name if known else ""])
-        return super().translate_path(f"/{below}" if known else path)
-
-    def end_headers(self) -> None:
-        self.send_header("Cache-Control", "no-cache")  # the next site may have the same port
-        super().end_headers()
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing: what goes wrong stands on the page."""
-
-
-def make_server(folders: Mapping[str, Path], port: int = 0) -> ThreadingHTTPServer:
-    """Return a server of folders by their names, on this machine alone.
-
-    Args:
-        folders: by the first part of the path; that of "" has all other paths.
-        port: 0 for any that is free.
-
-    Raises:
-        ShadergenError: SG0301, when the port cannot be had.
-    """
-    handler = partial(_Handler, folders=folders)
-    try:
-        return ThreadingHTTPServer(("127.0.0.1", port), handler)
-    except (OSError, OverflowError) as error:
-        raise ShadergenError(
-            "SG0301",
-            f"--port: {port} cannot be listened on",
-            why=reason(error),
-            help="give another",
-        ) from None
-
-
 def write_site(builds: Sequence[Path], folder: Path) -> None:
-    """Write the page, the web runtime and builds as static files.
+    """Write the page, the web runtime and builds as static files, all of them or nothing.
 
     Raises:
-        ShadergenError: SG0501, when the folder is there or cannot be written; others as
-            :func:`networks_of`.
+        ShadergenError: SG0501, when the folder is there or cannot be written; SG0505, when a file
+            of a build is a link; others as :func:`networks_of`.
     """
-    if folder.exists():
+    prepare(folder, _check_new)
+    networks = networks_of(builds)
+    try:
+        with replacing_folder(folder, _check_new) as site:
+            for name in PAGE_FILES:
+                shutil.copyfile(PAGE / name, site / name)
+            (site / "shadergen").mkdir()
+            for module in RUNTIME.glob("*.js"):
+                shutil.copyfile(module, site / "shadergen" / module.name)
+            for network, build in zip(networks, builds, strict=True):
+                _copy_build(build, site / network["url"])
+            (site / NETWORKS).write_text(json.dumps(networks, indent=1), encoding="utf-8")
+    except OSError as error:
+        raise ShadergenError("SG0501", f"cannot write '{folder}'", why=reason(error)) from None
+
+
+def _check_new(folder: Path) -> None:
+    if os.path.lexists(folder):
         raise ShadergenError(
             "SG0501",
             f"'{folder}' exists",
             help="remove it, or choose another folder with -o",
         )
-    networks = networks_of(builds)
-    try:
-        folder.mkdir(parents=True)
-        for name in PAGE_FILES:
-            shutil.copyfile(PAGE / name, folder / name)
-        (folder / "shadergen").mkdir()
-        for module in RUNTIME.glob("*.js"):
-            shutil.copyfile(module, folder / "shadergen" / module.name)
-        for network, build in zip(networks, builds, strict=True):
-            shutil.copytree(build, folder / network["url"])
-        (folder / NETWORKS).write_text(json.dumps(networks, indent=1), encoding="utf-8")
-    except OSError as error:
-        raise ShadergenError("SG0501", f"cannot write '{folder}'", why=reason(error)) from None
+
+
+def _copy_build(build: Path, target: Path) -> None:
+    """Copy the files that a build's schedule names.
+
+    Raises:
+        ShadergenError: SG0505, when one is not a regular file of the folder.
+    """
+    found = contents(build)
+    if found.missing:
+        raise ShadergenError(
+            "SG0505",
+            f"'{found.missing[0]}' is not a regular file",
+            where=str(build),
+            why="a page gives away no file that a link leads to",
+            help="copy the file itself into the build's folder, or compile the model again",
+        )
+    for path in found.files:
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        with open_regular(build / path) as source, (target / path).open("wb") as copy:
+            shutil.copyfileobj(source, copy)
 
 
 def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:

@@ -10,6 +10,7 @@ import pytest
 from support import ESPCN
 
 import shadergen
+from shadergen.backends.embed import embed_c
 from shadergen.errors import ShadergenError
 
 DUMP = """
@@ -78,8 +79,43 @@ def test_sources_of_others_are_not_replaced(tmp_path):
     build = tmp_path / "net"
     compile_espcn(build)
     (build / "net.c").write_text("int main(void) { return 0; }\n")
-    with pytest.raises(ShadergenError, match=r"holds other things than a build: net\.c"):
+    with pytest.raises(ShadergenError, match=r"holds files that belong to no build: net\.c"):
         compile_espcn(build)
+
+
+def test_arrays_of_another_build_are_not_replaced(tmp_path):
+    build = tmp_path / "net"
+    compile_espcn(tmp_path / "other", embed="c")
+    build.mkdir()
+    (tmp_path / "other" / "other.h").rename(build / "other.h")
+    with pytest.raises(ShadergenError, match=r"belong to no build: other\.h"):
+        compile_espcn(build)
+    (build / "other.h").rename(tmp_path / "other.h")
+    compile_espcn(build)
+    text = (tmp_path / "other.h").read_text("utf-8")
+    (build / "other.h").write_text(text.replace("espcn_x2", "another"), "utf-8")
+    with pytest.raises(ShadergenError, match=r"belong to no build: other\.h"):
+        compile_espcn(build)
+
+
+@pytest.mark.parametrize("name", ["net.c", "net.h"])
+def test_arrays_that_were_edited_or_copied_are_not_replaced(tmp_path, name):
+    build, written = tmp_path / "net", tmp_path / "net" / name
+    compile_espcn(build, embed="c")
+    generated = written.read_text("utf-8")
+    copy = written.with_stem("mine")
+    copy.write_text(generated, "utf-8")
+    with pytest.raises(ShadergenError, match=rf"belong to no build: {copy.name}\n"):
+        compile_espcn(build, embed="c")
+    copy.unlink()
+    for edited in (f"{generated}\nint mine;\n", generated.replace("size_t", "int", 1)):
+        written.write_text(edited, "utf-8")
+        with pytest.raises(ShadergenError, match=rf"belong to no build: {written.name}\n"):
+            compile_espcn(build, embed="c")
+        assert written.read_text("utf-8") == edited
+    written.write_text(generated, "utf-8")
+    compile_espcn(build)
+    assert not list(build.glob("*.[ch]"))
 
 
 def test_an_unknown_language_is_refused(tmp_path):
@@ -87,3 +123,15 @@ def test_an_unknown_language_is_refused(tmp_path):
         compile_espcn(tmp_path / "net", embed="rust")
     assert caught.value.code == "SG0301"
     assert not (tmp_path / "net").exists()
+
+
+def test_names_of_models_stay_inside_their_comment(tmp_path):
+    names = ("a */ int x; /* b\n#error c\\", "**/*/ \u202e x", "/*/")
+    for number, name in enumerate(names):
+        schedule = {"model": name, "generator": "shadergen"}
+        embed_c(tmp_path, f"net{number}", schedule)
+        for file in (f"net{number}.c", f"net{number}.h"):
+            text = (tmp_path / file).read_text("utf-8")
+            assert text.isascii()
+            opening = text[: text.index("\n#")]
+            assert opening.count("/*") == opening.count("*/") == 1

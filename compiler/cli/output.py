@@ -1,10 +1,20 @@
-"""What commands print with: tables, numbers for people, the step at hand."""
+"""What commands print with: lines, tables, numbers for people, the step at hand.
+
+Commands print through this file alone. Names in models and builds are whatever a file says, so
+text goes out through :func:`~shadergen.errors.printable`, and is never taken as rich's markup.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+
+from ...errors import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -13,6 +23,17 @@ NUMBERS = {
     "#", "MACs", "bytes", "packing", "max error", "mean error", "bound", "at most", "memory", "ms",
     "ratio", "relative", "alike", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
 }  # fmt: skip
+WIDTH = 160  # of tables in a pipe
+
+
+def echo(*lines: str, err: bool = False) -> None:
+    """Print lines, to stderr where ``err`` says so; a line break within one is a name's own."""
+    click.echo("\n".join(map(printable, lines)), err=err)
+
+
+def print_json(data: Any) -> None:
+    """Print data as JSON, in ASCII, whatever the names in it."""
+    click.echo(json.dumps(data, indent=1))
 
 
 @contextmanager
@@ -22,9 +43,10 @@ def progress_line() -> Iterator[Callable[[str], None]]:
         yield lambda step: None
         return
     from rich.console import Console
+    from rich.text import Text
 
     with Console(stderr=True).status("starting") as status:
-        yield status.update
+        yield lambda step: status.update(Text(printable(step)))
 
 
 @contextmanager
@@ -40,30 +62,48 @@ def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda step, done, total: bar.update(
-            task, description=step, completed=done, total=total
+            task, description=printable(step), completed=done, total=total
         )
 
 
-def new_table(*columns: str) -> Any:
+@dataclass(frozen=True)
+class Table:
+    """The rows of a table; ``red`` says which of them are bad news."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]] = field(default_factory=list)
+    red: set[int] = field(default_factory=set)
+
+    def add_row(self, *cells: str, red: bool = False) -> None:
+        """Add a row of plain text."""
+        if red:
+            self.red.add(len(self.rows))
+        self.rows.append(cells)
+
+
+def new_table(*columns: str) -> Table:
     """Return an empty table; columns of numbers stand to the right."""
-    from rich.box import SIMPLE
-    from rich.table import Table
-
-    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
-    for column in columns:
-        right = column in NUMBERS or column.endswith(" ms")
-        table.add_column(column, justify="right" if right else "left", overflow="fold")
-    return table
+    return Table(columns)
 
 
-def print_table(table: Any) -> None:
-    """Print a table, and an empty line; in a pipe it is 160 columns wide."""
+def print_table(table: Table) -> None:
+    """Print a table, and an empty line; in a pipe it is ``WIDTH`` columns wide."""
+    from rich import box
+    from rich import table as rich
     from rich.console import Console
+    from rich.text import Text
 
+    drawn = rich.Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for column in table.columns:
+        right = column in NUMBERS or column.endswith(" ms")
+        drawn.add_column(column, justify="right" if right else "left", overflow="fold")
+    for number, row in enumerate(table.rows):
+        cells = (Text(printable(cell)) for cell in row)
+        drawn.add_row(*cells, style="red" if number in table.red else None)
     console = Console()
     if not console.is_terminal:
-        console = Console(width=160)
-    console.print(table, highlight=False)
+        console = Console(width=WIDTH)
+    console.print(drawn, highlight=False)
     console.print()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import rich_click as click
 
 from ...errors import count
+from .output import echo
 
 
 @click.command(epilog="Example: [bold]shadergen serve build/[/bold]")
@@ -30,23 +31,22 @@ def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | 
 
     Only this machine can reach it. Builds are compiled with --device webgl2-min.
     """
-    from ..serving import make_server, write_site
+    from ..serving import write_site
+    from ..site_server import make_server
 
     if output is not None:
         write_site(builds, output)
-        click.echo(
-            f"{output}: a page for {count(len(builds), 'build')}; open it through a web server"
-        )
+        echo(f"{output}: a page for {count(len(builds), 'build')}; open it through a web server")
         return
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
         write_site(builds, site)
-        with make_server({"": site}, port) as server:
+        with make_server(site, port) as server:
             address = f"http://localhost:{server.server_port}/"
-            click.echo(f"{address} (stop with Ctrl-C)")
+            echo(f"{address} (stop with Ctrl-C)")
             if not no_browser:
                 webbrowser.open(address)
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                click.echo()
+                echo()
