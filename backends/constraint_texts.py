@@ -5,13 +5,15 @@ from __future__ import annotations
 from math import gcd, inf
 from typing import TYPE_CHECKING
 
+from ..errors import count
 from ..ir.form import Form, Operation, Parameter, as_remainder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ..ir.form import Atom
     from ..ir.trace import Fact
+    from .solutions import Rectangle
 
 MOST_LAYERS = 4  # that are named
 
@@ -25,12 +27,48 @@ def multiple_text(step: int, rest: int) -> str:
 
 def for_layers(names: Iterable[str]) -> str:
     """Return ``, for layers a and b``; nothing for none."""
+    text, _ = _layers(names)
+    return f", for {text}" if text else ""
+
+
+def _layers(names: Iterable[str]) -> tuple[str, int]:
+    """Return ``layers a and b`` and how many they are."""
     named = list(dict.fromkeys(filter(None, names)))
-    if len(named) > MOST_LAYERS:
-        named[MOST_LAYERS - 1 :] = [f"{len(named) - MOST_LAYERS + 1} more"]
-    if len(named) < 2:
-        return f", for layer {named[0]}" if named else ""
-    return f", for layers {', '.join(named[:-1])} and {named[-1]}"
+    number = len(named)
+    if number > MOST_LAYERS:
+        named[MOST_LAYERS - 1 :] = [f"{number - MOST_LAYERS + 1} more"]
+    if number < 2:
+        return f"layer {named[0]}" if named else "", number
+    return f"layers {', '.join(named[:-1])} and {named[-1]}", number
+
+
+def fixing_text(layers: Iterable[str], what: str) -> str:
+    """Return ``layers a and b fix`` something, the height to 12 for example."""
+    text, number = _layers(layers)
+    return f"{text or 'the network'} {'fix' if number > 1 else 'fixes'} {what}"
+
+
+def solutions_text(rectangles: Sequence[Rectangle], defaults: Mapping[str, int], fact: Fact) -> str:
+    """Return what a fact lets in, of that what holds the default sizes first."""
+    at = tuple(defaults.values())
+    inside = (
+        all(a <= x <= b for a, x, b in zip(r.first, at, r.last, strict=True)) for r in rectangles
+    )
+    own = next(r for r, holds in zip(rectangles, inside, strict=True) if holds)
+    others = len(rectangles) - 1
+    more = f", or {count(others, 'other pair')}" if others else ""
+    return fixing_text(fact.layers, f"the size: {own.text(list(defaults))}{more}")
+
+
+def length(form: Form, fact: Fact) -> int:
+    """Return how long the text of a fact is without its layers."""
+    return len(_asked(form, fact.low, fact.high))
+
+
+def formula_text(form: Form, fact: Fact) -> str:
+    """Return that sizes must fit a formula that is too long to be read."""
+    what = " and ".join(sorted(form.parameters))
+    return f"{what} must fit a formula of {form.count} terms{for_layers(fact.layers)}"
 
 
 def bounds_text(what: str, low: float, high: float) -> str:

@@ -162,6 +162,7 @@ def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def _uses(expr: Expr) -> Counter[Expr]:
     """Return how often each part of an expression is an operand in it."""
     return Counter(a for e in walk(expr) if isinstance(e, Call) for a in e.args)

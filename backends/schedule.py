@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
 from ..ir.sharing import places_of
-from ..ir.size import at_layer, largest, trace_of
+from ..ir.size import at_layer, is_open, largest, trace_of
 from ..ir.types import LANES, TensorType
 from .barriers import barriers
 from .constraints import sizes_member
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT_VERSION = "5.2"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
+MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
 
@@ -95,7 +96,7 @@ class _Assembly:
         self.taken: set[str] = set()
         self.textures: list[dict[str, Any]] = []
         self.buffers: list[dict[str, Any]] = []
-        self.extents: list[int] = []  # of the textures
+        self.extents: list[tuple[int, str]] = []  # of the textures, and whose they are
         self.shaders: dict[str, str] = {}
         self.layers: dict[str, str] = {}
         self.paths: dict[str, str] = {}  # source without comments -> path
@@ -269,7 +270,7 @@ class _Assembly:
         assert t.layout is not None
         width, height, _ = t.extent
         first, last = self._alive(source)
-        self.extents += [width, height]
+        self.extents += [(width, source.name), (height, source.name)]
         self.textures.append(
             {
                 "name": name,
@@ -293,7 +294,7 @@ class _Assembly:
     def _weight_texture(self, blob: Blob, name: str) -> dict[str, Any]:
         width = weight_texture_width(blob.count)
         height = -(-blob.count // width)
-        self.extents += [width, height]
+        self.extents += [(width, blob.name), (height, blob.name)]
         rest = np.zeros((height * width - blob.count, LANES))
         first, last = self._alive(blob)
         return {
@@ -320,6 +321,16 @@ class _Assembly:
         if any(o.value is source for o in self.graph.outputs):
             return touching[0], len(self.passes) - 1
         return touching[0], touching[-1]
+
+    def _largest_extent(self) -> int | list[int | str]:
+        """Return the largest width or height of a texture.
+
+        Raises:
+            OpenSizeError: for the layer whose texture has the longest expression.
+        """
+        terms = [size.form.count if is_open(size) else 1 for size, _ in self.extents]
+        with at_layer(self.extents[terms.index(max(terms))][1]):
+            return expression(largest(*(size for size, _ in self.extents)))
 
     def _requirements(self) -> dict[str, Any]:
         written = {
@@ -355,7 +366,7 @@ class _Assembly:
             "color_buffer": color if floats else "none",
             **({"extensions": [EXTERNAL]} if external else {}),
             "limits": {
-                "texture_size": expression(largest(*self.extents)),
+                "texture_size": self._largest_extent(),
                 "array_texture_layers": max(arrays, default=0),
                 "texture_units": samplers(draws),
                 "draw_buffers": most(len(p.layers) for p in draws),

@@ -158,12 +158,14 @@ class Shader:
         self, kind: str, name: str, source: Value | Blob, layer: int | None, image: str
     ) -> str:
         """Declare a sampler, or an image of a format where that is possible; return the format."""
-        units = sum(isinstance(r.place, int) for r in self.reads)
-        room = self.target.limits.fragment_images
-        if self.stage == "compute":
-            units += 1  # the first is the result's
-            room = self.target.limits.compute_images
-        if not self.target.has_images or image not in IMAGE_FORMATS or units >= room:
+        units, room = 0, 0
+        if self.target.has_images and image in IMAGE_FORMATS:
+            units = sum(isinstance(r.place, int) for r in self.reads)
+            room = self.target.limits.fragment_images
+            if self.stage == "compute":
+                units += 1  # the first is the result's
+                room = self.target.limits.compute_images
+        if units >= room:
             self.samplers.append(f"uniform sampler{kind} {name};")
             self.reads.append(Read(name, source, layer))
             return ""

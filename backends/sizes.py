@@ -11,8 +11,8 @@ import operator
 from math import inf
 from typing import TYPE_CHECKING
 
-from ..ir.form import Parameter
-from ..ir.size import OpenSizeError, Trace, is_open
+from ..ir.form import MOST_TERMS, Parameter
+from ..ir.size import SizeLimitError, Trace, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..ir.form import Form
 
 LARGEST = 2**53 - 1  # of what a runtime works out
-MOST_TERMS = 4096  # of an expression
 OPERATORS: dict[int | str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -39,7 +38,7 @@ def expression(size: int) -> int | Expression:
     That runtimes can work it out becomes a constraint where it is not so for all sizes.
 
     Raises:
-        OpenSizeError: for the layer at hand, when no runtime can work it out at the default sizes.
+        SizeLimitError: for the layer at hand, when no runtime can work it out at the default sizes.
     """
     if not is_open(size):
         return int(size)
@@ -66,11 +65,11 @@ def postfix(trace: Trace, form: Form) -> Expression:
     """Return a form in postfix notation.
 
     Raises:
-        OpenSizeError: for the layer at hand, when no runtime can work it out.
+        SizeLimitError: for the layer at hand, when no runtime can work it out.
     """
+    if form.count > MOST_TERMS:
+        raise SizeLimitError(f"a formula of {form.count:,} terms", MOST_TERMS)
     result = _postfix(form)
-    if len(result) > MOST_TERMS:
-        raise OpenSizeError(f"an expression of {len(result)} terms")
     stack: list[int] = []
     for term in result:
         if term in OPERATORS:
@@ -79,7 +78,7 @@ def postfix(trace: Trace, form: Form) -> Expression:
         else:
             stack.append(trace.defaults[term] if isinstance(term, str) else term)
         if abs(stack[-1]) > LARGEST:
-            raise OpenSizeError(f"a number beyond {LARGEST}")
+            raise SizeLimitError("a number that JavaScript rounds", LARGEST)
     return result
 
 

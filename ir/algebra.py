@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .evaluation import evaluate, expand
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from .expr import Expr
 
 
+@lru_cache(maxsize=4096)
 def fold(expr: Expr) -> Expr:
     """Compute calls whose arguments are all literals, and drop ``x + 0``, ``x * 1`` and the like.
 
@@ -24,7 +27,8 @@ def fold(expr: Expr) -> Expr:
             memo[e] = e
             continue
         args = tuple(memo[a] for a in e.args)
-        memo[e] = _fold_call(Call(e.function, args, e.attributes))
+        same = all(map(operator.is_, args, e.args))
+        memo[e] = _fold_call(e if same else Call(e.function, args, e.attributes))
     return memo[expr]
 
 

@@ -40,6 +40,7 @@ def bind(definition: Definition, args: tuple[Expr, ...]) -> dict[str, Expr]:
     return bound
 
 
+@lru_cache(maxsize=4096)
 def check(expr: Expr) -> None:
     """Verify that every call names a primitive or a formula and has the right arity.
 

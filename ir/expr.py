@@ -15,7 +15,9 @@ One formula gives the numpy reference (:mod:`.evaluation`), the text (:func:`to_
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .size import is_open
@@ -36,7 +38,7 @@ class Num:
         return isinstance(other, Num) and self._key() == other._key()
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self.value)
 
     def _key(self) -> tuple[float, float]:
         return self.value, math.copysign(1.0, self.value)
@@ -51,21 +53,32 @@ class Var:
 
     name: str
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return to_text(self)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Extent(Var):
     """A size that the build leaves open, as a number in an expression; ``name`` is its text.
 
-    It is free like a variable, and bound to a uniform where a shader is written.
+    It is free like a variable, and bound to a uniform where a shader is written. Those of two
+    models differ, whatever their text: what is kept of one must not serve the other.
     """
 
     size: Size
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Extent):
+            return False
+        return self.name == other.name and self.size.trace is other.size.trace
 
-@dataclass(frozen=True, slots=True)
+    __hash__ = Var.__hash__
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A primitive or a library formula applied to arguments.
 
@@ -81,8 +94,41 @@ class Call:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_hash", hash((self.function, self.args, self.attributes)))
 
+    def __eq__(self, other: object) -> bool:
+        """Compare part by part, those that are shared once: written out, trees may be endless."""
+        if self is other:
+            return True
+        if not isinstance(other, Call) or not self._like(other):
+            return False
+        if all(a is b for a, b in zip(self.args, other.args, strict=True)):
+            return True
+        stack: list[tuple[object, object]] = list(zip(self.args, other.args, strict=True))
+        equal: set[tuple[int, int]] = set()
+        while stack:
+            a, b = stack.pop()
+            if a is b:
+                continue
+            if not isinstance(a, Call) or not isinstance(b, Call):
+                if isinstance(a, Call) or isinstance(b, Call) or a != b:
+                    return False
+            elif (id(a), id(b)) not in equal:
+                equal.add((id(a), id(b)))
+                if not a._like(b):
+                    return False
+                stack.extend(zip(a.args, b.args, strict=True))
+        return True
+
     def __hash__(self) -> int:
         return self._hash
+
+    def _like(self, other: Call) -> bool:
+        """Whether two calls are equal but perhaps for parts of their arguments."""
+        return (
+            self._hash == other._hash
+            and self.function == other.function
+            and len(self.args) == len(other.args)
+            and self.attributes == other.attributes
+        )
 
     def __str__(self) -> str:
         return to_text(self)
@@ -146,45 +192,47 @@ def to_text(expr: Expr, parent: int = 0) -> str:
 def walk(expr: Expr) -> Iterator[Expr]:
     """Yield every distinct subexpression once, operands before what uses them."""
     seen: set[Expr] = set()
+    entered: list[Call] = []
+    stack: list[Expr | None] = [expr]  # None ends the arguments of the call entered last
+    while stack:
+        e = stack.pop()
+        if e is None:
+            yield entered.pop()
+        elif e not in seen:
+            seen.add(e)
+            if isinstance(e, Call):
+                entered.append(e)
+                stack.append(None)
+                stack.extend(reversed(e.args))
+            else:
+                yield e
 
-    def visit(e: Expr) -> Iterator[Expr]:
-        if e in seen:
-            return
-        seen.add(e)
-        if isinstance(e, Call):
-            for a in e.args:
-                yield from visit(a)
-        yield e
 
-    yield from visit(expr)
-
-
-def tree_size(expr: Expr) -> int:
-    """Return the number of nodes of the expression written out, shared parts counted each time."""
-    sizes: dict[Expr, int] = {}
+def sizes(expr: Expr) -> tuple[int, int]:
+    """Return how many different parts an expression has, and how many when it is written out."""
+    written: dict[Expr, int] = {}
     for e in walk(expr):
-        sizes[e] = 1 + sum(sizes[a] for a in e.args) if isinstance(e, Call) else 1
-    return sizes[expr]
+        written[e] = 1 + sum(map(written.__getitem__, e.args)) if isinstance(e, Call) else 1
+    return len(written), written[expr]
 
 
+@lru_cache(maxsize=4096)
 def variables(expr: Expr) -> tuple[str, ...]:
     """Return the names of the free variables, in order of first use."""
     return tuple(e.name for e in walk(expr) if isinstance(e, Var))
 
 
 def transform(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
-    """Rebuild the tree with ``leaf`` applied to every Num and Var, sharing kept."""
+    """Rebuild the tree with ``leaf`` applied to every Num and Var; what stays as it is is kept."""
     memo: dict[Expr, Expr] = {}
-
-    def visit(e: Expr) -> Expr:
-        if e not in memo:
-            if isinstance(e, Call):
-                memo[e] = Call(e.function, tuple(map(visit, e.args)), e.attributes)
-            else:
-                memo[e] = leaf(e)
-        return memo[e]
-
-    return visit(expr)
+    for e in walk(expr):
+        if isinstance(e, Call):
+            args = tuple(memo[a] for a in e.args)
+            same = all(map(operator.is_, args, e.args))
+            memo[e] = e if same else Call(e.function, args, e.attributes)
+        else:
+            memo[e] = leaf(e)
+    return memo[expr]
 
 
 def replace_parts(expr: Expr, bindings: Mapping[Expr, Expr]) -> Expr:

@@ -1,4 +1,9 @@
-"""Exact forms of open sizes: polynomials of parameters, quotients, minima and maxima."""
+"""Exact forms of open sizes: polynomials of parameters, quotients, minima and maxima.
+
+Equal forms are one object (:mod:`.interning`), and no form is larger than ``LONGEST``,
+``MOST_FACTORS``, ``DEEPEST`` and ``LARGEST`` say: what would be is refused (SG0207). So each
+operation here takes bounded time, whatever a model computes of its sizes.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +12,59 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
+from .interning import Interned
+from .size_error import OpenSizeError, SizeLimitError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+MOST_TERMS = 4096  # in postfix notation: of an expression of a schedule
+LONGEST = 2 * MOST_TERMS  # of a form: differences of such
+MOST_FACTORS = 64  # sizes that are multiplied
+DEEPEST = 64  # quotients, minima and maxima in one another
+MOST_QUOTIENTS = 256  # terms of a quotient of polynomials
+LARGEST = 2**63 - 1  # numbers: as ONNX's integers
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+
+@dataclass(frozen=True, eq=False)
+class Parameter(metaclass=Interned):
     """A size that the application chooses."""
 
     name: str
+
+    depth = 0
+    count = 1
+
+    @property
+    def parameters(self) -> frozenset[str]:
+        return frozenset((self.name,))
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True)
-class Operation:
+@dataclass(frozen=True, eq=False)
+class Operation(metaclass=Interned):
     """A quotient rounded down (``/``), a minimum or a maximum of two forms."""
 
     sign: str
     left: Form
     right: Form
+
+    @cached_property
+    def depth(self) -> int:
+        """How many operations are in one another."""
+        return 1 + max(self.left.depth, self.right.depth)
+
+    @cached_property
+    def count(self) -> int:
+        """How many terms it has in postfix notation."""
+        return self.left.count + self.right.count + 1
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """The names that it is computed of."""
+        return self.left.parameters | self.right.parameters
 
     @cached_property
     def _text(self) -> str:  # kept, as texts order monomials: each is asked for many times
@@ -43,21 +80,38 @@ Atom = Parameter | Operation
 Monomial = tuple[Atom, ...]
 
 
+def _count(monomial: Monomial) -> int:
+    return max(sum(atom.count + 1 for atom in monomial) - 1, 1)
+
+
 def grouped(form: Form, loose: str = "") -> str:
     """Return a form's text, in parentheses where it is negative, a sum, a quotient or ``loose``."""
     text = str(form)
     return f"({text})" if any(sign in text for sign in f" -{loose}") else text
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+@dataclass(frozen=True, eq=False)
+class Form(metaclass=Interned):
     """A polynomial: monomials, which are sorted products of atoms, with their factors.
 
     Monomials are in the order of their texts, and no factor is 0, so equal polynomials are equal.
     Forms that differ have texts that differ, as texts name what is computed of them.
+
+    Raises:
+        OpenSizeError: for the layer at hand, when it is too large.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
+
+    def __post_init__(self) -> None:
+        if self.degree > MOST_FACTORS:
+            raise SizeLimitError(f"a product of {self.degree} sizes", MOST_FACTORS)
+        if self.depth > DEEPEST:
+            raise SizeLimitError(f"{self.depth} nested quotients", DEEPEST)
+        if any(abs(factor) > LARGEST for _, factor in self.terms):
+            raise SizeLimitError("a factor beyond 64 bits", LARGEST)
+        if self.count - 2 * self._begins_with_minus > LONGEST:  # so that -x is in where x is
+            raise SizeLimitError(f"a formula of {self.count:,} terms", LONGEST)
 
     @staticmethod
     def of(terms: Iterable[tuple[Monomial, int]]) -> Form:
@@ -75,40 +129,66 @@ class Form:
     @property
     def constant(self) -> int:
         """The number that is added to the rest."""
-        return next((f for m, f in self.terms if not m), 0)
+        return self.terms[-1][1] if self.terms and not self.terms[-1][0] else 0
 
     @property
     def is_number(self) -> bool:
-        return all(not m for m, _ in self.terms)
+        return not self.terms or not self.terms[0][0]
 
-    @property
+    @cached_property
     def degree(self) -> int:
         """How many sizes are multiplied at most."""
         return max((len(m) for m, _ in self.terms), default=0)
 
+    @cached_property
+    def depth(self) -> int:
+        """How many operations are in one another."""
+        return max((atom.depth for m, _ in self.terms for atom in m), default=0)
+
+    @cached_property
+    def count(self) -> int:
+        """How many terms it has in postfix notation."""
+        terms = [_count(m) + 2 * (m != () and abs(f) != 1) for m, f in self.terms]
+        signs = max(len(terms) - 1, 0) + 2 * self._begins_with_minus  # as 0 - x
+        return max(sum(terms) + signs, 1)
+
     @property
+    def _begins_with_minus(self) -> bool:
+        return bool(self.terms) and self.terms[0][1] < 0
+
+    @cached_property
     def parameters(self) -> frozenset[str]:
         """The names that it is computed of."""
-        found: set[str] = set()
-        for monomial, _ in self.terms:
-            for atom in monomial:
-                if isinstance(atom, Parameter):
-                    found.add(atom.name)
-                else:
-                    found |= atom.left.parameters | atom.right.parameters
-        return frozenset(found)
+        return frozenset().union(*(atom.parameters for m, _ in self.terms for atom in m))
 
+    @cached_property
     def parts(self) -> tuple[int, int, Form]:
-        """Return c, n and the form x without a common factor or a constant: self is c + n * x."""
+        """c, n and the form x without a common factor or a constant: self is c + n * x."""
         constant = self.constant
         divisor = gcd(*(f for m, f in self.terms if m)) or 1
+        if divisor == 1 and not constant:
+            return 0, 1, self
         return constant, divisor, Form(tuple((m, f // divisor) for m, f in self.terms if m))
+
+    @cached_property
+    def without_constant(self) -> Form:
+        """What the constant is added to."""
+        return Form(tuple(term for term in self.terms if term[0])) if self.constant else self
+
+    @cached_property
+    def negated(self) -> Form:
+        """The form -self."""
+        return Form(tuple((m, -f) for m, f in self.terms))
 
     def plus(self, other: Form, times: int = 1) -> Form:
         """Return self + times * other."""
         return Form.of((*self.terms, *((m, times * f) for m, f in other.terms)))
 
     def times(self, other: Form) -> Form:
+        """Return self * other."""
+        if len(self.terms) * len(other.terms) > LONGEST:
+            terms = len(self.terms) * len(other.terms)
+            raise SizeLimitError(f"a product of {terms:,} terms", LONGEST)
         return Form.of(
             (tuple(sorted(a + b, key=str)), f * g) for a, f in self.terms for b, g in other.terms
         )
@@ -148,15 +228,16 @@ def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, F
 
 
 def exact_quotient(a: Form, b: Form) -> Form | None:
-    """Return the form that times b is a, where there is one."""
+    """Return the form that times b is a, where there is one of at most ``MOST_QUOTIENTS`` terms."""
     atoms = sorted({atom for m, _ in (*a.terms, *b.terms) for atom in m}, key=str)
+    rank = {atom: -k for k, atom in enumerate(atoms)}
 
-    def order(term: tuple[Monomial, int]) -> tuple[int, ...]:
-        return len(term[0]), *map(term[0].count, atoms)
+    def order(term: tuple[Monomial, int]) -> tuple[int, list[int]]:
+        return len(term[0]), [rank[atom] for atom in term[0]]
 
     leading, n = max(b.terms, key=order)
     result = Form(())
-    while a.terms:
+    while a.terms and len(result.terms) < MOST_QUOTIENTS:
         monomial, factor = max(a.terms, key=order)
         left = list(monomial)
         for atom in leading:
@@ -166,8 +247,11 @@ def exact_quotient(a: Form, b: Form) -> Form | None:
         if factor % n:
             return None
         part = Form.of([(tuple(left), factor // n)])
-        result, a = result.plus(part), a.plus(part.times(b), -1)
-    return result
+        try:
+            result, a = result.plus(part), a.plus(part.times(b), -1)
+        except OpenSizeError:  # too large, on the way to what may be small
+            return None
+    return None if a.terms else result
 
 
 def as_remainder(form: Form) -> tuple[Form, int] | None:
@@ -181,11 +265,13 @@ def as_remainder(form: Form) -> tuple[Form, int] | None:
         left, right = monomial[0].left, monomial[0].right
         if monomial[0].sign != "/" or not right.is_number or right.constant < 1:
             continue
-        rest = form.plus(Form.of([(monomial, factor)]), -1)
+        rest = Form(tuple(term for term in form.terms if term[0] is not monomial))
         inner, m = _quotient(rest)
-        added = left.plus(inner, -1)
-        if right.constant == -factor * m and added.is_number and added.constant % m == 0:
-            return rest.plus(Form.number(added.constant // m)), -factor
+        if right.constant != -factor * m or left.without_constant is not inner.without_constant:
+            continue
+        added = left.constant - inner.constant
+        if added % m == 0:
+            return rest.plus(Form.number(added // m)), -factor
     return None
 
 

@@ -9,6 +9,7 @@ differ in a default, the frontend passes the value.
 
 from __future__ import annotations
 
+from .expr import number_text, to_text
 from .formula_parser import Definition, parse_definitions
 
 FORMULAS: dict[str, Definition] = parse_definitions(
@@ -65,3 +66,22 @@ FORMULAS: dict[str, Definition] = parse_definitions(
     """,
     origin="ir/formulas.py",
 )
+
+
+def signature(name: str) -> str:
+    """Return a formula's name with its parameters and their defaults."""
+    parameters = (
+        p if default is None else f"{p}={number_text(default)}"
+        for p, default in FORMULAS[name].parameters
+    )
+    return f"{name}({', '.join(parameters)})"
+
+
+def body(name: str) -> str:
+    """Return what a formula of the library computes, as text."""
+    return to_text(FORMULAS[name].body)
+
+
+def summary(text: str) -> str:
+    """Return a formula of x0, x1, ... as one line of documentation; a single operand is x."""
+    return f"y = {text if 'x1' in text else text.replace('x0', 'x')}"

@@ -8,14 +8,14 @@ node keeps the names of the source layers it computes.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from ..errors import ShadergenError
-from .size import at_layer
+from .size import at_layer, is_open
 from .types import DTYPES, TensorType
 
 if TYPE_CHECKING:
@@ -124,14 +124,31 @@ class Node:
     choice: Choice = Choice()
     types: tuple[TensorType, ...] | None = None
     results: tuple[Result, ...] = field(init=False, repr=False)
+    like: InitVar[Node | None] = None  # one whose types are inferred, which may be the same
 
-    def __post_init__(self) -> None:
-        types = self.types or infer(self.op, self.inputs, self.name)
+    def __post_init__(self, like: Node | None) -> None:
+        types = self.types
+        if types is None and like is not None and self._infers_as(like):
+            types = tuple(r.type for r in like.results)
+        types = types or infer(self.op, self.inputs, self.name)
         results = tuple(
             Result(t, self.name if len(types) == 1 else f"{self.name}.{i}", self, i)
             for i, t in enumerate(types)
         )
         object.__setattr__(self, "results", results)
+
+    def _infers_as(self, other: Node) -> bool:
+        """Whether inference sees the same as it saw for another node."""
+        return (
+            other.types is None
+            and other.op is self.op
+            and len(other.inputs) == len(self.inputs)
+            and all(map(_same_type, self.inputs, other.inputs))
+        )
+
+    def reading(self, inputs: tuple[Value, ...]) -> Node:
+        """Return the node with other operands."""
+        return Node(self.op, inputs, self.layers, self.choice, self.types, self)
 
     @property
     def name(self) -> str:
@@ -221,7 +238,7 @@ class Graph:
         for node in self.nodes:
             inputs = tuple(map(mapped, node.inputs))
             same = all(a is b for a, b in zip(inputs, node.inputs, strict=True))
-            now = node if same else replace(node, inputs=inputs)
+            now = node if same else node.reading(inputs)
             with at_layer(node.name):
                 replacement = rule(now, node)
             if isinstance(replacement, Value):
@@ -239,6 +256,19 @@ class Graph:
             inputs_now.append(value)
         outputs = tuple(replace(o, value=mapped(o.value)) for o in self.outputs)
         return Graph(self.name, tuple(inputs_now), outputs)
+
+
+def _same_type(a: Value, b: Value) -> bool:
+    """Whether two values are alike to inference, as far as that is known without a decision."""
+    one, other = a.type, b.type
+    return one is other or (
+        one.dtype == other.dtype
+        and len(one.shape) == len(other.shape)
+        and all(
+            x is y or (not is_open(x) and not is_open(y) and x == y)
+            for x, y in zip(one.shape, other.shape, strict=True)
+        )
+    )
 
 
 class OperandError(ShadergenError):

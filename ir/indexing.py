@@ -157,10 +157,17 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
 
     Mode "constant" reads no index outside; the caller masks, and the index here is clamped.
     """
-    if bounds(before)[1] <= 0 and bounds(after)[1] <= 0:
+    most_before, most_after = bounds(before)[1], bounds(after)[1]
+    if most_before <= 0 and most_after <= 0:
         return i
+    mode = simplest_mode(mode, before, after)
     if is_one(size) or mode in ("constant", "edge"):
         return clamp(i, 0, size - 1)
+    skipped = int(mode == "reflect")  # the border element, when mirroring
+    if mode != "wrap" and max(most_before, most_after) <= bounds(size)[0] - skipped:
+        # one mirror at each side: no division, which GPUs have no instruction for
+        far = _call("min", i, sub(2 * size - 1 - skipped, i)) if most_after > 0 else i
+        return _call("max", far, sub(skipped - 1, i)) if most_before > 0 else far
     period = {"reflect": 2 * (size - 1), "symmetric": 2 * size, "wrap": size}[mode]
     enough = period > 0 and before <= period  # of open sizes, which are then kept to it
     shift = (period if bounds(before)[1] > 0 else 0) if enough else -(-before // period) * period
@@ -169,6 +176,12 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
         return j
     mirror = sub(period, j) if mode == "reflect" else sub(period - 1, j)
     return _call("min", j, mirror)
+
+
+def simplest_mode(mode: PadMode, *widths: int) -> PadMode:
+    """Return the mode that pads alike: one mirrored border element is the nearest one."""
+    mirrors_one = mode == "symmetric" and max(bounds(w)[1] for w in widths) <= 1
+    return "edge" if mirrors_one else mode
 
 
 def inside(i: Expr, size: int, before: int, after: int) -> tuple[Expr, ...]:

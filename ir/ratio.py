@@ -21,6 +21,7 @@ from .types import EXACT_INTEGERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+LARGEST_DIVISOR = 1 << 126  # below, a float32 has fewer than 24 digits
 LARGEST_FACTOR = 1 << 12  # of constants: what is above or below in 1.7, as float32 has it, is more
 
 
@@ -36,7 +37,7 @@ class Ratio:
     def __init__(self, above: int, below: int = 1) -> None:
         common = 1 if is_open(above) else gcd(above, below)
         self.above, self.below = above // common, below // common
-        if not -EXACT_INTEGERS < self.above < EXACT_INTEGERS:
+        if below > LARGEST_DIVISOR or not -EXACT_INTEGERS < self.above < EXACT_INTEGERS:
             raise OpenSizeError("a number of floating point")
 
     @property

@@ -23,17 +23,19 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from ..errors import ShadergenError
-from .form import Form, Operation, Parameter
-from .trace import Bounds, OpenSizeError, Trace, at_layer, divided
+from .form import LARGEST, Form, Operation, Parameter
+from .size_error import OpenSizeError, SizeLimitError, at_layer
+from .trace import Bounds, Trace, divided
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from typing_extensions import TypeIs
 
-__all__ = ["OpenSizeError", "Size", "Trace", "at_layer", "is_open"]
+__all__ = ["OpenSizeError", "Size", "SizeLimitError", "Trace", "at_layer", "is_open"]
 
 SLACK = 4  # how many times more than at the default may be added up at once
+LONGEST_TEXT = 200  # of a size, in messages and comments
 MARK = "\N{BLACK SQUARE}"  # beside an open size in texts of shaders: no GLSL has it
 _mark: ContextVar[str] = ContextVar("mark", default="")
 
@@ -47,6 +49,8 @@ class Size:
 
     def __init__(self, trace: Trace, form: Form) -> None:
         self.trace, self.form, self.value = trace, form, trace.value(form)
+        if abs(self.value) > LARGEST:
+            raise SizeLimitError("a number beyond 64 bits", LARGEST)
 
     # arithmetic
 
@@ -79,7 +83,7 @@ class Size:
     __rmul__ = __mul__
 
     def __neg__(self) -> int:
-        return _size(self.trace, Form.number(0).plus(self.form, -1))
+        return _size(self.trace, self.form.negated)
 
     def __pos__(self) -> int:
         return cast("int", self)
@@ -141,12 +145,12 @@ class Size:
     def __gt__(self, other: int) -> bool:
         if (d := self._minus(other)) is None:
             return NotImplemented
-        return self.trace.below(Form.number(0).plus(d, -1))
+        return self.trace.below(d.negated)
 
     def __le__(self, other: int) -> bool:
         if (d := self._minus(other)) is None:
             return NotImplemented
-        return not self.trace.below(Form.number(0).plus(d, -1))
+        return not self.trace.below(d.negated)
 
     def __bool__(self) -> bool:
         return not self.trace.is_zero(self.form)
@@ -168,8 +172,9 @@ class Size:
     __rtruediv__ = __truediv__
 
     def __str__(self) -> str:
-        mark = _mark.get()
-        return f"{mark}{self.form}{mark}"
+        """Return it as people read it; the whole of what is long is its ``repr``."""
+        mark, text = _mark.get(), str(self.form)
+        return f"{mark}{text if len(text) <= LONGEST_TEXT else f'{text[:LONGEST_TEXT]}...'}{mark}"
 
     def _itself(self, *_: object) -> int:
         return cast("int", self)

@@ -96,6 +96,16 @@ class Costs:
 UNMEASURED = Costs()
 
 
+def cost_text(costs: Costs, cost: float, measured: bool = False) -> str:
+    """Return what something takes, given in nanoseconds, with its unit.
+
+    Predictions are times only where the device's costs were measured; elsewhere they compare ways
+    to run a kernel with each other, and are called that.
+    """
+    number = f"{cost / 1e6:.3g}"
+    return f"{number} ms" if measured or costs != UNMEASURED else f"relative cost {number}"
+
+
 @dataclass(frozen=True)
 class Target:
     """Everything the passes need to know besides the graph.

@@ -161,7 +161,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Op):
         return f"{type(value).__name__}{_attributes(value)}"
     if is_open(value):
-        return str(value)
+        return repr(value)
     return f"`{formula_text(value)}`"
 
 

@@ -6,48 +6,19 @@ becomes a *fact*. Everything decided holds for all sizes for which all facts hol
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import gcd, inf, prod
+from sys import float_info
 from typing import TYPE_CHECKING
 
-from ..errors import ShadergenError
-from .form import Form, Operation, Parameter, as_remainder, exact_quotient, reduced
+from .form import MOST_TERMS, Form, Operation, Parameter, as_remainder, exact_quotient, reduced
+from .size_error import OpenSizeError, SizeLimitError, layer_at_hand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .form import Atom, Monomial
 
-_layer: ContextVar[str] = ContextVar("layer", default="")
-
-
-class OpenSizeError(ShadergenError):
-    """Something must know a size that the build leaves open."""
-
-    def __init__(self, what: str, why: str = "") -> None:
-        layer = _layer.get()
-        super().__init__(
-            "SG0207",
-            f"{what} needs a size when compiling that --input-size dynamic leaves open",
-            where=f"layer {layer}" if layer else (),
-            why=why,
-            help="compile it for one size: --input-size HxW",
-        )
-
-
-@contextmanager
-def at_layer(name: str) -> Iterator[None]:
-    """Let errors and facts name the layer that is worked on."""
-    token = _layer.set(name)
-    try:
-        yield
-    finally:
-        _layer.reset(token)
-
-
 Bounds = tuple[float, float]
+MOST_FACTS = 4096  # of a trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +49,20 @@ class Trace:
     defaults: dict[str, int]
     bounds: dict[str, Bounds]
     facts: dict[Form, Fact] = field(default_factory=dict)
+    _values: dict[Form, int] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Form, Bounds] = field(default_factory=dict, init=False, repr=False)  # so far
+    _reached: dict[Form, float] = field(default_factory=dict, init=False, repr=False)
 
     def value(self, form: Form) -> int:
         """Return what a form is at the default sizes."""
+        if (known := self._values.get(form)) is not None:
+            return known
         total = 0
         for monomial, factor in form.terms:
             for atom in monomial:
                 factor *= self._atom_value(atom)
             total += factor
+        self._values[form] = total
         return total
 
     def _atom_value(self, atom: Atom) -> int:
@@ -98,15 +75,21 @@ class Trace:
 
     def bounds_of(self, form: Form) -> Bounds:
         """Return between which numbers a form lies, as far as that is known."""
-        constant, divisor, rest = form.parts()
+        found = self._known.get(form)
+        if found is None:
+            found = self._known[form] = self._bounds_from_parts(form)
+        return found
+
+    def _bounds_from_parts(self, form: Form) -> Bounds:
+        constant, divisor, rest = form.parts
         low = high = 0.0
         for monomial, factor in rest.terms:
             ends: Bounds = (1.0, 1.0)
             for atom in monomial:
                 ends = _products(ends, self._atom_bounds(atom))
             ends = _products(ends, (factor, factor))
-            low, high = low + ends[0], high + ends[1]
-        for known, sign in ((rest, 1), (Form.number(0).plus(rest, -1), -1)):
+            low, high = _finite(low + ends[0], high + ends[1])
+        for known, sign in ((rest, 1), (rest.negated, -1)):
             if found := as_remainder(known):
                 start = -found[0].constant
                 ends = (start, start + found[1] - 1)
@@ -116,7 +99,7 @@ class Trace:
                 fact = self.facts[known]
                 ends = (fact.low, fact.high) if sign > 0 else (-fact.high, -fact.low)
                 low, high = max(low, ends[0]), min(high, ends[1])
-        return divisor * low + constant, divisor * high + constant
+        return _finite(divisor * low + constant, divisor * high + constant)
 
     def _atom_bounds(self, atom: Atom) -> Bounds:
         if isinstance(atom, Parameter):
@@ -139,7 +122,11 @@ class Trace:
                 return max(map(abs, self.bounds[atom.name]))
             return max(self.reach(atom.left), self.reach(atom.right))
 
-        return sum(abs(factor) * prod(map(of, monomial)) for monomial, factor in form.terms)
+        if (known := self._reached.get(form)) is not None:
+            return known
+        found = sum(abs(factor) * prod(map(of, monomial)) for monomial, factor in form.terms)
+        self._reached[form] = found
+        return found
 
     def below(self, form: Form) -> bool:
         """Whether a form is negative; where that is open, make the default's answer a fact."""
@@ -161,16 +148,22 @@ class Trace:
         if low == 0 or high == 0:
             self.note(form, *((1.0, inf) if low == 0 else (-inf, -1.0)))
             return False
-        minus = Form.number(0).plus(form, -1)
+        minus = form.negated
         size = Form.of([((Operation("max", *sorted((form, minus), key=str)),), 1)])
         self.note(size, 1.0, inf)
         return False
 
     def note(self, form: Form, low: float, high: float) -> None:
-        """Make it a fact that a form lies within bounds."""
-        constant, divisor, rest = form.parts()
+        """Make it a fact that a form lies within bounds.
+
+        Raises:
+            OpenSizeError: for the layer at hand, when no runtime could check that.
+        """
+        if form.count > MOST_TERMS:
+            raise SizeLimitError(f"a comparison of {form.count:,} terms", MOST_TERMS)
+        constant, divisor, rest = form.parts
         low, high = -_quotient(constant - low, divisor), _quotient(high - constant, divisor)
-        minus = Form.number(0).plus(rest, -1)
+        minus = rest.negated
         if as_remainder(minus) or (rest.terms[0][1] < 0 and not as_remainder(rest)):
             rest, low, high = minus, -high, -low
         if len(rest.terms) == 1 and len(rest.terms[0][0]) == 1:
@@ -178,21 +171,31 @@ class Trace:
             if isinstance(atom, Parameter):
                 old = self.bounds[atom.name]
                 self.bounds[atom.name] = max(old[0], low), min(old[1], high)
+                self._known.clear()
+                self._reached.clear()
             elif atom.sign == "/" and atom.right.is_number and (n := atom.right.constant) > 0:
                 self.note(atom.left, low * n, high * n + n - 1)
                 return
+        if rest not in self.facts and len(self.facts) >= MOST_FACTS:
+            raise SizeLimitError("too many comparisons of sizes", MOST_FACTS)
         known = self.facts.get(rest, Fact(-inf, inf))
         layers = (
-            _layer.get() if low > known.low else known.layers[0],
-            _layer.get() if high < known.high else known.layers[1],
+            layer_at_hand() if low > known.low else known.layers[0],
+            layer_at_hand() if high < known.high else known.layers[1],
         )
         if low > known.low or high < known.high:
             self.facts[rest] = Fact(max(low, known.low), min(high, known.high), layers)
+            self._known.clear()
 
 
 def _products(a: Bounds, b: Bounds) -> Bounds:
     ends = [0.0 if 0 in (x, y) else x * y for x in a for y in b]
-    return min(ends), max(ends)
+    return _finite(min(ends), max(ends))
+
+
+def _finite(low: float, high: float) -> Bounds:
+    """Return bounds without a lower one of infinity, or an upper of minus that: sums need none."""
+    return min(low, float_info.max), max(high, -float_info.max)
 
 
 def _quotient(a: float, b: float) -> float:
@@ -215,7 +218,7 @@ def divided(trace: Trace, a: Form, b: Form) -> Form:
     if not b.is_number:
         a, b = reduced(a, b, lambda atom: trace._atom_bounds(atom)[0] > 0)
     if len(b.terms) != 1:
-        exact = exact_quotient(a, b)
+        exact = exact_quotient(a, b) if trace.value(a) % trace.value(b) == 0 else None
         return _rest_divided(trace, a, b) if exact is None else exact
     ((divisor, n),) = b.terms
     whole: list[tuple[Monomial, int]] = []

@@ -20,14 +20,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from .size import is_one, is_open
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 DType = Literal[
     "float32",
@@ -161,10 +158,10 @@ class TensorType:
         """Return the type of a tensor of another shape and the same element type."""
         return TensorType(shape, self.dtype)
 
-    def placed(self, layout: Layout | None) -> Self:
-        return replace(self, layout=layout)
+    def placed(self, layout: Layout | None) -> TensorType:
+        return self if layout is self.layout else TensorType(self.shape, self.dtype, layout)
 
-    def without_slot(self) -> Self:
+    def without_slot(self) -> TensorType:
         """Return the type in a texture of its own."""
         if self.layout is None:
             return self

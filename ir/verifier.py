@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, get_args
 
 from ..errors import ShadergenError
@@ -11,13 +13,28 @@ from .types import TEXTURE_FORMATS, TensorType, TextureKind
 
 if TYPE_CHECKING:
     from .graph import Graph, Node
+    from .ops import Op
 
 
-def verify(graph: Graph, sound: set[Node] | None = None) -> None:
+@dataclass
+class Sound:
+    """What was verified before: it never changes, so a pass costs what it rewrote.
+
+    Attributes:
+        nodes: of the graph that was verified last.
+        inferences: operators with the types of their operands and results, which agree.
+    """
+
+    nodes: set[Node] = field(default_factory=set)
+    inferences: set[tuple[Op, tuple[TensorType, ...], tuple[TensorType, ...]]] = field(
+        default_factory=set
+    )
+
+
+def verify(graph: Graph, sound: Sound | None = None) -> None:
     """Check a graph.
 
-    ``sound`` holds nodes that were verified before, and takes those of this graph: nodes never
-    change, so a pass costs what it rewrote.
+    ``sound`` is what was verified before, and takes what is in this graph.
 
     Types re-infer to themselves, operands exist, sizes are positive, ports are permutations,
     names of inputs and of outputs are distinct, layouts are legal.
@@ -29,37 +46,44 @@ def verify(graph: Graph, sound: set[Node] | None = None) -> None:
         ("inputs", [i.name for i in graph.inputs]),
         ("outputs", [o.name for o in graph.outputs]),
     ):
-        twice = {n for n in names if names.count(n) > 1}
+        twice = {n for n, count in Counter(names).items() if count > 1}
         _hold(not twice, f"two {role} are called {', '.join(sorted(twice))}", graph.name)
     _hold(bool(graph.outputs), "the graph has no outputs", graph.name)
+    sound = sound or Sound()
+    inputs = set(graph.inputs)
     for i in graph.inputs:
         _check_type(i.type, i.name)
         _check_axes(i.port.axes, i.type, i.name)
     for o in graph.outputs:
         _check_axes(o.port.axes, o.value.type, o.name)
-        _check_value(o.value, graph, o.name)
+        _check_value(o.value, inputs, o.name)
     for node in graph.nodes:
-        if sound is not None and node in sound:
-            continue
-        _hold(OPS.get(type(node.op).__name__) is type(node.op), "unknown operator", node.name)
-        for v in node.inputs:
-            _check_value(v, graph, node.name)
+        if node not in sound.nodes:
+            _check_node(node, inputs, sound)
+    sound.nodes = set(graph.nodes)
+
+
+def _check_node(node: Node, inputs: set[Input], sound: Sound) -> None:
+    _hold(OPS.get(type(node.op).__name__) is type(node.op), "unknown operator", node.name)
+    for v in node.inputs:
+        _check_value(v, inputs, node.name)
+    found = tuple(r.type.placed(None) for r in node.results)
+    inference = (node.op, tuple(v.type.placed(None) for v in node.inputs), found)
+    if inference not in sound.inferences:
         types = tuple(t.placed(None) for t in infer(node.op, node.inputs, node.name))
         _hold(
-            types == tuple(r.type.placed(None) for r in node.results),
+            types == found,
             f"the types {[str(r.type) for r in node.results]} are not {list(map(str, types))}",
             node.name,
         )
-        for r in node.results:
-            _check_type(r.type, r.name)
-        if sound is not None:
-            sound.add(node)
+        sound.inferences.add(inference)
+    for r in node.results:
+        _check_type(r.type, r.name)
 
 
-def _check_value(value: Value, graph: Graph, user: str) -> None:
+def _check_value(value: Value, inputs: set[Input], user: str) -> None:
     if isinstance(value, Input):
-        known = any(value is i for i in graph.inputs)
-        _hold(known, f"'{value.name}' is not an input of the graph", user)
+        _hold(value in inputs, f"'{value.name}' is not an input of the graph", user)
     elif isinstance(value, Constant):
         same = value.data.shape == value.shape and value.data.dtype.name == value.type.dtype
         _hold(same, f"constant '{value.name}' is not of its type {value.type}", user)

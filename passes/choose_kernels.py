@@ -24,7 +24,7 @@ from ..ir.ops import Conv, parts
 from ..ir.placement import planes_in_a_pass
 from ..ir.signature import signature
 from ..ir.size import estimate
-from ..ir.target import UNMEASURED
+from ..ir.target import UNMEASURED, cost_text
 from .candidates import (
     LOOPED,
     TILES_OF,
@@ -103,13 +103,15 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             return None
         found, alike = rankings[was], within[was].alike()
         cost, choice = max(alike, key=lambda pair: (wanted[was.op, pair[1]], -pair[0]))
-        why = f"{'measured' if found.measured else 'predicted'} {cost / 1e6:.3g} ms"
+        why = "measured " if found.measured else "predicted "
+        why += cost_text(target.costs, cost, found.measured)
         if len(found.costs) > 1:
             why += f", the least of {len(found.costs)}"
         if within[was].costs[0] != found.costs[0]:
             why += f" but for constants, {SPENT}"
         if (cost, choice) != alike[0]:
-            why += f" but for {alike[0][1]}, {alike[0][0] / 1e6:.3g} ms and a program more"
+            other = cost_text(target.costs, alike[0][0], found.measured)
+            why += f" but for {alike[0][1]}, {other} and a program more"
         if choice.stage != "compute" and target.stage == "compute":
             why = unsuited(was, target)
         context.explain(STEP, names[was], str(choice), why)

@@ -20,6 +20,7 @@ and joins movements alone: kernels of other nodes, and layouts of constants, are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ..ir.access import Access
@@ -29,6 +30,7 @@ from ..ir.graph import Constant, Result, constant, infer
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
 from ..ir.placement import at_default, cuts_planes, is_direct, joins_planes
 from ..ir.size import estimate
+from ..ir.target import cost_text
 from ..ir.types import LANES
 from ..ir.views import simplified
 from .rule import Rule, apply_rules
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from ..ir.ops import Op
     from ..ir.ops.viewed import Chain
     from ..ir.target import Costs
+    from ..ir.types import TensorType
     from .rule import Context, Site
 
 ARITHMETIC = {"idiv": 4, "imod": 4}  # multiplications that take as long; else 1
@@ -130,17 +133,22 @@ def _check(found: _View, context: Context) -> str:
             _cost(found.inner, costs) + costs.store * estimate(copy.type.texels) + costs.gpu_pass
         )
     if composed > copied:
-        return f"it would take {composed / 1e6:.3g} ms, and {copied / 1e6:.3g} ms with a copy"
+        through, with_copy = cost_text(costs, composed), cost_text(costs, copied)
+        return f"predicted {through}, and {with_copy} with a copy"
     return ""
 
 
 def _cost(node: Node, costs: Costs) -> float:
     """Return about how many nanoseconds the loads of a nest take."""
-    node = at_default(node)
-    p = parts(node)
-    types = [v.type for v in p.operands]
+    p = parts(at_default(node))
     (t,) = infer(p.kernel, p.operands, node.name)
-    nest = p.kernel.nest(*types)
+    return _loads_cost(p.kernel, tuple(v.type for v in p.operands), t, costs)
+
+
+@lru_cache(maxsize=1024)
+def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs: Costs) -> float:
+    """Return the same of a kernel by types without open sizes: many nodes of a network agree."""
+    nest = kernel.nest(*types)
     if nest is None:
         return 0.0
     nest = simplified(nest, t.shape)

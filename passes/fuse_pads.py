@@ -1,8 +1,9 @@
 """Merge padding into the convolution after it.
 
 conv(pad(x)) = conv with larger pads, when the padding is spatial and of one kind: the convolution
-pads nothing yet, or both pad the same constant. Refused otherwise, and where it is left open how
-much is padded, which a convolution's code says in numbers; the padding stays a GPU pass of its own.
+pads nothing yet, or both pad the same constant, or both repeat the border (as mirroring one border
+element does). Refused otherwise, and where it is left open how much is padded, which a
+convolution's code says in numbers; the padding stays a GPU pass of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir.indexing import simplest_mode
 from ..ir.ops import Conv, Pad
+from ..ir.ops.window import may_pad
 from ..ir.size import is_open
 from .rule import Reading, Rule, apply_rules
 
@@ -33,7 +36,7 @@ def _check(found: Reading, context: Context) -> str:
         return "the padding adds channels or batch entries"
     if any(map(is_open, (*pad.before, *pad.after))):
         return "how much it adds is left open"
-    if not any(conv.pads):
+    if not may_pad(conv.pads) or _repeats_border(found):
         return ""
     if pad.mode == conv.pad_mode == "constant" and pad.value == conv.pad_value:
         return ""
@@ -48,10 +51,20 @@ def _rewrite(found: Reading) -> Value:
     merged = replace(
         conv,
         pads=tuple(a + b for a, b in zip(conv.pads, more, strict=True)),
-        pad_mode=pad.mode,
+        pad_mode="edge" if _repeats_border(found) else pad.mode,
         pad_value=pad.value,
     )
     return found.merged(merged)
+
+
+def _repeats_border(found: Reading) -> bool:
+    """Say whether both in effect repeat the border."""
+    conv, pad = found.conv.op, found.before.op
+    assert isinstance(conv, Conv)
+    assert isinstance(pad, Pad)
+    own = simplest_mode(conv.pad_mode, *conv.pads)
+    more = simplest_mode(pad.mode, *pad.before, *pad.after)
+    return own == more == "edge"
 
 
 FUSE = Rule("fuse pad", _match, _check, _rewrite)

@@ -10,10 +10,11 @@ when the expression grows too large.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ..ir.evaluation import expand
-from ..ir.expr import Call, Expr, Num, Var, substitute, tree_size, walk
+from ..ir.expr import Call, Expr, Num, Var, sizes, substitute, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
 from ..ir.placement import (
@@ -47,6 +48,16 @@ class _Fusion:
     node: Node
     inner: Node
     read_elsewhere: bool
+
+    @cached_property
+    def merged(self) -> Node:
+        """One Pointwise for both."""
+        return _merged_pointwise(self)
+
+    @cached_property
+    def fused(self) -> Node:
+        """The kernel that ``inner`` is, with ``node`` for an epilogue."""
+        return _with_epilogue(self)
 
 
 def _match_operand(site: Site, fits: Callable[[Op], bool]) -> _Fusion | None:
@@ -83,8 +94,9 @@ def _merge_operands(
         if position is None:
             position = len(into)
             into.append(value)
-        renamed[f"x{i}"] = Var(f"{prefix}{position}")
-    return substitute(expr, renamed)
+        if prefix != "x" or position != i:
+            renamed[f"x{i}"] = Var(f"{prefix}{position}")
+    return substitute(expr, renamed) if renamed else expr
 
 
 def _merged_pointwise(found: _Fusion) -> Node:
@@ -126,7 +138,7 @@ def _check_pointwise(found: _Fusion, context: Context) -> str:
         return f"'{found.inner.name}' is read elsewhere too"
     if not same_shape(found.node.result.shape, found.inner.result.shape):
         return "the inner result is broadcast, so it would be computed many times"
-    return _too_large(_merged_pointwise(found), found.node, context)
+    return _too_large(found.merged, found.node, context)
 
 
 def _check_kernel(found: _Fusion, context: Context) -> str:
@@ -143,7 +155,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     same = same_shape(inner.shape, outer.shape) or (few and same_shape(*but_channels))
     if not same:
         return "the kernel's result is broadcast, so it would be computed many times"
-    fused = _with_epilogue(found)
+    fused = found.fused
     if not same_shape(fused.result.shape, found.node.result.shape):
         return "an operand that gives the result its shape is not used"
     return _too_large(fused, found.node, context)
@@ -153,9 +165,10 @@ def _too_large(fused: Node, before: Node, context: Context) -> str:
     """Say why ``fused`` would be too much for one pass; ``before`` is its unfused second half."""
     p = parts(fused)
     exprs = [p.kernel.expr] if isinstance(p.kernel, Pointwise) else [p.prologue, p.epilogue]
-    if sum(1 for e in exprs if e is not None for _ in walk(e)) > MAX_SIZE:
+    found = [sizes(e) for e in exprs if e is not None]
+    if sum(different for different, _ in found) > MAX_SIZE:
         return f"the expression would have more than {MAX_SIZE} parts"
-    if sum(tree_size(e) for e in exprs if e is not None) > MAX_WRITTEN:
+    if sum(written for _, written in found) > MAX_WRITTEN:
         return f"the expression, written out, would have more than {MAX_WRITTEN} parts"
     units = _units(fused, context)
     most = context.target.limits.texture_units
@@ -245,10 +258,10 @@ def _layers(first: Node, second: Node) -> tuple[str, ...]:
 
 
 MERGE: Rule[_Fusion] = Rule(
-    "merge pointwise", _match_pointwise, _check_pointwise, lambda f: _merged_pointwise(f).result
+    "merge pointwise", _match_pointwise, _check_pointwise, lambda f: f.merged.result
 )
 EPILOGUE: Rule[_Fusion] = Rule(
-    "fuse epilogue", _match_kernel, _check_kernel, lambda f: _with_epilogue(f).result
+    "fuse epilogue", _match_kernel, _check_kernel, lambda f: f.fused.result
 )
 PROLOGUE: Rule[_Prologue] = Rule(
     "fuse prologue", _match_prologue, _check_prologue, _rewrite_prologue

@@ -18,6 +18,7 @@ from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice, Viewed, assemble, parts
 from ..ir.ops.viewed import seen
 from ..ir.placement import is_direct
+from ..ir.target import cost_text
 from .candidates import candidates
 from .choose_kernels import rank
 from .rule import Context, Rule, apply_rules
@@ -97,7 +98,10 @@ def _check(found: _Store, context: Context) -> str:
     alone = sum(others)
     forced = context.target.stage == "compute"
     if together > alone and not forced:
-        return f"it would take {together / 1e6:.3g} ms, and {alone / 1e6:.3g} ms in two passes"
+        measured = all(r.measured for r in rankings)
+        how = "measured" if measured else "predicted"
+        one, two = (cost_text(context.target.costs, c, measured) for c in (together, alone))
+        return f"{how} {one}, and {two} in two passes"
     return ""
 
 

@@ -17,6 +17,7 @@ from ..ir.expr import variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv, paired, parts
 from ..ir.placement import is_depthwise, is_direct, is_parameter
+from ..ir.target import cost_text
 from .candidates import PAIRED_PLANES, unsuited
 from .choose_kernels import ranking, within_budget
 from .rule import Rule, apply_once
@@ -95,7 +96,8 @@ def _slower(found: _Pair, pair: Node, together: Ranking, context: Context) -> st
     if one <= sum(two):
         return ""
     how = "measured" if measured else "predicted"
-    return f"{how} {one / 1e6:.3g} ms, and {sum(two) / 1e6:.3g} ms in two passes"
+    fused, apart = (cost_text(context.target.costs, c, measured) for c in (one, sum(two)))
+    return f"{how} {fused}, and {apart} in two passes"
 
 
 def _unfit(found: _Pair) -> str:

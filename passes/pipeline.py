@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import InternalError, ShadergenError
-from ..ir.verifier import verify
+from ..ir.verifier import Sound, verify
 from .absorb_transposes import absorb_transposes
 from .apply_options import apply_options
 from .canonicalise import canonicalise
@@ -30,7 +30,7 @@ from .tile_channels import tile_channels
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ir.graph import Graph, Node
+    from ..ir.graph import Graph
     from .rule import Context
 
 MATHEMATICS = (
@@ -80,7 +80,7 @@ def optimise(
         ShadergenError: when the graph does not fit the target.
         InternalError: when a pass breaks the graph.
     """
-    sound: set[Node] = set()
+    sound = Sound()
     verify(graph, sound)
     observe("import", graph)
     for step in PIPELINE:

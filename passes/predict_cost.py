@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..ir.graph import Choice, Node
+    from ..ir.ops import Op
     from ..ir.target import Target
+    from ..ir.types import TensorType
 
 # Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
 # and a direct one, which needs a fraction of the memory.
@@ -87,6 +90,20 @@ class Work:
     code: int
 
 
+@lru_cache(maxsize=1024)
+def _work_of_nest(kernel: Op, types: tuple[TensorType, ...]) -> tuple[int, int]:
+    """Return loads and steps of loops for an element, 0 without a nest; nodes that agree share it.
+
+    The types are at the sizes that the build has by default.
+    """
+    nest = kernel.nest(*types)
+    if nest is None:
+        return 0, 0
+    each = [name[0] == "v" for name, _ in nest.loads()]
+    loads = each.count(False) + each.count(True) * nest.steps
+    return loads, nest.steps if nest.loops else 0
+
+
 class Predictor:
     """Predicts the costs of a placed node's choices; what they have in common is counted once."""
 
@@ -109,10 +126,9 @@ class Predictor:
         self._plane_floats = weight_floats(node, 1) if self._direct else 0
         self._steps_of: dict[int, tuple[Predictor, dict[str, float]]] = {}
         self._loads, self._steps = 0, 0
-        if not self._direct and (nest := p.kernel.nest(*(v.type for v in p.operands))):
-            each = [name[0] == "v" for name, _ in nest.loads()]
-            self._loads = each.count(False) + each.count(True) * nest.steps
-            self._steps = nest.steps if nest.loops else 0
+        if not self._direct:
+            types = tuple(v.type.without_slot() for v in p.operands)
+            self._loads, self._steps = _work_of_nest(p.kernel, types)
 
     def cost(self, choice: Choice) -> float:
         """Return nanoseconds."""

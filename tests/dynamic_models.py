@@ -110,6 +110,18 @@ def same_convolution(net: Net) -> str:
 
 
 @model
+def same_convolutions_by_threes(net: Net) -> str:
+    x = net("Relu", net.conv("x", 3, 8, 3, strides=[3, 3], auto_pad="SAME_UPPER"))
+    return net.conv(x, 8, 4, 4, strides=[2, 3], auto_pad="SAME_LOWER", group=4)
+
+
+@model
+def transposed_convolution_to_a_shape(net: Net) -> str:
+    shape = {"strides": [2, 2], "output_shape": [60, 16]}
+    return net("ConvTranspose", "x", net.weight(3, 5, 3, 3), **shape)
+
+
+@model
 def transposed_convolution(net: Net) -> str:
     return net("ConvTranspose", "x", net.weight(3, 5, 4, 4), strides=[3, 2], pads=[1, 0, 0, 1])
 

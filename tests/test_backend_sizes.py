@@ -53,11 +53,11 @@ def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
     with at_layer("join"), pytest.raises(ShadergenError) as caught:
         expression(sum_of_quotients(trace, 1025))
     assert caught.value.code == "SG0207"
-    assert "an expression of 4099 terms" in caught.value.what
+    assert "a formula of 4,099 terms" in caught.value.what
     assert caught.value.where == ("layer join",)
     assert evaluate(expression(h**6), DEFAULTS) == 2**48
     for beyond in (h**7, h**7 // 1000 - h):
-        with pytest.raises(ShadergenError, match="a number beyond 9007199254740991"):
+        with pytest.raises(ShadergenError, match="a number that JavaScript rounds"):
             expression(beyond)
 
 
@@ -85,7 +85,7 @@ def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> No
     assert len(sizes_member(trace)["constraints"]) == 1024
     with at_layer("join"):
         assert h * w + 1024 * w > 5000
-    with pytest.raises(ShadergenError, match="1024 constraints") as caught:
+    with pytest.raises(ShadergenError, match="too many constraints") as caught:
         sizes_member(trace)
     assert caught.value.where == ("layer join",)
 

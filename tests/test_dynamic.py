@@ -32,7 +32,7 @@ REFUSED = {
     "unet": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its halves do not fit together
     "unet_by_shape": {(5, 7), (2, 3)},  # align_corners of a line of two
     "pixel_unshuffle": {(31, 47), (45, 8), (5, 7), (2, 3)},
-    "same_convolution": {(31, 47), (45, 8), (5, 7), (2, 3)},  # its padding follows from parity
+    "transposed_convolution_to_a_shape": {(12, 100), (5, 7), (2, 3)},  # which reach less far
     "valid_convolutions": {(5, 7), (2, 3)},
     "pools": {(2, 3)},
     "windows": {(31, 47), (45, 8), (5, 7), (2, 3)},
@@ -164,7 +164,8 @@ def test_what_lies_in_rows_takes_small_pictures_and_large_ones(tmp_path: Path) -
 
 def test_a_constraint_says_what_it_asks_of_which_layer(tmp_path: Path) -> None:
     found = constraints(build_of(MODELS["unet"](), tmp_path))
-    assert found == [f"{name} must be a multiple of 4" for name in ("height", "width")]
+    layers = "for layers concat9 and concat13"
+    assert found == [f"{name} must be a multiple of 4, {layers}" for name in ("height", "width")]
 
 
 def test_the_defaults_are_those_asked_for_or_the_models_own(tmp_path: Path) -> None:

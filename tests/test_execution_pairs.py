@@ -24,7 +24,7 @@ from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
 from shadergen.ir.ops import Conv, ConvPair, DepthToSpace, halves, paired
 from shadergen.ir.signature import signature
-from shadergen.ir.target import Target
+from shadergen.ir.target import Target, cost_text
 from shadergen.ir.types import TensorType
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import choose_kernels
@@ -371,8 +371,8 @@ def test_predictions_decide_on_every_device(device, predicted):
     least = min(map(Predictor(pair, target).cost, candidates(pair, target)))
     made, why = paired_with({}, graph, device=device)
     assert made == (least <= cost) == (predicted == "one")
-    said = f"predicted {least / 1e6:.3g} ms, and {cost / 1e6:.3g} ms in two passes"
-    assert why == ("" if made else said)
+    one, two = (cost_text(target.costs, c) for c in (least, cost))
+    assert why == ("" if made else f"predicted {one}, and {two} in two passes")
 
 
 def test_a_pair_is_made_of_what_cannot_run_alone():

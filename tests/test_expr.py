@@ -14,11 +14,23 @@ from trees import trees
 from shadergen.backends.glsl import number
 from shadergen.errors import ShadergenError
 from shadergen.ir.algebra import affine, fold
-from shadergen.ir.evaluation import check, evaluate
-from shadergen.ir.expr import Call, Num, Var, number_text, substitute, to_text, variables, walk
+from shadergen.ir.evaluation import check, evaluate, expand
+from shadergen.ir.expr import (
+    Call,
+    Num,
+    Var,
+    literal,
+    number_text,
+    substitute,
+    to_text,
+    variables,
+    walk,
+)
 from shadergen.ir.formula_parser import Definition, parse, parse_definitions
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.primitives import PRIMITIVES
+from shadergen.ir.size import parameter
+from shadergen.ir.trace import Trace
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.1, -3.75, 1e-40, 1e300, -1e15, math.inf, -math.inf)
 ANY = {name: p.arity for name, p in PRIMITIVES.items()} | {
@@ -306,3 +318,13 @@ def test_definitions_that_cannot_be_meant_are_refused(text, says):
     assert error.startswith("error[SG0302]: ")
     assert says in error
     assert "my.ops" in error
+
+
+def test_open_sizes_of_two_models_differ_in_what_is_kept_of_formulas():
+    first, second = (
+        literal(parameter(Trace({"height": default}, {"height": (1, 64)}), "height") + 1)
+        for default in (8, 16)
+    )
+    assert first.name == second.name
+    for size in (first, second):
+        assert expand(Call("relu", (size,))).args[0] is size

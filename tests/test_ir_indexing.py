@@ -124,6 +124,15 @@ def test_borders_continue_as_numpy_pads(mode, size, before, after):
     assert got.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize(
+    ("mode", "before", "after"), [("reflect", 2, 6), ("symmetric", 7, 3), ("symmetric", 0, 7)]
+)
+def test_borders_mirrored_once_take_no_division(mode, before, after):
+    functions = {e.function for e in walk(border(mode, Var("i"), 7, before, after))
+                 if isinstance(e, Call)}  # fmt: skip
+    assert functions <= {"min", "max", "sub"}
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(
     st.integers(1, 9), st.integers(1, 20), st.sampled_from([0.0, 0.25, 0.5]),

@@ -40,14 +40,29 @@ def test_padding_with_the_same_constant_merges_into_padding():
     assert [n.op.pads for n in graph.nodes] == [(2, 1, 1, 3)]
 
 
+def test_paddings_that_repeat_the_border_merge():
+    mirrored = Pad((0, 0, 1, 1), (0, 0, 1, 0), "symmetric")  # by one element: the nearest
+    y = conv(RNG, apply(mirrored, apply(mirrored, X)), 4, (3, 3))
+    graph = fuse_pads(graph_of(y, inputs=(X,)), context())
+    (found,) = (n.op for n in graph.nodes)
+    assert (found.pads, found.pad_mode) == ((2, 2, 2, 0), "edge")
+    x = RNG.standard_normal(X.shape)
+    want, got = (evaluate(g, {"x": x})["y0"] for g in (graph_of(y, inputs=(X,)), graph))
+    np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("pad", "attributes", "why"),
     [
         (Pad((0, 1, 0, 0), (0, 0, 0, 0)), {}, "the padding adds channels or batch entries"),
         (Pad((0, 0, 1, 1), (0, 0, 1, 1), "reflect"), {"pads": (1, 1, 1, 1)},
          "reflect padding and the convolution's own constant padding do not merge"),
-        (Pad((0, 0, 1, 1), (0, 0, 1, 1), "edge"), {"pads": (1, 1, 1, 1), "pad_mode": "edge"},
-         "edge padding and the convolution's own edge padding do not merge"),
+        (Pad((0, 0, 2, 1), (0, 0, 1, 1), "symmetric"), {"pads": (1, 1, 1, 1), "pad_mode": "edge"},
+         "symmetric padding and the convolution's own edge padding do not merge"),
+        (Pad((0, 0, 1, 1), (0, 0, 1, 1), "edge"), {"pads": (1, 1, 1, 1)},
+         "edge padding and the convolution's own constant padding do not merge"),
+        (Pad((0, 0, 1, 1), (0, 0, 1, 1)), {"pads": (1, 1, 1, 1), "pad_mode": "edge"},
+         "constant padding and the convolution's own edge padding do not merge"),
         (Pad((0, 0, 1, 1), (0, 0, 1, 1), "constant", 1.0), {"pads": (1, 1, 1, 1)},
          "constant padding and the convolution's own constant padding do not merge"),
     ],

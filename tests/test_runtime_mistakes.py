@@ -295,7 +295,7 @@ def test_without_pyopengl_the_packages_to_install_are_named(
     with pytest.raises(ShadergenError) as caught:
         HeadlessContext()
     assert caught.value.code == "SG0601"
-    assert "pip install PyOpenGL" in caught.value.help
+    assert "pip install 'shadergen[run]'" in caught.value.help
     assert "libegl1" in caught.value.help
 
 

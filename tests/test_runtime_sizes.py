@@ -16,7 +16,7 @@ from schedule_fixtures import DYNAMIC, FIXTURES, GOOD, bounded, change, refused
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
-from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
+from shadergen.runtime_glue.python.sizes import LARGEST, chosen, evaluate, resolve
 
 SIZES = {"height": 5, "width": 8}
 
@@ -148,6 +148,58 @@ def test_sizes_that_break_a_constraint_are_answered_with_the_nearest(
     with pytest.raises(ShadergenError) as caught:
         load(DYNAMIC, sizes)
     assert caught.value.help == says
+
+
+def multiples(of: int, most: int) -> dict[str, Any]:
+    """Return sizes that are multiples of a number and, multiplied, at most another."""
+    names = ("height", "width")
+    parameters = [{"name": n, "min": 1, "max": 16384, "default": of} for n in names]
+    constraints = [{"value": [n, of, "%"], "min": 0, "max": 0, "why": ""} for n in names]
+    area = {"value": [*names, "*"], "min": 1, "max": most, "why": "memory"}
+    return {"sizes": {"parameters": parameters, "constraints": [*constraints, area]}}
+
+
+@pytest.mark.parametrize(
+    ("of", "most", "wanted", "says"),
+    [
+        (
+            400,
+            10**9,
+            (700, 1),
+            "the nearest that it can have is a height of 800 and a width of 400",
+        ),
+        (
+            1,
+            10**6,
+            (1001, 1000),
+            "the nearest that it can have is a height of 1001 and a width of 999",
+        ),
+        (4, 10**6, (8000, 8000), "it can have a height of 8000 and a width of 124"),
+    ],
+)
+def test_sizes_far_from_any_that_a_build_can_have_are_answered_too(
+    of: int, most: int, wanted: tuple[int, int], says: str
+) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        resolve(multiples(of, most), dict(zip(("height", "width"), wanted, strict=True)))
+    assert caught.value.help.startswith(says)
+
+
+def test_a_size_outside_its_bounds_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ShadergenError) as caught:
+        chosen(multiples(400, 10**9), {"height": 400, "width": 400}, {"height": 20000})
+    assert caught.value.help == (
+        "the nearest that it can have is a height of 16000 and a width of 400"
+    )
+
+
+def test_a_search_for_sizes_ends_in_schedules_of_very_many_constraints() -> None:
+    document = multiples(1, 10**6)
+    hard = {"value": ["height", "width", "+", 7, "%"], "min": 0, "max": 6, "why": ""}
+    document["sizes"]["constraints"][:0] = [hard] * 1000
+    with pytest.raises(ShadergenError) as caught:
+        resolve(document, {"height": 16384, "width": 16384})
+    assert caught.value.help.startswith("it can have a height of ")
 
 
 def test_a_build_of_fixed_sizes_says_so() -> None:

@@ -18,6 +18,7 @@ from ...ir.expr import Var, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, WinogradProducts, parts
+from ...ir.ops.window import may_pad
 from ...ir.placement import unrolls_rows
 from ...ir.types import LANES, fits_half, fits_int8
 from ..glsl import function_text, integer, number, vec4
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Node, Precision, Value
     from ...ir.ops import Parts
+    from ...ir.ops.window import Sizes
     from ...ir.target import Target
     from ...ir.types import TextureFormat
     from ..gpu import GpuPass
@@ -95,7 +97,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         macs=macs,
         weights=storage,
         storage=storage,
-        corner=corner(conv),
+        corner=corner(shader, conv),
         starts=[
             ([name + end for *_, end in group.pixels], start)
             for name, start in zip(names, starts, strict=True)
@@ -175,13 +177,20 @@ def rows_of(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
     return np.concatenate([c.reshape(-1, LANES) for c in cut])
 
 
-def corner(conv: Conv) -> str:
+def corner(shader: Shader, conv: Conv) -> str:
     """Return the ivec2 of the first tap of the pixel ``o``."""
-    top, left = conv.pads[:2]
     text = "o"
     if conv.strides != (1, 1):
         text = f"o * ivec2({conv.strides[1]}, {conv.strides[0]})"
-    return text if (top, left) == (0, 0) else f"{text} - ivec2({left}, {top})"
+    return text + less_padding(shader, conv.pads)
+
+
+def less_padding(shader: Shader, pads: Sizes) -> str:
+    """Return what takes the padding off a position in the padded map."""
+    top, left = pads[:2]
+    if not may_pad((top, left)):
+        return ""
+    return f" - ivec2({shader.number(left)}, {shader.number(top)})"
 
 
 def _in_original(conv: Conv) -> str:
@@ -209,12 +218,12 @@ def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict
     position = _in_original(conv)
     zeros = zeros and "/" not in position  # -1 / 3 is 0
     last, remap = "", ""
-    if any(conv.pads) and conv.pad_mode == "constant":
+    if may_pad(conv.pads) and conv.pad_mode == "constant":
         # choosing between two values is cheaper than a branch where invocations are SIMD lanes
         if not zeros:
             size = shader.size("width_in", width), shader.size("height_in", height)
             last = f"ivec2({', '.join(size)}) - 1"
-    elif any(conv.pads):
+    elif may_pad(conv.pads):
         column = border(conv.pad_mode, px, width, left, right)
         row = border(conv.pad_mode, py, height, top, bottom)
         columns = integer(column, names | shader.names_of(column))

@@ -239,8 +239,10 @@ class _Nest:
     def _names(self, expr: Expr, type: Type = "vec4") -> dict[str, str]:
         """Return the text of each variable of a formula, of a type."""
         names = {name: f"{type}({size})" for name, size in self.shader.names_of(expr).items()}
-        free = type == "float" or mixes_freely(expr, self.floats)
-        for name in variables(expr):
+        used = variables(expr)
+        floats = not self.floats.isdisjoint(used)
+        free = floats and (type == "float" or mixes_freely(expr, self.floats))
+        for name in used:
             if name in self.floats:
                 names[name] = name if free else f"vec4({name})"
             elif name[0] in "uv" or name in self.accumulators:

@@ -89,7 +89,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         accumulators=len(sums),
         macs=between.channels * (prod(kernel) + out) * height * width,
         weights=storage,
-        corner=corner(conv),
+        corner=corner(shader, conv),
         planes_between=shader.size("planes_between", between.planes),
         starts=[
             ([name + end for end in ends], first_sum)

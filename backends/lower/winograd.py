@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir.ops import WinogradPatches, WinogradResult, parts
 from ...ir.winograd import of_patch, of_result
 from ..shader import Shader
-from .convolution import loader
+from .convolution import less_padding, loader
 from .groups import groups, lower_groups, plus
 from .store import finish, precision, stores
 
@@ -60,8 +60,7 @@ def _patches(shader: Shader, node: Node, group: Group, op: WinogradPatches, x: V
     number = f"o.y / {k * k} * {columns} + o.x"
     across = shader.size("tiles_across", op.tiles(x.type)[1])
     corner = f"ivec2(({number}) % {across}, ({number}) / {across}) * {op.tile}"
-    if top or left:
-        corner += f" - ivec2({left}, {top})"
+    corner += less_padding(shader, op.pads)
     height = group.node.choice.block[1] // k  # lines of the transformed patch
     loads = [f"load_x(corner + ivec2({j}, i), plane)" for j in range(k)]
     rows = [[f"a0_0{i * k + j}" for j in range(k)] for i in range(height)]

@@ -19,7 +19,7 @@ from ...ir.ops import WinogradTiles, parts
 from ...ir.placement import entries_share_a_program
 from ...ir.winograd import of_result
 from ..shader import Shader
-from .convolution import accumulate, first_sums, loader
+from .convolution import accumulate, first_sums, less_padding, loader
 from .groups import Group, lower_groups
 from .store import finish
 from .tiles import cut_weights
@@ -86,7 +86,6 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> G
     starts = first_sums(bias, op, group, shader)
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
-    top, left = op.pads[:2]
     return finish(
         shader,
         node,
@@ -97,7 +96,7 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> G
         [f"y{a}{b}_{i}" for a, b in pixels for i in range(len(starts))],
         macs=group.channels * shape[1] * k * k * height * width,
         weights="constants",
-        corner=f"o * {m}" + (f" - ivec2({left}, {top})" if top or left else ""),
+        corner=f"o * {m}" + less_padding(shader, op.pads),
         kind="patches",
         tile=m,
         side=k,

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
+from ..size import largest
 from ..types import MAP_RANK, TensorType
 from .base import Op, require, shape_text
 from .convolution import Conv, check_convolution
@@ -124,9 +125,9 @@ class ConvTranspose(Op):
         kernel, taps = self._phases(w)
         phases = prod(self.strides)
         # Positions q from first on; those before 0 and after the last hold the bias alone.
-        first = tuple(min(b // s, 0) for b, s in zip(before, self.strides, strict=True))
+        first = tuple(-largest(-(b // s), 0) for b, s in zip(before, self.strides, strict=True))
         last = tuple(
-            max(-(-(b + size) // s), n)
+            largest(-(-(b + size) // s), n)
             for b, size, s, n in zip(before, y.shape[2:], self.strides, x.shape[2:], strict=True)
         )
         conv = Conv(

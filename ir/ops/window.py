@@ -16,7 +16,7 @@ import numpy as np
 from ..algebra import fold
 from ..expr import Call, Expr, Num, Var
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
-from ..size import bounds, is_open
+from ..size import bounds, is_open, largest
 from .base import require
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Window:
             min(self.taps, self.stride, self.dilation) >= 1,
             "kernels, strides and dilations start at 1",
         )
-        require(min(self.before, self.after) >= 0, "negative padding")
+        require(self.before >= 0 and self.after >= 0, "negative padding")
         require(
             self.count >= 1,
             f"the kernel reaches over {self.reach} elements, "
@@ -172,6 +172,19 @@ def each(values: Sizes, count: int, default: int, what: str) -> Sizes:
         return (values or (default,)) * count
     require(len(values) == count, f"{what}={list(values)} for {count} numbers")
     return values
+
+
+def same_padding(size: int, stride: int, reach: int) -> int:
+    """Return how much padding makes ceil(size / stride) windows over ``reach`` elements each.
+
+    Source: ONNX's auto_pad=SAME_UPPER; TensorFlow's padding "same".
+    """
+    return largest((-(-size // stride) - 1) * stride + reach - size, 0)
+
+
+def may_pad(pads: Sizes) -> bool:
+    """Whether there is padding: of open sizes, at any of their values. Decides nothing."""
+    return any(bounds(pad)[1] > 0 for pad in pads)
 
 
 def quotient(a: Expr, b: int) -> Expr:

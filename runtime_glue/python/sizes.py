@@ -7,16 +7,17 @@ build of fixed sizes would have; everything after it is the same for both.
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, did_you_mean
 from .document import SCHEDULE, malformed, place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_CANDIDATES = 10_000  # sizes to try for one that a build can have
+_CHECKS = 100_000  # of constraints, in search of sizes that a build can have
+_NEAREST = 100  # sizes of each parameter that are tried with those of the others
 LARGEST = 2**53 - 1  # the largest integer below which every runtime's numbers are exact
 
 OPERATORS: dict[str, Callable[[int, int], int]] = {
@@ -188,31 +189,76 @@ def chosen(
                 f"{value!r} is no {name} of this build",
                 why=next(own, ""),
                 supported=f"{least} to {most}",
+                help=_nearest(open_sizes, {**present, **sizes}),
             )
         values[name] = value
     return values
 
 
-def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, int]) -> str:
-    """Return the nearest sizes that a build can have, as a help; nothing where all are far."""
-    constraints = open_sizes["constraints"]
-    bounds = {p["name"]: range(int(p["min"]), int(p["max"]) + 1) for p in open_sizes["parameters"]}
-    reach = int(_CANDIDATES ** (1 / len(bounds))) // 2
-    steps = product(range(-reach, reach + 1), repeat=len(bounds))
-    # schedules of others may have very many constraints
-    most = _CANDIDATES // len(constraints)
-    for step in sorted(steps, key=lambda s: sum(map(abs, s)))[:most]:
-        values = {name: sizes[name] + by for name, by in zip(bounds, step, strict=True)}
-        if all(values[name] in bounds[name] for name in bounds) and _holds(constraints, values):
+def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
+    """Return sizes that a build can have, as a help: the nearest, or others where that is far."""
+    bounds = {p["name"]: (int(p["min"]), int(p["max"])) for p in open_sizes["parameters"]}
+    wanted: dict[str, int] = {name: sizes[name] for name in bounds}
+    if not all(isinstance(v, int) and not isinstance(v, bool) for v in wanted.values()):
+        return ""
+    search = _Search(open_sizes["constraints"])
+    near = {
+        name: list(islice(search.allowed(name, wanted[name], *bounds[name]), _NEAREST))
+        for name in bounds
+    }
+
+    def distance(values: Sequence[int]) -> int:
+        return sum(abs(v - w) for v, w in zip(values, wanted.values(), strict=True))
+
+    for combination in sorted(product(*near.values()), key=distance):
+        values = dict(zip(bounds, combination, strict=True))
+        if search.holds(values):
             return f"the nearest that it can have is {described(values)}"
-    return ""
+    # from sizes that it can have, each parameter as near as the others let it
+    values = {p["name"]: int(p["default"]) for p in open_sizes["parameters"]}
+    search = _Search(open_sizes["constraints"])
+    if not search.holds(values):
+        return ""
+    for name in bounds:
+        for value in search.allowed(name, wanted[name], *bounds[name]):
+            if search.holds({**values, name: value}):
+                values[name] = value
+                break
+    return f"it can have {described(values)}"
 
 
-def _holds(constraints: Sequence[Any], values: Mapping[str, int]) -> bool:
-    try:
-        return all(c["min"] <= evaluate(c["value"], values) <= c["max"] for c in constraints)
-    except ValueError:
-        return False
+class _Search:
+    """Checks constraints, and stops after so many: schedules of others may have very many."""
+
+    def __init__(self, constraints: Sequence[Any]) -> None:
+        self.left = _CHECKS
+        self.constraints = constraints
+
+    def holds(self, values: Mapping[str, int]) -> bool:
+        """Whether sizes satisfy all constraints on these parameters; no, when time is up."""
+        for constraint in self.constraints:
+            expression = constraint["value"]
+            if not all(t in values or t in OPERATORS for t in expression if isinstance(t, str)):
+                continue
+            self.left -= 1
+            try:
+                value = evaluate(expression, values)
+            except ValueError:
+                return False
+            if self.left < 0 or not constraint["min"] <= value <= constraint["max"]:
+                return False
+        return True
+
+    def allowed(self, name: str, wanted: int, least: int, most: int) -> Iterator[int]:
+        """Yield what one parameter may be by the constraints on it alone, the nearest first."""
+        start = min(max(wanted, least), most)
+        for step in range(max(start - least, most - start) + 1):
+            for value in dict.fromkeys((start - step, start + step)):
+                if self.left < 0:
+                    return
+                self.left -= 1
+                if least <= value <= most and self.holds({name: value}):
+                    yield value
 
 
 def described(sizes: Mapping[str, int]) -> str:

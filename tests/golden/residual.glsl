@@ -48,7 +48,7 @@ mat4 tile(int i) {
 }
 
 vec4 load_x(ivec2 p, int plane) {
-    p = ivec2(min(p.x % 6, 6 - p.x % 6), min((p.y + 10) % 10, 10 - (p.y + 10) % 10));
+    p = ivec2(min(p.x, 6 - p.x), max(p.y, 0 - p.y));
     vec4 v = fetch_e1(p, plane);
     v = prologue(v, c_constant[plane]);
     return v;

@@ -1,0 +1,35 @@
+"""Values of which there is one object each, so that comparing and hashing them is free."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+T = TypeVar("T")
+
+
+class Interned(type):
+    """Makes a class return the object that it made of equal arguments, while that is in use.
+
+    Such classes are immutable and compare by identity (``dataclass(frozen=True, eq=False)``). Where
+    values share their parts, comparing these by their contents takes exponential time. The table
+    is weak: it keeps nothing in memory. Threads share it: two equal objects would compare unequal.
+    """
+
+    _instances: WeakValueDictionary[tuple[Any, ...], Any]
+    _lock: Lock
+
+    def __init__(cls, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        cls._instances = WeakValueDictionary()
+        cls._lock = Lock()
+
+    def __call__(cls: type[T], *key: Any) -> T:
+        instances = cls._instances  # type: ignore[attr-defined]
+        found: T | None = instances.get(key)
+        if found is None:
+            made = type.__call__(cls, *key)
+            with cls._lock:  # type: ignore[attr-defined]
+                found = instances.setdefault(key, made)
+        return found
