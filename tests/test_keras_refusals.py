@@ -148,7 +148,7 @@ def test_files_that_are_no_models(tmp_path):
     (saved / "saved_model.pb").touch()
     error = refusal(saved)
     assert error.code == "SG0102"
-    assert "SavedModel" in error.what and "load_model" in error.help
+    assert "SavedModel" in error.what and "tf2onnx.convert --saved-model 'saved'" in error.help
 
 
 def test_keras_1_is_refused(tmp_path):
@@ -186,3 +186,12 @@ def test_long_lists_of_names_come_in_parts(tmp_path):
         for k, name in enumerate(names):
             group.attrs[f"weight_names{k}"] = [name]
     assert len(load(path, Request()).constants) == 4
+
+
+def test_a_file_of_keras_1_names_the_version_that_reads_it(tmp_path):
+    path = altered(tmp_path, lambda c: None)
+    with h5py.File(path, "r+") as file:
+        file.attrs["keras_version"] = "1.2.2"
+    error = refusal(path)
+    assert error.code == "SG0102"
+    assert "keras==2.3.1" in error.help

@@ -9,6 +9,7 @@ from ....ir.expr import Expr, Var, substitute
 from ....ir.formula_parser import parse
 from ...definitions import find
 from .config import shown
+from .qkeras import quantiser
 from .softmax import glu, log_softmax, softmax, sparsemax
 from .tensors import pointwise
 
@@ -65,6 +66,9 @@ def formula(name: str, version: tuple[int, int]) -> str | None:
 def activate(layer: Layer, x: Tensor) -> Tensor:
     """Apply the activation that a layer's configuration names; "linear" and null do nothing."""
     entry = layer.config.get("activation")
+    quantised = quantiser(entry, layer.described)
+    if quantised is not None:
+        return pointwise(quantised, [x], layer.name)
     name = _name(entry)
     if name is None or name == "linear":
         return x

@@ -1,17 +1,19 @@
 """Opening a Keras file: the configuration, the version that saved it, and its weights.
 
 A file is hostile input. Nothing is unpacked to disk, HDF5 links and external storage are refused,
-and no size is believed before it is compared with the bytes that are there.
+and no size is believed before it is compared with the bytes that are there. Weights are read from
+where they lie, so that memory goes by those that the model has, whatever else the file holds.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import zipfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 from zlib import error as ZlibError
 
 import h5py
@@ -19,16 +21,18 @@ import h5py
 from ....errors import ShadergenError
 from ..base import HDF5_MAGIC, ZIP_MAGIC
 from ..foreign import refuse_torch
-from .hdf5 import guarded, links_to, opened, read_texts
-from .weights import ArchiveWeights, LegacyWeights, WeightStore
+from .hdf5 import Hdf5, Heaps, guarded, links_to, opened, read_texts
+from .members import Directory, Member
+from .weights import ArchiveWeights, LegacyWeights, Room, WeightStore, unpacked_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-CONFIG_LIMIT = 64 * 2**20
-WEIGHTS_LIMIT = 4 * 2**30
-RATIO_LIMIT = 200  # compressed weights never come near this
+CONFIG_LIMIT = 32 * 2**20  # a layer takes about 1 KB
+PARSED_LIMIT = 192 * 2**20  # a layer takes about 6 KB
+# How much memory the parts of a JSON text take in CPython: objects, arrays, numbers, texts.
+PARSED_BYTES = {"{": 240, "[": 90, ",": 36, '"': 30}
 FORMATS = "Keras .h5, .hdf5, .keras"
 
 
@@ -65,8 +69,9 @@ def open_archive(path: Path) -> Iterator[Archive]:
         ) from None
     with ExitStack() as stack:
         if head.startswith(HDF5_MAGIC):
-            file = stack.enter_context(opened(path, "the HDF5 file"))
-            yield _read_hdf5(file)
+            raw = stack.enter_context(path.open("rb"))
+            room = Room(path.stat().st_size)
+            yield _read_hdf5(stack.enter_context(opened(raw, "the HDF5 file")), room)
         elif head.startswith(ZIP_MAGIC):
             yield _read_zip(path, stack)
         else:
@@ -80,8 +85,9 @@ def directory_error(path: Path) -> ShadergenError:
             "SG0102",
             f"'{path.name}' is a TensorFlow SavedModel",
             supported=f"{FORMATS}; ONNX .onnx",
-            help="load it with Keras and save it again: "
-            f"keras.models.load_model('{path.name}').save('{path.name}.keras')",
+            help=f"convert it to ONNX: python -m tf2onnx.convert --saved-model '{path.name}' "
+            "--output model.onnx --opset 17\nor save the model where it was built: "
+            "model.save('model.keras'); Keras 3 cannot load a SavedModel as a model",
         )
     return ShadergenError(
         "SG0102",
@@ -90,7 +96,10 @@ def directory_error(path: Path) -> ShadergenError:
     )
 
 
-def _read_hdf5(file: h5py.File) -> Archive:
+def _read_hdf5(source: Hdf5, room: Room) -> Archive:
+    file = source.file
+    if source.longest > CONFIG_LIMIT:
+        raise ShadergenError("SG0105", f"a text in the file takes {source.longest} bytes")
     text, version = (_first(read_texts(file, name)) for name in ("model_config", "keras_version"))
     with guarded("the HDF5 file"):
         legacy_weights = "layer_names" in file.attrs or "layer_names0" in file.attrs
@@ -108,7 +117,8 @@ def _read_hdf5(file: h5py.File) -> Archive:
     if version is None:
         version = config.get("keras_version")
     root = links_to(file, "model_weights", h5py.Group)
-    return Archive(config, _version(version), LegacyWeights(file if root is None else root))
+    weights = LegacyWeights(file if root is None else root, room, source.longest)
+    return Archive(config, _version(version), weights)
 
 
 def _first(texts: list[str] | None) -> str | None:
@@ -127,7 +137,8 @@ def _weights_only() -> ShadergenError:
 
 def _read_zip(path: Path, stack: ExitStack) -> Archive:
     with guarded("the .keras archive", zipfile.BadZipFile):
-        archive = stack.enter_context(zipfile.ZipFile(path))
+        raw = stack.enter_context(path.open("rb"))
+        archive = stack.enter_context(zipfile.ZipFile(Directory(path)))
         names = set(archive.namelist())
     refuse_torch(path.name, names)
     if "config.json" not in names:
@@ -137,10 +148,11 @@ def _read_zip(path: Path, stack: ExitStack) -> Archive:
             why="it has no config.json",
             supported=FORMATS,
         )
-    config = _parse(_member(archive, "config.json", CONFIG_LIMIT))
+    size = path.stat().st_size
+    config = _parse(_member(archive, raw, "config.json", size, CONFIG_LIMIT).read())
     metadata: dict[str, Any] = {}
     if "metadata.json" in names:
-        metadata = _parse(_member(archive, "metadata.json", CONFIG_LIMIT))
+        metadata = _parse(_member(archive, raw, "metadata.json", size, CONFIG_LIMIT).read())
     if "model.weights.h5" not in names:
         raise ShadergenError(
             "SG0106",
@@ -148,38 +160,58 @@ def _read_zip(path: Path, stack: ExitStack) -> Archive:
             why="it has no model.weights.h5; weights in several files are not implemented",
             help="save the whole model with model.save('model.keras')",
         )
-    data = _member(archive, "model.weights.h5", WEIGHTS_LIMIT)
-    file = stack.enter_context(opened(data, "model.weights.h5"))
-    return Archive(config, _version(metadata.get("keras_version")), ArchiveWeights(file))
+    heaps = Heaps()
+    data = _member(archive, raw, "model.weights.h5", size, look=heaps.look)
+    file = stack.enter_context(opened(data, "model.weights.h5", heaps)).file
+    return Archive(
+        config, _version(metadata.get("keras_version")), ArchiveWeights(file, Room(size))
+    )
 
 
-def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    """Read one member, at most ``limit`` bytes and no bomb."""
+def _member(
+    archive: zipfile.ZipFile,
+    file: BinaryIO,
+    name: str,
+    stored: int,
+    limit: int | None = None,
+    look: Callable[[bytes], None] = lambda piece: None,
+) -> BinaryIO:
+    """Open one member, of at most ``limit`` bytes, no bomb in an archive of ``stored`` bytes.
+
+    ``look`` is given all of it, in pieces.
+    """
     info = archive.getinfo(name)
-    if info.file_size > min(limit, 2**20 + RATIO_LIMIT * info.compress_size):
+    most = unpacked_limit(min(info.compress_size, stored))
+    most = most if limit is None else min(limit, most)
+    if info.file_size > most:
         raise ShadergenError(
             "SG0103",
             f"'{name}' claims to unpack to {info.file_size} bytes",
-            why=f"it is stored in {info.compress_size} bytes; the limit is {limit} bytes and "
-            f"{RATIO_LIMIT} times its stored size",
+            why=f"it is stored in {info.compress_size} bytes, which may unpack to {most}",
         )
-    with (
-        guarded(f"'{name}'", zipfile.BadZipFile, ZlibError, NotImplementedError, EOFError),
-        archive.open(info) as file,
-    ):
-        return file.read(limit)
+    with guarded(f"'{name}'", zipfile.BadZipFile, ZlibError):
+        return io.BufferedReader(Member(file, info, look))
 
 
 def _parse(text: Any) -> dict[str, Any]:
     """Parse a JSON object from bytes or text.
 
     Raises:
-        ShadergenError: SG0105 when it is not one.
+        ShadergenError: SG0105 when it is not one, or would fill the memory.
     """
     why = ""
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
+        memory = len(text) * (2 if text.isascii() else 5)
+        memory += sum(text.count(part) * size for part, size in PARSED_BYTES.items())
+        if memory > PARSED_LIMIT:
+            raise ShadergenError(
+                "SG0105",
+                "the model's configuration is too large",
+                why=f"it would take {memory >> 20} MiB of memory; the limit is "
+                f"{PARSED_LIMIT >> 20} MiB",
+            )
         config = json.loads(text)
     except (ValueError, TypeError) as error:
         why = str(error)
@@ -201,6 +233,7 @@ def _version(text: Any) -> tuple[int, int]:
             "SG0102",
             f"the model was saved by Keras {text}",
             supported="Keras 2 and Keras 3",
-            help="load it with Keras 2 and save it again",
+            help="Keras 2.3.1 is the last that reads files of Keras 1: in Python 3.7, pip install "
+            "keras==2.3.1 tensorflow==1.15.5 h5py==2.10.0, load it there and save it again",
         )
     return version

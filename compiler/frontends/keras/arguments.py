@@ -9,7 +9,7 @@ import numpy as np
 
 from ....errors import ShadergenError
 from ....ir.graph import Constant
-from .config import is_integer, is_number, shown
+from .config import is_integer, is_number, shown, truth
 from .tensors import Tensor
 
 if TYPE_CHECKING:
@@ -79,10 +79,10 @@ class Arguments:
 
     def flag(self, position: int | None, default: bool, *names: str) -> bool:
         value = self.value(position, *names)
-        value = default if value is None else value
-        if not isinstance(value, bool):
-            self.malformed(names[0], "true or false")
-        return value
+        flag = truth(default if value is None else value)
+        if flag is None:
+            self.malformed(names[0], "true or false, or 1 or 0")
+        return flag
 
     def axes(
         self, position: int | None, x: Tensor, default: int | None, *names: str

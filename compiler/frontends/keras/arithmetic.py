@@ -11,6 +11,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.expr import Expr, Var, substitute
 from ....ir.formula_parser import parse
+from ....ir.formulas import summary
 from ....ir.graph import constant
 from ....ir.integers import remainder, wrapped
 from ....ir.ops import Gather
@@ -77,10 +78,15 @@ def common_type(layer: Layer, operands: list[Operand], whole: tuple[bool, ...]) 
 
 
 def _formula(text: str) -> Callable[[DType], Expr]:
-    return lambda dtype: wrapped(parse(text), dtype)
+    def formula(dtype: DType) -> Expr:
+        return wrapped(parse(text), dtype)
+
+    formula.__doc__ = summary(text)
+    return formula
 
 
 def _modulo(dtype: DType) -> Expr:
+    """Return what is left of a division, with the divisor's sign."""
     return remainder(Var("x0"), Var("x1"), True, dtype)
 
 

@@ -12,7 +12,7 @@ from ....ir.types import MAP_RANK, MAX_RANK, DType, TensorType
 from ..base import check_size_names, check_sizes, model_shapes, resolve_shape
 from .calling import called, check_call, masked, tensors_in
 from .calls import CallSpec, Ref
-from .config import Config, is_integer, shown
+from .config import Config, is_integer, plain, shown
 from .cut import MAX_CALLS, cut
 from .layer import Layer, Surroundings
 from .layers import LAYERS
@@ -49,7 +49,7 @@ def build_graph(
     if request.inputs or request.outputs:
 
         def type_of(part: ModelSpec, name: str) -> tuple[tuple[int, ...], str]:
-            found = _type_at(part, name, around, request, dropped)
+            found = _type_at(part, name, around, request.closed(), dropped)
             if found is None:
                 stated.append(name)
             return found or (request.sizes[name], "float32")
@@ -157,6 +157,7 @@ def _data_format(model: ModelSpec) -> str | None:
 def _batch(spec: LayerSpec) -> Any:
     """Return the number of samples that an input asks for, or None."""
     shape = spec.config.get("batch_shape") or spec.config.get("batch_input_shape")
+    shape = plain(shape)
     return shape[0] if isinstance(shape, list) and shape else None
 
 
@@ -165,7 +166,7 @@ def _input(spec: LayerSpec, data_format: str, request: Request, alone: bool = Tr
     if spec.class_name != "InputLayer":
         raise ShadergenError("SG0105", f"{spec.described} is listed as an input and is not one")
     config = Config(where, spec.config)
-    shape = config.get("batch_shape", "batch_input_shape")
+    shape = plain(config.get("batch_shape", "batch_input_shape"))
     if not isinstance(shape, list) or not all(s is None or is_integer(s) for s in shape):
         raise ShadergenError(
             "SG0105",

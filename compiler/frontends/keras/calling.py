@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError, did_you_mean
 from ....ir.graph import OperandError
+from ....ir.size import at_layer
 from ...definitions import find
 from .arguments import Arguments
 from .catalogue import BUILT_IN
+from .config import truth
 from .layers import CALL_ARGUMENTS, LAYERS
 from .masks import handed_on
 from .operations import OPERATIONS, operate
@@ -38,10 +40,11 @@ def tensors_in(value: Any) -> list[Tensor]:
 def called(layer: Layer) -> list[Tensor]:
     """Return the results of a call of anything but a nested model."""
     try:
-        if layer.spec.class_name in _LAMBDA_OPERATIONS or layer.spec.is_operation:
-            result = _operation(layer)
-        else:
-            result = _layer(layer)
+        with at_layer(layer.name):
+            if layer.spec.class_name in _LAMBDA_OPERATIONS or layer.spec.is_operation:
+                result = _operation(layer)
+            else:
+                result = _layer(layer)
     except OperandError as error:
         raise error.of_source(_place(layer)) from None
     return result if isinstance(result, list) else [result]
@@ -74,10 +77,21 @@ def _layer(layer: Layer) -> Tensor | list[Tensor]:
             f"layer class {spec.class_name} is not implemented",
             where=layer.described,
             supported=", ".join(sorted(LAYERS)),
-            help="where formulas and IR operators can express it, define it: --define FILE, see "
+            help=_leave_weights(layer)
+            or "where formulas and IR operators can express it, define it: --define FILE, see "
             "docs/expressions.md",
         )
     raise _undefined(layer, len(inputs))
+
+
+def _leave_weights(layer: Layer) -> str:
+    """Return what helps with a layer that has weights, as formulas see none; "" without weights."""
+    if not layer.around.weights.find(layer.chain):
+        return ""
+    return (
+        "a formula (--define) sees no weights, and this layer has some: make it of Keras's own "
+        "layers, or leave it out with --inputs or --outputs"
+    )
 
 
 def _undefined(layer: Layer, inputs: int) -> ShadergenError:
@@ -87,6 +101,8 @@ def _undefined(layer: Layer, inputs: int) -> ShadergenError:
     name = layer.name if is_lambda else layer.spec.class_name.split(">")[-1]
     example = layer.example(name, inputs)
     define = f"write what it computes into a file and pass --define FILE; for example: {example}"
+    if not is_lambda:
+        define = _leave_weights(layer) or define
     return ShadergenError(
         "SG0203",
         f"{'Lambda' if is_lambda else 'custom'} layer '{layer.name}' has no definition",
@@ -165,7 +181,8 @@ def check_call(layer: Layer) -> None:
             if key != "mask" and layer.args:  # without positions, operands are named
                 layer.config.unsupported(key, "a tensor", ", ".join(read) or "operands, mask")
             continue
-        if key == "training" and value is True and layer.version[0] >= 3:
+        value = truth(value) if key == "training" and value is not None else value
+        if value is True and key == "training" and layer.version[0] >= 3:
             continue  # a default that was recorded; how the model is called wins over it
         if key == "mask" and isinstance(value, list) and not any(value):
             continue  # one None for each input of a nested model

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 LARGEST_INTEGER = 2**31 - 1
 _REQUIRED: Any = object()
+_DEEPEST_LIST = 2  # [[before, after], ...]
 
 
 def is_integer(value: object) -> TypeGuard[int]:
@@ -23,6 +24,33 @@ def is_integer(value: object) -> TypeGuard[int]:
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a JSON value is a number; infinities and NaN are."""
     return is_integer(value) or isinstance(value, float)
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Return a JSON value as Keras takes it: numpy's numbers unwrapped, whole floats as integers.
+
+    Keras 3 wraps arrays as {"class_name": "__numpy__"} and tuples as "__tuple__", Keras 1 and 2
+    arrays as {"type": "ndarray"}. Some programs write 2.0 for 2.
+    """
+    if isinstance(value, dict):
+        config = value.get("config")
+        if value.get("class_name") == "__numpy__" and isinstance(config, dict):
+            return plain(config.get("value"), depth)
+        if value.get("class_name") in ("__tuple__", "TensorShape"):
+            return plain(value.get("items"), depth)
+        if value.get("type") == "ndarray" and "value" in value:
+            return plain(value["value"], depth)
+    if isinstance(value, (list, tuple)) and depth < _DEEPEST_LIST:
+        return [plain(v, depth + 1) for v in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) <= LARGEST_INTEGER:
+        return int(value)
+    return value
+
+
+def truth(value: object) -> bool | None:
+    """Return a flag, which may be written as 0 or 1; None for anything else."""
+    value = plain(value)
+    return bool(value) if isinstance(value, int) and value in (0, 1) else None
 
 
 def shown(value: object) -> str:
@@ -67,22 +95,28 @@ class Config:
                 return self.entries[key]
         return default
 
+    def value(self, key: str, default: Any = None) -> Any:
+        """Return an entry as :func:`plain` has it, true and false as 1 and 0."""
+        value = plain(self.get(key, default=default))
+        return int(value) if isinstance(value, bool) else value
+
     def integer(self, key: str, default: Any = _REQUIRED, *, least: int = 1) -> int:
-        value = self.get(key, default=default)
+        value = self.value(key, default)
         if not is_integer(value) or value < least:
             self.malformed(key, f"an integer of at least {least}")
-        return int(value)
+        return value
 
     def number(self, key: str, default: Any = _REQUIRED) -> float:
-        value = self.get(key, default=default)
+        value = self.value(key, default)
         if not is_number(value) or not math.isfinite(value):
             self.malformed(key, "a finite number")
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
-        value = self.get(key, default=default)
-        if not isinstance(value, bool):
-            self.malformed(key, "true or false")
+        """Return a truth value; null is false, as Keras has it."""
+        value = truth(self.entries.get(key, default) or False)
+        if value is None:
+            self.malformed(key, "true or false, or 1 or 0")
         return value
 
     def text(self, key: str, default: Any = _REQUIRED) -> str:
@@ -102,7 +136,7 @@ class Config:
         self, key: str, count: int, default: Any = _REQUIRED, *, least: int = 1
     ) -> tuple[int, ...]:
         """Return an integer for each of ``count`` axes; one number stands for all."""
-        value = self.get(key, default=default)
+        value = self.value(key, default)
         sizes = [value] * count if is_integer(value) else value
         if not (
             isinstance(sizes, (list, tuple))
@@ -119,7 +153,7 @@ class Config:
         It is written as [[before, after], ...], as [both, ...] or as a number for all; of one
         axis also as [before, after].
         """
-        value = self.get(key)
+        value = self.value(key)
         sides = [value] * count if is_integer(value) else value
         if count == 1 and isinstance(sides, (list, tuple)) and len(sides) == 2:
             sides = [sides]
@@ -134,7 +168,7 @@ class Config:
 
     def integers(self, key: str, default: Any = _REQUIRED, *, least: int = 0) -> tuple[int, ...]:
         """Return a list of integers; one number stands for a list of one."""
-        value = self.get(key, default=default)
+        value = self.value(key, default)
         items: Sequence[Any] = [value] if is_integer(value) else value
         if not isinstance(items, (list, tuple)) or not all(
             is_integer(i) and i >= least for i in items

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ....ir.ops import Conv, ConvTranspose
+from ....ir.ops.window import same_padding as padding_total
 from .activations import activate
 from .common import one
 
@@ -28,8 +29,7 @@ def same_padding(size: int, kernel: int, stride: int, dilation: int) -> tuple[in
 
     Source: the result has ceil(size / stride) elements; an odd rest of padding comes after.
     """
-    reach = (kernel - 1) * dilation + 1
-    total = max((-(-size // stride) - 1) * stride + reach - size, 0)
+    total = padding_total(size, stride, (kernel - 1) * dilation + 1)
     return total // 2, total - total // 2
 
 

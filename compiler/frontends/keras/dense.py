@@ -9,6 +9,7 @@ from ....errors import ShadergenError
 from ....ir.ops import Conv, Einsum, Gather, MatMul
 from .activations import activate
 from .common import one
+from .config import truth
 from .convolutions import outputs_first
 from .tensors import Tensor, of_model, own_order, pointwise
 
@@ -71,7 +72,7 @@ def einsum_dense(layer: Layer, inputs: list[Tensor]) -> Tensor:
 def _label_sizes(layer: Layer, x: Tensor, operand: str, result: str) -> dict[str, int]:
     """Return the size of every letter of the input and of the result."""
     config = layer.config
-    asked = config.get("output_shape")
+    asked = config.value("output_shape")
     out = list(asked) if isinstance(asked, (list, tuple)) else [asked]
     sizes: dict[str, int] = {}
     for labels, shape in ((result, [None, *out]), (operand, list(x.shape))):
@@ -117,9 +118,9 @@ def reversible_embedding(layer: Layer, inputs: list[Tensor]) -> Tensor:
     x = one(layer, inputs)
     tied = config.flag("tie_weights", True)
     w = _tables(layer, *(() if tied else ("reverse_embeddings",)))
-    reverse = layer.kwargs.get("reverse", len(layer.args) > 1 and layer.args[1])
-    if not isinstance(reverse, bool):
-        config.malformed("reverse", "true or false")
+    reverse = truth(layer.kwargs.get("reverse", len(layer.args) > 1 and layer.args[1]))
+    if reverse is None:
+        config.malformed("reverse", "true or false, or 1 or 0")
     if not reverse:
         y = _looked_up(layer, x, w["embeddings"])
         if not config.flag("mask_zero", False):

@@ -11,6 +11,7 @@ from ....errors import ShadergenError
 from ....ir.graph import apply, constant
 from ...definitions import instantiate
 from .config import Config
+from .qkeras import quantised
 from .tensors import Tensor, arranged, features, plain, standard
 from .topology import LayerSpec, Part, read_layer
 
@@ -153,11 +154,14 @@ class Layer:
                     where=self.described,
                     why=f"the configuration asks for that shape of the {role}",
                 )
-        return {
+        arrays = {
             role: weight.read(self.described)
             for weight, role in zip(found, shapes, strict=True)
             if role not in unread
         }
+        if not self.spec.is_quantised:
+            return arrays
+        return {role: quantised(self.config, role, array) for role, array in arrays.items()}
 
     def constants(
         self,

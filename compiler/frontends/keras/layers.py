@@ -97,7 +97,7 @@ def _of_each_rank() -> dict[str, Handler]:
     return found | {"UpSampling2D": up_sampling2d}
 
 
-LAYERS: dict[str, Handler] = {
+_PLAIN: dict[str, Handler] = {
     **dict.fromkeys(NOTHING, identity),
     **_pooling(),
     **_of_each_rank(),
@@ -156,6 +156,14 @@ LAYERS: dict[str, Handler] = {
     "TimeDistributed": time_distributed,
     "UnitNormalization": unit_normalization,
 }
+
+# Layers of QKeras whose weights and results are quantised, and that compute nothing else anew.
+_QUANTISED = (
+    *("Activation", "BatchNormalization", "Conv1D", "Conv2D", "Conv2DTranspose", "Dense"),
+    *("DepthwiseConv2D", "SeparableConv1D", "SeparableConv2D"),
+)
+
+LAYERS: dict[str, Handler] = {**_PLAIN, **{f"Q{name}": _PLAIN[name] for name in _QUANTISED}}
 
 _OF_ATTENTION = ("return_attention_scores", "use_causal_mask")
 _OF_HEADS = (

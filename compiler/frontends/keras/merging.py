@@ -119,7 +119,7 @@ def _joined_mask(layer: Layer, inputs: list[Tensor], axis: int) -> Tensor | None
 def dot(layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Multiply and add up along one axis of each input, sample by sample."""
     a, b = two(layer, inputs)
-    entry = layer.config.get("axes")
+    entry = layer.config.value("axes")
     pair = [entry, entry] if is_integer(entry) else entry
     if not isinstance(pair, list) or len(pair) != 2 or not all(map(is_integer, pair)):
         layer.config.malformed("axes", "one axis or two")

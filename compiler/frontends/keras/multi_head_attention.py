@@ -40,7 +40,7 @@ def multi_head_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Te
     axes = tuple(a % query.rank for a in axes)
     if not axes or not all(1 <= a <= query.rank - 2 for a in axes):
         config.malformed("attention_axes", f"axes of a tensor of rank {query.rank}")
-    entry = config.get("output_shape")
+    entry = config.value("output_shape")
     result = [entry] if is_integer(entry) else entry or [query.shape[-1]]
     if not isinstance(result, (list, tuple)) or not all(is_integer(s) for s in result):
         config.malformed("output_shape", "a size or a list of sizes")

@@ -33,7 +33,7 @@ def rescaling(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 def _numbers(layer: Layer, key: str, default: float | None = None) -> np.ndarray | float:
     """Return a number, or an array of them from a list."""
-    value = layer.config.get(key, default=default)
+    value = layer.config.value(key, default)
     if isinstance(value, list) and value and all(map(is_number, value)):
         return np.asarray([float(v) for v in value], np.float32)
     return layer.config.number(key, default)
@@ -64,7 +64,7 @@ def normalization(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 def _nested(layer: Layer, key: str) -> NDArray[np.float32]:
     """Return a number or nested lists of them."""
-    value = layer.config.get(key)
+    value = layer.config.value(key)
     try:
         with np.errstate(over="ignore"):
             array = np.asarray(value, np.float32)

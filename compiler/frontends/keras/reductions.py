@@ -97,12 +97,12 @@ def moments_of(layer: Layer, x: Tensor, axes: tuple[int, ...], keep: bool) -> tu
     return mean, variance
 
 
-def variance(formula: str, layer: Layer, a: Arguments) -> Tensor:
-    """Return the variance, or a formula of it."""
+def variance(root: bool, layer: Layer, a: Arguments) -> Tensor:
+    """Return the variance or, with ``root``, the standard deviation."""
     x = a.tensor(0, "x", "input_tensor")
     axes = a.axes(1, x, None, "axis")
     _, spread = moments_of(layer, x, axes, a.flag(2, False, *KEEP))
-    return pointwise(formula, [spread], layer.name)
+    return pointwise("sqrt(x0)" if root else "x0", [spread], layer.name)
 
 
 def moments(layer: Layer, a: Arguments) -> list[Tensor]:
@@ -247,7 +247,7 @@ REDUCTIONS: dict[str, Operation] = {
     "normalize": normalize,
     "prod": _reduction("prod"),
     "rms_norm": rms_norm,
-    "std": partial(variance, "sqrt(x0)"),
+    "std": partial(variance, True),
     "sum": _reduction("sum"),
-    "var": partial(variance, "x0"),
+    "var": partial(variance, False),
 }

@@ -70,6 +70,11 @@ class LayerSpec:
         return f"layer '{self.name}' ({self.class_name})"
 
     @property
+    def is_quantised(self) -> bool:
+        """Whether it is a layer of QKeras: one of Keras with a Q before its name."""
+        return self.class_name.startswith("Q") and self.class_name[1:] in BUILT_IN
+
+    @property
     def snake(self) -> str:
         """The class name as archives spell it."""
         return snake_case(_CLASSES.get(self.class_name, self.class_name))

@@ -18,6 +18,7 @@ import h5py
 import numpy as np
 
 from ....errors import ShadergenError
+from .chunks import check_chunks, filters_of, is_readable, read_filtered
 from .hdf5 import MAX_TEXTS, guarded, links_to, read_texts
 
 if TYPE_CHECKING:
@@ -28,8 +29,39 @@ if TYPE_CHECKING:
     from .topology import LayerSpec
 
 LARGEST_WEIGHT = 2 * 2**30  # bytes
+RATIO_LIMIT = 32  # what deflating makes of weights of which 98 in 100 are zero
+ALLOWANCE = 64 * 2**20  # bytes that any file may unpack to
 DEEPEST_PART = 4  # bidirectional/forward_rnn/stacked_rnn_cells/lstm_cell/kernel
-_DEFLATE_LIMIT = 1100  # no HDF5 filter in use compresses better
+
+
+def unpacked_limit(stored: int) -> int:
+    """Return how many bytes may be unpacked from so many."""
+    return ALLOWANCE + RATIO_LIMIT * stored
+
+
+@dataclass
+class Room:
+    """How many bytes of weights a file may still give: weights may share bytes, or be deflated."""
+
+    file_size: int
+    taken: int = 0
+
+    def take(self, size: int, where: str) -> None:
+        """Count a weight.
+
+        Raises:
+            ShadergenError: SG0103 when all are too many for the file.
+        """
+        self.taken += size
+        if self.taken > unpacked_limit(self.file_size):
+            raise ShadergenError(
+                "SG0103",
+                f"the weights unpack to more than {unpacked_limit(self.file_size)} bytes",
+                where=where,
+                why=f"the file has {self.file_size}; the limit is {RATIO_LIMIT} times that, and "
+                f"{ALLOWANCE >> 20} MiB",
+                help="load the model with Keras and save it again, uncompressed",
+            )
 
 
 @dataclass(frozen=True)
@@ -38,6 +70,7 @@ class Weight:
 
     name: str
     data: h5py.Dataset
+    room: Room
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -49,26 +82,45 @@ class Weight:
 
         Raises:
             ShadergenError: SG0103 when the bytes are not there, SG0106 when they are not finite
-                floating-point numbers.
+                floating-point numbers, SG0206 for a compression that is not implemented.
         """
         with guarded(f"weight '{self.name}'"):
             kind, stored = self.data.dtype.kind, self.data.id.get_storage_size()
             size = prod(self.shape) * self.data.dtype.itemsize
             elsewhere = self.data.external or self.data.is_virtual
+            chunked = self.data.chunks is not None
         if kind != "f":
             raise ShadergenError(
                 "SG0106",
                 f"weight '{self.name}' holds {self.data.dtype}, not floating-point numbers",
                 where=where,
             )
-        if elsewhere or size > LARGEST_WEIGHT or size > stored * _DEFLATE_LIMIT:
+        if elsewhere or size > LARGEST_WEIGHT or (size > stored and not (chunked and stored)):
             raise ShadergenError(
                 "SG0103",
                 f"weight '{self.name}' claims {size} bytes and has {stored} in the file",
                 where=where,
             )
+        self.room.take(max(size, 4 * prod(self.shape)), where)
         with guarded(f"weight '{self.name}'"):
-            array = np.asarray(self.data[()], np.float32)
+            if chunked and size:
+                check_chunks(self.data)
+            filtered = chunked and size > 0 and bool(filters_of(self.data))
+            readable = not filtered or is_readable(self.data)
+        if not readable:
+            raise ShadergenError(
+                "SG0206",
+                f"weight '{self.name}' is compressed by a filter that is not implemented",
+                where=where,
+                supported="deflate (gzip) and shuffle",
+                help="load the model with Keras and save it again",
+            )
+        with guarded(f"weight '{self.name}'"):
+            array = (
+                read_filtered(self.data)
+                if filtered
+                else np.asarray(self.data.astype(np.float32)[()])
+            )
         if not np.isfinite(array).all():
             count = int((~np.isfinite(array)).sum())
             raise ShadergenError(
@@ -93,14 +145,14 @@ class WeightStore(ABC):
         """
 
 
-def _names(group: h5py.Group, attribute: str) -> list[str]:
+def _names(group: h5py.Group, attribute: str, longest: int) -> list[str]:
     """Return a list of texts from an attribute, which Keras splits in parts when it is long."""
-    whole = read_texts(group, attribute)
+    whole = read_texts(group, attribute, longest)
     if whole is not None:
         return whole
     names: list[str] = []
     for k in range(MAX_TEXTS):
-        part = read_texts(group, f"{attribute}{k}")
+        part = read_texts(group, f"{attribute}{k}", longest)
         if part is None:
             break
         names += part
@@ -109,9 +161,14 @@ def _names(group: h5py.Group, attribute: str) -> list[str]:
 
 @dataclass(frozen=True)
 class LegacyWeights(WeightStore):
-    """The arrangement of .h5 files, where a layer's weights include those of its parts."""
+    """The arrangement of .h5 files, where a layer's weights include those of its parts.
+
+    ``longest``: see :func:`.hdf5.read_texts`.
+    """
 
     root: h5py.Group
+    room: Room
+    longest: int
 
     def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
         part = chain[-1].part
@@ -122,13 +179,13 @@ class LegacyWeights(WeightStore):
         if group is None:
             return []
         weights = []
-        for name in _names(group, "weight_names"):
+        for name in _names(group, "weight_names", self.longest):
             data = links_to(group, name, h5py.Dataset)
             if data is None:
                 raise ShadergenError(
                     "SG0106", f"weight '{name}' is missing", where=chain[0].described
                 )
-            weights.append(Weight(name, data))
+            weights.append(Weight(name, data, self.room))
         return weights if len(chain) == 1 else _belonging(weights, [s.name for s in chain])
 
 
@@ -165,6 +222,7 @@ class ArchiveWeights(WeightStore):
     """The arrangement of .keras archives."""
 
     root: h5py.File
+    room: Room
 
     def find(self, chain: Sequence[LayerSpec]) -> list[Weight]:
         group: Any = self.root
@@ -178,7 +236,7 @@ class ArchiveWeights(WeightStore):
             data = links_to(variables, str(len(weights)), h5py.Dataset)
             if data is None:
                 break
-            weights.append(Weight(f"{spec.name}/{len(weights)}", data))
+            weights.append(Weight(f"{spec.name}/{len(weights)}", data, self.room))
         return weights
 
 
