@@ -37,6 +37,7 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
+from ..backends.schedule import label
 from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
 from ..ir.linear_part import linear_part
@@ -72,6 +73,7 @@ class _Program:
     Attributes:
         player: plays it.
         inputs: what to upload.
+        outputs: what the model returns.
         read: those of the inputs that the shaders read.
         shapes: of all inputs of the model.
         fixed: the inputs that were compiled in.
@@ -79,6 +81,7 @@ class _Program:
 
     player: Any
     inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     read: tuple[str, ...]
     shapes: Mapping[str, tuple[int, ...]]
     fixed: Mapping[str, NDArray[Any]]
@@ -93,10 +96,10 @@ class _Program:
         for name in self.inputs:
             array = arrays[name]
             numpy_has_it = array.dtype.kind in "biuf"  # not bfloat16 and the like
-            self.player.upload(name, array if numpy_has_it else array.astype(np.float32))
+            self.player.upload(label(name), array if numpy_has_it else array.astype(np.float32))
         self.player.run()
         self.player.check()
-        return {port.name: self.player.read(port.name) for port in self.player.build.outputs}
+        return {name: self.player.read(label(name)) for name in self.outputs}
 
 
 class ShadergenRep(BackendRep):
@@ -250,7 +253,8 @@ class ShadergenRep(BackendRep):
             player.close()
             raise
         read = tuple(i.name for i in graph.inputs if graph.uses[i])
-        return _Program(player, tuple(i.name for i in graph.inputs), read, shapes, fixed)
+        inputs, outputs = (tuple(p.name for p in ports) for ports in (graph.inputs, graph.outputs))
+        return _Program(player, inputs, outputs, read, shapes, fixed)
 
 
 class ShadergenBackend(Backend):

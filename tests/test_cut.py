@@ -214,3 +214,49 @@ def test_names_are_parsed() -> None:
     for outputs, why in ((["a,,b"], "has an empty name"), (["a", "a"], "gives 'a' twice")):
         with pytest.raises(ShadergenError, match=why):
             parse_cut([], outputs)
+
+
+def behind_a_decoder(*nodes: Any, dtype: int = TensorProto.FLOAT, **weights: Any) -> Any:
+    """Return a model that begins with an operator nobody knows, of whose result no type is said."""
+    decode = helper.make_node("Decode", ["x"], ["picture"], domain="my")
+    graph = helper.make_graph(
+        [decode, *nodes],
+        "decoded",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [10])],
+        [helper.make_tensor_value_info("y", dtype, None)],
+        [numpy_helper.from_array(v, k) for k, v in weights.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("my", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def picture(tmp_path: Path, model: Any) -> tuple[str, list[str]]:
+    """Return the type of an input cut behind the decoder, and the notes."""
+    request = Request({"picture": (1, 3, 4, 4)}, inputs=("picture",))
+    graph = load(write(tmp_path, model), request)
+    return graph.inputs[0].type.dtype, request.notes
+
+
+def test_an_input_without_a_type_has_that_of_what_it_is_computed_with(tmp_path: Path) -> None:
+    nodes = (
+        node("Transpose", "picture", outputs=("t",), perm=[0, 1, 3, 2]),
+        node("Div", "t", "w"),
+    )
+    model = behind_a_decoder(*nodes, dtype=TensorProto.UINT8, w=np.array([2], np.uint8))
+    assert picture(tmp_path, model) == ("uint8", [])
+
+
+def test_an_input_that_a_convolution_reads_is_float(tmp_path: Path) -> None:
+    model = behind_a_decoder(node("Conv", "picture", "w"), w=normal(2, 3, 1, 1))
+    assert picture(tmp_path, model) == ("float32", [])
+
+
+def test_an_input_whose_type_nobody_knows_is_said_to_be_float(tmp_path: Path) -> None:
+    model = behind_a_decoder(node("Cast", "picture", to=TensorProto.FLOAT))
+    assert picture(tmp_path, model) == (
+        "float32",
+        [
+            "input 'picture' is taken as float32, as the model does not say its type; for integers"
+            ", declare its type in the model (value_info)"
+        ],
+    )

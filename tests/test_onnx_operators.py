@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("onnxruntime")
 
 from onnx import TensorProto
-from onnx_models import X, compare, node, normal
+from onnx_models import X, compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends.onnx.operators import OPERATORS
 
@@ -217,6 +217,8 @@ TRANSPOSED: list[dict[str, Any]] = [
     {"strides": [2, 2], "auto_pad": "SAME_LOWER"},
     {"strides": [2, 2], "auto_pad": "VALID"},
     {"strides": [1, 1], "auto_pad": "SAME_UPPER"},
+    {"strides": [4, 5], "auto_pad": "SAME_UPPER"},  # the kernel is smaller: it ends sooner
+    {"strides": [2, 2], "output_shape": [16, 15]},  # one more than its windows reach
 ]
 
 
@@ -226,6 +228,20 @@ def test_conv_transpose_agrees(tmp_path: Path, attributes: dict[str, Any], group
     inits = {"w": normal(3, 2, 3, 4, seed=1), "b": normal(2 * groups, seed=2)}
     attributes = {**attributes, "group": groups}
     compare(tmp_path, node("ConvTranspose", "x", "w", "b", **attributes), inits, 11)
+
+
+def test_a_transposed_convolution_reaches_less_than_a_stride_too_far(tmp_path: Path) -> None:
+    inits = {"w": normal(3, 2, 3, 4, seed=1)}
+    conv = node("ConvTranspose", "x", "w", strides=[2, 2], output_shape=[17, 14])
+    assert refusal(write(tmp_path, model(conv, inits, {"x": X}, 11))) == (
+        "error[SG0105]: output_shape 17x14 is too large\n"
+        "  --> model.onnx: node y (ConvTranspose), inputs 2x3x7x6, 3x2x3x4\n"
+        "  = why: windows reach over 15x14 elements\n"
+        "  = supported: up to 16x15"
+    )
+    conv = node("ConvTranspose", "x", "w", strides=[2, 2], output_padding=[2, 0])
+    text = refusal(write(tmp_path, model(conv, inits, {"x": X}, 11)))
+    assert "attribute output_padding=[2, 0] of ConvTranspose" in text
 
 
 @pytest.mark.parametrize("opset", [7, 9, 14, 15])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 pytest.importorskip("onnxruntime")
 
-from onnx import TensorProto, helper, numpy_helper
+from memory import within_bounds
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx_models import CONV, WEIGHTS, node, normal, refusal, small, write
 
+from shadergen.compiler.definitions import read
 from shadergen.compiler.frontends.base import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
@@ -57,9 +60,28 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "error[SG0201]: operator my.domain::Snake is not implemented\n"
         "  --> model.onnx: node y (Snake), inputs 1x3x6x5\n"
         "  = why: domain my.domain is not ONNX's own\n"
-        "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, ai.onnx.preview.training\n"
+        "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, "
+        "qonnx.custom_op.general, onnx.brevitas, finn.custom_op.general, "
+        "ai.onnx.preview.training\n"
         "  = help: define it with --define FILE, which holds a line like: "
         '"my.domain::Snake"(x) = ...',
+    ),
+    "unknown operator with weights": (
+        small(
+            [CONV, node("Quantizer", "y", "scale", "bits", outputs=("z",), domain="my")],
+            {**WEIGHTS, "scale": np.float32([0.1]), "bits": np.float32([8])},
+            outputs=("z",),
+        ),
+        "error[SG0201]: operator my::Quantizer is not implemented\n"
+        "  --> model.onnx: node z (Quantizer), inputs 1x4x4x3, 1, 1\n"
+        "  = why: domain my is not ONNX's own\n"
+        "  = supported: operators of ai.onnx, ai.onnx.ml, com.microsoft, "
+        "qonnx.custom_op.general, onnx.brevitas, finn.custom_op.general, "
+        "ai.onnx.preview.training\n"
+        "  = help: define it with --define FILE, which holds a line like: "
+        '"my::Quantizer"(x, w1, w2) = ...\n'
+        "  = help: its weights are w1, w2 there; or leave it to the application, by ending the "
+        "model: --outputs y",
     ),
     "computed only": (
         small(node("NonZero", name="find")),
@@ -264,6 +286,17 @@ def test_a_model_is_refused_by_name(tmp_path: Path, case: str) -> None:
     assert text[: len(expected)] == expected
 
 
+def test_the_definition_that_is_proposed_for_an_operator_with_weights_compiles(
+    tmp_path: Path,
+) -> None:
+    path = write(tmp_path, REFUSED["unknown operator with weights"][0])
+    head = next(line for line in refusal(path).split(": ") if line.startswith('"my::'))
+    written = tmp_path / "my.ops"
+    written.write_text(head.split("=")[0] + "= floor(x / w1) * w1 + 0 * w2")
+    graph = load_onnx(path, Request(definitions=read(written)))
+    assert graph.outputs[0].value.shape == (1, 4, 4, 3)
+
+
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     for content in (b"\x00\x01\x02", b"not a model at all", b"\x89PNG\r\n\x1a\n" + bytes(100)):
@@ -279,3 +312,67 @@ def test_a_truncated_model_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, small(CONV, WEIGHTS))
     path.write_bytes(path.read_bytes()[:-40])
     assert refusal(path).startswith("error[SG0103]: 'model.onnx' is damaged or truncated")
+
+
+@pytest.mark.parametrize("tags", [b"", b"\x0a"], ids=["nodes", "attributes"])
+def test_a_file_of_millions_of_empty_parts_is_refused_in_little_memory(tmp_path, tags):
+    """16 MiB of empty nodes took 1.3 GB and two minutes."""
+    empty = b"\x2a\x00" if tags else b"\x0a\x00"
+    data = empty * (8 << 20)
+    for tag in [*(tags[k : k + 1] for k in range(len(tags))), b"\x3a"]:
+        data = tag + _varint(len(data)) + data
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08" + data)
+    text = within_bounds(tmp_path / "m.onnx")
+    assert "error[SG0401]: the file has too many parts" in text
+    assert "= help: simplify the model with onnxsim" in text
+
+
+def test_a_file_of_many_empty_weights_is_read_in_little_memory(tmp_path):
+    """500,000 sparse ones, which the limit let pass, took 500 MB."""
+    data = b"\x7a\x00" * 490_000
+    (tmp_path / "m.onnx").write_bytes(b"\x08\x08\x3a" + _varint(len(data)) + data)
+    assert "error[SG0105]: an initialiser has no name" in within_bounds(tmp_path / "m.onnx")
+
+
+def test_20000_nodes_with_all_that_exporters_write_of_them_are_read(tmp_path):
+    """They were refused as too many parts; torch.onnx.export(dynamo=True) writes such metadata."""
+    names = ["x", *(f"v{k}" for k in range(19_999)), "y"]
+    nodes = [node("Sin", a, outputs=(b,)) for a, b in pairwise(names)]
+    for each in nodes:
+        for key in ("namespace", "class_hierarchy", "fx_node", "name_scopes", "stack_trace"):
+            each.metadata_props.add(key=f"pkg.torch.onnx.{key}", value="text" * 10)
+    proto = small(nodes)
+    shape = proto.graph.input[0].type
+    proto.graph.value_info.extend(ValueInfoProto(name=n, type=shape) for n in names[1:-1])
+    assert not within_bounds(write(tmp_path, proto))
+
+
+def test_empty_parts_behind_a_group_are_counted(tmp_path):
+    """Nothing behind the tags of a group was looked at; ONNX has none, but the parser reads on."""
+    group = b"\xa3\x06\xa4\x06"
+    path = tmp_path / "m.onnx"
+    path.write_bytes(small([node("Relu")]).SerializeToString() + group + b"\x72\x00" * 3_000_000)
+    assert "error[SG0401]: the file has too many parts" in within_bounds(path)
+
+
+def test_an_endless_number_is_refused_at_once(tmp_path):
+    """Reading 1.5 MB of it took over 90 s."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08\x07\x12\x00\x08" + b"\xff" * 1_500_000)
+    assert refusal(path).startswith("error[SG0103]: 'model.onnx' is damaged or truncated")
+
+
+def _varint(number):
+    digits = [number >> shift & 127 for shift in range(0, 35, 7)]
+    return bytes([*(d | 128 for d in digits[:-1]), digits[-1]])
+
+
+@pytest.mark.parametrize(
+    ("domain", "op"), [("ai.onnx.contrib", "DecodeImage"), ("", "ImageDecoder")]
+)
+def test_a_decoder_of_pictures_is_to_be_left_out(tmp_path: Path, domain: str, op: str) -> None:
+    proto = small([node(op, "x", outputs=("pixels",), domain=domain), node("Relu", "pixels")], {})
+    proto.opset_import[0].version = 20
+    if domain:
+        proto.opset_import.append(helper.make_opsetid(domain, 1))
+    assert "--inputs pixels" in refusal(write(tmp_path, proto))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("onnxruntime")
 
 from onnx.reference import ReferenceEvaluator
+from onnx.shape_inference import infer_shapes
 from onnx_models import compare, model, node, normal, refusal, write
 
 from shadergen.compiler.frontends.base import Request
@@ -40,6 +42,7 @@ CEIL: list[Attributes] = [
     {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1},
     {"kernel_shape": [2, 2], "strides": [2, 3], "pads": [1, 0, 1, 1], "ceil_mode": 1},
     {"kernel_shape": [3, 2], "strides": [3, 3], "pads": [1, 1, 1, 1], "ceil_mode": 1},
+    {"kernel_shape": [3, 3], "strides": [3, 2], "auto_pad": "VALID", "ceil_mode": 1},
 ]
 HOLES: list[Attributes] = [
     {"kernel_shape": [3, 2], "dilations": [2, 3]},
@@ -108,6 +111,22 @@ def test_average_pool_with_holes_and_rounding_up_agrees(
 @pytest.mark.parametrize("p", [1, 2, 3])
 def test_lp_pool_agrees(tmp_path: Path, attributes: Attributes, p: int) -> None:
     compare(tmp_path, node("LpPool", p=p, **attributes), opset=11, shape=MAPS)
+
+
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool", "LpPool"])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_pools_that_round_up_without_padding_have_the_shape_that_onnx_infers(
+    tmp_path: Path, op: str, dilation: int
+) -> None:
+    for size, kernel, stride in product((7, 12, 13), (1, 2, 3), (1, 2, 3)):
+        windows = {"kernel_shape": [kernel], "strides": [stride], "dilations": [dilation]}
+        pool = node(op, auto_pad="VALID", ceil_mode=1, **windows)
+        inferred = infer_shapes(model(pool, {}, {"x": (1, 2, size)}, 22), strict_mode=True)
+        path = write(tmp_path, inferred)
+        found = load_onnx(path, Request()).outputs[0].value.shape
+        declared = inferred.graph.output[0].type.tensor_type.shape
+        assert found == tuple(d.dim_value for d in declared.dim)
+        compare(tmp_path, pool, opset=22, shape=(1, 2, size))
 
 
 @pytest.mark.parametrize("attributes", HOLES, ids=str)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,7 @@ class Request:
         strings: take inputs of strings, as numbers that stand for them: equal ones where, and only
             where, the strings are.
         opening: leaves heights and widths open (``--input-size dynamic``); None fixes all sizes.
+        notes: what a frontend adds for the user to know of the model, a line each.
     """
 
     sizes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -55,6 +56,16 @@ class Request:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
     opening: Opening | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def closed(self) -> Request:
+        """Return the request for what ``--inputs`` cuts off: at the sizes that a build begins with.
+
+        What is cut off has no say in what the part leaves open.
+        """
+        if self.opening is None:
+            return self
+        return replace(self, sizes={"": self.opening.default, **self.sizes}, opening=None)
 
     def option(self, name: str) -> str:
         """Return the option by which the size of an input is given."""
@@ -220,6 +231,7 @@ def resolve_shape(
     spatial: tuple[int, int] | None,
     request: Request,
     alone: bool = True,
+    told: bool = True,
 ) -> tuple[int, ...]:
     """Return an input's static shape.
 
@@ -229,13 +241,15 @@ def resolve_shape(
         spatial: the positions of height and width in ``shape``, if it is an image.
         request: its ``sizes`` fill the dynamic axes; a dynamic batch is 1 unless it says more.
         alone: whether the model has no other input, and so needs no names in a help.
+        told: whether the model says that these are height and width, and no convention.
 
     Raises:
         ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
     """
     image = _spatial(shape, spatial) if len(shape) == MAP_RANK else None
     if request.opening is not None and image is not None and name not in request.sizes:
-        shape = request.opening.open(name, shape, image)
+        told = told or image != spatial  # by which axes are dynamic
+        shape = request.opening.open(name, shape, image, told)
     wanted = request.sizes.get(name)
     if wanted is None and any(s is None for s in shape[1:]):
         wanted = request.sizes.get("")

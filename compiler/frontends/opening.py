@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...errors import ShadergenError
-from ...ir.size import Trace, parameter
+from ...errors import ShadergenError, few
+from ...ir.size import Trace, is_open, parameter
+from ...ir.types import MAP_RANK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+
+    from ...ir.graph import Input
 
 DEFAULT = (256, 384)  # halved seven times without a rest, and no square
 
@@ -27,11 +30,14 @@ class Opening:
     def __init__(self, most: int, default: tuple[int, int] | None = None) -> None:
         self._most = most
         self._default = default
+        self.default = default or DEFAULT
         self._first: tuple[int | None, int | None] | None = None
         self._sizes = (0, 0)
+        self._opened: dict[tuple[int, int, bool], list[str]] = {}
+        self._kept: list[str] = []
 
     def open(
-        self, name: str, shape: Sequence[int | None], spatial: tuple[int, int]
+        self, name: str, shape: Sequence[int | None], spatial: tuple[int, int], told: bool = True
     ) -> list[int | None]:
         """Return the shape of an input with its height and width open.
 
@@ -39,6 +45,7 @@ class Opening:
             name: of the input.
             shape: as the model declares it; None where dynamic.
             spatial: the positions of height and width.
+            told: whether the model says so, and no convention.
 
         Raises:
             ShadergenError: SG0301 for a default beyond the device.
@@ -48,7 +55,9 @@ class Opening:
             self._first = height, width
             self._sizes = self._parameters(height, width)
         elif self._first != (height, width):
+            self._kept.append(name)
             return list(shape)
+        self._opened.setdefault((*spatial, told), []).append(name)
         result = list(shape)
         for axis, size in zip(spatial, self._sizes, strict=True):
             result[axis] = size
@@ -67,15 +76,70 @@ class Opening:
         trace = Trace(dict(zip(names, defaults, strict=True)), bounds)
         return parameter(trace, "height"), parameter(trace, "width")
 
-    def check(self) -> None:
-        """Refuse a model without an image.
+    def notes(self) -> list[str]:
+        """Return which axes are dynamic, a line for each way that inputs have theirs."""
+        notes = []
+        for (height, width, told), names in self._opened.items():
+            line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
+            notes.append(line + ("" if told else " (assumed: no operator of the model tells)"))
+        if self._kept:
+            notes.append(f"not dynamic: {_quoted(self._kept)}, declared with another size")
+        return notes
+
+    def check(self, inputs: Iterable[Input]) -> None:
+        """Refuse a model of which nothing is left open.
+
+        Args:
+            inputs: of the graph.
 
         Raises:
             ShadergenError: SG0301.
         """
-        if self._first is None:
+        inputs = tuple(inputs)
+        if any(is_open(size) for i in inputs for size in i.shape):
+            return
+        if not any(i.type.rank == MAP_RANK for i in inputs):
             raise ShadergenError(
                 "SG0301",
                 "--input-size dynamic leaves the size of images open, and the model takes none",
                 supported="inputs of rank 4",
             )
+        shapes = (f"{i.name} {'x'.join(map(str, i.shape))}" for i in inputs)
+        raise ShadergenError(
+            "SG0301",
+            "--input-size dynamic leaves nothing open",
+            where=", ".join(shapes),
+            why="every image has its size from another option",
+            help="leave --input-size dynamic away, or the size of one of them",
+        )
+
+
+def check_left_open(
+    schedule: Mapping[str, Any], inputs: Iterable[Input], cut: Collection[str]
+) -> None:
+    """Refuse a build whose constraints let in one size alone.
+
+    Args:
+        schedule: of the build.
+        inputs: of the graph.
+        cut: the names of those that ``--inputs`` made.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    sizes = schedule.get("sizes")
+    if sizes is None or any(p["min"] < p["max"] for p in sizes["parameters"]):
+        return
+    size = "x".join(str(p["default"]) for p in sizes["parameters"])
+    name = next(i.name for i in inputs if any(map(is_open, i.shape)))
+    option = f"--inputs {name}={size}" if name in cut else f"--input-size {size}"
+    raise ShadergenError(
+        "SG0301",
+        "--input-size dynamic leaves nothing open",
+        why="\n".join(dict.fromkeys(c["why"] for c in sizes["constraints"])),
+        help=f"compile with {option}",
+    )
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return few(f"'{name}'" for name in names)

@@ -63,8 +63,11 @@ def _imported(proto: ModelProto, folder: Path | None, name: str, request: Reques
     if request.inputs or request.outputs:
         part = cut(proto, request)
         sizes = {part.values.get(key, key): size for key, size in request.sizes.items()}
-        inputs = tuple(part.values[name] for name in request.inputs)
-        request = replace(request, sizes=sizes, inputs=inputs)
+        inputs, outputs = (
+            tuple(part.values[name] for name in names)
+            for names in (request.inputs, request.outputs)
+        )
+        request = replace(request, sizes=sizes, inputs=inputs, outputs=outputs)
         model = check_model(part.model, folder, name)
         dropped = part.dropped
     check_size_names([*dropped, *(info.name for info in model.inputs)], request)

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from ....errors import ShadergenError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COMPUTED_LIMIT = 1 << 24
 COMPUTED_PER_WEIGHT = 4
 UNROLLED_LIMIT = 1 << 15
+WORK_PER_OPEN_SIZE = 64  # elements that one counts as: it is an object of some arithmetic
+WORK_PER_TERM = 8  # and each term of its expression
+
+
+def work(*arrays: NDArray[Any]) -> int:
+    """Return how many elements each counts as that is computed from such arrays."""
+    return WORK_PER_OPEN_SIZE if any(a.dtype.kind == "O" for a in arrays) else 1
 
 
 @dataclass

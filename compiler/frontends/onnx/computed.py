@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
+from ....ir.form import LARGEST
 from ....ir.ops import Expand, Range, Tile
-from ....ir.ratio import as_ratio
-from ....ir.size import is_open
+from ....ir.ratio import Ratio, as_ratio
+from ....ir.size import SizeLimitError, is_open
+from .budget import WORK_PER_TERM, work
 from .items import Known, has_fractions, has_open_fractions
 from .node import LONGEST_LIST
 
@@ -71,14 +73,32 @@ def elementwise(function: Callable[..., Any]) -> Compute:
     """An operator that broadcasts."""
 
     def handler(node: OnnxNode, *arrays: NDArray[Any]) -> NDArray[Any]:
-        node.budget.take(prod(np.broadcast_shapes(*(a.shape for a in arrays))))
+        node.budget.take(prod(np.broadcast_shapes(*(a.shape for a in arrays))) * work(*arrays))
         result = np.asarray(function(*arrays))
+        if result.dtype.kind == "O":
+            node.budget.take(_terms(result))
         # numpy 1 widens where arrays without axes meet; ONNX never does
         if result.dtype.kind in "bO":
             return result
         return result.astype(arrays[-1].dtype)
 
     return handler
+
+
+def _terms(array: NDArray[Any]) -> int:
+    """Return what computing an array of open sizes takes of the budget, by their lengths.
+
+    Raises:
+        SizeLimitError: for integers beyond 64 bits, which wrap around where the model runs.
+    """
+    terms = 0
+    for x in array.flat:
+        number = x.above if isinstance(x, Ratio) else x
+        if is_open(number):
+            terms += number.form.count
+        elif abs(number) > LARGEST:
+            raise SizeLimitError("a number beyond 64 bits", LARGEST)
+    return WORK_PER_TERM * terms
 
 
 def variadic(function: Callable[[Any, Any], Any]) -> Compute:
@@ -194,6 +214,8 @@ def reduction(function: Callable[..., Any]) -> Compute:
         given = _integers(axes[0]) if axes else node.integers("axes", ())
         if not given and nothing:
             return x
+        if x.dtype.kind == "O" and x.size > LONGEST_LIST:
+            raise SizeLimitError(f"a reduction of {x.size:,} sizes", LONGEST_LIST)
         over = node.axes(given, x.ndim) if given else tuple(range(x.ndim))
         return np.asarray(function(x, axis=over, keepdims=keep)).astype(x.dtype)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ....errors import ShadergenError
 from ....ir.formula_parser import parse
 from ....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
+from ....ir.size import estimate
 from .window import numbers, read_windows, share
 
 if TYPE_CHECKING:
@@ -52,23 +53,51 @@ def conv_transpose(node: OnnxNode) -> Value:
     shape, strides, rank = windows.shape, windows.strides, windows.rank
     pads = windows.pads
     extra = numbers(node, "output_padding", 0, rank, 0)
-    natural = tuple(
-        (size - 1) * s + reach + e
-        for size, s, reach, e in zip(shape[2:], strides, windows.reach, extra, strict=True)
-    )
-    wanted: Sizes | None = None
+    along = list(zip(strides, windows.reach, extra, strict=True))
+    if any(e >= max(s, d) for e, s, d in zip(extra, strides, windows.dilations, strict=True)):
+        raise ShadergenError(
+            "SG0105",
+            f"attribute output_padding={list(extra)} of {node.op}",
+            supported="less than the stride or the dilation of each axis",
+        )
+    later = windows.auto_pad != "SAME_UPPER"
     if node.has("output_shape"):
         wanted = node.integers("output_shape")[-rank:]
         if len(wanted) != rank or min(wanted) < 1:
             raise ShadergenError("SG0105", f"attribute output_shape={list(wanted)}")
-    elif windows.auto_pad.startswith("SAME"):
-        wanted = tuple(a * s for a, s in zip(shape[2:], strides, strict=True))
-    if wanted is not None:
-        totals = tuple(max(a - b, 0) for a, b in zip(natural, wanted, strict=True))
-        pads = share(totals, windows.auto_pad != "SAME_UPPER")
-        extra = tuple(e + max(b - a, 0) for e, a, b in zip(extra, natural, wanted, strict=True))
+        natural = tuple(
+            (size - 1) * s + reach for size, (s, reach, _) in zip(shape[2:], along, strict=True)
+        )
+        _require_in_reach(wanted, natural, strides)
+        over = [n + e - w for n, e, w in zip(natural, extra, wanted, strict=True)]
+        pads = share(tuple(max(o, 0) for o in over), later)
+        extra = tuple(e + max(-o, 0) for e, o in zip(extra, over, strict=True))
+    elif windows.auto_pad.startswith("SAME"):  # strides times as large, if windows reach so far
+        pads = share(tuple(max(reach + e - s, 0) for s, reach, e in along), later)
     op = ConvTranspose(strides, windows.dilations, pads, extra, _groups(node))
     return node.apply(op, *_operands(node))
+
+
+def _require_in_reach(wanted: Sizes, natural: Sizes, strides: Sizes) -> None:
+    """Refuse a result that ends beyond all windows by a stride or more, as onnxruntime does.
+
+    Args:
+        wanted: the attribute output_shape.
+        natural: over how many elements the windows reach.
+        strides: of the windows.
+
+    Raises:
+        ShadergenError: SG0105 with the sizes that are possible. Of open sizes it is a constraint.
+    """
+    if any(w - n >= s for w, n, s in zip(wanted, natural, strides, strict=True)):
+        natural = tuple(map(estimate, natural))
+        most = "x".join(str(n + s - 1) for n, s in zip(natural, strides, strict=True))
+        raise ShadergenError(
+            "SG0105",
+            f"output_shape {'x'.join(map(str, wanted))} is too large",
+            why=f"windows reach over {'x'.join(map(str, natural))} elements",
+            supported=f"up to {most}",
+        )
 
 
 def deform_conv(node: OnnxNode) -> Value:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
 from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
@@ -17,6 +16,7 @@ from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, Valu
 from ....errors import ShadergenError, did_you_mean
 from ..base import nearest, resolve_shape
 from .body import layer_name, needed, read_by, subgraphs
+from .inference import infer_types, tensor_type, types_by_use
 from .tensors import dimensions
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import GraphProto
 
     from ..base import Request
-
-LARGEST_OPERAND = 1 << 10  # elements: tensors up to here may be shapes or axes
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,14 @@ def cut(proto: ModelProto, request: Request) -> Part:
     types = _declared(graph)
     shapes = _input_shapes(graph, request)
     if not all(_complete(types.get(name)) for name in starts.values()):
-        types = {**types, **_inferred(proto, shapes)}
+        types = {**types, **infer_types(proto, shapes)}
+    untyped = {name for name in starts.values() if not _element_type(types.get(name))}
+    used = types_by_use(proto, types) if untyped else {}
+    for name in sorted(untyped - used.keys()):
+        request.notes.append(
+            f"input '{name}' is taken as float32, as the model does not say its type; for integers"
+            ", declare its type in the model (value_info)"
+        )
     part = ModelProto(ir_version=proto.ir_version)
     part.opset_import.extend(proto.opset_import)
     part.functions.extend(proto.functions)
@@ -78,9 +83,11 @@ def cut(proto: ModelProto, request: Request) -> Part:
             )
     wanted.difference_update(starts.values())
     part.graph.node.extend(nodes)
-    part.graph.input.extend(_input(name, types) for name in starts.values())
+    part.graph.input.extend(_input(name, types, used) for name in starts.values())
     part.graph.input.extend(i for i in graph.input if i.name in wanted)
     part.graph.output.extend(_info(name, types) for name in outputs)
+    computed = {name for node in nodes for name in node.output}
+    part.graph.value_info.extend(i for i in graph.value_info if i.name in computed)
     part.graph.initializer.extend(t for t in graph.initializer if t.name in wanted)
     part.graph.sparse_initializer.extend(
         t for t in graph.sparse_initializer if t.values.name in wanted
@@ -125,19 +132,11 @@ def _require_distinct(values: Iterable[str], option: str) -> None:
 
 def _declared(graph: GraphProto) -> dict[str, TypeProto]:
     """Return the types that the model states."""
-    types = {t.name: _type(t) for t in graph.initializer}
+    types = {t.name: tensor_type(t) for t in graph.initializer}
     for info in (*graph.value_info, *graph.output, *graph.input):
         if info.HasField("type"):
             types.setdefault(info.name, info.type)
     return types
-
-
-def _type(tensor: TensorProto) -> TypeProto:
-    result = TypeProto()
-    result.tensor_type.elem_type = tensor.data_type
-    for size in tensor.dims:
-        result.tensor_type.shape.dim.add().dim_value = size
-    return result
 
 
 def _complete(stated: TypeProto | None) -> bool:
@@ -151,45 +150,19 @@ def _complete(stated: TypeProto | None) -> bool:
 
 
 def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the inputs as the request fixes them, where it does."""
+    """Return the shapes of the inputs, weights apart, as the request fixes them, where it does."""
+    closed = request.closed()
+    weights = {t.name for t in graph.initializer}
+    weights |= {s.values.name for s in graph.sparse_initializer}
     shapes = {}
     for info in graph.input:
-        if not info.type.tensor_type.HasField("shape"):
+        if info.name in weights or not info.type.tensor_type.HasField("shape"):
             continue
         declared = dimensions(info.type.tensor_type.shape)
         with suppress(ShadergenError):
             spatial = (2, 3) if len(declared) == 4 else None
-            shapes[info.name] = resolve_shape(info.name, declared, spatial, request)
+            shapes[info.name] = resolve_shape(info.name, declared, spatial, closed)
     return shapes
-
-
-def _inferred(proto: ModelProto, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, TypeProto]:
-    """Return the types that ONNX's shape inference finds; it is shown no large weight."""
-    from onnx import shape_inference
-
-    light = ModelProto(ir_version=proto.ir_version)
-    light.opset_import.extend(proto.opset_import)
-    light.functions.extend(proto.functions)
-    graph = light.graph
-    graph.name = "g"
-    graph.node.extend(proto.graph.node)
-    graph.input.extend(proto.graph.input)
-    graph.output.extend(proto.graph.output)
-    graph.value_info.extend(proto.graph.value_info)
-    for info in graph.input:
-        for axis, size in enumerate(shapes.get(info.name, ())):
-            info.type.tensor_type.shape.dim[axis].dim_value = size
-    given = {i.name for i in graph.input}
-    for tensor in proto.graph.initializer:
-        if prod(tensor.dims) <= LARGEST_OPERAND and tensor.data_location != TensorProto.EXTERNAL:
-            graph.initializer.append(tensor)
-        elif tensor.name not in given:
-            graph.input.add(name=tensor.name).type.CopyFrom(_type(tensor))
-    try:
-        found = shape_inference.infer_shapes(light, data_prop=True).graph
-    except Exception:  # whatever it fails at, the user can state the size
-        return {}
-    return {i.name: i.type for i in (*found.output, *found.value_info) if i.HasField("type")}
 
 
 def _without(nodes: Iterable[NodeProto], starts: set[str]) -> Iterator[NodeProto]:
@@ -206,13 +179,18 @@ def _without(nodes: Iterable[NodeProto], starts: set[str]) -> Iterator[NodeProto
         yield changed
 
 
-def _input(name: str, types: Mapping[str, TypeProto]) -> ValueInfoProto:
-    """Declare an input; of one whose type nobody knows it is float."""
+def _element_type(stated: TypeProto | None) -> bool:
+    """Whether a type says of what it has elements; one that is no tensor does."""
+    if stated is None or not stated.WhichOneof("value"):
+        return False
+    return not stated.HasField("tensor_type") or bool(stated.tensor_type.elem_type)
+
+
+def _input(name: str, types: Mapping[str, TypeProto], used: Mapping[str, int]) -> ValueInfoProto:
+    """Declare an input: as the model has it, else by its use, else as float."""
     info = _info(name, types)
-    if not info.type.WhichOneof("value") or (
-        info.type.HasField("tensor_type") and not info.type.tensor_type.elem_type
-    ):
-        info.type.tensor_type.elem_type = TensorProto.FLOAT
+    if not _element_type(info.type):
+        info.type.tensor_type.elem_type = used.get(name, TensorProto.FLOAT)
     return info
 
 

@@ -13,6 +13,7 @@ from ....errors import ShadergenError
 from ....ir import integers
 from ....ir.expr import Call, Expr, Num, Var, substitute, variables
 from ....ir.formula_parser import parse
+from ....ir.formulas import summary
 from ....ir.integers import is_integer, wrapped
 from ....ir.ops import Pointwise
 from .items import Known
@@ -45,6 +46,7 @@ def formula(text: str, **defaults: float) -> Handler:
         operands = [node.real(i) for i in range(_count(node, expr, values))]
         return node.apply(Pointwise(substitute(expr, values)), *operands)
 
+    handler.__doc__ = summary(text)
     return handler
 
 
@@ -57,6 +59,7 @@ def arithmetic(text: str) -> Handler:
         dtype = operands[0].type.dtype
         return node.apply(Pointwise(wrapped(expr, dtype), dtype), *operands)
 
+    handler.__doc__ = summary(text)
     return handler
 
 
@@ -70,6 +73,7 @@ def binary(of_floats: str, of_integers: Binary) -> Handler:
         expr = of_integers(A, B, dtype) if is_integer(dtype) else parse(of_floats)
         return node.apply(Pointwise(expr, dtype), *operands)
 
+    handler.__doc__ = summary(of_floats)
     return handler
 
 
@@ -82,6 +86,7 @@ def comparison(text: str) -> Handler:
         same_type(node, *indices)
         return node.apply(Pointwise(expr, "bool"), *map(node.operand, indices))
 
+    handler.__doc__ = summary(text)
     return handler
 
 
@@ -93,6 +98,7 @@ def logical(text: str) -> Handler:
         operands = [node.truth(i) for i in range(_count(node, expr, {}))]
         return node.apply(Pointwise(expr, "bool"), *operands)
 
+    handler.__doc__ = summary(text)
     return handler
 
 
@@ -104,6 +110,7 @@ def bitwise(function: str) -> Handler:
         operands = alike(node, 0, 1, integer=True)
         return node.apply(Pointwise(Call(function, (A, B)), operands[0].type.dtype), *operands)
 
+    handler.__doc__ = summary(f"{function}(x0, x1)")
     return handler
 
 
@@ -121,7 +128,7 @@ def bitwise_not(node: OnnxNode) -> Value:
 
 
 def bit_shift(node: OnnxNode) -> Value:
-    """BitShift."""
+    """BitShift: the bits of integers moved to the left or right."""
     x, count = alike(node, 0, 1, integer=True)
     directions = {"LEFT": True, "RIGHT": False}
     direction = node.text("direction")
@@ -175,6 +182,9 @@ def variadic(function: str, mean: bool = False) -> Handler:
             return operands[0]
         return node.apply(Pointwise(Call("div", (A, Num(float(count))))), operands[0])
 
+    handler.__doc__ = (
+        "The mean of any number of tensors." if mean else f"y = {function}(x0, x1, ...)"
+    )
     return handler
 
 
@@ -329,5 +339,5 @@ def is_inf(node: OnnxNode) -> Value:
 
 
 def is_nan(node: OnnxNode) -> Value:
-    """IsNaN."""
+    """IsNaN: 1 where an element is not a number."""
     return node.apply(Pointwise(parse("is_nan(x0)"), "bool"), node.real(0))

@@ -15,6 +15,7 @@ from onnx import defs, helper, numpy_helper
 from onnx.onnx_ml_pb2 import NodeProto
 
 from ....errors import ShadergenError
+from .budget import work
 from .items import Known, element_type
 from .tensors import dimensions, numpy_type
 
@@ -57,7 +58,7 @@ def evaluate(node: OnnxNode) -> list[Known]:
     try:
         types = _types(node, proto, arrays, opset)
         for name in proto.output:
-            node.budget.take(_size(types[name], arrays))
+            node.budget.take(_size(types[name], arrays) * work(*arrays.values()))
         from onnx.reference import ReferenceEvaluator
 
         inputs = [helper.make_tensor_value_info(n, 1, None) for n in arrays]

@@ -14,15 +14,18 @@ from onnx.onnx_ml_pb2 import AttributeProto
 
 from ....errors import ShadergenError, did_you_mean, require_inputs
 from ....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
-from ....ir.types import TensorType
+from ....ir.size import OpenSizeError, at_layer
+from ....ir.types import MAP_RANK, TensorType
 from ...definitions import find, instantiate
 from ..base import ValueNeededError, resolve_shape
 from .body import function_body, plain_domain, read_by
 from .budget import Budget
 from .computed import COMPUTED, compute, is_computed
+from .declared import DeclaredShapes
 from .discontinuities import refuse_discontinuities
 from .evaluation import EVALUATED, evaluate
 from .functions import arguments, schema_function
+from .image_axes import image_axes
 from .items import (
     Item,
     Known,
@@ -51,6 +54,8 @@ if TYPE_CHECKING:
     from .items import Tensor
     from .model import Model
 
+DECODERS = ("DecodeImage", "ImageDecoder")  # from the bytes of a file to a picture: no formula
+
 
 class Importer:
     """Builds one graph. ``scope`` holds what each name of the model stands for, so far."""
@@ -60,6 +65,7 @@ class Importer:
         self.request = request
         self.budget = Budget()
         self.scope = Scope(model.body, {})
+        self.declared = DeclaredShapes(model, request)
 
     def run(self) -> Graph:
         """Return the graph.
@@ -69,24 +75,36 @@ class Importer:
         """
         fixed = self.request.values
         require_inputs("input-value", fixed, [info.name for info in self.model.inputs])
-        inputs = []
-        for info in self.model.inputs:
-            tensor: Known | Input
+        axes = {i.name: self._image_axes(i) for i in self.model.inputs}
+        tensors: dict[str, Known | Input] = {}
+        # those that the graph uses as images come first: they say which sizes are opened
+        for info in sorted(self.model.inputs, key=lambda info: axes[info.name] is None):
             if info.name in fixed:
-                tensor = fixed_input(info, fixed[info.name])
+                tensor: Known | Input = fixed_input(info, fixed[info.name])
             else:
-                tensor = self._input(info)
-                if isinstance(tensor, Input):
-                    inputs.append(tensor)
+                tensor = self._input(info, axes[info.name])
+            tensors[info.name] = tensor
             self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
+        inputs = [t for i in self.model.inputs if isinstance(t := tensors[i.name], Input)]
         results = self._carry_out(self.scope)
         named = dict(zip(self.model.body.outputs, results, strict=True))  # each once
         declared = self.model.declared
         outputs = tuple(_output(name, item, declared[name]) for name, item in named.items())
+        self.request.notes.extend(self.declared.notes())
         return Graph(self.model.name, tuple(inputs), outputs)
 
-    def _input(self, info: ValueInfoProto) -> Known | Input:
-        """Return an input of the graph; an empty one, of which only the type counts, is known."""
+    def _image_axes(self, info: ValueInfoProto) -> tuple[int, int] | None:
+        """Return the axes of an input's height and width, where the graph tells."""
+        image = len(info.type.tensor_type.shape.dim) == MAP_RANK
+        return image_axes(self.model.body.nodes, info.name) if image else None
+
+    def _input(self, info: ValueInfoProto, axes: tuple[int, int] | None) -> Known | Input:
+        """Return an input of the graph; an empty one, of which only the type counts, is known.
+
+        Args:
+            info: its declaration.
+            axes: of height and width, where the graph tells.
+        """
         where = f"input '{info.name}'"
         if not info.type.HasField("tensor_type"):
             kind = info.type.WhichOneof("value") or "nothing"
@@ -107,9 +125,11 @@ class Importer:
         if not tensor.HasField("shape"):
             shape = self._whole_shape(info.name)
         else:
-            spatial = (2, 3) if len(declared) == 4 else None
+            spatial = (axes or (2, 3)) if len(declared) == MAP_RANK else None
             alone = len(self.model.inputs) - len(self.request.values) == 1
-            shape = resolve_shape(info.name, declared, spatial, self.request, alone)
+            told = axes is not None
+            shape = resolve_shape(info.name, declared, spatial, self.request, alone, told)
+        self.declared.add_input(info.name, declared, shape)
         check_shape(info.name, shape)
         return Input(TensorType(shape, dtype), info.name, Port.plain(len(shape)))
 
@@ -160,8 +180,11 @@ class Importer:
         try:
             inputs = tuple(self._item(name, scope) if name else None for name in proto.input)
             shapes += (_described(item) for item in inputs if item is not None)
-            self._apply(scope.resolved(proto), layer, scope, inputs)
+            with at_layer(layer):
+                self._apply(scope.resolved(proto), layer, scope, inputs)
         except ShadergenError as error:
+            if isinstance(error, OpenSizeError):
+                error.where = ()  # the layer, which is named again here
             place = f"node {layer} ({proto.op_type})"
             place += f", inputs {', '.join(shapes)}" if shapes else ""
             if isinstance(error, OperandError):
@@ -210,6 +233,13 @@ class Importer:
                 )
             if used:
                 scope.items[name] = _as_known(results[index], name)
+                self._check_declared(name, scope)
+
+    def _check_declared(self, name: str, scope: Scope) -> None:
+        """Compare the shape of a value of the model's own graph with the one it declares."""
+        item = scope.items[name]
+        if not scope.depth and item is not None and not isinstance(item, TensorList):
+            self.declared.check(name, item.shape)
 
     def _implemented(self, node: OnnxNode, domain: str, scope: Scope) -> Sequence[Item | None]:
         """Carry out an operator of the tables, or by the function that defines it."""
@@ -238,7 +268,7 @@ class Importer:
         elif function := schema_function(node, domain, scope.body.opsets.get("", 0)):
             return self._call(function, node, scope, node.layer, named=False)
         else:
-            raise self._unknown(node, domain)
+            raise self._unknown(node, domain, scope)
         node.finish()
         results = [results] if isinstance(results, Item) else results
         if self.request.opening is not None:
@@ -271,11 +301,26 @@ class Importer:
         check_shape(node.layer, result.shape)
         return result
 
-    def _unknown(self, node: OnnxNode, domain: str) -> ShadergenError:
+    def _unknown(self, node: OnnxNode, domain: str, scope: Scope) -> ShadergenError:
         """Return the error for an operator that is in no table."""
         full = f"{domain}::{node.op}" if domain else node.op
-        example = f"{node.op}(x) = ..." if not domain else f'"{full}"(x) = ...'
-        define = f"define it with --define FILE, which holds a line like: {example}"
+        names = _parameters(node)
+        example = f'"{full}"' if domain else node.op
+        define = (
+            f"define it with --define FILE, which holds a line like: {example}"
+            f"({', '.join(names)}) = ..."
+        )
+        weights = [n for n in names if n.startswith("w")]
+        if weights:
+            plural = "s are" if len(weights) > 1 else " is"
+            define += f"\nits weight{plural} {', '.join(weights)} there"
+            if not scope.depth and (leave := self._how_to_cut(node.proto)):
+                define += f"; or {leave}"
+        if node.op in DECODERS and node.proto.output:
+            define = (
+                "decode the picture in the application, and begin the model behind it: "
+                f"--inputs {node.proto.output[0]}"
+            )
         if domain not in DOMAINS:
             return ShadergenError(
                 "SG0201",
@@ -291,6 +336,18 @@ class Importer:
             why=f"domain {domain or 'ai.onnx'}, operator set {node.version}",
             help=f"{near}\n{define}".strip(),
         )
+
+
+def _parameters(node: OnnxNode) -> list[str]:
+    """Name a node's inputs for a definition: x1, x2, ..., and w1, w2, ... for weights."""
+    items = list(node.inputs)
+    while items and items[-1] is None:
+        items.pop()
+    kinds = ["w" if isinstance(item, (Known, Narrow)) else "x" for item in items] or ["x"]
+    return [
+        kind if kinds.count(kind) == 1 else f"{kind}{kinds[: place + 1].count(kind)}"
+        for place, kind in enumerate(kinds)
+    ]
 
 
 def _output(name: str, item: Item | None, declared: int) -> Output:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def matmul(node: OnnxNode) -> Value:
-    """MatMul."""
+    """MatMul: the product of matrices, or of many at once."""
     return node.apply(MatMul(), *alike(node, 0, 1))
 
 
@@ -75,11 +75,11 @@ def _times(factor: float, x: Expr) -> Expr:
 
 
 def einsum(node: OnnxNode) -> Value:
-    """Einsum."""
+    """Einsum: a sum of products by Einstein's convention."""
     equation = node.text("equation")
     return node.apply(Einsum(equation), *alike(node, *range(len(node.inputs))))
 
 
 def det(node: OnnxNode) -> Value:
-    """Det."""
+    """Det: the determinant of small matrices."""
     return node.apply(Det(), node.real(0))

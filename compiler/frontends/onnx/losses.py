@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def negative_log_likelihood(node: OnnxNode) -> Value:
-    """NegativeLogLikelihoodLoss."""
+    """NegativeLogLikelihoodLoss: the loss of log-probabilities for given classes."""
     return _loss(node, node.real(0))
 
 

@@ -5,6 +5,7 @@ Source: ONNX Runtime, docs/ContribOperators.md.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
@@ -97,12 +98,14 @@ def with_bias(function: str) -> Handler:
             operands.append(node.operand(1))
         return node.apply(Pointwise(Call(function, (total,))), *operands)
 
+    handler.__doc__ = f"y = {function}(x + bias); the bias may be missing."
     return handler
 
 
 def as_version(handler: Handler, version: int) -> Handler:
     """An operator that ONNX took over, or took from there: as it is in that operator set."""
 
+    @wraps(handler)
     def adapted(node: OnnxNode) -> Item | Sequence[Item | None]:
         node.version = version
         return handler(node)

@@ -6,6 +6,7 @@ Source: the ONNX IR specification, version 13 and earlier.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -14,9 +15,11 @@ from onnx.onnx_ml_pb2 import ModelProto
 from ....errors import ShadergenError
 from ..base import ONNX_FIRST_FIELDS
 from .body import graph_body, plain_domain, subgraphs
+from .tensors import dimensions
+from .wire import check_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from onnx.onnx_ml_pb2 import (
@@ -43,7 +46,9 @@ class Model:
         functions: the operators that the model defines itself, by domain, name and overload.
         inputs: what the application supplies.
         declared: the numbers of the outputs' element types by name, 0 where none is declared.
+        shapes: of computed values, as declared, by name; None where an axis has no number.
         body: the graph.
+        proto: what all this was read from.
     """
 
     name: str
@@ -51,7 +56,9 @@ class Model:
     functions: Mapping[tuple[str, str, str], FunctionProto]
     inputs: tuple[ValueInfoProto, ...]
     declared: Mapping[str, int]
+    shapes: Mapping[str, Sequence[int | None]]
     body: Body
+    proto: ModelProto
 
 
 def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
@@ -79,7 +86,13 @@ def check_model(proto: ModelProto, folder: Path | None, name: str) -> Model:
     supplied = set(body.inputs)
     inputs = tuple(i for i in proto.graph.input if i.name in supplied)
     declared = {o.name: o.type.tensor_type.elem_type for o in proto.graph.output}
-    return Model(proto.graph.name or name, folder, functions, inputs, declared, body)
+    shapes = {
+        info.name: dimensions(info.type.tensor_type.shape)
+        for info in (*proto.graph.value_info, *proto.graph.output)
+        if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape")
+    }
+    name = proto.graph.name or name
+    return Model(name, folder, functions, inputs, declared, shapes, body, proto)
 
 
 def parse_model(path: Path) -> ModelProto:
@@ -87,7 +100,7 @@ def parse_model(path: Path) -> ModelProto:
 
     Raises:
         ShadergenError: SG0101 when it cannot be read, SG0102 when it is not an ONNX model, SG0103
-            when it is damaged.
+            when it is damaged, SG0401 when it has far too many parts.
     """
     try:
         data = path.read_bytes()
@@ -95,6 +108,7 @@ def parse_model(path: Path) -> ModelProto:
         raise ShadergenError(
             "SG0101", f"cannot open '{path}'", why=error.strerror or str(error)
         ) from None
+    check_parts(data)
     proto = ModelProto()
     try:
         proto.ParseFromString(data)
@@ -136,9 +150,9 @@ def _texts(proto: ModelProto) -> Iterator[object]:
 
 def _texts_of_graph(graph: GraphProto) -> Iterator[object]:
     yield graph.name
-    for info in (*graph.input, *graph.output, *graph.value_info):
+    for info in chain(graph.input, graph.output, graph.value_info):
         yield info.name
-    for tensor in (*graph.initializer, *(s.values for s in graph.sparse_initializer)):
+    for tensor in chain(graph.initializer, (s.values for s in graph.sparse_initializer)):
         yield from _texts_of_tensor(tensor)
     yield from _texts_of_nodes(graph.node)
 

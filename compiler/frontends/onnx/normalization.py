@@ -72,7 +72,7 @@ def _of_each_element(node: OnnxNode, x: Value, parameters: list[Value], epsilon:
 
 
 def instance_normalization(node: OnnxNode) -> Value:
-    """InstanceNormalization."""
+    """InstanceNormalization: of each channel over its space."""
     op = InstanceNormalization(node.number("epsilon", 1e-5))
     return node.apply(op, *(node.real(i) for i in range(3)))
 
@@ -111,7 +111,7 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
 
 
 def rms_normalization(node: OnnxNode) -> Value:
-    """RMSNormalization."""
+    """RMSNormalization: elements divided by their root mean square."""
     node.ignore("stash_type")
     x = node.real(0)
     op = RMSNormalization(_trailing(node, x), node.number("epsilon", 1e-5))
@@ -146,6 +146,9 @@ def skip_layer_normalization(centred: bool) -> Handler:
         results = _normalised(node, total, epsilon, parameters, centred)
         return [*results, total] if any(node.used[1:]) else results
 
+    handler.__doc__ = (
+        f"{'LayerNormalization' if centred else 'RMSNormalization'} of x + skip + bias."
+    )
     return handler
 
 
@@ -190,7 +193,7 @@ def lrn(node: OnnxNode) -> Value:
 
 
 def lp_normalization(node: OnnxNode) -> Value:
-    """LpNormalization."""
+    """LpNormalization: vectors divided by their 1-norm or 2-norm."""
     x = node.real(0)
     axis = node.axis(node.integer("axis", -1), x.type.rank)
     return node.apply(LpNormalization((axis,), node.choice("p", (2, 1))), x)

@@ -68,6 +68,7 @@ from .normalization import (
 )
 from .padding import center_crop_pad, pad
 from .pooling import average_pool, global_pool, lp_pool, max_pool, max_unpool
+from .qonnx import QONNX
 from .quantization import (
     conv_integer,
     dequantize_linear,
@@ -291,6 +292,7 @@ DOMAINS: dict[str, dict[str, Handler]] = {
     "": {**OPERATORS, **CONTROL, **SEQUENCES, **RETIRED},
     "ai.onnx.ml": MACHINE_LEARNING,
     "com.microsoft": MICROSOFT,
+    **dict.fromkeys(("qonnx.custom_op.general", "onnx.brevitas", "finn.custom_op.general"), QONNX),
     TRAINING: {"Gradient": gradient},
 }
 

@@ -25,7 +25,7 @@ def _pool(node: OnnxNode, kind: Kind, count_include_pad: bool = False, p: float 
         windows.strides,
         windows.dilations,
         windows.padded(),
-        ceil and windows.auto_pad == "NOTSET",  # otherwise the size is that of auto_pad
+        ceil and not windows.auto_pad.startswith("SAME"),  # which settles the size by itself
         count_include_pad,
         p,
     )
@@ -78,6 +78,7 @@ def global_pool(kind: Kind) -> Handler:
             return node.apply(Reduce("l1" if p == 1 else "l2", space), x)
         return node.apply(Pool("lp", x.shape[2:], p=p), x)
 
+    handler.__doc__ = f"The {kind} of each channel over all of space."
     return handler
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ....errors import ShadergenError
 from ....ir.expr import Call, Expr, Num, Var, substitute
 from ....ir.formula_parser import parse
+from ....ir.formulas import summary
 from ....ir.ops import Concat, MatMul, Pointwise, Reshape, ResizeNearest, Transpose
 from .convolution import conv
 from .items import Known, Narrow, element_type, typed_item
@@ -216,7 +217,7 @@ def _matrix_product(node: OnnxNode, a: int, b: int, a_zero: int, b_zero: int) ->
 
 
 def qlinear_matmul(node: OnnxNode) -> Item:
-    """QLinearMatMul."""
+    """QLinearMatMul: the product of quantised matrices."""
     y = _matrix_product(node, 0, 3, 2, 5)
     scales = [_rows(node, 1, node.shape(0)), _columns(node, 4, node.shape(3))]
     return _requantized(node, y, _factor(node, scales, _rows(node, 6, y.shape)), 6)
@@ -267,6 +268,7 @@ def quantized(function: Callable[[OnnxNode, list[Value]], Value], operands: int)
         values = [_value(_dequantized(node, 3 * k)) for k in range(operands)]
         return _result(node, function(node, values), 3 * operands)
 
+    handler.__doc__ = function.__doc__
     return handler
 
 
@@ -285,6 +287,7 @@ def pointwise(text: str, **defaults: float) -> Handler:
         bound: dict[str, Expr] = {n: Num(node.number(n, v)) for n, v in defaults.items()}
         return node.apply(Pointwise(substitute(expr, bound)), *values)
 
+    function.__doc__ = f"Of quantised numbers: {summary(text)}"
     return quantized(function, operands)
 
 
@@ -297,6 +300,7 @@ def on_floats(inner: Handler) -> Handler:
             node.version = node.integer("opset")
         return _with_inputs(node, (values[0],), inner)
 
+    function.__doc__ = f"Of quantised numbers: {inner.__doc__}"
     return quantized(function, 1)
 
 

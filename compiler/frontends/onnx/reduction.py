@@ -48,6 +48,7 @@ def reduce(kind: Kind) -> Handler:
             return node.item(0)
         return node.apply(Reduce(kind, axes, keepdims), x)
 
+    handler.__doc__ = f"{kind.replace('_', ' ')} over the given axes, all by default."
     return handler
 
 
@@ -61,6 +62,7 @@ def position(op: type[ArgMax]) -> Handler:
         last = bool(node.choice("select_last_index", (0, 1)))
         return node.apply(op((axis,), keepdims, last), x)
 
+    handler.__doc__ = op.__doc__
     return handler
 
 
@@ -80,6 +82,7 @@ def over_axis(op: type[Softmax | LogSoftmax | Hardmax]) -> Handler:
             return node.apply(op(()), x)
         return node.apply(op(tuple(range(node.axis(axis, rank), rank))), x)
 
+    handler.__doc__ = op.__doc__
     return handler
 
 
@@ -95,6 +98,7 @@ def running(op: type[CumSum]) -> Handler:
         reverse = bool(node.choice("reverse", (0, 1)))
         return node.apply(op(node.axis(given[0], x.type.rank), exclusive, reverse), x)
 
+    handler.__doc__ = op.__doc__
     return handler
 
 

@@ -50,7 +50,7 @@ def expand(node: OnnxNode) -> Tensor:
 
 
 def tile(node: OnnxNode) -> Tensor:
-    """Tile."""
+    """Tile: a tensor repeated along its axes."""
     repeats = node.known_integers(1, "the repeats")
     if len(repeats) != len(node.shape(0)):
         raise ShadergenError(
@@ -60,18 +60,18 @@ def tile(node: OnnxNode) -> Tensor:
 
 
 def gather(node: OnnxNode) -> Tensor:
-    """Gather."""
+    """Gather: slices of an axis, by index."""
     return node.move(Gather(node.axis(node.integer("axis", 0), len(node.shape(0)))), 0, 1)
 
 
 def gather_elements(node: OnnxNode) -> Tensor:
-    """GatherElements."""
+    """GatherElements: elements along an axis, by index."""
     axis = node.axis(node.integer("axis", 0), len(node.shape(0)))
     return node.move(GatherElements(axis), 0, 1)
 
 
 def gather_nd(node: OnnxNode) -> Tensor:
-    """GatherND."""
+    """GatherND: slices, by positions over several axes."""
     return node.move(GatherND(node.integer("batch_dims", 0)), 0, 1)
 
 
@@ -82,7 +82,7 @@ def scatter_elements(node: OnnxNode) -> Tensor:
 
 
 def scatter_nd(node: OnnxNode) -> Tensor:
-    """ScatterND."""
+    """ScatterND: slices replaced, by positions over several axes."""
     return _scattered(node, ScatterND(_reduction(node)))
 
 
@@ -175,7 +175,7 @@ def trilu(node: OnnxNode) -> Tensor:
 
 
 def reverse_sequence(node: OnnxNode) -> Tensor:
-    """ReverseSequence."""
+    """ReverseSequence: the first steps of each sequence in reverse."""
     rank = len(node.shape(0))
     time = node.axis(node.integer("time_axis", 0), rank)
     batch = node.axis(node.integer("batch_axis", 1), rank)

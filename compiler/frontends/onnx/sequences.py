@@ -83,7 +83,7 @@ def insert(node: OnnxNode) -> TensorList:
 
 
 def length(node: OnnxNode) -> Known:
-    """SequenceLength."""
+    """SequenceLength: how many tensors a sequence holds."""
     return Known(node.layer, np.array(len(_sequence(node)), np.int64))
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
+from ....ir.ops.window import same_padding
 
 if TYPE_CHECKING:
     from .node import OnnxNode
@@ -43,7 +44,7 @@ class Windows:
         if not self.auto_pad.startswith("SAME"):
             return self.pads
         totals = tuple(
-            max((-(-size // s) - 1) * s + reach - size, 0)
+            same_padding(size, s, reach)
             for size, s, reach in zip(self.shape[2:], self.strides, self.reach, strict=True)
         )
         return share(totals, self.auto_pad == "SAME_LOWER")
