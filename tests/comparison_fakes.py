@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from comparison.contenders import Running, Setting, Unavailable
+from comparison.contenders import EXACT, Running, Setting, Unavailable
 from comparison.networks import Model
 from comparison.report import Machine, Run
 from comparison.results import ContenderResult, Cost, NetworkResult
@@ -20,23 +20,24 @@ QUICK = Limits(frames=3, warm_up=1)
 class Fake:
     """One that knows the right output, with a fault.
 
-    ``fault`` is one of: "" for none, "wrong", "missing", "refuses", "crashes", "tires" (its third
-    frame fails).
+    ``fault`` is one of: "" for none, "wrong", "coarse" (as 16 bits are), "missing", "refuses",
+    "crashes", "tires" (its third frame fails).
     """
 
     name: str
     fault: str = ""
+    tolerance: float = EXACT
 
     def version(self, setting: Setting) -> str:
         if self.fault == "missing":
             raise Unavailable("it is not installed")
         return f"fake 1 on {setting.renderer}"
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         if self.fault == "refuses":
             raise ValueError("no such operator")
         (folder / "converted").touch()
-        return {"passes": 3, "macs": 1000}
+        return {"passes": 3, "macs": 1000, "options": "all on"}
 
     def start(self, model: Model, folder: Path, setting: Setting) -> Running:
         assert (folder / "converted").exists()
@@ -50,7 +51,8 @@ class Fake:
                 os._exit(3)
             if self.fault == "tires" and frames == 3:
                 raise RuntimeError("tired")
-            return model.y + 1 if self.fault == "wrong" else model.y
+            off = {"wrong": 1.0, "coarse": 5e-3}.get(self.fault, 0.0)
+            return model.y + off * max(1.0, float(abs(model.y).max()))
 
         resident = (lambda: None) if self.name == "auto" else None
         return Running(frame, resident)

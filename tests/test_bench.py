@@ -127,6 +127,14 @@ def test_an_svg_chart_names_builds_and_what_is_measured(data: Any, build: Path) 
 
 
 @GL
+def test_a_chart_takes_no_name_for_a_formula(tmp_path: Path) -> None:
+    build = tmp_path / "$a_{$"
+    shadergen.compile_model(ESPCN, build, input_size="16x24", validate=False)
+    run(build, "--chart", tmp_path / "b.svg")
+    assert "$a_{$" in (tmp_path / "b.svg").read_text("utf-8")
+
+
+@GL
 def test_a_png_chart_is_a_picture(build: Path, tmp_path: Path, capsys: Any) -> None:
     run(build, "--json", "-", "--chart", tmp_path / "b.png")
     assert len(json.loads(capsys.readouterr().out)["builds"]) == 1  # and nothing else is printed

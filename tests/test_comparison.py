@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from comparison.contenders import Contender, Setting, contenders
+from comparison.contenders import HALF, Contender, Setting, contenders
 from comparison.contenders.litert_gpu import LiteRt
-from comparison.contenders.ncnn_vulkan import NcnnVulkan
+from comparison.contenders.ncnn_vulkan import BITS_16, OPTIONS, TRIED, NcnnVulkan
 from comparison.contenders.own import Own
 from comparison.contenders.pytorch import PyTorch
 from comparison.load import Moment, share_of_others
@@ -139,8 +140,10 @@ def test_contenders_are_named_once() -> None:
     own = ["fragment", "compute", "auto"]
     names = [c.name for c in contenders(software=True, timed=False)]
     assert names == [*own, "ncnn", "onnxruntime"]
+    half = ["auto, 16 bits", "ncnn, 16 bits"]
     names = [c.name for c in contenders(software=False, timed=True)]
-    assert names == [*own, "tuned", "ncnn", "LiteRT", "PyTorch", "onnxruntime"]
+    assert names == [*own, "tuned", "ncnn", *half, "LiteRT", "PyTorch", "onnxruntime"]
+    assert [c.name for c in contenders(software=True, timed=True, short=True)] == ["auto", "ncnn"]
 
 
 # measuring
@@ -151,7 +154,7 @@ def test_every_round_has_a_frame_of_each(result: NetworkResult) -> None:
     for name, resident in (("auto", 3), ("ncnn", 0)):
         found = result.contenders[name]
         assert (found.problem, found.version) == ("", "fake 1 on llvmpipe (a test)")
-        assert (found.passes, found.macs) == (3, 1000)
+        assert (found.passes, found.macs, found.options) == (3, 1000, "all on")
         assert len(found.frames) == 3
         assert len(found.resident) == resident
         assert found.error == 0
@@ -173,6 +176,14 @@ def test_what_fails_is_named_and_not_timed(fault: str, result: NetworkResult) ->
     assert re.fullmatch(FAULTS[fault], found.problem)
     assert found.frames == []
     assert f"- tiny, {fault}: {found.problem}" in as_page(as_run(result))
+
+
+@SLOW
+def test_sixteen_bits_may_be_off_by_more(model: Model, tmp_path: Path) -> None:
+    coarse, half = Fake("coarse", "coarse"), Fake("half", "coarse", tolerance=HALF)
+    found = run(model, tmp_path, coarse, half).contenders
+    assert found["coarse"].problem.startswith("wrong by 50 times the bound")
+    assert (found["half"].problem, len(found["half"].frames)) == ("", 3)
 
 
 @SLOW
@@ -213,6 +224,9 @@ def test_ncnn_runs_a_network_or_says_why_not(model: Model, tmp_path: Path) -> No
     else:
         assert (len(found.frames), found.resident) == (3, [])
         assert found.error < 1
+        off = json.loads((tmp_path / "ncnn" / OPTIONS).read_text("utf-8"))
+        assert {*BITS_16} <= {*off} <= {*BITS_16, *TRIED}
+        assert len(off) <= len(BITS_16) + 1
 
 
 @SLOW

@@ -10,7 +10,8 @@ Data flow, in the order of the modules:
 - :mod:`.shares` holds layers of this project's builds against what the device could do at most.
 - :mod:`.load` tells how much of the machine other programs took meanwhile.
 - :mod:`.results` are the figures and their ratios, :mod:`.bars` what is asked of them,
-  :mod:`.report` the tables and the JSON, :mod:`.picture` the chart.
+  :mod:`.report` the tables and the JSON.
+- :mod:`.runs` keeps the ratios of every run, whose smallest count, :mod:`.picture` draws them.
 
 What is timed: a *frame* goes from an input in memory to an output in memory, for every contender:
 upload, computing, download. This is the only thing that all of them can do, since ncnn's Python

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from .results import OWN, PEER, NetworkResult, geometric_mean
+from .results import OWN, PEER, NetworkResult
 
 FORCED = ("fragment", "compute")
 WORST = {OWN: 1.10, "tuned": 1.03}  # times the best forced choice
@@ -28,10 +28,10 @@ class Bar:
 
 
 def bars(results: Sequence[NetworkResult]) -> list[Bar]:
-    """Hold results against what is asked."""
+    """Hold the results of one run against what is asked."""
     by_name = {r.name: r for r in results}
     choices = (bar for name, limit in WORST.items() for bar in _choice(results, name, limit))
-    parts = (_speed(results), _share(by_name), choices, _start(by_name), _passes(by_name))
+    parts = (_share(by_name), choices, _start(by_name), _passes(by_name))
     return [bar for part in parts for bar in part]
 
 
@@ -39,21 +39,25 @@ def _bar(asked: str, found: str | None, met: bool) -> Bar:
     return Bar(asked, "not measured", None) if found is None else Bar(asked, found, met)
 
 
-def _speed(results: Sequence[NetworkResult]) -> Iterator[Bar]:
-    ratios = {r.name: r.ratio(PEER, OWN) for r in results if r.timed}
-    known = {name: ratio.median for name, ratio in ratios.items() if ratio}
-    missing = [name for name, ratio in ratios.items() if not ratio]
-    note = f" (without {', '.join(missing)})" if missing else ""
-    mean = geometric_mean(list(known.values())) if known else 0.0
-    found = f"{mean:.1f}{note}" if known else None
-    yield _bar(f"{OWN}, times as fast as {PEER}, geometric mean: at least 4", found, mean >= 4)
-    worst = min(known, key=lambda name: known[name]) if known else ""
-    found = f"{known[worst]:.1f}, {worst}{note}" if known else None
-    met = bool(known) and known[worst] >= 1.2
-    yield _bar(f"{OWN}, times as fast as {PEER}, every network: at least 1.2", found, met)
-    espcn = known.get("ESPCN")
-    found = None if espcn is None else f"{espcn:.1f}"
-    yield _bar(f"{OWN}, times as fast as {PEER}, ESPCN: at least 10", found, (espcn or 0) >= 10)
+def speed_bars(ratios: Mapping[str, float], mean: float) -> list[Bar]:
+    """Hold ratios to the peer, the smallest of all runs, and their mean against what is asked."""
+    worst = min(ratios, key=lambda name: ratios[name]) if ratios else ""
+    least = ratios.get(worst, 0.0)
+    espcn = ratios.get("ESPCN")
+    words = f"{OWN}, times as fast as {PEER}"
+    return [
+        _bar(f"{words}, geometric mean: at least 4", f"{mean:.1f}" if ratios else None, mean >= 4),
+        _bar(
+            f"{words}, every network: at least 1.2",
+            f"{least:.1f}, {worst}" if ratios else None,
+            least >= 1.2,
+        ),
+        _bar(
+            f"{words}, ESPCN: at least 10",
+            None if espcn is None else f"{espcn:.1f}",
+            (espcn or 0) >= 10,
+        ),
+    ]
 
 
 def regret(result: NetworkResult, chosen: str = OWN) -> float | None:

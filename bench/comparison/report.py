@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .bars import bars, regret
-from .results import OWN, PEER, ContenderResult, Cost, NetworkResult, Spread
+from .markdown import NOTHING, bar_table, table
+from .results import HALVES, OWN, PEER, ContenderResult, Cost, NetworkResult, Spread
 from .turns import Limits
 
 CLOCKS = ("wall", "cpu")
-NOTHING = "–"
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,15 @@ def _rounded(numbers: Any) -> dict[str, float]:
 
 def as_page(run: Run) -> str:
     """Return the tables."""
-    parts = (_where, _bars, _speed, _frames, _shares, _starts, _problems)
+    parts = (_where, _bars, _speed, _options, _frames, _shares, _starts, _problems)
     return "\n\n".join(filter(None, (part(run) for part in parts)))
+
+
+def _options(run: Run) -> str:
+    rows = [(r.name, found.options) for r in run.networks if (found := r.contenders.get(PEER))]
+    rows = [(name, options or "all on") for name, options in rows]
+    words = f"## Options that {PEER} is fastest with\n\n"
+    return words + table(("network", "options"), rows, right=2) if rows else ""
 
 
 def _where(run: Run) -> str:
@@ -97,13 +104,12 @@ def _version(result: NetworkResult, name: str) -> str:
 
 
 def _bars(run: Run) -> str:
-    words = {True: "met", False: "**missed**", None: NOTHING}
-    rows = [(bar.asked, bar.found, words[bar.met]) for bar in bars(run.networks)]
-    return "## What is asked\n\n" + table(("asked", "measured", ""), rows)
+    return "## What is asked\n\n" + bar_table(bars(run.networks))
 
 
 def _speed(run: Run) -> str:
-    head = ("network", "input", "GFLOP", "wall clock", "processor time", "rounds", "others took")
+    head = ("network", "input", "GFLOP", "wall clock", "processor time", "both in 16 bits")
+    head += ("rounds", "others took")
     rows = []
     for r in filter(lambda r: r.timed, run.networks):
         ratios = {c: _ratio(r, c) for c in CLOCKS}
@@ -112,13 +118,15 @@ def _speed(run: Run) -> str:
         others = NOTHING if r.others is None else f"{r.others:.0%}"
         flops = NOTHING if r.macs is None else f"{2 * r.macs / 1e9:.2f}"
         count = str(len(r.times(OWN)) or NOTHING)
-        rows.append((r.name, _shape(r), flops, *ratios.values(), count, others))
+        half = _ratio(r, r.clock, HALVES)
+        rows.append((r.name, _shape(r), flops, *ratios.values(), half, count, others))
     words = f"## {OWN} against {PEER}: how many times as fast\n\n"
     return words + table(head, rows, right=2)
 
 
-def _ratio(result: NetworkResult, clock: str) -> str:
-    ratio = result.ratio(PEER, OWN, clock)
+def _ratio(result: NetworkResult, clock: str, pair: tuple[str, str] = (OWN, PEER)) -> str:
+    own, peer = pair
+    ratio = result.ratio(peer, own, clock)
     return f"{ratio.median:.1f} ({ratio.p10:.1f} to {ratio.p90:.1f})" if ratio else NOTHING
 
 
@@ -204,10 +212,3 @@ def _all_problems(run: Run) -> Iterator[tuple[str, str]]:
 
 def _shape(result: NetworkResult) -> str:
     return "×".join(str(n) for n in result.shape[1:])
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) -> str:
-    """Return a Markdown table whose columns from ``right`` on are numbers."""
-    marks = ["---" if k < right else "---:" for k in range(len(head))]
-    cells = [[c.replace("|", "\\|") for c in row] for row in rows]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, marks, *cells))

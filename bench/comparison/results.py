@@ -12,6 +12,7 @@ import numpy as np
 from shadergen.compiler.benchmark.results import Ratio
 
 OWN, PEER = "auto", "ncnn"  # the ratio that counts
+HALVES = ("auto, 16 bits", "ncnn, 16 bits")  # the same where both compute in 16 bits
 BUSY = 0.2  # of all processors: beyond, other programs decide how long frames take
 
 
@@ -41,6 +42,7 @@ class ContenderResult:
         start: from there to the first output, shaders compiled anew.
         memory: bytes that the process grew by at most meanwhile.
         error: of the output, over the bound.
+        options: that it was the fastest with, where it tells.
         passes: GPU passes, where it tells.
         macs: multiply-adds of a frame, where it tells.
         frames: of each round, with upload and download.
@@ -53,6 +55,7 @@ class ContenderResult:
     start: Cost | None = None
     memory: int = 0
     error: float | None = None
+    options: str = ""
     passes: int | None = None
     macs: int | None = None
     frames: list[Cost] = field(default_factory=list)

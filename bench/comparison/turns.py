@@ -14,13 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .contenders import Array, Contender, Setting
+from .contenders import EXACT, Array, Contender, Setting
 from .load import Moment, share_of_others
 from .networks import Model
 from .results import ContenderResult, NetworkResult
 from .worker import Failed, Worker
-
-TOLERANCE = 1e-4  # times max(1, the largest output)
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,11 @@ def compare(
                     result.version = worker.ask("version")
                     result.convert, told = worker.ask("convert")
                     result.passes, result.macs = told.get("passes"), told.get("macs")
+                    result.options = told.get("options", "")
                 progress(f"{name}: {contender.name} starts")
                 worker = stack.enter_context(Worker(contender, model, own, setting))
                 result.start, result.memory, output = worker.ask("start")
-                result.error = distance(output, model.y)
+                result.error = distance(output, model.y, contender.tolerance)
                 if result.error > 1:
                     raise Failed(f"wrong by {result.error:.3g} times the bound")
             except Failed as error:
@@ -91,12 +90,12 @@ def compare(
     return replace(network, others=share_of_others(before, after))
 
 
-def distance(output: Array, right: Array) -> float:
+def distance(output: Array, right: Array, tolerance: float = EXACT) -> float:
     """Return the largest difference over the bound; infinite where there is no comparing."""
     if output.size != right.size:
         return float("inf")
     difference = np.abs(output.astype(np.float64).reshape(right.shape) - right).max()
-    bound = TOLERANCE * max(1.0, float(np.abs(right).max()))
+    bound = tolerance * max(1.0, float(np.abs(right).max()))
     return float(difference / bound) if np.isfinite(difference) else float("inf")
 
 

@@ -103,9 +103,9 @@ class _Session:
     def version(self) -> str:
         return self._contender.version(self._setting)
 
-    def convert(self) -> tuple[Cost, dict[str, int]]:
+    def convert(self) -> tuple[Cost, dict[str, Any]]:
         """Convert the model; return the cost, imports included, and what the contender told."""
-        told: dict[str, int] = {}
+        told: dict[str, Any] = {}
 
         def convert() -> None:
             told.update(self._contender.convert(self._model, self._folder, self._setting))

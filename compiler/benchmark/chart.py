@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ShadergenError, reason
+from ...backends.replacing import replacing_file
+from ...errors import ShadergenError, printable, reason
 from .. import extras
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def draw_chart(report: Report, path: Path) -> None:
     for row, build in enumerate(report.builds):
         _draw_passes(axes, row, build, widest)
         _draw_frames(axes, row, build)
-    axes.set_yticks(range(count), [b.name for b in report.builds])
+    names = [printable(b.name) for b in report.builds]
+    axes.set_yticks(range(count), names, parse_math=False)
     axes.set_ylim(count - 0.6, -0.6)
     axes.set_xlim(0, widest * 1.03)
     axes.set_xlabel("milliseconds")
@@ -57,7 +59,8 @@ def draw_chart(report: Report, path: Path) -> None:
     _legend(figure, axes, report)
     try:
         date = {"Date": None} if path.suffix.lower() == ".svg" else {}
-        figure.savefig(path, dpi=150, metadata=date)
+        with replacing_file(path) as fresh:
+            figure.savefig(fresh, dpi=150, metadata=date)
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 
@@ -69,11 +72,11 @@ def _draw_passes(axes: Any, row: int, build: BuildResult, widest: float) -> None
         axes.barh(
             row, p.milliseconds, BAR, left, color=COLOURS[p.stage], edgecolor="white", linewidth=0.8
         )
-        room = int(LETTERS * p.milliseconds / widest)
-        if room >= min(len(p.name), FEW):
-            name = p.name if len(p.name) <= room else p.name[: room - 1] + "…"
-            middle = left + p.milliseconds / 2
-            axes.text(middle, row, name, ha="center", va="center", color="white", fontsize=8)
+        room, name = int(LETTERS * p.milliseconds / widest), printable(p.name)
+        if room >= min(len(name), FEW):
+            shown = name if len(name) <= room else name[: room - 1] + "…"
+            style = {"ha": "center", "va": "center", "color": "white", "fontsize": 8}
+            axes.text(left + p.milliseconds / 2, row, shown, parse_math=False, **style)
         left += p.milliseconds
 
 

@@ -6,10 +6,11 @@ import json
 import os
 import platform
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
+from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, reason
 from ...runtime_glue.python import HeadlessContext, load
 from ...runtime_glue.python.schedule import ComputePass
@@ -114,6 +115,29 @@ def run_benchmark(
         )
 
 
+def check_json(path: Path) -> None:
+    """Find out before the work whether a report can be written.
+
+    Raises:
+        ShadergenError: SG0501, when another file is there, or no folder for it.
+    """
+    if not path.absolute().parent.is_dir():
+        raise ShadergenError("SG0501", f"'{path.parent}' is not a folder")
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        earlier = isinstance(found, dict) and {f.name for f in fields(Report)} <= found.keys()
+    except (OSError, ValueError, RecursionError):
+        earlier = False
+    if not earlier:
+        raise ShadergenError(
+            "SG0501",
+            f"'{path}' exists and is not a report of shadergen bench",
+            help="name another file with --json",
+        )
+
+
 def save_json(report: Report, path: Path) -> None:
     """Write a report.
 
@@ -121,7 +145,8 @@ def save_json(report: Report, path: Path) -> None:
         ShadergenError: SG0501.
     """
     try:
-        path.write_text(json.dumps(report.as_data(), indent=1) + "\n", "utf-8")
+        with replacing_file(path) as fresh:
+            fresh.write_text(json.dumps(report.as_data(), indent=1) + "\n", "utf-8")
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ..networks import Model
 
 Array = NDArray[Any]
+EXACT, HALF = 1e-4, 1e-2  # times max(1, the largest output): what 32 and 16 bits may differ by
 
 
 class Unavailable(Exception):
@@ -57,9 +58,18 @@ class Running:
 
 
 class Contender(Protocol):
-    """A program that can run a network. Every call is made in a process of its own."""
+    """A program that can run a network. Every call is made in a process of its own.
 
-    name: str
+    Attributes:
+        name: in tables.
+        tolerance: how far its output may be off, times max(1, the largest output).
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tolerance(self) -> float: ...
 
     def version(self, setting: Setting) -> str:
         """Return the program's version and what it computes on.
@@ -68,11 +78,12 @@ class Contender(Protocol):
             Unavailable: when it cannot run here.
         """
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         """Do what is done once, ahead: write what :meth:`start` needs to the folder.
 
         Returns:
-            What it tells about the result: "passes" and "macs", where there are such numbers.
+            What it tells about the result: "passes" and "macs", where there are such numbers, and
+            "options", the ones that it found to be the fastest.
 
         Raises:
             Exception: of any kind, when it cannot take the network.
@@ -82,13 +93,14 @@ class Contender(Protocol):
         """Load what :meth:`convert` wrote."""
 
 
-def contenders(software: bool, timed: bool) -> list[Contender]:
+def contenders(software: bool, timed: bool, short: bool = False) -> list[Contender]:
     """Return who takes part, in the order of the tables.
 
     Args:
         software: whether GL computes on the processor. What computes on nothing but a GPU is left
             out there.
         timed: whether frames will be measured. For the start alone nobody tunes.
+        short: whether only those take part whose ratio is kept of every run.
     """
     from .litert_gpu import LiteRt
     from .ncnn_vulkan import NcnnVulkan
@@ -96,12 +108,19 @@ def contenders(software: bool, timed: bool) -> list[Contender]:
     from .own import Own
     from .pytorch import PyTorch
 
+    if short:
+        return [Own("auto", {}), NcnnVulkan()]
+    half = [
+        Own("auto, 16 bits", {"precision": "mediump"}, tolerance=HALF),
+        NcnnVulkan("ncnn, 16 bits", half=True, tolerance=HALF),
+    ]
     return [
         Own("fragment", {"stage": "fragment"}),
         Own("compute", {"stage": "compute"}),
         Own("auto", {}),
         *([Own("tuned", {}, tuned=True)] if timed else []),
-        NcnnVulkan(),
+        NcnnVulkan(search=timed),
+        *(half if timed else []),
         *([] if software else [LiteRt(), PyTorch()]),
         OnnxRuntime(),
     ]

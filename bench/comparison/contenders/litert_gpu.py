@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ..networks import Model, torch_network
-from . import Array, Running, Setting, Unavailable
+from . import EXACT, Array, Running, Setting, Unavailable
 
 FILE = "model.tflite"
 
@@ -25,6 +26,7 @@ class LiteRt:
 
     name: str = "LiteRT"
     device: str = "GPU"
+    tolerance: float = EXACT
 
     def version(self, setting: Setting) -> str:
         for package in ("ai_edge_litert", "litert_torch"):
@@ -33,7 +35,7 @@ class LiteRt:
         converter = version("litert-torch")
         return f"LiteRT {version('ai-edge-litert')} (litert-torch {converter}) on {self.device}"
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         import litert_torch
         import torch
 

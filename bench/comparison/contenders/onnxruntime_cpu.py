@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ..networks import Model
-from . import Array, Running, Setting, Unavailable
+from . import EXACT, Array, Running, Setting, Unavailable
 
 
 class OnnxRuntime:
     """onnxruntime's processor provider, as it comes."""
 
     name = "onnxruntime"
+    tolerance = EXACT
 
     def version(self, setting: Setting) -> str:
         if find_spec("onnxruntime") is None:
@@ -21,7 +23,7 @@ class OnnxRuntime:
 
         return f"onnxruntime {onnxruntime.__version__} on the processor"
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         return {}
 
     def start(self, model: Model, folder: Path, setting: Setting) -> Running:

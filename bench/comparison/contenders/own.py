@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..networks import Model
-from . import Array, Running, Setting, Unavailable
+from . import EXACT, Array, Running, Setting, Unavailable
 
 if TYPE_CHECKING:
     from shadergen.compiler.options import Options
@@ -26,11 +26,13 @@ class Own:
         name: in tables.
         options: of ``compile``.
         tuned: whether ``tune`` is run first, and compiling goes by what it measures.
+        tolerance: of its output; larger in 16 bits.
     """
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     tuned: bool = False
+    tolerance: float = EXACT
 
     def version(self, setting: Setting) -> str:
         import shadergen
@@ -44,7 +46,7 @@ class Own:
             raise Unavailable(str(error)) from None
         return f"shadergen {shadergen.__version__} on OpenGL ES, {renderer}"
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         from shadergen.compiler.driver import compile_model
         from shadergen.compiler.options import Options
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ..networks import Model, torch_network
-from . import Array, Running, Setting, Unavailable
+from . import EXACT, Array, Running, Setting, Unavailable
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class PyTorch:
 
     name: str = "PyTorch"
     device: str = "cuda"
+    tolerance: float = EXACT
 
     def version(self, setting: Setting) -> str:
         if find_spec("torch") is None:
@@ -28,7 +30,7 @@ class PyTorch:
             raise Unavailable(f"torch {torch.__version__} finds no CUDA device")
         return f"torch {torch.__version__} on CUDA, {torch.cuda.get_device_name()}"
 
-    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, int]:
+    def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
         return {}
 
     def start(self, model: Model, folder: Path, setting: Setting) -> Running:
