@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MODEL = Path("examples/espcn/espcn_x2.h5")
 DEMO = Path("demo")
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # BT.601, as JPEG and train.py have it
-BORDER = 4  # pixels left out when measuring, as is the custom for upscaling by 2
+BORDER = 2  # pixels at each side that are measured apart
 DETAIL = (125, 75, 225, 150)  # left, upper, right, lower: an eye
 ZOOM = 4
 
@@ -36,12 +36,17 @@ def shadergen(*arguments: str | Path) -> None:
         sys.exit(status)
 
 
-def psnr(image: Image.Image, original: Image.Image) -> float:
-    """Return the peak signal-to-noise ratio on luma in dB of two 8-bit images."""
-    inside = slice(BORDER, -BORDER)
+def psnr(image: Image.Image, original: Image.Image) -> tuple[float, float, float]:
+    """Return the peak signal-to-noise ratio on luma in dB of two 8-bit images.
+
+    Of all pixels, of those within ``BORDER`` of an edge, and of the rest.
+    """
     a, b = (np.asarray(i.convert("RGB"), np.float32) @ LUMA for i in (image, original))
-    error = (a - b)[inside, inside]
-    return float(20 * np.log10(255) - 10 * np.log10(np.mean(error**2)))
+    error = (a - b) ** 2
+    inside = np.zeros(error.shape, bool)
+    inside[BORDER:-BORDER, BORDER:-BORDER] = True
+    parts = (error, error[~inside], error[inside])
+    return tuple(float(20 * np.log10(255) - 10 * np.log10(np.mean(part))) for part in parts)
 
 
 def side_by_side(images: dict[str, Image.Image]) -> Image.Image:
@@ -60,7 +65,7 @@ def side_by_side(images: dict[str, Image.Image]) -> Image.Image:
 
 
 def main() -> int:
-    """Run the demo; return 0 when ESPCN beats bicubic, 1 otherwise."""
+    """Run the demo; return 0 when ESPCN beats bicubic, at the border too, and 1 otherwise."""
     os.chdir(ROOT)
     DEMO.mkdir(exist_ok=True)
     photograph = Image.fromarray(skimage.data.chelsea())
@@ -89,10 +94,14 @@ def main() -> int:
         DEMO / "side-by-side.png"
     )
 
-    print(f"\n{'PSNR on luma against the original':<36}dB")
-    print(f"  {'bicubic':<30}{before:6.2f}")
-    print(f"  {'espcn, on the GPU':<30}{after:6.2f}")
-    print(f"  {'margin':<30}{after - before:+6.2f}")
+    margins = [b - a for a, b in zip(before, after, strict=True)]
+    print(f"\n{'PSNR on luma against the original, dB':<40}{'all':>6}{'border':>8}{'inside':>8}")
+    for name, (every, border, inside) in (
+        ("bicubic", before), ("espcn, on the GPU", after), ("margin", margins)
+    ):  # fmt: skip
+        sign = "+" * (name == "margin")
+        print(f"  {name:<38}{every:{sign}6.2f}{border:{sign}8.2f}{inside:{sign}8.2f}")
+    print(f"the border is the outer {BORDER} pixels")
     print("\nto look at:")
     for name, what in (
         ("low.png", "the input"),
@@ -104,8 +113,8 @@ def main() -> int:
         ("build/schedule.json", "the order to play it in"),
     ):
         print(f"  {DEMO / name!s:<26}{what}")
-    if after <= before:
-        print("demo: ESPCN does not beat bicubic", file=sys.stderr)
+    if min(margins) <= 0:
+        print("demo: ESPCN does not beat bicubic everywhere", file=sys.stderr)
         return 1
     return 0
 

@@ -13,6 +13,7 @@ video's.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -118,6 +119,9 @@ def main() -> int:
     parser.add_argument("input", type=Path)
     parser.add_argument("output", type=Path)
     arguments = parser.parse_args()
+    both = (arguments.input, arguments.output)
+    if all(path.exists() for path in both) and os.path.samefile(*both):
+        parser.error("the output would replace the input")
     try:
         build = shadergen.load(arguments.build)
         with (
