@@ -13,6 +13,7 @@ from ..errors import ShadergenError
 from ..ir import reference as interpreter
 from .choices import REFERENCES
 from .frontends.base import is_keras
+from .tensorflow_reference import VARIABLE, TensorFlowReference, named_python
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -245,8 +246,8 @@ def choose_reference(
         model: the model file.
         graph: the model as imported, without preprocessing.
         request: what it was imported with; where it cuts the model, the reference is cut as well.
-        wanted: one of ``REFERENCES``; "auto" takes onnxruntime for ONNX, Keras for Keras, numpy
-            where those fail.
+        wanted: one of ``REFERENCES``; "auto" takes onnxruntime for ONNX, Keras for Keras,
+            TensorFlow where Keras fails and there is one, numpy where those fail.
 
     Raises:
         ShadergenError: SG0301 for an unknown name, SG0702 when the one asked for cannot run it.
@@ -257,26 +258,34 @@ def choose_reference(
         )
     if wanted == "numpy":
         return NumpyReference(graph), ""
-    usual = "keras" if is_keras(model) else "onnxruntime"
-    if wanted not in ("auto", usual):
+    usual = ["keras", "tensorflow"] if is_keras(model) else ["onnxruntime"]
+    if wanted not in ("auto", *usual):
         raise ShadergenError(
             "SG0702",
             f"the reference {wanted} cannot run the model",
-            why=f"it is a file for {usual}",
-            help=f"--reference {usual}, or numpy: the interpreter that ships with shadergen",
+            why=f"it is a file for {usual[0]}",
+            help=f"--reference {usual[0]}, or numpy: the interpreter that ships with shadergen",
         )
-    name = usual if wanted == "auto" else wanted
-    try:
-        if name == "keras":
-            return KerasReference(model, graph, request), ""
-        return OnnxReference(model, request), ""
-    except Exception as error:  # any failure of somebody else's loader
-        why = f"{name} cannot run this model: {shortened(error)}"
-        if wanted != "auto":
-            raise ShadergenError(
-                "SG0702",
-                f"the reference {name} cannot run the model",
-                why=why,
-                help="--reference numpy compares with the interpreter that ships with shadergen",
-            ) from None
-        return NumpyReference(graph), why
+    failures: list[str] = []
+    for name in usual if wanted == "auto" else [wanted]:
+        if wanted == "auto" and name == "tensorflow" and not named_python():
+            failures.append(
+                f"to check how the model was read, set {VARIABLE} to a Python that has "
+                "TensorFlow 2.15, which loads older files"
+            )
+            continue
+        try:
+            if name == "onnxruntime":
+                return OnnxReference(model, request), ""
+            kind = KerasReference if name == "keras" else TensorFlowReference
+            return kind(model, graph, request), "\n".join(failures)
+        except Exception as error:  # any failure of somebody else's loader
+            failures.append(f"{name} cannot run this model: {shortened(error)}")
+    if wanted != "auto":
+        raise ShadergenError(
+            "SG0702",
+            f"the reference {wanted} cannot run the model",
+            why=failures[0],
+            help="--reference numpy compares with the interpreter that ships with shadergen",
+        )
+    return NumpyReference(graph), "\n".join(failures)

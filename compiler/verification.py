@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError
+from ..backends.schedule import label
+from ..errors import ShadergenError, printable
 from . import extras
 from .choices import PRECISIONS
 from .driver import compile_model, import_model
@@ -18,12 +19,14 @@ from .options import Options, parse_preprocessing
 from .random_inputs import random_inputs
 from .references import choose_reference, shortened
 from .running import fitted, named
+from .ties import find_pick, only_ties, scores_behind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
+    from ..ir.graph import Graph, Output
     from ..passes.attach_preprocessing import Preprocessing
     from .references import Reference
 
@@ -38,7 +41,11 @@ HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
 
 @dataclass(frozen=True)
 class OutputError:
-    """How one output compares: absolute errors, the bound on them, the reference's largest."""
+    """How one output compares: absolute errors, the bound on them, the reference's largest.
+
+    Of an output of integers ``differing`` says how many are not the reference's, and ``tied``
+    whether those are indices of scores that are equal within the tolerance (:mod:`.ties`).
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -46,10 +53,12 @@ class OutputError:
     mean_error: float
     bound: float
     largest: float
+    differing: int = 0
+    tied: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.max_error <= self.bound  # false for NaN
+        return self.max_error <= self.bound or self.tied  # false for NaN
 
     @property
     def warning(self) -> str:
@@ -83,7 +92,14 @@ class Report:
 def run_build(
     folder: Path, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], str]:
-    """Play a build once on a headless context; return outputs by name and the renderer's name.
+    """Play a build once on a headless context.
+
+    Args:
+        folder: the build.
+        inputs: by their names in the build.
+
+    Returns:
+        The outputs by their names in the build, and the renderer's name.
 
     Raises:
         ShadergenError: SG05xx, SG06xx.
@@ -148,7 +164,7 @@ def verify_model(
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
         progress("running on OpenGL ES")
-        got, renderer = run_build(build, inputs)
+        got, renderer = run_build(build, {label(name): a for name, a in inputs.items()})
     progress("running the reference")
     plain = import_model(model, replace(plainly, preprocess=""))
     if options.preprocess:
@@ -162,41 +178,87 @@ def verify_model(
         shapes=plainly.array_shapes,
     )
     oracle, note = choose_reference(model, plain, reference, request)
+    notes = [note]
     if options.define and oracle.name == "numpy":
         said = "the numpy reference takes the same definitions, so it does not check them"
-        note = "\n".join(filter(None, [note, *compiled.notes, said]))
+        notes += [*compiled.notes, said]
     if options.tuning is not None:  # it may know little of this model
-        note = "\n".join(dict.fromkeys([*note.splitlines(), *compiled.notes]))
-    expected = _run_reference(oracle, {**inputs, **options.input_value})
+        notes += compiled.notes
+    fed = {**inputs, **options.input_value}
+    expected = _run_reference(oracle, fed)
     precision = PRECISIONS[options.precision]
     errors = []
     for o in compiled.graph.outputs:
         want = np.asarray(expected[o.name], np.float64)
-        if want.shape != got[o.name].shape:
+        found = got[label(o.name)]
+        if want.shape != found.shape:
             raise ShadergenError(
                 "SG0701",
-                f"output '{o.name}' has shape {got[o.name].shape}, the reference {want.shape}",
+                f"output '{o.name}' has shape {found.shape}, the reference {want.shape}",
             )
         tolerance = TOLERANCES[precision]
         if expected[o.name].dtype == np.float16:
             tolerance = max(tolerance, TOLERANCES["mediump"])
-            note = "\n".join(dict.fromkeys([*note.splitlines(), HALF_NOTE]))
+            notes.append(HALF_NOTE)
         if options.weight_format in ROUNDED:
             rounded, said = ROUNDED[options.weight_format]
             tolerance = max(tolerance, rounded)
-            note = "\n".join(dict.fromkeys([*note.splitlines(), said]))
+            notes.append(said)
         bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
         if o.port.encoding == "unorm8":
             want = want.clip(0, 1)
             bound += UNORM8_STEP
-        error = np.abs(got[o.name] - want)
+        error = np.abs(found - want)
         largest = float(np.abs(want).max(initial=0))
-        errors.append(
-            OutputError(o.name, want.shape, float(error.max()), float(error.mean()), bound, largest)
+        result = OutputError(
+            o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
         )
-    note = "\n".join(filter(None, [note, *(e.warning for e in errors)]))
+        own = next(p for p in plain.outputs if p.name == o.name)
+        result, said = _integers(result, plain, own, fed, want, found, tolerance)
+        notes.append(said)
+        errors.append(result)
+    notes += [e.warning for e in errors]
+    note = "\n".join(map(printable, dict.fromkeys(filter(None, notes))))
     passes = len(compiled.files.schedule["passes"])
     return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
+
+
+def _integers(
+    error: OutputError,
+    graph: Graph,
+    output: Output,
+    inputs: Mapping[str, NDArray[Any]],
+    wanted: NDArray[Any],
+    found: NDArray[Any],
+    tolerance: float,
+) -> tuple[OutputError, str]:
+    """Judge an output of integers: indices must be equal but for ties. Else nothing changes.
+
+    Returns:
+        The judgement, and what to say of integers that differ.
+    """
+    pick = find_pick(output.value)
+    if pick is None and output.value.type.dtype == "float32":
+        return error, ""
+    differing = int((np.rint(found) != wanted).sum())
+    if pick is not None:  # the tolerance is of scores: an index that is nearly right is wrong
+        error = replace(error, bound=min(error.bound, 0.5))
+    if not differing or error.ok:
+        return error, ""
+    back = np.argsort(output.port.axes)
+    logical = wanted.transpose(back), found.transpose(back)
+    tied = pick is not None and only_ties(pick, graph, inputs, *logical, tolerance)
+    count = f"{differing:,} of {wanted.size:,} {'integers' if pick is None else 'indices'} differ"
+    said = f"output '{error.name}': {count}"
+    if tied:
+        said += f": ties within {tolerance:g}"
+    else:
+        behind = scores_behind(output.value)
+        why = "; rounding decides where the numbers that are compared are nearly equal"
+        if pick is not None:
+            why = f", and not only in ties within {tolerance:g}"
+        said += why + f"; compare those numbers: --outputs {behind}" * bool(behind)
+    return replace(error, differing=differing, tied=tied), said
 
 
 def _at_one_size(options: Options, schedule: Mapping[str, Any]) -> Options:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from shadergen.compiler.options import Options
-from shadergen.compiler.tuning import file
 from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuning
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice
@@ -35,10 +34,10 @@ def test_a_failed_write_leaves_the_file_that_was(tmp_path, monkeypatch):
     save_tuning(tuning(), path)
     before = path.read_text()
 
-    def fail(source: str, destination: Path) -> None:
+    def fail(source: Path, destination: Path) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(file.os, "replace", fail)
+    monkeypatch.setattr(Path, "replace", fail)
     with pytest.raises(ShadergenError, match=r"cannot write .*t\.json"):
         save_tuning(replace(tuning(), renderer="other"), path)
     assert path.read_text() == before

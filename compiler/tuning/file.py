@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
+from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, few, reason
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
 from ...ir.winograd import TILES
@@ -82,17 +81,8 @@ def save_tuning(tuning: Tuning, path: Path) -> None:
         ],
     }
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.absolute().parent, prefix=".tuning", delete=False
-        ) as scratch:
-            try:
-                json.dump(data, scratch, indent=1)
-                scratch.write("\n")
-                scratch.close()
-                os.replace(scratch.name, path)
-            except BaseException:
-                Path(scratch.name).unlink(missing_ok=True)
-                raise
+        with replacing_file(path) as fresh:
+            fresh.write_text(json.dumps(data, indent=1) + "\n", "utf-8")
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 

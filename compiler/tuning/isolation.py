@@ -1,7 +1,8 @@
 """A node alone: a build of nothing but it, whose operands come as they do in the network.
 
 The runtime's own textures may be read as images and the application's not, so what other nodes
-compute is copied from an input first. The copies are not measured.
+compute is copied from an input first. The copies are not measured. They are outputs too, before
+the node's: so they stand first in the schedule, and no texture of the node's takes their place.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ...passes.expand_winograd import expand_winograd
 from ...passes.plan_textures import plan_textures
 from ...passes.rule import Context
 from ...runtime_glue.python import load
+from ...runtime_glue.python.schedule import ComputePass
 
 if TYPE_CHECKING:
     from ...ir.graph import Value
@@ -31,11 +33,13 @@ if TYPE_CHECKING:
 
 GENERATOR = "shadergen tune"
 MEASURED = "measured"  # the layer that the node's passes belong to
+EVERY_BARRIER = ("framebuffer", "image", "texture")
 
 
 def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     """Return a graph of a placed node with a choice, and of copies that make its operands."""
     inputs: list[Input] = []
+    outputs: list[Output] = []
     operands: dict[Value, Value] = {}
     for value in dict.fromkeys(node.inputs):
         if isinstance(value, Constant):
@@ -49,11 +53,12 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
             drawn = replace(drawn, precision=node.choice.precision)
             copy = Node(Pointwise(Var("x0"), t.dtype), (inputs[-1],), ("copy",), drawn, (t,))
             operands[value] = copy.result
+            outputs.append(Output(f"copy{len(outputs)}", copy.result, _port(t)))
     types = tuple(r.type.without_slot() for r in node.results)
     own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
-    outputs = tuple(Output(f"y{r.index}", r, _port(r.type)) for r in own.results)
+    outputs += [Output(f"y{r.index}", r, _port(r.type)) for r in own.results]
     context = Context(target)
-    graph = expand_winograd(Graph("tuning", tuple(inputs), outputs), context)
+    graph = expand_winograd(Graph("tuning", tuple(inputs), tuple(outputs)), context)
     return plan_textures(graph, context)
 
 
@@ -76,7 +81,15 @@ def build_of(graph: Graph, target: Target) -> Build:
 
 
 def repeated(build: Build, times: int) -> Build:
-    """Return a build that draws the node so often in a frame, or only the copies for it."""
-    own = tuple(p for p in build.passes if MEASURED in p.layers)
-    copies = tuple(p for p in build.passes if MEASURED not in p.layers)
-    return replace(build, passes=(*copies, *own * times))
+    """Return a build that runs the node so often in a frame, or only the copies for it.
+
+    Passes keep the schedule's order. A compute pass may not store into what the turn before still
+    reads, so each further turn begins with every barrier.
+    """
+    own = [p for p in build.passes if MEASURED in p.layers]
+    copies = [p for p in build.passes if MEASURED not in p.layers]
+    again = own.copy()
+    if any(isinstance(p, ComputePass) for p in own):
+        again[0] = replace(own[0], barriers=EVERY_BARRIER)
+    turns = [*own, *again * (times - 1)] if times else []
+    return replace(build, passes=(*copies, *turns))
