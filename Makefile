@@ -6,6 +6,7 @@
 # make matrix  the same once for each kernel choice, forced on every layer (half an hour)
 # make networks
 #              set everything up, try 80 networks on GL, write docs/networks.md
+# make fuzz    set everything up, compile 5,000 random models and compare them on GL (an hour)
 # make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
 # make bench-web
 #              set everything up, compare with TensorFlow.js and onnxruntime-web in Chromium
@@ -22,7 +23,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks bench bench-web cpp costs clean setup
+.PHONY: demo test lint conformance matrix networks fuzz bench bench-web cpp costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -30,8 +31,8 @@ demo: setup
 # surfaceless: a GL context without a window system. No threads: the rasteriser of Mesa 22.3 may free
 # a fence that a thread of its own still signals (lp_fence_signalled takes no lock), and then crashes
 # in whatever GL call comes next, now and then. What measures time keeps them.
-test conformance matrix networks bench costs: export EGL_PLATFORM := surfaceless
-test conformance matrix networks: export LP_NUM_THREADS := 0
+test conformance matrix networks fuzz bench costs: export EGL_PLATFORM := surfaceless
+test conformance matrix networks fuzz: export LP_NUM_THREADS := 0
 
 test: setup
 	@PYTHON=$(PYTHON) tools/setup.sh test
@@ -48,6 +49,9 @@ matrix: setup
 
 networks: setup
 	@PYTHONPATH=tests .venv/bin/python -m networks $(ARGS)
+
+fuzz: setup
+	@PYTHONPATH=tests .venv/bin/python -m fuzz $(ARGS)
 
 bench: setup
 	@PYTHON=$(PYTHON) tools/setup.sh compare

@@ -1,0 +1,151 @@
+"""What onnxruntime computes, and how far rounding alone can move it.
+
+A step at a threshold, or a difference of nearly equal numbers, makes any two implementations differ
+by more than the tolerance. :func:`movement` measures that on the reference itself: it adds noise of
+the size of rounding errors behind every node that rounds, and sees how far each element of the
+results moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+Arrays = Mapping[str, NDArray[Any]]
+
+TRIES = 12
+# What computes float32 without rounding: noise behind these would hide mistakes at thresholds.
+# Of 16 bits nothing is exact, since what is stored is rounded.
+FLOAT32 = 1e-5  # rounding errors below are of float32
+EXACT = {
+    *("Abs", "Neg", "Relu", "Sign", "Floor", "Ceil", "Round", "Max", "Min", "Clip", "Identity"),
+    *("Where", "Cast", "Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Concat"),
+    *("Split", "Slice", "Pad", "Tile", "Expand", "Gather", "GatherElements", "GatherND"),
+    *("ScatterND", "ScatterElements", "DepthToSpace", "SpaceToDepth", "MaxPool", "ReduceMax"),
+    *("ReduceMin", "GlobalMaxPool", "TopK", "OneHot", "Hardmax", "Dropout", "Trilu", "Compress"),
+    *("ReverseSequence", "CenterCropPad", "EyeLike", "ConstantOfShape", "DequantizeLinear"),
+    *("Constant", "Range", "Shrink"),
+}
+
+
+class Failed(Exception):
+    """onnxruntime does not take the model."""
+
+
+def session(model: onnx.ModelProto) -> Any:
+    """Return a session without optimisations, of one thread.
+
+    Raises:
+        Failed: when there is none.
+    """
+    onnxruntime.set_default_logger_severity(4)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    try:
+        return onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # its errors have no class of their own
+        raise Failed(str(error)) from None
+
+
+def run(model: onnx.ModelProto, feed: Arrays) -> dict[str, NDArray[Any]]:
+    """Return the model's results by name.
+
+    Raises:
+        Failed: when it does not take the model or the arrays.
+    """
+    opened = session(model)
+    names = [o.name for o in opened.get_outputs()]
+    try:
+        wanted = {i.name: feed[i.name] for i in opened.get_inputs()}
+        return dict(zip(names, opened.run(names, wanted), strict=True))
+    except Exception as error:
+        raise Failed(str(error)) from None
+
+
+def run_all(model: onnx.ModelProto, feed: Arrays) -> dict[str, NDArray[Any]]:
+    """Return every value that the model computes."""
+    opened = onnx.ModelProto()
+    opened.CopyFrom(model)
+    known = {o.name for o in model.graph.output}
+    for node in model.graph.node:
+        for name in node.output:
+            if name and name not in known:
+                opened.graph.output.append(onnx.ValueInfoProto(name=name))
+    return run(opened, feed)
+
+
+def movement(
+    model: onnx.ModelProto, feed: Arrays, size: float, weights: float, seed: int
+) -> dict[str, NDArray[Any]]:
+    """Return how far each element of the results moves when the model's numbers are rounded.
+
+    Args:
+        model: the model.
+        feed: its inputs.
+        size: of the rounding errors, relative to the largest number of a value.
+        weights: of those of the weights.
+        seed: of the errors.
+    """
+    values = run_all(model, feed)
+    still = {o.name: np.asarray(values[o.name], np.float64) for o in model.graph.output}
+    moved = {name: np.zeros(value.shape) for name, value in still.items()}
+    for k in range(TRIES):
+        rng = np.random.default_rng((seed, k))
+        noisy = _noisy(model, values, size, weights, rng)
+        given = {n: shaken(a, size, rng) if a.dtype == np.float32 else a for n, a in feed.items()}
+        try:
+            found = run(noisy, given)
+        except Failed:  # a threshold decides a shape, say
+            continue
+        for name, value in found.items():
+            if value.shape == still[name].shape:
+                away = np.nan_to_num(np.abs(value.astype(np.float64) - still[name]), nan=np.inf)
+                moved[name] = np.maximum(moved[name], away)
+    return moved
+
+
+def _noisy(
+    model: onnx.ModelProto, values: Arrays, size: float, weights: float, rng: np.random.Generator
+) -> onnx.ModelProto:
+    noisy = onnx.ModelProto()
+    noisy.CopyFrom(model)
+    graph = noisy.graph
+    if weights:
+        for tensor in graph.initializer:
+            array = numpy_helper.to_array(tensor)
+            if array.dtype == np.float32 and array.ndim > 1:
+                tensor.CopyFrom(numpy_helper.from_array(shaken(array, weights, rng), tensor.name))
+    nodes = list(graph.node)
+    del graph.node[:]
+    for node in nodes:
+        rounded = onnx.NodeProto()
+        rounded.CopyFrom(node)
+        errors = []
+        for k, name in enumerate(node.output):
+            rounds = size > FLOAT32 or node.op_type not in EXACT
+            if rounds and name and values[name].dtype == np.float32:
+                noise = shaken(values[name], size, rng) - values[name]
+                plain, error = f"{name}/plain", f"{name}/error"
+                rounded.output[k] = plain
+                graph.initializer.append(numpy_helper.from_array(noise, error))
+                errors.append(helper.make_node("Add", [plain, error], [name]))
+        graph.node.append(rounded)
+        graph.node.extend(errors)
+    return noisy
+
+
+def shaken(array: NDArray[Any], size: float, rng: np.random.Generator) -> NDArray[Any]:
+    """Return numbers with errors of a size, relative to each and to the largest."""
+    most = np.abs(array).max(initial=0)
+    errors = array * rng.uniform(-1, 1, array.shape) + most * rng.uniform(-0.5, 0.5, array.shape)
+    return (array + size * errors).astype(array.dtype)

@@ -1,0 +1,177 @@
+"""The fuzzer finds what is planted, says so, and a handful of models are right."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+from shadergen.compiler.frontends.onnx.operators import OPERATORS as COMPILED
+from shadergen.errors import InternalError
+
+from . import judging
+from .case import Arrays, Case, Verdict
+from .draw import Draw
+from .graphs import onnx_case
+from .jobs import case_of
+from .judging import judge
+from .operators import LEFT_OUT
+from .shrink import parts_of, shrink
+
+MODELS = 20
+KERAS_MODELS = 2
+
+
+def case(*nodes: onnx.NodeProto, x: Any, **weights: Any) -> Case:
+    """Return the case of nodes from "x" to "y"."""
+    known = [numpy_helper.from_array(np.asarray(a, np.float32), n) for n, a in weights.items()]
+    x = np.asarray(x, np.float32)
+    ends = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", x.shape), ("y", None))]
+    graph = helper.make_graph([*nodes], "g", ends[:1], ends[1:], known)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return Case(model.SerializeToString(), ".onnx", {"device": "gles31-min"}, ({"x": x},))
+
+
+@pytest.mark.gl
+@pytest.mark.slow
+def test_a_handful_of_models_are_right_and_most_compile() -> None:
+    verdicts = {k: judge(case_of(0, k, "onnx")) for k in range(MODELS)}
+    assert not {k: v for k, v in verdicts.items() if v.failed}
+    counts = Counter(v.status for v in verdicts.values())
+    assert counts["right"] > 0.8 * MODELS, counts
+
+
+@pytest.mark.gl
+@pytest.mark.slow
+def test_a_few_keras_models_are_right() -> None:
+    verdicts = {k: judge(case_of(0, k, "keras")) for k in range(KERAS_MODELS)}
+    assert {v.status for v in verdicts.values()} == {"right"}, verdicts
+
+
+def test_a_keras_model_is_cut_down_to_the_layer_at_fault() -> None:
+    import keras
+
+    from .keras_oracle import loaded, saved
+
+    def faulty(tried: Case) -> Verdict:
+        model = loaded(tried.model, tried.suffix)
+        bad = any(type(layer).__name__ == "Softmax" for layer in model.layers)
+        return Verdict("wrong" if bad else "right")
+
+    x = keras.Input((3, 2), name="x")
+    y = keras.layers.ReLU()(keras.layers.Softmax()(keras.layers.Rescaling(2.0)(x)))
+    feed = {"x": np.float32([[[0, 1], [1, 1], [2, 0]]])}
+    tried = Case(saved(keras.Model(x, y), ".keras"), ".keras", {}, (feed,), True)
+    small, _ = shrink(tried, faulty(tried), faulty, parts_of, 60)
+    layers = [type(layer).__name__ for layer in loaded(small.model, ".keras").layers]
+    assert layers == ["InputLayer", "Softmax"]
+    assert np.array_equal(*(2 * feed["x"], *small.feeds[0].values()))
+
+
+def test_every_operator_that_the_compiler_has_is_in_the_table_or_left_out_for_a_reason() -> None:
+    texts = [path.read_text("utf-8") for path in Path(__file__).parent.glob("ops_*.py")]
+    drawn = set(re.findall(r'"(\w+)"', "\n".join(texts)))
+    known = {name for name in COMPILED if name}
+    assert known - drawn == LEFT_OUT.keys() & known
+    assert not drawn & LEFT_OUT.keys()
+
+
+def test_a_seed_and_a_number_always_give_the_same_case() -> None:
+    first, again = (onnx_case(Draw(3, 1, 4)) for _ in range(2))
+    assert (first.model, first.options) == (again.model, again.options)
+    for a, b in zip(first.feeds, again.feeds, strict=True):
+        assert all(np.array_equal(a[name], b[name]) for name in a)
+
+
+@pytest.mark.gl
+def test_a_planted_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = case(helper.make_node("Tanh", ["x"], ["y"]), x=np.linspace(-2, 2, 12).reshape(1, 3, 4))
+    assert judge(tried).status == "right"
+    play = judging.play
+
+    def wrong(player: Any, feed: Arrays) -> Arrays:
+        found = play(player, feed)
+        found["y"].flat[5] += 2e-4
+        return found
+
+    monkeypatch.setattr(judging, "play", wrong)
+    assert (judge(tried).status, judge(tried).code) == ("wrong", "value")
+
+
+@pytest.mark.gl
+def test_an_exception_that_is_no_refusal_is_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: Any) -> None:
+        raise InternalError("planted")
+
+    monkeypatch.setattr(judging, "compile_graph", broken)
+    tried = case(helper.make_node("Tanh", ["x"], ["y"]), x=np.zeros((1, 2)))
+    verdict = judge(tried)
+    assert (verdict.status, verdict.code) == ("crash", "InternalError")
+    assert "planted" in verdict.text
+
+
+@pytest.mark.gl
+def test_what_rounding_decides_is_inconclusive_and_nothing_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """x / 3 * 3 is next to an integer, where floor has a step; 0.5 is far from one."""
+    nodes = [
+        helper.make_node("Div", ["x", "three"], ["a"]),
+        helper.make_node("Mul", ["a", "three"], ["b"]),
+        helper.make_node("Floor", ["b"], ["y"]),
+    ]
+    tried = case(*nodes, x=[[7.0, 0.5]], three=3.0)
+    play = judging.play
+
+    def changed(where: int) -> None:
+        def off_by_one(player: Any, feed: Arrays) -> Arrays:
+            found = play(player, feed)
+            found["y"][0, where] = np.floor(feed["x"][0, where]) - 1
+            return found
+
+        monkeypatch.setattr(judging, "play", off_by_one)
+
+    changed(0)
+    assert judge(tried).status == "inconclusive"
+    changed(1)
+    assert judge(tried).status == "wrong"
+
+
+def test_refusals_are_told_apart_by_operator_and_message_alone() -> None:
+    text = "error[SG0207]: a resize by 2x3 of 'a' needs a size\n  --> layer Resize_12\n  = help: no"
+    assert judging.head(text) == "Resize: a resize by N of '...' needs a size"
+    assert judging.head("error[SG0301]: no") == "no"
+
+
+def test_a_failure_is_cut_down_to_the_operator_at_fault() -> None:
+    def faulty(tried: Case) -> Verdict:
+        model = onnx.load_from_string(tried.model)
+        bad = any(node.op_type == "Softmax" for node in model.graph.node)
+        return Verdict("wrong" if bad else "right")
+
+    nodes = [
+        helper.make_node(op, [a], [b])
+        for op, a, b in (("Abs", "x", "a"), ("Softmax", "a", "b"), ("Tanh", "b", "y"))
+    ]
+    tried = case(*nodes, x=np.ones((2, 3)))
+    tried = replace(tried, options={"device": "llvmpipe", "mrt": 2}, feeds=tried.feeds * 2)
+    small, verdict = shrink(tried, faulty(tried), faulty, parts_of, 60)
+    graph = onnx.load_from_string(small.model).graph
+    assert [node.op_type for node in graph.node] == ["Softmax"]
+    assert (verdict.status, small.options, len(small.feeds)) == ("wrong", {}, 1)
+    assert np.array_equal(small.feeds[0]["a"], np.ones((2, 3)))
+
+
+def test_a_saved_case_is_read_as_it_was(tmp_path: Path) -> None:
+    made = case_of(1, 7, "onnx")
+    made.save(tmp_path)
+    again = Case.load(tmp_path)
+    assert (again.model, again.options) == (made.model, made.options)
+    assert [*again.feeds[0]] == [*made.feeds[0]]
