@@ -35,6 +35,7 @@ CODES: dict[str, str] = {
     "SG0205": "tensor types do not fit an operator",
     "SG0206": "a tensor's type or rank is not implemented",
     "SG0207": "a layer needs a size that the build leaves open",
+    "SG0208": "the model has more inputs or outputs than a build can have",
     # 03: options and definitions
     "SG0301": "an option has an invalid value",
     "SG0302": "a definition file does not parse",
@@ -105,13 +106,16 @@ class ShadergenError(Exception):
         return self
 
     def render(self) -> str:
-        """Return the message as printed on the terminal, without a final newline."""
+        """Return the message as printed on the terminal, without a final newline.
+
+        What it quotes is safe to print: see :func:`printable`.
+        """
         lines = [f"error[{self.code}]: {self.what}"]
         if self.where:
             lines.append(f"  --> {': '.join(self.where)}")
         for label, text in (("why", self.why), ("supported", self.supported), ("help", self.help)):
-            lines.extend(f"  = {label}: {line}" for line in text.splitlines())
-        return "\n".join(lines)
+            lines.extend(f"  = {label}: {line}" for line in text.split("\n") if text)
+        return "\n".join(map(printable, lines))
 
     def __str__(self) -> str:
         return self.render()
@@ -119,6 +123,15 @@ class ShadergenError(Exception):
 
 class InternalError(Exception):
     """A bug in shadergen. The message names the shader, pass or node and where the IR was left."""
+
+
+def printable(line: str) -> str:
+    r"""Return one line of text with what a terminal would act on as escapes: ``\x1b``, ``\u202e``.
+
+    Model files choose the names that messages quote. Such a name could move the cursor, forge
+    lines, or reverse what stands beside it. A lone surrogate could not be printed at all.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
 
 def reason(error: Exception) -> str:

@@ -23,4 +23,4 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }
 EMBEDDINGS = ("c",)
-REFERENCES = ("auto", "onnxruntime", "keras", "numpy")
+REFERENCES = ("auto", "onnxruntime", "keras", "tensorflow", "numpy")

@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..backends.devices import PROFILE_SUFFIX
+from ..backends.devices import PROFILE_SUFFIX, device
+from ..backends.replacing import replacing_file
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError, reason
 from ..ir.target import Limits
@@ -90,10 +91,20 @@ def save_profile(found: Findings, path: Path) -> None:
     if not path.name.endswith(PROFILE_SUFFIX):
         raise ShadergenError(
             "SG0301",
-            f"--save '{path}' would be no name of a device profile",
+            f"--save '{path}': a device profile's name must end in {PROFILE_SUFFIX}",
             why=f"--device takes names that do not end in {PROFILE_SUFFIX} for built-in profiles",
             help=f"for example --save mine{PROFILE_SUFFIX}",
         )
+    if path.is_file() and path.stat().st_size:
+        try:
+            device(str(path))
+        except ShadergenError as error:
+            raise ShadergenError(
+                "SG0501",
+                f"'{path}' exists and is not a device profile",
+                why=error.why or error.what,
+                help="name another file with --save",
+            ) from None
     if found.problem:
         raise ShadergenError("SG0601", "there is no OpenGL ES to profile", why=found.problem)
     limits = Limits(**found.limits)
@@ -109,7 +120,8 @@ def save_profile(found: Findings, path: Path) -> None:
         "limits": found.limits,
     }
     try:
-        path.write_text(json.dumps(profile, indent=1) + "\n", "utf-8")
+        with replacing_file(path) as fresh:
+            fresh.write_text(json.dumps(profile, indent=1) + "\n", "utf-8")
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{path}'", why=reason(error)) from None
 

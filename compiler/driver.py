@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from .. import __version__
 from ..backends.lower import lower
-from ..backends.schedule import BuildFiles, schedule
+from ..backends.replacing import prepare
+from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
 from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
-from ..errors import InternalError, ShadergenError, reason
-from ..ir import text
+from ..errors import InternalError, ShadergenError, count
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import optimise, to_nchw
@@ -32,8 +28,9 @@ from .calibration import (
     find_samples,
     within_range,
 )
+from .dump import Dump
 from .frontends import Request, load, load_proto
-from .frontends.opening import Opening
+from .frontends.opening import Opening, check_left_open
 from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .tuning.coverage import coverage_notes
@@ -79,10 +76,13 @@ def import_model(model: Path | ModelProto, options: Options) -> Graph:
     Raises:
         ShadergenError: SG01xx, SG02xx, SG03xx.
     """
-    return _import(model, options, definitions.read_all(options.define))
+    return _import(model, options, definitions.read_all(options.define))[0]
 
 
-def _import(model: Path | ModelProto, options: Options, known: definitions.Definitions) -> Graph:
+def _import(
+    model: Path | ModelProto, options: Options, known: definitions.Definitions
+) -> tuple[Graph, list[str]]:
+    """Return the graph, and what the frontend found worth a note."""
     opening = None
     if options.dynamic is not None:
         default = None if options.dynamic is True else options.dynamic
@@ -100,17 +100,34 @@ def _import(model: Path | ModelProto, options: Options, known: definitions.Defin
     try:
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
         if opening is not None:
-            opening.check()
+            opening.check(graph.inputs)
+            request.notes.extend(opening.notes())
     except ShadergenError as error:
         if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
             error.help = f"{error.help}\n{known.hint()}".strip()
         raise
+    _check_ports(graph)
     if options.preprocess:
         graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
     if options.input_external:
         graph = read_external(to_nchw(graph, Context(options.target())), options.input_external)
-    return graph
+    return graph, request.notes
+
+
+def _check_ports(graph: Graph) -> None:
+    """Refuse more inputs or outputs than a schedule holds."""
+    for kind, ports, option in (
+        ("input", graph.inputs, "--inputs NAME,..., or fix some with --input-value NAME=..."),
+        ("output", graph.outputs, "--outputs NAME,..."),
+    ):
+        if len(ports) > MOST_PORTS:
+            raise ShadergenError(
+                "SG0208",
+                f"the model has {count(len(ports), kind)}",
+                why=f"a build has at most {MOST_PORTS}",
+                help=f"keep fewer with {option}",
+            )
 
 
 def context_for(graph: Graph, options: Options) -> Context:
@@ -155,6 +172,7 @@ def compile_graph(
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
     files = schedule(graph, lower(graph, target), target, GENERATOR, layers)
+    check_left_open(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 
 
@@ -175,9 +193,9 @@ def compile_model(
     """
     options.target()  # refuses wrong options before any work is done
     options.measured()
-    check_replaceable(output)
+    kept = prepare(output, check_replaceable)
     known = definitions.read_all(options.define)
-    dump = _Dump(options.dump_ir)
+    dump = Dump(options.dump_ir)
     seen: dict[str, Graph] = {}
 
     def observe(step: str, graph: Graph) -> None:
@@ -187,7 +205,7 @@ def compile_model(
 
     try:
         progress("reading the model")
-        imported = _import(model, options, known)
+        imported, read = _import(model, options, known)
         graph, files, context = compile_graph(imported, options, progress, observe)
         decisions = tuple(context.decisions)
         calibrated = None
@@ -203,7 +221,7 @@ def compile_model(
                 progress("validating shaders")
                 validated = validate(folder, files.shaders, files.layers)
 
-        write_build(files, output, check, embed=options.embed is not None)
+        kept += write_build(files, output, check, embed=options.embed is not None)
     except ShadergenError as error:
         # What cannot be written is no fault of the model's.
         raise (error if error.code == "SG0501" else error.at(str(model))) from None
@@ -212,56 +230,9 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
-    notes = (*known.notes(), *compiled_notes(graph, context.target, decisions))
+    notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
+    notes += tuple(f"an earlier '{output}' held files of no build; it is now '{k}'" for k in kept)
     for chosen in seen.values():
         assert options.tuning is not None
         notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
     return Compilation(output, imported, graph, files, decisions, validated, notes, calibrated)
-
-
-class _Dump:
-    """Writes the graph's text after every pass, or keeps the last one for a bug report."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        self.count = 0
-        self.last: tuple[str, Graph] | None = None
-        self.written: set[str] = set()  # digests of constants
-
-    def __call__(self, step: str, graph: Graph) -> None:
-        self.last = (step, graph)
-        if self.folder is not None:
-            self._write(self.folder, f"{self.count:02d}_{step}", graph)
-        self.count += 1
-
-    def save(self) -> Path | str:
-        """Write the last graph seen and return where."""
-        if self.last is None:
-            return "(no graph yet)"
-        folder = self.folder or Path(tempfile.mkdtemp(prefix="shadergen-"))
-        step, graph = self.last
-        return self._write(folder, f"failed_after_{step}", graph)
-
-    def _write(self, folder: Path, stem: str, graph: Graph) -> Path:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            path = folder / f"{stem}.ir"
-            path.write_text(text.to_text(graph), "utf-8")
-            self._write_constants(folder / "constants.npz", graph)
-        except OSError as error:
-            raise ShadergenError(
-                "SG0501",
-                f"cannot write the IR to '{folder}'",
-                why=reason(error),
-                help="choose another folder with --dump-ir",
-            ) from None
-        return path
-
-    def _write_constants(self, path: Path, graph: Graph) -> None:
-        """Add the constants that are not in the archive yet: passes share nearly all of them."""
-        with zipfile.ZipFile(path, "a" if self.written else "w") as archive:
-            for name, data in text.constants(graph).items():
-                if name not in self.written:
-                    self.written.add(name)
-                    with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                        np.lib.format.write_array(entry, data, allow_pickle=False)

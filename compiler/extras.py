@@ -7,6 +7,8 @@ from typing import Any
 
 from ..errors import ShadergenError
 
+RUN = ("PyOpenGL", "pillow")  # of the extra [run]
+
 
 def need(module: str, package: str, purpose: str) -> Any:
     """Import a package of one of the extras.
@@ -21,7 +23,9 @@ def need(module: str, package: str, purpose: str) -> Any:
             "SG0606",
             f"{purpose} needs the Python package {package}",
             why=str(error),
-            help=f"pip install {package}",
+            help="pip install 'shadergen[run]', or in a clone pip install '.[run]'"
+            if package in RUN
+            else f"pip install {package}",
         ) from None
 
 
@@ -38,6 +42,11 @@ def runtime() -> Any:
 def pillow() -> Any:
     """Return ``PIL.Image``."""
     return need("PIL.Image", "pillow", "reading and writing pictures")
+
+
+def pillow_operations() -> Any:
+    """Return ``PIL.ImageOps``."""
+    return need("PIL.ImageOps", "pillow", "reading and writing pictures")
 
 
 def figure() -> Any:

@@ -2,6 +2,7 @@
 
 A 1-channel network takes the luma (ITU-R BT.601, full range) of a colour picture; its result gets
 the picture's chroma back, resized bicubically. Rows run from the top, as in the textures.
+A picture is turned as its EXIF orientation says; its ICC profile goes on into the result.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff")
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+PROFILE = "icc_profile"  # in a PIL image's info
+SPACES = {b"GRAY": "L", b"RGB ": "RGB"}  # of ICC profiles, and the mode of pictures in each
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)
 
 
 def read_picture(path: Path) -> Any:
-    """Open a picture as a PIL image in mode L, RGB or RGBA.
+    """Open a picture, upright, as a PIL image in mode L, RGB or RGBA.
 
     Raises:
         ShadergenError: SG0101 when it cannot be read as a picture, SG0605 when its values have
@@ -32,10 +35,11 @@ def read_picture(path: Path) -> Any:
     """
     pillow = extras.pillow()
     try:
-        with pillow.open(path) as image:
+        with pillow.open(path) as stored:
+            image, profile = _upright(stored), stored.info.get(PROFILE)
             if image.mode.startswith("I;16"):  # Pillow would clip, not scale
                 deep = np.asarray(image).astype(np.float64)
-                return pillow.fromarray(np.round(deep / 257).astype(np.uint8), "L")
+                image = pillow.fromarray(np.round(deep / 257).astype(np.uint8), "L")
             if image.mode in ("I", "F"):
                 raise ShadergenError(
                     "SG0605",
@@ -44,11 +48,22 @@ def read_picture(path: Path) -> Any:
                 )
             gray = image.mode in ("1", "L")
             alpha = image.mode in ("RGBA", "LA", "PA")
-            return image.convert("L" if gray else "RGBA" if alpha else "RGB")
+            picture = image.convert("L" if gray else "RGBA" if alpha else "RGB")
+            picture.info = {} if profile is None else {PROFILE: profile}
+            return picture
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
         raise ShadergenError(
             "SG0101", f"cannot read '{path}' as a picture", why=reason(error)
         ) from None
+
+
+def _upright(image: Any) -> Any:
+    """Turn a picture as its EXIF orientation says; leave it where that cannot be read."""
+    try:
+        return extras.pillow_operations().exif_transpose(image)
+    except Exception:  # Pillow raises whatever parsing damaged EXIF comes to
+        image.load()
+        return image
 
 
 def to_array(
@@ -108,6 +123,8 @@ def luma(image: Any) -> NDArray[np.float32]:
 def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: Any) -> Any:
     """Return an output in 0..1 as a PIL image, with the source's chroma where it is luma only.
 
+    The source's ICC profile is kept in ``info`` where it is of the result's kind of colours.
+
     Raises:
         ShadergenError: SG0605 when the output is no image.
     """
@@ -128,7 +145,11 @@ def to_picture(array: NDArray[Any], axes: tuple[int, ...], name: str, source: An
         pixels = _floats(resized) + (pixels - luma(resized)[..., np.newaxis])
         mode = "RGB"
     rounded = np.round(pixels.clip(0, 1) * 255).astype(np.uint8)
-    return pillow.fromarray(rounded[..., 0] if mode == "L" else rounded, mode)
+    image = pillow.fromarray(rounded[..., 0] if mode == "L" else rounded, mode)
+    profile = source.info.get(PROFILE, b"")
+    if SPACES.get(profile[16:20]) == mode.removesuffix("A"):  # ICC.1: data colour space
+        image.info[PROFILE] = profile
+    return image
 
 
 def _floats(image: Any) -> NDArray[np.float32]:

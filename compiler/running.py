@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import zipfile
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
 from . import extras, pictures
 
@@ -73,7 +73,7 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
     """
     runtime = extras.runtime()
     build = runtime.load(folder)
-    _check_output(output, len(build.outputs))
+    _check_output(output, source, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:
         inputs = named(read_arrays(source), [port.name for port in build.inputs])
@@ -171,13 +171,13 @@ def _only(ports: Sequence[Any], why: str) -> Any:
     return ports[0]
 
 
-def _check_output(output: Path, count: int) -> None:
+def _check_output(output: Path, source: Path, count: int) -> None:
     """Find out before the work whether the result can be written."""
     suffix = output.suffix.lower()
     if suffix not in (*ARRAYS, *pictures.SUFFIXES):
         raise ShadergenError(
             "SG0605",
-            f"'{output}' is no kind of file that can be written",
+            f"the format of '{output}' is not supported",
             supported=", ".join((*ARRAYS, *pictures.SUFFIXES)),
         )
     if suffix != ".npz" and count != 1:
@@ -186,22 +186,27 @@ def _check_output(output: Path, count: int) -> None:
         )
     if not output.absolute().parent.is_dir():
         raise ShadergenError("SG0501", f"'{output.parent}' is not a folder")
+    if output.exists() and source.exists() and output.samefile(source):
+        raise ShadergenError(
+            "SG0501",
+            f"'{output}' is the input",
+            why="the result would replace it",
+            help="name another file with -o",
+        )
 
 
 def _write(output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: Any) -> None:
     """Write the result beside its destination, then move it there."""
     suffix = output.suffix.lower()
     try:
-        with tempfile.TemporaryDirectory(dir=output.absolute().parent, prefix=".shadergen") as near:
-            scratch = Path(near) / f"out{suffix}"
+        with replacing_file(output) as fresh:
             if suffix == ".npz":
-                np.savez(scratch, **outputs)  # type: ignore[arg-type]
+                np.savez(fresh, **outputs)  # type: ignore[arg-type]
             elif suffix == ".npy":
-                np.save(scratch, next(iter(outputs.values())))
+                np.save(fresh, next(iter(outputs.values())))
             else:
                 port = _only(build.outputs, "a picture is one output")
                 image = pictures.to_picture(outputs[port.name], port.axes, port.name, picture)
-                image.save(scratch)
-            scratch.replace(output)
+                image.save(fresh, icc_profile=image.info.get(pictures.PROFILE))
     except OSError as error:
         raise ShadergenError("SG0501", f"cannot write '{output}'", why=reason(error)) from None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError
+from ..ir.formulas import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+ROLE = re.compile(r":\w+:`([^`]*)`")  # of Sphinx, as in :class:`Reduce`
 LEAVE = "leave it to the application, by ending the model before it: --outputs NAME,..."
 DEFINE = (
     "where formulas and IR operators can express it, define it: --define FILE, which holds a line "
@@ -23,7 +27,8 @@ class Entry:
     """One operator, layer or function.
 
     Attributes:
-        source: where it comes from: "onnx" and the domain's name, "keras layer", ..., "ir".
+        source: where it comes from: "onnx" and the domain's name, "keras layer", ..., "ir",
+            "formula" of a definition, or "pytorch", whose networks arrive as ONNX.
         name: as the source spells it.
         summary: what it does and within which limits, where the table's entry says so.
     """
@@ -37,6 +42,7 @@ def entries() -> Iterator[Entry]:
     """Yield everything that is implemented, source by source."""
     from onnx import defs
 
+    from ..ir.formulas import FORMULAS, body, signature
     from ..ir.ops import OPS
     from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
     from .frontends.keras.cells import CELLS
@@ -45,6 +51,7 @@ def entries() -> Iterator[Entry]:
     from .frontends.onnx.computed import COMPUTED
     from .frontends.onnx.evaluation import EVALUATED
     from .frontends.onnx.operators import DOMAINS
+    from .frontends.onnx.pytorch import PYTORCH
 
     for domain, operators in DOMAINS.items():
         yield from _table(f"onnx {domain or 'ai.onnx'}", operators)
@@ -61,26 +68,40 @@ def entries() -> Iterator[Entry]:
     yield from _table("keras activation", {**ACTIVATIONS, **OVER_AN_AXIS})
     yield from _table("keras operation", OPERATIONS)
     yield from _table("ir", OPS)
+    for name in FORMULAS:
+        yield Entry("formula", name, f"{signature(name)} = {body(name)}")
+    for names, (exported, remark) in PYTORCH.items():
+        arrives = f"Exported to ONNX as {exported}" + (f"; {remark}" if remark else "")
+        yield from (Entry("pytorch", name, f"{arrives}.") for name in names.split(", "))
 
 
 def matching(pattern: str) -> list[Entry]:
-    """Return the entries whose name contains ``pattern``, whatever the case; "" is all of them.
+    """Return the entries whose name contains ``pattern``, those that are it first.
+
+    Neither case nor underscores count, nor the modules before a name: "torch.nn.PixelShuffle" is
+    "pixel_shuffle". "" is all entries. Where no name has it, what entries do is searched.
 
     Raises:
         ShadergenError: SG0201 when there is none: why, where the name is one that ONNX or Keras
             has, else the nearest names.
     """
     every = list(entries())
-    found = [e for e in every if pattern.lower() in e.name.lower()]
-    if found:
-        return found
-    left_out = {n: why for n, why in _left_out() if pattern.lower() in n.lower()}
+    wanted = _folded(pattern.rsplit(".", 1)[-1])
+    if wanted or not pattern:
+        found = [e for e in every if wanted in _folded(e.name)]
+        if found:
+            return sorted(found, key=lambda e: bool(pattern) and _folded(e.name) != wanted)
+    left_out = {n: why for n, why in _left_out() if wanted and wanted in _folded(n)}
+    if not left_out:
+        found = [e for e in every if pattern.lower() in e.summary.lower()]
+        if found:
+            return found
     if set(left_out) & set(_data_dependent()):
         help = LEAVE
     elif left_out:
         help = DEFINE
     else:
-        help = f"{_nearest(pattern, {e.name for e in every})}\n{DEFINE}".strip()
+        help = f"{_nearest(pattern, [e.name for e in every])}\n{DEFINE}".strip()
     raise ShadergenError(
         "SG0201",
         f"nothing called '{pattern}' is implemented",
@@ -123,13 +144,22 @@ def _has_body(schema: Any) -> bool:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    """Return the nearest name, or the nearest few where none is near."""
-    known = sorted(known)
-    folded = {k.casefold(): k for k in known}
-    few = get_close_matches(name.casefold(), folded, n=3, cutoff=0.4)
-    return did_you_mean(name, known) or (
-        f"the nearest are {', '.join(folded[k] for k in few)}" if few else ""
-    )
+    """Return the nearest name, or the nearest few where none is near.
+
+    Of names that differ in case and underscores alone, the first stands for all.
+    """
+    folded: dict[str, str] = {}
+    for k in known:
+        folded.setdefault(_folded(k), k)
+    few = get_close_matches(_folded(name), folded, n=3, cutoff=0.4)
+    if get_close_matches(_folded(name), few, n=1, cutoff=0.8):
+        return f"did you mean '{folded[few[0]]}'?"
+    return f"the nearest are {', '.join(folded[k] for k in few)}" if few else ""
+
+
+def _folded(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return "".join(c for c in name.casefold() if c.isalnum())
 
 
 def _table(source: str, table: Mapping[str, Any]) -> Iterator[Entry]:
@@ -138,9 +168,19 @@ def _table(source: str, table: Mapping[str, Any]) -> Iterator[Entry]:
 
 
 def _summary(handler: Any) -> str:
-    """Return the first paragraph of a docstring, or nothing where a table holds something else."""
-    text = getattr(handler, "__doc__", None) if callable(handler) else None
-    if not text or hasattr(handler, "func"):  # a partial has the docstring of its class
-        return ""
-    paragraph = text.strip().split("\n\n", 1)[0]
-    return " ".join(paragraph.split()).replace("``", "")
+    """Return the first paragraph of a docstring; a table's formula is its own summary.
+
+    Of a partial, the first argument says what is special: a formula, a function or a word.
+    """
+    if isinstance(handler, str):
+        return summary(handler)
+    special = ""
+    if isinstance(handler, partial):
+        first = handler.args[0] if handler.args else None
+        if isinstance(first, str) and "x0" in first:
+            return summary(first)
+        special = f"{first}: " if isinstance(first, str) else ""
+        handler = first if callable(first) else handler.func
+    paragraph = (handler.__doc__ or "").strip().split("\n\n", 1)[0]
+    plain = ROLE.sub(r"\1", paragraph.replace("``", ""))
+    return special + " ".join(plain.split())

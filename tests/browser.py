@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from shadergen.compiler.serving import make_server
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = ROOT / ".build" / "screenshots"
@@ -33,10 +33,32 @@ ARGUMENTS = (
 )
 
 
+class _Folders(SimpleHTTPRequestHandler):
+    """Gives files of folders by the first part of the path; other paths lie in the folder ""."""
+
+    def __init__(self, *rest: Any, folders: Mapping[str, Path]) -> None:
+        self._folders = folders
+        super().__init__(*rest)
+
+    def translate_path(self, path: str) -> str:
+        name, _, below = path.lstrip("/").partition("/")
+        known = name in self._folders
+        self.directory = str(self._folders[name if known else ""])
+        return super().translate_path(f"/{below}" if known else path)
+
+    def end_headers(self) -> None:
+        self.send_header("Cache-Control", "no-cache")  # tests change files
+        super().end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def served(**folders: Path) -> Iterator[str]:
     """Serve folders by their names, and tests/web as the root; give the address."""
-    server = make_server({"": ROOT / "tests" / "web", **folders})
+    root = {"": ROOT / "tests" / "web", **folders}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Folders, folders=root))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://localhost:{server.server_port}"

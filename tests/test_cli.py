@@ -20,6 +20,7 @@ from shadergen import __version__
 from shadergen.backends.lower import convolution
 from shadergen.compiler import driver, inspection, vocabulary
 from shadergen.compiler.cli.output import bytes_text
+from shadergen.compiler.frontends.onnx.pytorch import PYTORCH
 from shadergen.compiler.running import named
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
@@ -61,6 +62,18 @@ def test_explain_prints_every_decision(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--explain")
     assert "fragment, 4 planes, weights in constants" in ran.out
     assert "the least of 9" in ran.out
+
+
+@pytest.mark.parametrize(("device", "measured"), [("gles30", False), ("llvmpipe", True)])
+def test_explain_gives_milliseconds_only_where_costs_were_measured(
+    shadergen, tmp_path, device, measured
+):
+    arguments = ("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--device", device)
+    found = shadergen(*arguments, "--explain", "--json").json["decisions"]
+    chosen = [d["why"] for d in found if d["step"] == "choose kernels"]
+    assert chosen
+    for why in chosen:
+        assert ("relative cost" in why, " ms" in why) == (not measured, measured), why
 
 
 def test_dumped_ir_reads_back(shadergen, tmp_path):
@@ -137,6 +150,60 @@ def test_ops_lists_what_has_a_word_in_its_name(shadergen):
 
 
 @pytest.mark.parametrize(
+    ("word", "source", "says"),
+    [
+        ("hardswish", "keras activation", "y = hard_swish(x)"),
+        ("HARD_SWISH", "onnx ai.onnx", "y = hard_swish(x)"),
+        ("hardSwish", "formula", "hard_swish(x) = x * hard_sigmoid(x, 1 / 6, 0.5)"),
+        ("torch.nn.PixelShuffle", "pytorch", "Exported to ONNX as DepthToSpace; mode CRD."),
+        ("pixel_shuffle", "pytorch", "Exported to ONNX as DepthToSpace; mode CRD."),
+        ("bicubic", "pytorch", "Exported to ONNX as Resize; mode cubic, cubic_coeff_a -0.75."),
+        ("tf.keras.layers.Conv2D", "keras layer", "Convolve; the kernel's inputs are those of one"),
+        ("subpixel", "ir", "Rearrange channel blocks into space (pixel shuffle, subpixel)."),
+    ],
+)
+def test_ops_finds_a_name_however_it_is_spelled(shadergen, word, source, says):
+    found = shadergen("ops", word, "--json").json
+    assert any(e["source"] == source and e["summary"].startswith(says) for e in found), found
+
+
+def test_ops_lists_the_name_itself_before_longer_ones(shadergen):
+    found = [e["name"] for e in shadergen("ops", "linear", "--json").json]
+    assert set(found[:2]) == {"linear", "Linear"}
+    assert "QLinearConv" in found[2:]
+
+
+COMMON = (
+    "PixelShuffle", "PixelUnshuffle", "bicubic", "bilinear", "nearest", "hardswish",
+    "Hardsigmoid", "hard_sigmoid", "GELU", "SiLU", "Swish", "Mish", "ELU", "SELU", "CELU",
+    "GLU", "ReLU", "ReLU6", "PReLU", "LeakyReLU", "Hardtanh", "clamp", "clip", "Sigmoid",
+    "Tanh", "Softplus", "Softsign", "softmax", "LogSoftmax", "LayerNorm", "BatchNorm2d",
+    "GroupNorm", "InstanceNorm2d", "RMSNorm", "normalize", "Conv2d", "ConvTranspose2d",
+    "DepthwiseConv2D", "SeparableConv2D", "Upsample", "UpSampling2D", "interpolate", "Resize",
+    "AvgPool2d", "MaxPool2d", "AdaptiveAvgPool2d", "GlobalAveragePooling2D",
+    "MultiheadAttention", "scaled_dot_product_attention", "LSTM", "GRU", "RNN", "Linear",
+    "Dense", "Embedding", "Dropout", "Flatten", "Reshape", "permute", "cat", "Concatenate",
+    "split", "matmul", "einsum", "grid_sample", "unfold", "fold", "ReflectionPad2d",
+    "ZeroPadding2D", "argmax", "topk", "cumsum", "where",
+)  # fmt: skip
+
+
+def test_ops_finds_the_common_names_of_every_framework_and_says_what_they_are():
+    assert len(COMMON) > 60
+    for name in COMMON:
+        assert vocabulary.matching(name), name
+    unclear = [e for e in vocabulary.entries() if len(e.summary.split()) < 2]
+    assert not unclear
+    assert not [e for e in vocabulary.entries() if "\n" in e.summary or "`" in e.summary]
+
+
+def test_what_pytorch_exports_is_implemented():
+    implemented = {e.name for e in vocabulary.entries() if e.source == "onnx ai.onnx"}
+    for names, (operators, _) in PYTORCH.items():
+        assert set(operators.split(", ")) <= implemented, names
+
+
+@pytest.mark.parametrize(
     ("word", "says"),
     [
         ("NonMaxSuppression", "how many boxes are kept depends on their scores"),
@@ -210,7 +277,7 @@ def test_verify_compares_with_keras_and_with_given_inputs(shadergen, tmp_path):
 
 @pytest.mark.gl
 def test_verify_exits_with_1_when_results_differ(shadergen, monkeypatch):
-    monkeypatch.setattr(convolution, "corner", lambda conv: "o")
+    monkeypatch.setattr(convolution, "corner", lambda shader, conv: "o")
     ran = shadergen("verify", ESPCN, *SIZE, "--reference", "numpy")
     assert ran.code == 1
     assert "differs" in ran.out

@@ -24,7 +24,7 @@ def definitions(folder: Path, content: str) -> tuple[str, Path]:
 
 @pytest.mark.gl
 def test_a_lambda_compiles_once_it_is_defined(shadergen, tmp_path):
-    model = altered(tmp_path, layer(4, **LAMBDA))
+    model = altered(tmp_path, layer(-1, **LAMBDA))
     define = definitions(tmp_path, 'subpixel(x) = depth_to_space(x, block=2, order="dcr")')
     ran = shadergen("compile", model, "-o", tmp_path / "b", *SIZE, *define)
     assert ran.code == 0, ran.err
@@ -67,7 +67,7 @@ def test_an_operator_of_a_foreign_domain_compiles_once_it_is_defined(shadergen, 
     ],
 )  # fmt: skip
 def test_definitions_that_do_not_work_are_explained(shadergen, tmp_path, content, code, says):
-    model = altered(tmp_path, layer(4, **LAMBDA))
+    model = altered(tmp_path, layer(-1, **LAMBDA))
     define = definitions(tmp_path, content)
     before = contents(tmp_path)
     ran = shadergen("compile", model, "-o", tmp_path / "b", *SIZE, *define)
@@ -85,7 +85,7 @@ def test_definitions_that_do_not_work_are_explained(shadergen, tmp_path, content
     ],
 )
 def test_a_definition_under_another_name_is_named(shadergen, tmp_path, content, says):
-    model = altered(tmp_path, layer(4, **LAMBDA))
+    model = altered(tmp_path, layer(-1, **LAMBDA))
     arguments = ("compile", model, "-o", tmp_path / "b", *SIZE)
     ran = shadergen(*arguments, *definitions(tmp_path, content))
     assert ran.err.startswith("error[SG0203]: Lambda layer 'subpixel' has no definition\n")

@@ -59,7 +59,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         lambda d: altered(d, layer(1, class_name="Conv2d")), SIZE, "SG0203", "mean 'Conv2D'?"
     ),
     "lambda": (
-        lambda d: altered(d, layer(4, **LAMBDA)), SIZE, "SG0203", "'subpixel' has no definition"
+        lambda d: altered(d, layer(-1, **LAMBDA)), SIZE, "SG0203", "'subpixel' has no definition"
     ),
     "NaN weights": (lambda d: altered(d, poison), SIZE, "SG0106", "not finite"),
     "dynamic size": (lambda d: ESPCN, (), "SG0204", "--input-size HxW"),

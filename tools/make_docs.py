@@ -29,7 +29,7 @@ from shadergen.compiler.frontends.onnx.evaluation import EVALUATED
 from shadergen.compiler.frontends.onnx.operators import DOMAINS
 from shadergen.errors import CODES
 from shadergen.ir.expr import Call, Num, Var, number_text, to_text
-from shadergen.ir.formulas import FORMULAS
+from shadergen.ir.formulas import FORMULAS, body, signature
 from shadergen.ir.primitives import PRIMITIVES
 from shadergen.ir.target import Limits
 
@@ -92,13 +92,7 @@ def primitives() -> str:
 
 
 def formulas() -> str:
-    rows = []
-    for name, definition in FORMULAS.items():
-        parameters = ", ".join(
-            p if default is None else f"{p}={number_text(default)}"
-            for p, default in definition.parameters
-        )
-        rows.append((code(f"{name}({parameters})"), code(to_text(definition.body))))
+    rows = [(code(signature(name)), code(body(name))) for name in FORMULAS]
     return table(("formula", "body"), rows)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,16 @@ import rich_click as click
 from ...errors import count, few
 from ..choices import EMBEDDINGS, REFERENCES
 from .options import compile_options, to_options
-from .output import bytes_text, new_table, passes_text, print_table, progress_line, si_text
+from .output import (
+    bytes_text,
+    echo,
+    new_table,
+    passes_text,
+    print_json,
+    print_table,
+    progress_line,
+    si_text,
+)
 
 if TYPE_CHECKING:
     from ..calibration import Calibration
@@ -76,7 +84,7 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
         if (found := result.calibration) is not None:
             errors = {n: asdict(e) | {"relative": e.relative} for n, e in found.errors.items()}
             data["calibration"] = asdict(found) | {"errors": errors}
-        click.echo(json.dumps(data | ({"decisions": decisions} if explain else {}), indent=1))
+        print_json(data | ({"decisions": decisions} if explain else {}))
         return
     if explain:
         _print_decisions(result)
@@ -92,9 +100,9 @@ def _print_calibration(found: Calibration) -> None:
     print_table(table)
     inputs = count(found.samples, "calibration input")
     if found.layers:
-        click.echo(f"in 16 bits by what {inputs} showed, not by proof: {few(found.layers)}")
+        echo(f"in 16 bits by what {inputs} showed, not by proof: {few(found.layers)}")
     else:
-        click.echo(f"{inputs} put no layer in 16 bits that is not proven to fit")
+        echo(f"{inputs} put no layer in 16 bits that is not proven to fit")
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
@@ -107,17 +115,17 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     size = result.files.weights.size
     textures = f"{bytes_text(peak_bytes(schedule))} of textures"
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
-    click.echo(
+    echo(
         f"{output}: {passes_text(len(passes))}, {si_text(macs)} multiply-adds, {textures}, "
         f"{weights}"
     )
     for line in (*size_lines(result.files.schedule), *result.notes):
-        click.echo(line)
+        echo(line)
     if result.validated:
         number = len(result.files.shaders)
-        click.echo(f"glslang accepts {'all ' * (number > 1)}{count(number, 'shader')}")
+        echo(f"glslang accepts {'all ' * (number > 1)}{count(number, 'shader')}")
     elif options.validate:
-        click.echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
+        echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
 
 
 def _print_decisions(result: Compilation) -> None:
@@ -157,6 +165,7 @@ def verify(
     """Compile MODEL, run it on OpenGL ES, and compare with a reference implementation.
 
     Exits with 1 when an error is beyond 1e-4 (highp) or 1e-2 (mediump) of max(1, max|reference|).
+    Indices (ArgMax, TopK) may differ only where their scores are equal within that.
 
     Random inputs are uniform: floats in 0..1 or in --input-range, integers of 8 bits over their
     type, indices over the entries of their table, other integers in --input-range or 0 or 1.
@@ -175,19 +184,19 @@ def verify(
         data = asdict(report) | {"ok": report.ok}
         for entry, o in zip(data["outputs"], report.outputs, strict=True):
             entry["ok"] = o.ok
-        click.echo(json.dumps(data, indent=1))
+        print_json(data)
     else:
         table = new_table("output", "shape", "max error", "mean error", "bound", "")
         for o in report.outputs:
             shape = "x".join(map(str, o.shape))
             numbers = (f"{o.max_error:.3g}", f"{o.mean_error:.3g}", f"{o.bound:.3g}")
-            table.add_row(o.name, shape, *numbers, "ok" if o.ok else "[red]differs[/red]")
+            table.add_row(o.name, shape, *numbers, "ok" if o.ok else "differs", red=not o.ok)
         print_table(table)
         if report.note:
-            click.echo(report.note)
+            echo(*report.note.split("\n"))
         compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
         unchecked = " (how the model was read is not checked)" * (report.reference == "numpy")
-        click.echo(
+        echo(
             f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
             f"{report.renderer}"
         )

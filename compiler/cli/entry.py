@@ -12,6 +12,7 @@ from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, Shade
 from .compiling import EXIT_DIFFERS, compile_command, verify
 from .machine import doctor, ops
 from .measuring import bench
+from .output import echo
 from .playing import inspect, run
 from .serving import serve
 from .tuning import tune
@@ -35,17 +36,20 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except ShadergenError as error:
-        click.echo(error.render(), err=True)
+        echo(*error.render().split("\n"), err=True)
         sys.exit(EXIT_DIFFERS if error.code == "SG0701" else EXIT_USER_ERROR)
     except InternalError as error:
-        click.echo(f"internal error: {error}\n  = help: {ISSUES}", err=True)
+        _report(f"internal error: {error}")
         sys.exit(EXIT_INTERNAL_ERROR)
     except BrokenPipeError:
         sys.exit(0)
     except Exception as error:  # a bug as well, outside the pipeline that reports its own
-        traceback.print_exc()
-        click.echo(f"internal error: {error!r}\n  = help: {ISSUES}", err=True)
+        _report(f"{traceback.format_exc()}internal error: {error!r}")
         sys.exit(EXIT_INTERNAL_ERROR)
+
+
+def _report(bug: str) -> None:
+    echo(*bug.split("\n"), f"  = help: {ISSUES}", err=True)
 
 
 @click.group(

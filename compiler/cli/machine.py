@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import rich_click as click
 
-from .output import new_table, print_table
+from .output import echo, new_table, print_json, print_table
 
 
 @click.command(
@@ -28,7 +27,7 @@ def doctor(save: Path | None, as_json: bool) -> None:
 
     found = examine()
     if as_json:
-        click.echo(json.dumps(asdict(found), indent=1))
+        print_json(asdict(found))
     else:
         table = new_table("what", "found")
         for name, value in found.rows():
@@ -36,19 +35,22 @@ def doctor(save: Path | None, as_json: bool) -> None:
         print_table(table)
     if save is not None:
         save_profile(found, save)
-        click.echo(f"{save}: use it with --device {save}", err=as_json)
+        echo(f"{save}: use it with --device {save}", err=as_json)
 
 
 @click.command(epilog="Example: [bold]shadergen ops pool[/bold]")
 @click.argument("pattern", default="", metavar="[NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def ops(pattern: str, as_json: bool) -> None:
-    """List the operators and layers that are implemented, or those with NAME in their name."""
+    """List the operators and layers that are implemented, or those with NAME in their name.
+
+    Names are those of ONNX, Keras, PyTorch and formulas; neither case nor underscores count.
+    """
     from ..vocabulary import matching
 
     found = matching(pattern)
     if as_json:
-        click.echo(json.dumps([asdict(e) for e in found], indent=1))
+        print_json([asdict(e) for e in found])
         return
     table = new_table("source", "name", "what it does, within which limits")
     for e in found:

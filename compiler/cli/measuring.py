@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,10 @@ import rich_click as click
 from .options import measuring_options
 from .output import (
     bytes_text,
+    echo,
     new_table,
     passes_text,
+    print_json,
     print_table,
     progress_line,
     short_text,
@@ -59,15 +60,17 @@ def bench(
     are to the first.
     """
     from ..benchmark.chart import check_chart, draw_chart
-    from ..benchmark.report import Settings, run_benchmark, save_json
+    from ..benchmark.report import Settings, check_json, run_benchmark, save_json
 
     if chart is not None:
         check_chart(chart)
+    if json_file is not None and str(json_file) != "-":
+        check_json(json_file)
     settings = Settings(frames, warm_up, seconds, not no_transfer)
     with progress_line() as progress:
         report = run_benchmark(builds, settings, progress)
     if str(json_file) == "-":
-        click.echo(json.dumps(report.as_data(), indent=1))
+        print_json(report.as_data())
     else:
         _print_report(report)
         if json_file is not None:
@@ -78,7 +81,7 @@ def bench(
 
 def _print_report(report: Report) -> None:
     machine = report.machine
-    click.echo(f"{machine.renderer}, {machine.gl_version}, {machine.cores} CPU cores\n")
+    echo(f"{machine.renderer}, {machine.gl_version}, {machine.cores} CPU cores", "")
     _print_ceilings(report)
     _print_startup(report)
     _print_latency(report)
@@ -131,7 +134,7 @@ def _print_passes(build: BuildResult) -> None:
     dearest = sorted(build.passes, key=lambda p: -p.milliseconds)[:DEAREST]
     how = "timer queries" if build.passes_timed_by == "queries" else "waiting for each"
     rest = "" if len(dearest) == len(build.passes) else f"{DEAREST} dearest of "
-    click.echo(
+    echo(
         f"{build.name}: {rest}{passes_text(len(build.passes))}, timed by {how}, "
         f"{short_text(build.passes_ms)} ms together"
     )

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 import rich_click as click
 
-from .output import bytes_text, new_table, passes_text, print_table, progress_line, si_text
+from .output import (
+    bytes_text,
+    echo,
+    new_table,
+    passes_text,
+    print_json,
+    print_table,
+    progress_line,
+    si_text,
+)
 
 
 @click.command(epilog="Example: [bold]shadergen inspect build/[/bold]")
@@ -20,7 +28,7 @@ def inspect(build: Path, as_json: bool) -> None:
 
     found = inspect_build(build)
     if as_json:
-        click.echo(json.dumps(asdict(found) | {"macs": found.macs}, indent=1))
+        print_json(asdict(found) | {"macs": found.macs})
         return
     table = new_table("#", "pass", "layers", "stage", "HxW", "packing", "weights", "MACs", "bytes")
     for k, p in enumerate(found.passes):
@@ -35,19 +43,19 @@ def inspect(build: Path, as_json: bool) -> None:
             si_text(p.macs) if p.macs else "-",
             bytes_text(p.bytes_read + p.bytes_written),
         )
-    click.echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
+    echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
     print_table(table)
     for line in found.sizes:
-        click.echo(line)
-    click.echo(
+        echo(line)
+    echo(
         f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
-        f"GLSL ES {found.glsl}\n"
+        f"GLSL ES {found.glsl}",
         f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
-        f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}"
+        f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
     )
     if found.calibrated:
-        click.echo(f"in 16 bits by calibration, not by proof: {', '.join(found.calibrated)}")
+        echo(f"in 16 bits by calibration, not by proof: {', '.join(found.calibrated)}")
 
 
 @click.command(
@@ -75,9 +83,9 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
         progress("running on OpenGL ES")
         result = run_file(build, input, output)
     if as_json:
-        click.echo(json.dumps(asdict(result), indent=1))
+        print_json(asdict(result))
     else:
-        click.echo(
+        echo(
             f"{output}: {passes_text(result.passes)} on {result.renderer}, "
             f"{result.milliseconds:.1f} ms for the first frame, in which drivers compile shaders, "
             f"after {result.init_milliseconds:.0f} ms of set-up"

@@ -9,7 +9,7 @@ import rich_click as click
 from click.core import ParameterSource
 
 from .options import measuring_options, to_options, tune_options
-from .output import new_table, print_table, progress_bar, short_text
+from .output import echo, new_table, print_table, progress_bar, short_text
 
 if TYPE_CHECKING:
     from ..tuning.session import Session
@@ -64,19 +64,19 @@ def _print_session(session: Session, path: Path) -> None:
         )
     if session.outcomes:
         print_table(table)
-        click.echo(
+        echo(
             f"untuned, these layers take {_number(session.gain())} times as long; rank correlation "
             f"of prediction and measurement: {_number(session.correlation())} over all, "
             f"{_number(session.correlation_within())} among the candidates of a layer"
         )
     for layer, choice, why in session.wrong:
-        click.echo(f"not used for {layer}: {choice}: {why}")
+        echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
-        click.echo(f"kinds of layers left for another run: {session.left}")
+        echo(f"kinds of layers left for another run: {session.left}")
     if path.exists():
-        click.echo(f"{path}: use it with --device {session.device} --tuning {path}")
+        echo(f"{path}: use it with --device {session.device} --tuning {path}")
     else:
-        click.echo(f"{path} was not written: nothing was measured")
+        echo(f"{path} was not written: nothing was measured")
 
 
 def _milliseconds(nanoseconds: float | None) -> str:
