@@ -218,6 +218,9 @@ TRANSPOSED: list[dict[str, Any]] = [
     {"strides": [2, 2], "auto_pad": "VALID"},
     {"strides": [1, 1], "auto_pad": "SAME_UPPER"},
     {"strides": [4, 5], "auto_pad": "SAME_UPPER"},  # the kernel is smaller: it ends sooner
+    {"strides": [4, 5], "auto_pad": "SAME_LOWER"},
+    {"strides": [6, 7], "auto_pad": "SAME_UPPER", "dilations": [2, 1]},
+    {"strides": [6, 7], "auto_pad": "SAME_LOWER", "dilations": [2, 1]},
     {"strides": [2, 2], "output_shape": [16, 15]},  # one more than its windows reach
 ]
 
