@@ -8,6 +8,14 @@ from typing import Any
 import keras
 import numpy as np
 
+from . import (  # noqa: F401 - their entries are the table's
+    layers_elementwise,
+    layers_linear,
+    layers_movement,
+    layers_operations,
+    layers_recurrent,
+    layers_windows,
+)
 from .case import Case
 from .configurations import configuration
 from .draw import Draw
