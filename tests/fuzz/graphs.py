@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import (  # noqa: F401 - their entries are the table's
+    ops_chains,
     ops_constants,
     ops_control,
     ops_elementwise,

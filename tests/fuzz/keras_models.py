@@ -9,6 +9,7 @@ import keras
 import numpy as np
 
 from . import (  # noqa: F401 - their entries are the table's
+    layers_chains,
     layers_elementwise,
     layers_linear,
     layers_movement,

@@ -135,8 +135,13 @@ def pad(net: Net) -> str:
     rank = net.rank(x)
     mode = draw.one("constant", "reflect", "edge", "wrap" if net.opset > 18 else "edge")
     # reflecting needs more elements than it adds
-    most = [min(3, size - 1) if mode != "constant" else 3 for size in net.shape(x)]
+    repeats = mode in ("constant", "edge")
+    most = [3 if repeats else min(3, size - 1) for size in net.shape(x)]
+    if rank > 2 and draw.chance(0.7):  # in space alone, as convolutions pad
+        most[:2] = [0, 0]
     pads = [draw.integer(0, m) if draw.chance(0.6) else 0 for m in most * 2]
+    if draw.chance(0.3):
+        pads = [min(m, 1) for m in most * 2]
     if draw.chance(0.15) and mode == "constant":
         k = draw.integer(0, rank - 1)
         pads[k] = -draw.integer(0, net.shape(x)[k] // 2)

@@ -15,6 +15,7 @@ from onnx import helper, numpy_helper
 
 from shadergen.compiler.frontends.onnx.operators import OPERATORS as COMPILED
 from shadergen.errors import InternalError
+from shadergen.passes import fuse_pads
 
 from . import judging
 from .case import Arrays, Case, Verdict
@@ -73,6 +74,25 @@ def test_a_keras_model_is_cut_down_to_the_layer_at_fault() -> None:
     layers = [type(layer).__name__ for layer in loaded(small.model, ".keras").layers]
     assert layers == ["InputLayer", "Softmax"]
     assert np.array_equal(*(2 * feed["x"], *small.feeds[0].values()))
+
+
+@pytest.mark.gl
+@pytest.mark.slow
+def test_paddings_of_two_kinds_that_a_pass_merges_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Zeros around repeated borders: 3,600 models did not show it before there were chains."""
+    rule = fuse_pads.FUSE
+
+    def check(found: Any, context: Any) -> str:
+        pad = found.before.op
+        alone = not any((*pad.before[:2], *pad.after[:2]))
+        return "" if pad.mode == "edge" and alone else rule.check(found, context)
+
+    monkeypatch.setattr(fuse_pads, "FUSE", replace(rule, check=check))
+    cases = (case_of(0, k, "onnx") for k in range(200))
+    chains = (c for c in cases if "pads before a window" in c.made_of)
+    assert any(judge(c).status == "wrong" for c in chains)
 
 
 def test_every_operator_that_the_compiler_has_is_in_the_table_or_left_out_for_a_reason() -> None:
