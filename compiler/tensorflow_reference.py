@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .frontends.base import ZIP_MAGIC
 from .frontends.keras.archive import open_archive
+from .tensorflow_classes import check_classes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +28,8 @@ if TYPE_CHECKING:
 
 VARIABLE = "TENSORFLOW_PYTHON"  # names an interpreter that has TensorFlow 2.15
 RUNNER = Path(__file__).with_name("tensorflow_runner.py")
-MINUTES = 10
+LOADING = 300.0  # seconds; importing TensorFlow takes up to 30
+RUNNING = 600.0
 
 
 def named_python() -> str:
@@ -31,7 +38,7 @@ def named_python() -> str:
 
 
 class TensorFlowReference:
-    """Keras 2.15 in a process of its own, begun when the model is loaded."""
+    """Keras 2.15 in a process of its own, begun when the model is loaded; each run ends it."""
 
     name = "tensorflow"
 
@@ -40,57 +47,137 @@ class TensorFlowReference:
             raise ValueError(f"{VARIABLE} does not name an interpreter with TensorFlow 2.15")
         if request.inputs:
             raise ValueError("it does not begin models at other inputs (--inputs)")
-        with open_archive(model) as archive:
-            if "Lambda" in _classes(archive.config):
-                raise ValueError("it would run the Python code of a Lambda layer in the file")
-        self.inputs = [i.name for i in graph.inputs]
-        self.outputs = [o.name for o in graph.outputs]
+        check_file(model)
+        self._command = [named_python(), str(RUNNER), str(model.resolve()), *request.outputs]
+        self._inputs = [i.name for i in graph.inputs]
+        self._outputs = [o.name for o in graph.outputs]
+        self._loaded: _Process | None = self._load()
+
+    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+        process, self._loaded = self._loaded or self._load(), None
+        try:
+            with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
+                arrays = {f"x{k}": inputs[name] for k, name in enumerate(process.inputs)}
+                np.savez(Path(folder) / "inputs.npz", **arrays)  # type: ignore[arg-type]
+                process.ask(folder, RUNNING, "run the model")
+                with np.load(Path(folder) / "outputs.npz") as stored:
+                    return {name: stored[f"y{k}"] for k, name in enumerate(process.outputs)}
+        finally:
+            process.stop()
+
+    def _load(self) -> _Process:
+        process = _Process(self._command)
+        try:
+            said = process.ask("", LOADING, "load the model")
+            process.inputs = by_name("inputs", said["inputs"], self._inputs)
+            process.outputs = by_name("outputs", said["outputs"], self._outputs)
+        except BaseException:
+            process.stop()
+            raise
+        return process
+
+
+def check_file(model: Path) -> None:
+    """Demand that TensorFlow reads the same of a file as is checked here, and that it is harmless.
+
+    Raises:
+        ShadergenError: when it cannot be read.
+        ValueError: when it is not so.
+    """
+    with open_archive(model) as archive:
+        check_classes(archive.config)
+    with model.open("rb") as file:  # one file can be an archive and an HDF5 file at once
+        suffix = ".keras" if file.read(4) == ZIP_MAGIC[:4] else ".h5"
+    if (model.suffix == ".keras") != (suffix == ".keras"):
+        raise ValueError(f"it goes by the name of a file, which must end in {suffix} here")
+
+
+def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
+    """Return our names in the order of theirs. One of each needs no name.
+
+    Raises:
+        ValueError: when they do not have the same names.
+    """
+    if len(theirs) == len(ours) == 1:
+        return list(ours)
+    if sorted(theirs) != sorted(ours):
+        raise ValueError(
+            f"it calls the {what} {', '.join(theirs)}, not {', '.join(ours)}: "
+            "which belongs to which is not known"
+        )
+    return list(theirs)
+
+
+class _Process:
+    """The runner in the interpreter that the environment names."""
+
+    def __init__(self, command: list[str]) -> None:
         environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
         for variable in ("KERAS_BACKEND", "PYTHONPATH", "PYTHONHOME"):
             environment.pop(variable, None)
+        self.inputs: list[str] = []  # in TensorFlow's order
+        self.outputs: list[str] = []
+        self._python = command[0]
         self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - as long as it
         self._process = subprocess.Popen(
-            [named_python(), str(RUNNER), str(model.resolve()), *request.outputs],
+            command,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
             text=True,
+            start_new_session=True,  # so that what a script started ends with it
         )
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != "ready\n":
-            self._fail()
 
-    def run(self, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-            arrays = {f"x{k}": inputs[name] for k, name in enumerate(self.inputs)}
-            np.savez(Path(folder) / "inputs.npz", **arrays)  # type: ignore[arg-type]
-            said, _ = self._process.communicate(f"{folder}\n", timeout=60 * MINUTES)
-            if said != "done\n":
-                self._fail()
-            with np.load(Path(folder) / "outputs.npz") as stored:
-                results = [stored[f"y{k}"] for k in range(len(stored.files))]
-        return dict(zip(self.outputs, results, strict=True))
+    def ask(self, line: str, seconds: float, what: str) -> Any:
+        """Send a line, if it is not empty, and return what is answered.
 
-    def _fail(self) -> None:
-        """Raise the last line that the process wrote, its error."""
-        self._process.kill()
+        Raises:
+            RuntimeError: when there is no answer, with the last line of what the process wrote.
+            TimeoutError: when there is none in time.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._kill()
+
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        try:
+            if line:
+                stdin.write(f"{line}\n")
+                stdin.flush()
+            return json.loads(stdout.readline())
+        except (OSError, ValueError):  # it has ended: no line, or a pipe without a reader
+            if late.is_set():
+                raise TimeoutError(
+                    f"{self._python} took more than {seconds:g} s to {what} and was stopped; "
+                    "give a smaller --input-size, or --reference numpy to do without it"
+                ) from None
+            raise RuntimeError(self._last_words()) from None
+        finally:
+            timer.cancel()
+
+    def stop(self) -> None:
+        """End the process, if it has not ended."""
+        self._kill()
         self._process.communicate()
+        self._said.close()
+
+    def _kill(self) -> None:
+        if os.name != "posix":
+            self._process.kill()
+        elif self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _last_words(self) -> str:
+        self._kill()
+        self._process.wait()
         self._said.seek(0)
         lines = [line for line in self._said.read().splitlines() if line.strip()]
-        raise RuntimeError(lines[-1] if lines else f"{named_python()} ended without a word")
-
-
-def _classes(config: Any) -> set[str]:
-    """Return the names of all classes in a configuration."""
-    return set(_named(config))
-
-
-def _named(config: Any) -> Iterator[str]:
-    if isinstance(config, dict):
-        if isinstance(config.get("class_name"), str):
-            yield config["class_name"]
-        config = list(config.values())
-    if isinstance(config, list):
-        for value in config:
-            yield from _named(value)
+        return lines[-1] if lines else f"{self._python} ended without a word"

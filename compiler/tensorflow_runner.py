@@ -2,13 +2,15 @@
 
     python tensorflow_runner.py MODEL [OUTPUT ...]
 
-says "ready" once the model is loaded, and then reads the name of a folder: in it, ``inputs.npz``
-has the inputs x0, x1, ..., and ``outputs.npz`` gets the outputs y0, y1, ... Layers of QKeras are
-known where that is installed. The script imports nothing of the package, which is not there.
+says how the model's inputs and outputs are called once it is loaded, in a line of JSON, and reads
+the name of a folder: in it, ``inputs.npz`` has the inputs x0, x1, ..., and ``outputs.npz`` gets the
+outputs y0, y1, ... in that order; another line says that they are there. Layers of QKeras are known
+where that is installed. The script imports nothing of the package, which is not there.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
@@ -25,23 +27,30 @@ def custom_objects() -> dict[str, Any]:
 
 
 def main() -> None:
-    """Load, say so, wait for the inputs, run."""
+    """Load, say how inputs and outputs are called, wait for the inputs, run."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what TensorFlow prints is no answer
     path, *names = sys.argv[1:]
     np: Any = import_module("numpy")
     tf: Any = import_module("tensorflow")
-    model = tf.keras.models.load_model(path, custom_objects=custom_objects(), compile=False)
+    model = tf.keras.models.load_model(
+        path, custom_objects=custom_objects(), compile=False, safe_mode=True
+    )
     if names:
         model = tf.keras.Model(model.inputs, [model.get_layer(name).output for name in names])
-    print("ready", file=answers, flush=True)
+    outputs = model.output_names
+    if isinstance(model.output, dict):
+        outputs = sorted(model.output)  # as they are flattened below
+    print(json.dumps({"inputs": model.input_names, "outputs": outputs}), file=answers, flush=True)
     folder = sys.stdin.readline().rstrip("\n")
+    if not folder:
+        return
     with np.load(os.path.join(folder, "inputs.npz")) as stored:
         inputs = [stored[f"x{k}"] for k in range(len(stored.files))]
     results = tf.nest.flatten(model(inputs if len(inputs) > 1 else inputs[0], training=False))
     arrays = {f"y{k}": np.asarray(y) for k, y in enumerate(results)}
     np.savez(os.path.join(folder, "outputs.npz"), **arrays)
-    print("done", file=answers, flush=True)
+    print("true", file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,40 +5,56 @@ from __future__ import annotations
 import json
 import os
 import sys
+import zipfile
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
+from shadergen.compiler import tensorflow_reference
 from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.references import choose_reference
-from shadergen.compiler.tensorflow_reference import VARIABLE
+from shadergen.compiler.tensorflow_classes import check_classes
+from shadergen.compiler.tensorflow_reference import VARIABLE, check_file
 from shadergen.errors import ShadergenError
 
 FIXTURES = Path(__file__).parent / "fixtures" / "keras"
 FAKE = """
+import time
 import numpy as np
+
+class Model:
+    '''As many results as the file's name says, each its own number of times the rectifier.'''
+
+    def __init__(self, path):
+        self.input_names = ["in"]
+        self.output_names = path.split("/")[-1].split(".")[0].split("-")
+        self.output = None
+        self.slow = "slow" in path
+
+    def __call__(self, x, training):
+        time.sleep(60 * self.slow)
+        return [(k + 1) * np.maximum(x, 0) for k in range(len(self.output_names))]
 
 class keras:
     class models:
         @staticmethod
-        def load_model(path, custom_objects, compile):
+        def load_model(path, custom_objects, compile, safe_mode):
             if "broken" in path:
                 raise OSError("no such layer")
-            return lambda x, training: [np.maximum(x, 0)]
+            time.sleep(60 * ("stuck" in path))
+            return Model(path)
 
 class nest:
     flatten = list
 """
 
 
-def saved(path, kind="TFOpLambda"):
+def saved(path, kind="TFOpLambda", outputs=("relu",), **changed):
     """Write a model of a class that Keras 3 does not know: the rectifier as a function."""
-    layers = [
-        ("InputLayer", "in", {"batch_input_shape": [None, 4]}, []),
-        (kind, "relu", {"function": "nn.relu"}, [["in", 0, 0, {}]]),
-    ]
+    relu = [(kind, n, {"function": "nn.relu"} | changed, [["in", 0, 0, {}]]) for n in outputs]
+    layers = [("InputLayer", "in", {"batch_input_shape": [None, 4]}, []), *relu]
     config = {
         "name": "m",
         "layers": [
@@ -46,7 +62,7 @@ def saved(path, kind="TFOpLambda"):
             for c, n, e, nodes in layers
         ],
         "input_layers": [["in", 0, 0]],
-        "output_layers": [["relu", 0, 0]],
+        "output_layers": [[name, 0, 0] for name in outputs],
     }
     with h5py.File(path, "w") as file:
         file.attrs["keras_version"] = "2.15.0"
@@ -57,13 +73,14 @@ def saved(path, kind="TFOpLambda"):
 
 @pytest.fixture
 def tensorflow(tmp_path, monkeypatch):
-    """An interpreter whose TensorFlow knows one function."""
+    """An interpreter whose TensorFlow knows one function, as a script."""
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "tensorflow.py").write_text(FAKE)
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH="{tmp_path}/lib" exec "{sys.executable}" "$@"\n')
     python.chmod(0o755)
     monkeypatch.setenv(VARIABLE, str(python))
+    return python
 
 
 def chosen(path, wanted="auto"):
@@ -92,13 +109,114 @@ def test_what_tensorflow_cannot_load_falls_back_to_numpy(tmp_path, tensorflow):
     assert note.endswith("tensorflow cannot run this model: OSError: no such layer")
 
 
-def test_a_lambda_layer_is_not_run_by_tensorflow_either(tmp_path, tensorflow):
-    path = saved(tmp_path / "m.h5")
-    graph = load(path, Request())
-    saved(path, "Lambda")
+def refused(path, **changed):
+    """Return why TensorFlow may not load a file: it changes after it was read here."""
+    graph = load(saved(path), Request())
+    saved(path, **changed)
     reference, note = choose_reference(path, graph, "auto", Request())
     assert reference.name == "numpy"
-    assert note.endswith("it would run the Python code of a Lambda layer in the file")
+    return note.partition("tensorflow cannot run this model: ")[2]
+
+
+def test_a_lambda_layer_is_not_run_by_tensorflow_either(tmp_path, tensorflow):
+    why = refused(tmp_path / "m.h5", kind="Lambda")
+    assert why == "it would run the Python code of a Lambda layer in the file"
+
+
+OBJECT = {"class_name": "Zeros", "config": {}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"kind": "TFSMLayer"}, "the class 'TFSMLayer'"),
+        ({"function": "io.write_file"}, "the function 'io.write_file'"),
+        ({"function": "py_function"}, "the function 'py_function'"),
+        ({"activation": "get_quantizer('x')"}, "the function \"get_quantizer('x')\""),
+        ({"x": OBJECT | {"module": "antigravity"}}, "the module 'antigravity'"),
+        ({"x": OBJECT | {"module": "kerassing.x"}}, "the module 'kerassing.x'"),
+        ({"x": [{"a": {"class_name": "__lambda__", "config": {}}}]}, "the class '__lambda__'"),
+        ({"x": {"class_name": "system", "config": {}}}, "the class 'system'"),
+        ({"x": OBJECT | {"registered_name": "mine>Evil"}}, "the class 'mine>Evil'"),
+        (
+            {"x": {"class_name": "function", "config": "exec", "module": "builtins"}},
+            "the function 'exec'",
+        ),
+        ({"x": {"class_name": ["Zeros"], "config": {}}}, "the class ['Zeros']"),
+    ],
+)
+def test_nothing_but_what_keras_and_qkeras_have_is_loaded(tmp_path, tensorflow, changed, named):
+    why = refused(tmp_path / "m.h5", **changed)
+    assert why.startswith(f"it would load {named}, which is not among")
+
+
+@pytest.mark.parametrize("name", ["nested.keras", "nested.h5", "qkeras.h5", "operations.h5"])
+def test_models_of_keras_2_name_nothing_else(name):
+    check_file(FIXTURES / name)
+
+
+def test_how_a_model_was_trained_does_not_matter():
+    adam = {"class_name": "Custom>Adam", "module": "mine", "config": {}}
+    check_classes({"class_name": "Sequential", "config": {}, "compile_config": {"optimizer": adam}})
+
+
+def test_a_file_is_not_checked_as_one_format_and_loaded_as_another(tmp_path):
+    path = saved(tmp_path / "m.h5")
+    with zipfile.ZipFile(path, "a") as made:
+        made.writestr("config.json", "{}")
+    path.rename(tmp_path / "m.keras")
+    with pytest.raises(ValueError, match=r"must end in \.h5"):
+        check_file(tmp_path / "m.keras")
+
+
+def running(script):
+    """Whether any process was started by a script."""
+    commands = (p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists())
+    return any(str(script).encode() in c for c in commands)
+
+
+def test_a_model_that_is_not_loaded_in_time_is_given_up(tmp_path, tensorflow, monkeypatch):
+    monkeypatch.setattr(tensorflow_reference, "LOADING", 1.0)
+    reference, note = chosen(saved(tmp_path / "stuck.h5"))
+    assert reference.name == "numpy"
+    assert "took more than 1 s to load the model and was stopped; give a smaller" in note
+    assert not running(tmp_path / "stuck.h5")
+
+
+def test_a_run_that_does_not_end_in_time_is_given_up(tmp_path, tensorflow, monkeypatch):
+    reference, _ = chosen(saved(tmp_path / "slow.h5"))
+    assert running(tmp_path / "slow.h5")
+    monkeypatch.setattr(tensorflow_reference, "RUNNING", 1.0)
+    with pytest.raises(TimeoutError, match="took more than 1 s to run the model"):
+        reference.run({"in": np.zeros((1, 4), np.float32)})
+    assert not running(tmp_path / "slow.h5")
+
+
+def test_what_a_script_starts_ends_with_it(tmp_path, tensorflow, monkeypatch):
+    tensorflow.write_text(tensorflow.read_text().replace("exec ", ""))
+    monkeypatch.setattr(tensorflow_reference, "LOADING", 1.0)
+    chosen(saved(tmp_path / "stuck.h5"))
+    assert not running(tmp_path / "stuck.h5")
+
+
+def test_a_reference_runs_any_number_of_times(tmp_path, tensorflow):
+    reference, _ = chosen(saved(tmp_path / "m.h5"))
+    for value in (1, -2, 3):
+        x = np.full((1, 4), value, np.float32)
+        assert reference.run({"in": x})["relu"].tolist() == np.maximum(x, 0).tolist()
+    assert not running(tmp_path / "m.h5")
+
+
+def test_outputs_are_paired_by_name(tmp_path, tensorflow):
+    reference, _ = chosen(saved(tmp_path / "b-a.h5", outputs=("a", "b")))
+    results = reference.run({"in": np.ones((1, 4), np.float32)})
+    assert {name: y[0, 0] for name, y in results.items()} == {"b": 1, "a": 2}
+
+
+def test_outputs_of_other_names_are_not_paired(tmp_path, tensorflow):
+    reference, note = chosen(saved(tmp_path / "a-c.h5", outputs=("a", "b")))
+    assert reference.name == "numpy"
+    assert note.endswith("it calls the outputs a, c, not a, b: which belongs to which is not known")
 
 
 def test_tensorflow_can_be_asked_for_and_must_be_there(tmp_path, monkeypatch):

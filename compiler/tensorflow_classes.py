@@ -1,0 +1,101 @@
+"""What TensorFlow may make of a Keras file: Keras's own classes and QKeras's, by name.
+
+Keras 2 imports any module that a file names and takes any function of TensorFlow, those that write
+files too. So the configuration is checked before TensorFlow sees the file.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
+from .frontends.keras.config import shown
+from .frontends.keras.layers import LAYERS
+from .frontends.keras.qkeras import QUANTISERS
+from .frontends.keras.symbols import of_tensorflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MODULES = re.compile(r"builtins|(keras|qkeras)(\.\w+)*")
+FUNCTION_LAYERS = ("TFOpLambda", "SlicingOpLambda")
+# Modules of TensorFlow whose functions compute and do nothing else.
+PURE = ("bitwise.", "image.", "linalg.", "math.", "nn.", "signal.")
+_INITIALIZERS = (
+    *("Constant", "GlorotNormal", "GlorotUniform", "HeNormal", "HeUniform", "Identity"),
+    *("LecunNormal", "LecunUniform", "Ones", "Orthogonal", "QInitializer", "RandomNormal"),
+    *("RandomUniform", "TruncatedNormal", "VarianceScaling", "Zeros"),
+)
+_REGULARIZERS = ("L1", "L1L2", "L2", "OrthogonalRegularizer")
+_CONSTRAINTS = ("Clip", "MaxNorm", "MinMaxNorm", "NonNeg", "RadialConstraint", "UnitNorm")
+_DATA = (
+    *("DTypePolicy", "Policy", "TensorShape"),
+    *("__bytes__", "__ellipsis__", "__numpy__", "__tensor__", "__tuple__"),
+)
+CLASSES = frozenset(
+    (
+        *("Functional", "InputLayer", "Model", "Sequential", *FUNCTION_LAYERS, *LAYERS),
+        *("GRUCell", "LSTMCell", "SimpleRNNCell", "StackedRNNCells"),
+        *_INITIALIZERS,
+        *_REGULARIZERS,
+        *_CONSTRAINTS,
+        *_DATA,
+        *QUANTISERS,
+    )
+)
+FUNCTIONS = frozenset((*ACTIVATIONS, *OVER_AN_AXIS, *QUANTISERS))
+
+
+def check_classes(config: dict[str, Any]) -> None:
+    """Demand that a model's configuration names nothing but what is known to compute alone.
+
+    Raises:
+        ValueError: when it does, naming it.
+    """
+    # TensorFlow leaves out how the whole model was trained.
+    pending: list[Any] = [{k: v for k, v in config.items() if k != "compile_config"}]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            for what in _refused(value):
+                raise ValueError(
+                    f"it would load {what}, which is not among the classes and functions of "
+                    "Keras and QKeras that shadergen loads"
+                )
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+
+
+def _refused(entry: dict[str, Any]) -> Iterator[str]:
+    """Yield what must not be loaded of what one JSON object names."""
+    for key, value in entry.items():
+        called = isinstance(value, str) and key.endswith(("activation", "quantizer"))
+        if called and value.partition("(")[0].strip() not in FUNCTIONS:
+            yield f"the function {shown(value)}"
+    if "class_name" not in entry:
+        return
+    name, inner = entry["class_name"], entry.get("config")
+    module, registered = entry.get("module"), entry.get("registered_name")
+    if name == "Lambda":
+        raise ValueError("it would run the Python code of a Lambda layer in the file")
+    if module is not None and not (isinstance(module, str) and MODULES.fullmatch(module)):
+        yield f"the module {shown(module)}"
+    if name == "function":
+        if not _is_one(inner, FUNCTIONS):
+            yield f"the function {shown(inner)}"
+    elif not _is_one(name, CLASSES):
+        yield f"the class {shown(name)}"
+    if registered is not None and not _is_one(str(registered).split(">")[-1], CLASSES | FUNCTIONS):
+        yield f"the class {shown(registered)}"
+    if name in FUNCTION_LAYERS:
+        symbol = inner.get("function") if isinstance(inner, dict) else None
+        if not isinstance(symbol, str) or (
+            of_tensorflow(symbol) is None and not symbol.startswith(PURE)
+        ):
+            yield f"the function {shown(symbol)}"
+
+
+def _is_one(name: Any, names: frozenset[str]) -> bool:
+    return isinstance(name, str) and name in names
