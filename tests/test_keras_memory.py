@@ -179,6 +179,13 @@ def inflating_twice(group, name):
     made.write_direct_chunk((0, 0), zlib.compress(once, 9))
 
 
+def expanding(group, name):
+    """A chunk of 4 MiB, as it may have, that LZF would make 352 MiB of."""
+    shape = (4, MIB // 4)
+    data = group.create_dataset(name, shape, "f4", chunks=shape, compression="lzf")
+    data.id.write_direct_chunk((0, 0), b"\0\0" + b"\xe0\xff\0" * (4 * MIB // 3))
+
+
 def in_a_vast_chunk(group, name):
     shape, chunks = (4, 3), (4, 64 * MIB)
     data = group.create_dataset(
@@ -187,9 +194,11 @@ def in_a_vast_chunk(group, name):
     data[...] = 1
 
 
-@pytest.mark.parametrize("kernel", [inflating, inflating_twice, in_a_vast_chunk])
-def test_a_chunk_that_unpacks_to_more_than_its_elements_is_refused(tmp_path, kernel):
-    units = 1024 if kernel is inflating_twice else 3
+@pytest.mark.parametrize(
+    ("kernel", "units"),
+    [(inflating, 3), (inflating_twice, 1024), (expanding, MIB // 4), (in_a_vast_chunk, 3)],
+)
+def test_a_chunk_that_unpacks_to_more_than_its_elements_is_refused(tmp_path, kernel, units):
     outcome = within_bounds(legacy(tmp_path / "m.h5", kernel, units))
     assert "chunk" in outcome
     assert "error[SG0103]" in outcome
@@ -238,28 +247,109 @@ def test_heaps_within_heaps_are_not_searched_for_ever(tmp_path):
     assert refusal(path).code == "SG0103"
 
 
-@pytest.mark.parametrize("options", [{}, {"compression": "gzip"}, {"shuffle": True}])
+GZIP, LZF = {"compression": "gzip"}, {"compression": "lzf"}
+SHUFFLE, SUMS = {"shuffle": True}, {"fletcher32": True}
+FILTERS = {
+    "none": {},
+    "gzip": GZIP,
+    "shuffle, gzip": SHUFFLE | GZIP,
+    "shuffle, gzip, fletcher32": SHUFFLE | GZIP | SUMS,
+    "lzf": LZF,
+    "shuffle, lzf": SHUFFLE | LZF,
+    "lzf, fletcher32": LZF | SUMS,
+    "fletcher32": SUMS,
+}
+
+
+@pytest.mark.parametrize("options", FILTERS.values(), ids=FILTERS)
 @pytest.mark.parametrize("dtype", ["<f4", "<f8", "<f2", ">f4"])
 def test_weights_in_chunks_are_read(tmp_path, dtype, options):
-    """Chunks that do not fill their data set evenly, deflated and shuffled or not."""
+    """Chunks that do not fill their data set evenly, noise and what compresses, by all filters."""
     rng = np.random.default_rng(2)
     values = rng.uniform(-1, 1, (4, 37)).astype(dtype)
-    both = {**options, "compression": "gzip"} if "shuffle" in options else options
+    values[:2] = values[0, 0]
     path = legacy(
         tmp_path / "m.h5",
-        lambda group, name: group.create_dataset(name, data=values, chunks=(3, 8), **both),
+        lambda group, name: group.create_dataset(name, data=values, chunks=(3, 8), **options),
         37,
     )
     x = rng.uniform(-1, 1, (1, 4)).astype("f4")
     assert_close(run(path, [x]), [x @ values.astype("f4")])
 
 
+@pytest.mark.parametrize("options", [SHUFFLE | LZF | SUMS, SHUFFLE | GZIP | SUMS], ids=str)
+def test_large_chunks_are_read_as_they_were_written(tmp_path, options):
+    """Long and short copies, of near and far; words whose sums go round."""
+    from shadergen.compiler.frontends.keras.chunks import read_filtered
+
+    rng = np.random.default_rng(3)
+    kinds = [
+        np.zeros(5000),
+        rng.integers(0, 3, 50_000) / 4,
+        rng.normal(size=50_000),
+        np.tile(rng.normal(size=700), 40),
+        np.full(9000, -np.finfo("f4").max),
+    ]
+    values = np.concatenate(kinds).astype("f4")
+    with h5py.File(tmp_path / "m.h5", "w") as file:
+        data = file.create_dataset("x", data=values, chunks=values.shape, **options)
+        assert data.id.get_chunk_info(0).filter_mask == 0
+        assert data.id.get_chunk_info(0).size < 0.9 * values.nbytes
+        np.testing.assert_array_equal(read_filtered(data), values)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 2**16 - 1, 2**16 + 1])
+def test_checksums_of_any_number_of_bytes_are_those_of_hdf5(tmp_path, size):
+    from shadergen.compiler.frontends.keras.filters import FLETCHER32, undone
+
+    for values in (np.random.default_rng(size).integers(0, 256, size), np.full(size, 255)):
+        with h5py.File(tmp_path / "m.h5", "w") as file:
+            data = file.create_dataset("x", data=values.astype("u1"), chunks=(size,), **SUMS)
+            packed = data.id.read_direct_chunk((0,))[1]
+        assert bytes(undone(packed, [FLETCHER32], 0, size, 1)) == bytes(values.tolist())
+
+
+def test_a_chunk_whose_checksum_is_wrong_is_refused(tmp_path):
+    values = np.full((4, 3), 1.25, "f4")
+    path = legacy(
+        tmp_path / "m.h5", lambda group, name: group.create_dataset(name, data=values, **SUMS)
+    )
+    data = bytearray(path.read_bytes())
+    data[data.index(values.tobytes()) + 2] ^= 1
+    path.write_bytes(data)
+    error = refusal(path)
+    assert error.code == "SG0103"
+    assert error.why == "a chunk's checksum is wrong"
+
+
+@pytest.mark.parametrize(
+    ("packed", "why"),
+    [
+        (b"\x20\x00", "a chunk copies what is before its beginning"),
+        (b"\x00\x01\xe0", "a chunk ends within a copy"),
+        (b"\x07\x01", "a chunk has 1 bytes, not 48"),
+        (b"\xff", "a chunk ends within a copy"),
+    ],
+)
+def test_a_damaged_chunk_of_lzf_is_refused(tmp_path, packed, why):
+    def kernel(group, name):
+        data = group.create_dataset(name, (4, 3), "f4", chunks=(4, 3), compression="lzf")
+        data.id.write_direct_chunk((0, 0), packed)
+
+    error = refusal(legacy(tmp_path / "m.h5", kernel))
+    assert error.code == "SG0103"
+    assert error.why == why
+
+
 def test_another_filter_is_refused_by_name(tmp_path):
     values = np.ones((4, 3), "f4")
     path = legacy(
         tmp_path / "m.h5",
-        lambda group, name: group.create_dataset(name, data=values, compression="lzf"),
+        lambda group, name: group.create_dataset(name, data=values, scaleoffset=3),
     )
     error = refusal(path)
     assert error.code == "SG0206"
-    assert error.supported == "deflate (gzip) and shuffle"
+    assert (
+        error.what == "weight 'kernel' is stored with filter scaleoffset, which is not implemented"
+    )
+    assert error.supported == "deflate (gzip), lzf, shuffle, fletcher32"

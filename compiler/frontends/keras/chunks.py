@@ -3,12 +3,11 @@
 The HDF5 library inflates a chunk to whatever size its bytes give, and makes room for each chunk
 whole. Here a chunk gives as many bytes as it has elements, or is refused.
 
-Source: HDF5 file format specification 3.0, IV.A.2.l (filters) and VII.A (chunks).
+Source: HDF5 file format specification 3.0, VII.A.
 """
 
 from __future__ import annotations
 
-import zlib
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -16,10 +15,11 @@ from typing import TYPE_CHECKING
 import h5py
 import numpy as np
 
+from .filters import FILTERS, OTHERS, packed_limit, undone
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DEFLATE, SHUFFLE = 1, 2
 SMALL = 2**20  # bytes: chunks up to here may be larger than what they hold
 
 
@@ -44,14 +44,17 @@ def filters_of(data: h5py.Dataset) -> list[int]:
     return [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
 
 
-def is_readable(data: h5py.Dataset) -> bool:
-    """Whether :func:`read_filtered` implements the filters and the type of a data set."""
+def obstacle(data: h5py.Dataset) -> str:
+    """Return the filter or the type of a data set that is not implemented, or nothing."""
+    for number in filters_of(data):
+        if number not in FILTERS:
+            return f"filter {OTHERS.get(number, number)}"
     stored = h5py.h5t.py_create(data.dtype)
-    return {DEFLATE, SHUFFLE}.issuperset(filters_of(data)) and stored == data.id.get_type()
+    return "" if stored == data.id.get_type() else "a floating-point type of its own"
 
 
 def read_filtered(data: h5py.Dataset) -> NDArray[np.float32]:
-    """Read a data set whose chunks are deflated, shuffled or both.
+    """Read a data set that was filtered.
 
     Raises:
         ValueError: for a chunk that does not have the size it should.
@@ -62,10 +65,11 @@ def read_filtered(data: h5py.Dataset) -> NDArray[np.float32]:
     for start in product(*steps):
         info = data.id.get_chunk_info_by_coord(start)
         nominal = prod(data.chunks) * data.dtype.itemsize
-        if info.size > _packed(nominal):
+        if info.size > packed_limit(nominal):
             raise ValueError(f"a chunk of {nominal} bytes takes {info.size}")
         mask, packed = data.id.read_direct_chunk(start)
-        array = np.frombuffer(_unpacked(packed, filters, mask, nominal, data), data.dtype)
+        unpacked = undone(packed, filters, mask, nominal, data.dtype.itemsize)
+        array = np.frombuffer(unpacked, data.dtype)
         inside = tuple(
             slice(k, min(k + c, s)) for k, c, s in zip(start, data.chunks, data.shape, strict=True)
         )
@@ -73,34 +77,3 @@ def read_filtered(data: h5py.Dataset) -> NDArray[np.float32]:
         with np.errstate(over="ignore"):
             result[inside] = array.reshape(data.chunks)[part]
     return result
-
-
-def _packed(size: int) -> int:
-    """Return what deflating makes of so many bytes at worst."""
-    return size + size // 1000 + 64
-
-
-def _unpacked(
-    packed: bytes, filters: list[int], mask: int, nominal: int, data: h5py.Dataset
-) -> bytes:
-    for k, kind in reversed(list(enumerate(filters))):
-        if mask >> k & 1:
-            continue
-        if kind == DEFLATE:
-            inflater = zlib.decompressobj()
-            packed = inflater.decompress(packed, _packed(nominal) + 1)
-            if not inflater.eof:
-                raise ValueError("a chunk inflates to more than it holds")
-        else:
-            packed = _unshuffled(packed, data.dtype.itemsize)
-    if len(packed) != nominal:
-        raise ValueError(f"a chunk has {len(packed)} bytes, not {nominal}")
-    return packed
-
-
-def _unshuffled(packed: bytes, itemsize: int) -> bytes:
-    """Put the bytes of each element together: the first of all come first, and so on."""
-    whole = len(packed) // itemsize * itemsize
-    planes = np.frombuffer(packed, np.uint8, whole).reshape(itemsize, -1)
-    together: bytes = planes.T.tobytes()
-    return together + packed[whole:]

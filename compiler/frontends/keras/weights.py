@@ -18,7 +18,8 @@ import h5py
 import numpy as np
 
 from ....errors import ShadergenError
-from .chunks import check_chunks, filters_of, is_readable, read_filtered
+from .chunks import check_chunks, filters_of, obstacle, read_filtered
+from .filters import FILTERS
 from .hdf5 import MAX_TEXTS, guarded, links_to, read_texts
 
 if TYPE_CHECKING:
@@ -106,13 +107,13 @@ class Weight:
             if chunked and size:
                 check_chunks(self.data)
             filtered = chunked and size > 0 and bool(filters_of(self.data))
-            readable = not filtered or is_readable(self.data)
-        if not readable:
+            unknown = obstacle(self.data) if filtered else ""
+        if unknown:
             raise ShadergenError(
                 "SG0206",
-                f"weight '{self.name}' is compressed by a filter that is not implemented",
+                f"weight '{self.name}' is stored with {unknown}, which is not implemented",
                 where=where,
-                supported="deflate (gzip) and shuffle",
+                supported=", ".join(FILTERS.values()),
                 help="load the model with Keras and save it again",
             )
         with guarded(f"weight '{self.name}'"):
