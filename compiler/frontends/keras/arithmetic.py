@@ -1,4 +1,4 @@
-"""Element-wise functions: arithmetic, comparisons, logic, activations with parameters."""
+"""Element-wise functions: arithmetic, comparisons, logic, conversion of types."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from ....ir.formula_parser import parse
 from ....ir.formulas import summary
 from ....ir.graph import constant
 from ....ir.integers import remainder, wrapped
-from ....ir.ops import Gather
-from .activation_layers import rectified
 from .config import is_integer
-from .softmax import glu, log_softmax, softmax, sparsemax
-from .tensors import Operand, Tensor, call, own_order, plain, pointwise
+from .tensors import Operand, Tensor, plain, pointwise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -136,60 +133,6 @@ def where(layer: Layer, a: Arguments) -> Tensor:
     return pointwise("where(x0, x1, x2)", [condition, *operands], layer.name, dtype)
 
 
-def relu(layer: Layer, a: Arguments) -> Tensor:
-    """keras.backend.relu with its options; without them, relu."""
-    x = a.tensor(0, "x", "features")
-    slope = a.number(None, 0.0, "alpha", "negative_slope")
-    ceiling = a.number(None, float("inf"), "max_value")
-    threshold = a.number(None, 0.0, "threshold")
-    return rectified(layer, x, None if np.isinf(ceiling) else ceiling, slope, threshold)
-
-
-def parametric(
-    function: str, default: float, names: tuple[str, ...], layer: Layer, a: Arguments
-) -> Tensor:
-    """Apply a formula with one numeric parameter."""
-    x = a.tensor(0, "x", "features", "value")
-    return pointwise(call(function, a.number(1, default, *names)), [x], layer.name)
-
-
-def formula_with(text: str, default: float, name: str, layer: Layer, a: Arguments) -> Tensor:
-    """Apply a formula of x0 and one numeric parameter, x1."""
-    x = a.tensor(0, "x")
-    return pointwise(text, [x, a.number(1, default, name)], layer.name)
-
-
-def gelu(default: bool, layer: Layer, a: Arguments) -> Tensor:
-    """Apply the Gaussian error linear unit, exactly or through tanh."""
-    x = a.tensor(0, "x", "features")
-    approximate = a.flag(1, default, "approximate")
-    return pointwise("gelu_tanh(x0)" if approximate else "gelu(x0)", [x], layer.name)
-
-
-def hard_sigmoid(layer: Layer, a: Arguments) -> Tensor:
-    """Apply hard_sigmoid, whose slope changed between Keras 2 and 3."""
-    slope = 0.2 if layer.version[0] < 3 else 1 / 6
-    return pointwise(call("hard_sigmoid", slope, 0.5), [a.tensor(0, "x")], layer.name)
-
-
-def threshold(layer: Layer, a: Arguments) -> Tensor:
-    """Replace what does not exceed the threshold."""
-    x = a.tensor(0, "x")
-    limit, other = (
-        a.number(1, 0.0, "threshold", "threshold_value"),
-        a.number(2, 0.0, "value", "default_value"),
-    )
-    return pointwise("where(x1 < x0, x0, x2)", [x, limit, other], layer.name)
-
-
-def over_axis(
-    function: Callable[[Layer, Tensor, tuple[int, ...]], Tensor], layer: Layer, a: Arguments
-) -> Tensor:
-    """Apply an activation over axes: softmax and the like."""
-    x = a.tensor(0, "x", "logits", "input")
-    return function(layer, x, a.axes(1, x, -1, "axis", "dim"))
-
-
 def nan_to_num(layer: Layer, a: Arguments) -> Tensor:
     """Replace what is no number, and infinities, by numbers."""
     x = a.tensor(0, "x")
@@ -247,30 +190,8 @@ def shape(layer: Layer, a: Arguments) -> Tensor:
     return Tensor(constant(array, f"{layer.name}/shape"), plain(1))
 
 
-def cross(layer: Layer, a: Arguments) -> Tensor:
-    """Multiply vectors of three in the sense of geometry; they lie along the last axis."""
-    first, second = a.tensor(0, "x1", "a"), a.tensor(1, "x2", "b")
-    for name in ("axisa", "axisb", "axisc", "axis"):
-        if a.value(None, name) not in (None, -1):
-            a.unsupported(name, a.value(None, name), "-1")
-    if first.shape[-1:] != (3,) or second.shape[-1:] != (3,):
-        a.malformed("x1", "vectors of 3 elements")
-    turned = [_turned(layer, x, by) for x in (first, second) for by in (1, 2)]
-    return pointwise("x0 * x3 - x1 * x2", turned, layer.name)
-
-
-def _turned(layer: Layer, x: Tensor, by: int) -> Tensor:
-    """Move the three elements of the last axis around in a circle."""
-    order = constant((np.arange(3) + by) % 3, f"{layer.name}/order")
-    value = layer.apply(Gather(x.rank - 1), own_order(x, layer.name), order)
-    return Tensor(value, plain(x.rank))
-
-
-def _unary(**formulas: str) -> dict[str, Operation]:
-    return {name: partial(unary, text) for name, text in formulas.items()}
-
-
-def _each(function: Callable[..., Any], **formulas: str) -> dict[str, Operation]:
+def each(function: Callable[..., Any], **formulas: str) -> dict[str, Operation]:
+    """Return operations that apply a formula in the same way."""
     return {name: partial(function, text) for name, text in formulas.items()}
 
 
@@ -280,7 +201,8 @@ _ARCTAN2 = (
 )
 
 ARITHMETIC: dict[str, Operation] = {
-    **_unary(
+    **each(
+        unary,
         arccos="acos(x0)",
         arccosh="log1p(x0 - 1 + sqrt((x0 - 1) * (x0 + 1)))",
         arcsin="asin(x0)",
@@ -295,32 +217,21 @@ ARITHMETIC: dict[str, Operation] = {
         exp="exp(x0)",
         exp2=f"exp(x0 * {np.log(2)})",
         expm1="exp(x0) - 1",
-        hard_silu="hard_swish(x0)",
-        hard_tanh="clamp(x0, -1, 1)",
         log="log(x0)",
         log10=f"log(x0) * {1 / np.log(10)}",
         log1p="log1p(x0)",
         log2=f"log(x0) * {1 / np.log(2)}",
-        log_sigmoid="log_sigmoid(x0)",
         rad2deg=f"x0 * {180 / pi}",
         reciprocal="1 / x0",
-        relu6="relu6(x0)",
         rsqrt="rsqrt(x0)",
-        selu="selu(x0)",
-        sigmoid="sigmoid(x0)",
         sin="sin(x0)",
         sinc=f"where(x0 == 0, 1, sin({pi} * x0) / ({pi} * x0))",
         sinh="0.5 * (exp(x0) - exp(-x0))",
-        softplus="softplus(x0)",
-        softsign="softsign(x0)",
-        sparse_plus="where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
-        sparse_sigmoid="clamp(0.5 * (x0 + 1), 0, 1)",
         sqrt="sqrt(x0)",
         tan="tan(x0)",
         tanh="tanh(x0)",
-        tanh_shrink="x0 - tanh(x0)",
     ),
-    **_each(
+    **each(
         same_type,
         absolute="abs(x0)",
         ceil="ceil(x0)",
@@ -332,14 +243,14 @@ ARITHMETIC: dict[str, Operation] = {
         square="square(x0)",
         trunc="trunc(x0)",
     ),
-    **_each(
+    **each(
         truth,
         isfinite="1 - max(is_nan(x0), is_inf(x0))",
         isinf="is_inf(x0)",
         isnan="is_nan(x0)",
         logical_not="x0 == 0",
     ),
-    **_each(
+    **each(
         binary,
         arctan2=_ARCTAN2,
         divide="x0 / x1",
@@ -361,7 +272,7 @@ ARITHMETIC: dict[str, Operation] = {
     },
     "floor_divide": partial(arithmetic, _floored),
     "mod": partial(arithmetic, _modulo),
-    **_each(
+    **each(
         comparison,
         equal="x0 == x1",
         greater="x1 < x0",
@@ -375,28 +286,11 @@ ARITHMETIC: dict[str, Operation] = {
     ),
     "add_n": add_n,
     "cast": cast,
-    "celu": partial(parametric, "celu", 1.0, ("alpha",)),
     "clip": clip,
-    "cross": cross,
-    "elu": partial(parametric, "elu", 1.0, ("alpha",)),
     "full_like": partial(filled, None),
-    "gelu": partial(gelu, True),
-    "glu": partial(over_axis, glu),
-    "hard_shrink": partial(formula_with, "where(x1 < abs(x0), x0, 0)", 0.5, "threshold"),
-    "hard_sigmoid": hard_sigmoid,
-    "leaky_relu": partial(parametric, "leaky_relu", 0.2, ("negative_slope", "alpha")),
-    "log_softmax": partial(over_axis, log_softmax),
     "nan_to_num": nan_to_num,
     "ones_like": partial(filled, 1.0),
-    "relu": relu,
     "shape": shape,
-    "silu": partial(parametric, "swish", 1.0, ("beta",)),
-    "soft_shrink": partial(formula_with, "x0 - clamp(x0, -x1, x1)", 0.5, "threshold"),
-    "softmax": partial(over_axis, softmax),
-    "sparsemax": partial(over_axis, sparsemax),
-    "squareplus": partial(formula_with, "0.5 * (x0 + sqrt(square(x0) + x1))", 4.0, "b"),
-    "tf_gelu": partial(gelu, False),
-    "threshold": threshold,
     "where": where,
     "zeros_like": partial(filled, 0.0),
 }

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....ir.graph import Constant, Graph, Output, Port, constant
 from ....ir.reference import evaluate
+from .activation_operations import ACTIVATION_OPERATIONS
 from .arithmetic import ARITHMETIC
 from .arranging import ARRANGING
 from .convolution_operations import CONVOLUTIONS
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .layer import Layer
 
 OPERATIONS: dict[str, Operation] = {
+    **ACTIVATION_OPERATIONS,
     **ARITHMETIC,
     **ARRANGING,
     **CONVOLUTIONS,

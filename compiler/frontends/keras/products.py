@@ -1,4 +1,4 @@
-"""Operations that multiply and add up: matrix products, equations, outer products, diagonals."""
+"""Operations that multiply and add up: products of matrices and vectors, equations, diagonals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from ....ir.expr import Num, substitute
 from ....ir.formula_parser import parse
 from ....ir.graph import constant
-from ....ir.ops import Einsum, MatMul, Pointwise, Reshape, Transpose, Trilu
+from ....ir.ops import Einsum, Gather, MatMul, Pointwise, Reshape, Transpose, Trilu
 from .attention import causal, shares, swapped
 from .common import real
 from .config import is_integer
 from .movement import reshape_all
-from .tensors import Tensor, of_model, own_order
+from .tensors import Tensor, of_model, own_order, plain, pointwise
 
 if TYPE_CHECKING:
     from ....ir.graph import Value
@@ -155,7 +155,27 @@ def dot_product_attention(layer: Layer, a: Arguments) -> Tensor:
     return of_model(layer.apply(Transpose((0, 2, 1, 3)), y))
 
 
+def cross(layer: Layer, a: Arguments) -> Tensor:
+    """Multiply vectors of three in the sense of geometry; they lie along the last axis."""
+    first, second = a.tensor(0, "x1", "a"), a.tensor(1, "x2", "b")
+    for name in ("axisa", "axisb", "axisc", "axis"):
+        if a.value(None, name) not in (None, -1):
+            a.unsupported(name, a.value(None, name), "-1")
+    if first.shape[-1:] != (3,) or second.shape[-1:] != (3,):
+        a.malformed("x1", "vectors of 3 elements")
+    turned = [_turned(layer, x, by) for x in (first, second) for by in (1, 2)]
+    return pointwise("x0 * x3 - x1 * x2", turned, layer.name)
+
+
+def _turned(layer: Layer, x: Tensor, by: int) -> Tensor:
+    """Move the three elements of the last axis around in a circle."""
+    order = constant((np.arange(3) + by) % 3, f"{layer.name}/order")
+    value = layer.apply(Gather(x.rank - 1), own_order(x, layer.name), order)
+    return Tensor(value, plain(x.rank))
+
+
 PRODUCTS: dict[str, Operation] = {
+    "cross": cross,
     "diagonal": partial(diagonal, False),
     "dot": partial(dot, False),
     "dot_product_attention": dot_product_attention,
