@@ -8,7 +8,8 @@ Weights as constants in the code are fast in each frame and slow to start: at ab
 float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
 network of many layers. So ``NETWORK_BUDGET`` holds for all shaders together; the layers with the
 most pixels have the first claim, because there each constant serves most often, and beside compute
-shaders only those of ``MANY_PIXELS`` or where a float saves more than ``PAYS``.
+shaders only those of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what is compared holds
+compile time already, as predictions for a measured device do.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
-PAYS = 1000.0  # nanoseconds of each frame that a float must save to pay with fewer: 200 frames
+PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
 SPENT = "whose budget goes to layers of more pixels"
 
@@ -203,12 +204,14 @@ def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
     chosen, spent = set(), 0
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
-        cost, choice = rankings[node].costs[0]
+        found = rankings[node]
+        cost, choice = found.costs[0]
         planes = choice.planes or 1
         floats = constants(node, choice, target) + PROGRAM
         total = floats * -(-node.result.type.planes // planes)
-        saved = rankings[node].without_constants().costs[0][0] - cost
-        if computes and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
+        saved = found.without_constants().costs[0][0] - cost
+        billed = target.costs.code and not found.measured  # compiling is in the prediction
+        if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)
