@@ -22,10 +22,12 @@ from .size import is_open
 from .types import LANES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .indexing import Load, Source
     from .types import TensorType
+
+    Types = Sequence[TensorType] | Mapping[int, TensorType]  # of operands, by number
 
 Kind = Literal["uniform", "aligned", "scattered"]
 
@@ -50,7 +52,7 @@ class Access:
             name == self.lane or name in self.varying for e in exprs for name in variables(e)
         )
 
-    def kind(self, sources: Sequence[Source], types: Sequence[TensorType]) -> Kind:
+    def kind(self, sources: Sequence[Source], types: Types) -> Kind:
         """Return how a load of these sources reads; ``types`` are those of the operands."""
         if not any(self.depends((*s.index, *s.valid)) for s in sources):
             return "uniform"
@@ -67,7 +69,7 @@ class Access:
             return False
         return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
 
-    def along(self, counter: str, load: Load, types: Sequence[TensorType]) -> bool:
+    def along(self, counter: str, load: Load, types: Types) -> bool:
         """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
         if len(load.sources) != 1 or load.sources[0].valid:
             return False

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from .graph import Constant
+from .nests import nest_of
 from .size import closed, is_one, is_open, same_shape
 from .types import LANES, Layout, format_for
 
@@ -149,7 +150,7 @@ def computes_in_full(node: Node) -> bool:
     if {v.type.dtype for v in (node.result, *node.inputs)} != {"float32"}:
         return True
     p = parts(node)
-    nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
+    nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
     return nest is not None and (bool(nest.loops) or nest.counts())
 
 
@@ -166,7 +167,7 @@ def places(graph: Graph) -> set[Value]:
         p = parts(node)
         if found.intersection(node.results) and not isinstance(p.kernel, Conv):
             found.update(node.inputs)
-        nest = None if is_direct(node) else p.kernel.nest(*(v.type for v in p.operands))
+        nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
         if nest is not None:
             found.update(p.operands[k] for k in nest.places())
     return found
@@ -207,7 +208,7 @@ def entries_share_a_program(node: Node) -> bool:
     if not all(a is not None and (a.kind == "array" or layers == 1) for a, layers in layouts):
         return False
     p = parts(node)
-    nest = None if has_weights(node) else p.kernel.nest(*(v.type for v in p.operands))
+    nest = None if has_weights(node) else nest_of(p.kernel, *(v.type for v in p.operands))
     loads = nest.loads() if nest is not None else ()
     several = (load.sources for _, load in loads if len(load.sources) > 1)
     return not any("o0" in variables(e) for sources in several for s in sources for e in s.valid)

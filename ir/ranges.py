@@ -25,6 +25,7 @@ from .expr import Call, Expr, Extent, Num, Var, walk
 from .graph import Constant, Input
 from .indexing import Load
 from .integers import NARROW
+from .nests import nest_of
 from .ops import Conv, parts
 from .types import HALF_MIN
 
@@ -123,7 +124,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     if p.prologue is not None:
         operands[0], met = evaluate(p.prologue, {**extras, "x": operands[0]})
         largest = max(largest, met)
-    nest = p.kernel.nest(*(v.type for v in p.operands))
+    nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if isinstance(p.kernel, Conv) and all(isinstance(v, Constant) for v in p.operands[1:]):
         result, met = _convolution(p, operands[0])
         largest = max(largest, met)

@@ -56,7 +56,9 @@ def read_through(nest: Nest, operand: int, view: Load) -> Nest | None:
     def composed(bindings: tuple[Binding, ...]) -> tuple[Binding, ...] | None:
         found: list[Binding] = []
         for binding in bindings:
-            load = compose(binding, operand, view) if isinstance(binding, Load) else binding
+            load: Binding | None = binding
+            if isinstance(binding, Load) and any(s.operand == operand for s in binding.sources):
+                load = compose(binding, operand, view)
             if load is None:
                 return None
             found.append(load)

@@ -20,19 +20,20 @@ and joins movements alone: kernels of other nodes, and layouts of constants, are
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from ..ir.access import Access
 from ..ir.algebra import shift
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
+from ..ir.nests import nest_of
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
 from ..ir.placement import at_default, cuts_planes, is_direct, joins_planes
 from ..ir.size import estimate
 from ..ir.target import cost_text
 from ..ir.types import LANES
-from ..ir.views import simplified
+from ..ir.views import simplified_load
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ class _View:
     inner: Node
     read_elsewhere: bool
 
+    @cached_property
+    def composed(self) -> Node:
+        """The node that reads through the view."""
+        return _composed(self)
+
 
 def _match(site: Site) -> _View | None:
     node = site.node
@@ -78,7 +84,6 @@ def _chain(op: Op) -> Chain:
 
 
 def _composed(found: _View) -> Node:
-    """Return the node that reads through the view."""
     p = parts(found.node)
     kernel = p.kernel
     chains: list[Chain] = [()] * len(p.operands)
@@ -113,7 +118,7 @@ def _check(found: _View, context: Context) -> str:
         return "what is joined is written in its place"
     if cuts_planes(node) and (found.read_elsewhere or cuts_planes(found.inner)):
         return "planes are read where they lie"
-    after = _composed(found)
+    after = found.composed
     kernel = parts(after).kernel
     assert isinstance(kernel, Viewed)
     if len(kernel.views[found.operand]) > MOST_MOVEMENTS:
@@ -124,7 +129,7 @@ def _check(found: _View, context: Context) -> str:
             return "its parameters would be textures"
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
         return f"it would read {x.type.layers} textures in place of {copy.type.layers}"
-    if kernel.nest(*(v.type for v in parts(after).operands)) is None:
+    if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:
         return "its places are data, or what lies outside differs"
     costs = context.target.costs
     composed, copied = _cost(after, costs), _cost(node, costs)
@@ -148,20 +153,38 @@ def _cost(node: Node, costs: Costs) -> float:
 @lru_cache(maxsize=1024)
 def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs: Costs) -> float:
     """Return the same of a kernel by types without open sizes: many nodes of a network agree."""
-    nest = kernel.nest(*types)
+    nest = nest_of(kernel, *types)
     if nest is None:
         return 0.0
-    nest = simplified(nest, t.shape)
-    access = Access(f"o{t.lane_axis}", t.channels)
-    counter = f"k{len(nest.loops) - 1}"
     total = 0.0
     for name, load in nest.loads():
         inner = name[0] == "v"
-        often = min(LANES, t.channels) if access.kind(load.sources, types) == "scattered" else 1
-        walks = inner and nest.loops[-1] >= LANES and access.along(counter, load, types)
-        times = (nest.steps if inner else 1) * (1 / LANES if walks else often)
-        total += times * (costs.texel + costs.multiply * _arithmetic(load))
+        own = tuple((s.operand, types[s.operand]) for s in load.sources)
+        each, arithmetic = _load_cost(load, own, t, nest.loops, inner)
+        times = (nest.steps if inner else 1) * each
+        total += times * (costs.texel + costs.multiply * arithmetic)
     return t.texels * total
+
+
+@lru_cache(maxsize=1024)
+def _load_cost(
+    load: Load,
+    own: tuple[tuple[int, TensorType], ...],
+    t: TensorType,
+    loops: tuple[int, ...],
+    inner: bool,
+) -> tuple[float, int]:
+    """Return how many texels a load takes, and how many multiplications its indices.
+
+    One operand more of a sum leaves the loads of the others as they are.
+    """
+    types = dict(own)
+    load = simplified_load(load, t.shape, loops)
+    access = Access(f"o{t.lane_axis}", t.channels)
+    counter = f"k{len(loops) - 1}"
+    often = min(LANES, t.channels) if access.kind(load.sources, types) == "scattered" else 1
+    walks = inner and loops[-1] >= LANES and access.along(counter, load, types)
+    return (1 / LANES if walks else often), _arithmetic(load)
 
 
 def _arithmetic(load: Load) -> int:
@@ -171,7 +194,7 @@ def _arithmetic(load: Load) -> int:
     return sum(1 if shift(e.args[-1]) else ARITHMETIC.get(e.function, 1) for e in calls)
 
 
-COMPOSE: Rule[_View] = Rule("compose view", _match, _check, lambda found: _composed(found).result)
+COMPOSE: Rule[_View] = Rule("compose view", _match, _check, lambda found: found.composed.result)
 
 
 def compose_views(graph: Graph, context: Context) -> Graph:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING
 
 from ..ir.expr import walk
 from ..ir.graph import Result
+from ..ir.nests import nest_of
 from ..ir.ops import (
     Conv,
     Pointwise,
@@ -90,13 +90,12 @@ class Work:
     code: int
 
 
-@lru_cache(maxsize=1024)
 def _work_of_nest(kernel: Op, types: tuple[TensorType, ...]) -> tuple[int, int]:
     """Return loads and steps of loops for an element, 0 without a nest; nodes that agree share it.
 
     The types are at the sizes that the build has by default.
     """
-    nest = kernel.nest(*types)
+    nest = nest_of(kernel, *types)
     if nest is None:
         return 0, 0
     each = [name[0] == "v" for name, _ in nest.loads()]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
+from math import copysign
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ShadergenError
+from ..expr import Call, Extent, Num, Var, walk
+from ..size import is_open
 from ..types import TensorType
 
 if TYPE_CHECKING:
@@ -21,6 +25,31 @@ Array = NDArray[np.floating[Any]]
 
 class Op:
     """An operator: a frozen dataclass of attributes whose docstring states the mathematics."""
+
+    @cached_property
+    def structure(self) -> tuple[Any, ...] | None:
+        """What operators that compute alike have in common; None where a dimension is dynamic.
+
+        It tells apart what ``==`` does not but a shader may: 0 from -0, and 1 from 1.0.
+        """
+        found: list[Any] = [type(self)]
+        todo: list[Any] = [*vars(self).values()]
+        while todo:
+            part = todo.pop()
+            if isinstance(part, tuple):
+                found.append(len(part))
+                todo.extend(part)
+            elif is_open(part) or (isinstance(part, Op) and part.structure is None):
+                return None
+            elif isinstance(part, (Num, Var, Call)):
+                if any(isinstance(e, Extent) for e in walk(part)):
+                    return None
+                found.append(part)
+            elif isinstance(part, Op):
+                found.append(part.structure)
+            else:
+                found += (type(part), part, isinstance(part, float) and copysign(1.0, part))
+        return tuple(found)
 
     # Each operator names its operands in the signatures of these.
     infer: Callable[..., TensorType | tuple[TensorType, ...]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..nests import by_structure, nest_of
 from ..views import read_through, simplified_load
 from .base import Op, require
 from .movement import Movement
@@ -12,6 +13,7 @@ from .movement import Movement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..indexing import Load
     from ..nest import Nest
     from ..types import TensorType
 
@@ -49,18 +51,21 @@ class Viewed(Op):
         return found
 
     def nest(self, *inputs: TensorType) -> Nest | None:
-        nest = self.kernel.nest(*self._seen(inputs))
+        nest = nest_of(self.kernel, *self._seen(inputs))
         for operand, (chain, x) in enumerate(zip(self.views, inputs, strict=True)):
             for k in range(len(chain) - 1, -1, -1):
                 if nest is not None:
-                    before, after = seen(chain[:k], x), seen(chain[: k + 1], x)
-                    index = simplified_load(chain[k].load(before), after.shape)
-                    nest = read_through(nest, operand, index)
+                    nest = read_through(nest, operand, _index_map(chain[k], seen(chain[:k], x)))
         return nest
 
     def _seen(self, inputs: tuple[TensorType, ...]) -> list[TensorType]:
         """Return the operands' types as the kernel sees them."""
         return [seen(chain, x) for chain, x in zip(self.views, inputs, strict=True)]
+
+
+@by_structure
+def _index_map(movement: Movement, x: TensorType) -> Load:
+    return simplified_load(movement.load(x), seen((movement,), x).shape)
 
 
 def seen(chain: Chain, x: TensorType) -> TensorType:
