@@ -100,14 +100,10 @@ class Call:
             return True
         if not isinstance(other, Call) or not self._like(other):
             return False
-        if all(a is b for a, b in zip(self.args, other.args, strict=True)):
-            return True
-        stack: list[tuple[object, object]] = list(zip(self.args, other.args, strict=True))
+        stack = self._apart(other)
         equal: set[tuple[int, int]] = set()
         while stack:
             a, b = stack.pop()
-            if a is b:
-                continue
             if not isinstance(a, Call) or not isinstance(b, Call):
                 if isinstance(a, Call) or isinstance(b, Call) or a != b:
                     return False
@@ -115,7 +111,7 @@ class Call:
                 equal.add((id(a), id(b)))
                 if not a._like(b):
                     return False
-                stack.extend(zip(a.args, b.args, strict=True))
+                stack += a._apart(b)
         return True
 
     def __hash__(self) -> int:
@@ -129,6 +125,10 @@ class Call:
             and len(self.args) == len(other.args)
             and self.attributes == other.attributes
         )
+
+    def _apart(self, other: Call) -> list[tuple[Expr, Expr]]:
+        """Return the arguments of two calls that are not the same objects."""
+        return [(a, b) for a, b in zip(self.args, other.args, strict=True) if a is not b]
 
     def __str__(self) -> str:
         return to_text(self)
