@@ -342,11 +342,10 @@ class Shader:
             self.block_texts.append(
                 f"layout(std140) uniform Parameters {{ vec4 parameters[{len(rows)}]; }};"
             )
-            self._limit("bytes of parameters", len(rows) * 16, "uniform_block_size", "", name)
-        tip = "use --textures array, which needs one unit for each tensor"
+            most = self.target.limits.uniform_block_size
+            check_limit("bytes of parameters", len(rows) * 16, most, name)
         units = sum(isinstance(r.place, str) for r in self.reads)
-        limit = "compute_texture_units" if self.stage == "compute" else "texture_units"
-        self._limit("texture units", units, limit, tip, name)
+        check_units(units, self.stage, self.target, name)
         source = (
             templates()
             .get_template(template)
@@ -367,16 +366,33 @@ class Shader:
         check_text(source)
         return source
 
-    def _limit(self, what: str, number: int, limit: str, help: str, name: str) -> None:
-        most = getattr(self.target.limits, limit)
-        if number > most:
-            raise ShadergenError(
-                "SG0402",
-                f"'{name}' needs {number} {what}",
-                where=f"layer {name}",
-                why=f"the device profile allows {most}",
-                help=help or "choose a device profile with larger limits (--device)",
-            )
+
+def check_units(units: int, stage: Stage, target: Target, name: str) -> None:
+    """Refuse a shader that reads more textures than the device has units.
+
+    Raises:
+        ShadergenError: SG0402.
+    """
+    limits = target.limits
+    most = limits.compute_texture_units if stage == "compute" else limits.texture_units
+    tip = "use --textures array, which needs one unit for each tensor"
+    check_limit("texture units", units, most, name, tip)
+
+
+def check_limit(what: str, number: int, most: int, name: str, help: str = "") -> None:
+    """Refuse what exceeds a limit of the device.
+
+    Raises:
+        ShadergenError: SG0402.
+    """
+    if number > most:
+        raise ShadergenError(
+            "SG0402",
+            f"'{name}' needs {number} {what}",
+            where=f"layer {name}",
+            why=f"the device profile allows {most}",
+            help=help or "choose a device profile with larger limits (--device)",
+        )
 
 
 def plane_rows(data: np.ndarray) -> np.ndarray:

@@ -285,7 +285,8 @@ def weight_floats(node: Node, planes: int) -> int:
     _, per_group, kh, kw = shape
     if is_depthwise(shape, groups):
         return kh * kw * planes * LANES
-    reads = (input_planes(shape, groups, k) for k in range(node.result.type.planes))
+    different = node.result.type.planes if groups > 1 else 1  # else all read the whole map
+    reads = (input_planes(shape, groups, k) for k in range(different))
     lanes = max(map(len, reads)) * min(LANES, per_group * groups)
     return kh * kw * lanes * planes * LANES
 

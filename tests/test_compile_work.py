@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any
 import onnx
 import pytest
 from onnx_models import Inits, model, node, normal
-from support import graph_of, image, pointwise
+from support import graph_of, image, pointwise, refusal
 
+from shadergen.backends.shader import Shader
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
 from shadergen.ir.expr import Call, Expr, Var, sizes
+from shadergen.ir.nests import nest_of
+from shadergen.ir.ops import Pad, Reduce
+from shadergen.ir.types import TensorType
 from shadergen.ir.verifier import Sound, verify
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from shadergen.compiler.options import Options
 
 Made = tuple[list[Any], Inits, tuple[int, ...]]
 GROWTH = 2.2  # times the calls for twice the layers
@@ -111,12 +117,12 @@ def summed(n: int) -> Made:
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 6_200),
     sequences: (60, 7_500),
-    split: (60, 10_500),
+    split: (60, 9_500),
     residual: (60, 13_000),
     branches: (60, 6_700),
     dense: (40, 19_000),
-    moves: (30, 40_000),
-    summed: (60, 28_000),
+    moves: (30, 27_000),
+    summed: (60, 15_000),
 }
 
 
@@ -139,6 +145,45 @@ def test_twice_the_layers_take_about_twice_the_calls(make, tmp_path):
     once, twice = calls(make, repeated, tmp_path), calls(make, 2 * repeated, tmp_path)
     assert twice <= GROWTH * once
     assert (twice - once) // repeated <= most
+
+
+def enlarged(stride: int, folder: Path) -> tuple[Path, Options]:
+    """Return a transposed convolution with a kernel of its stride, where planes are textures."""
+    path = folder / f"{stride}.onnx"
+    up = node("ConvTranspose", "x", "w", strides=[stride, stride])
+    weights = {"w": normal(1, 1, stride, stride)}
+    onnx.save(model([up], weights, {"x": (1, 1, 2, 2)}, 12), path)
+    return path, make_options(textures="2d", validate=False)
+
+
+def test_too_many_planes_for_the_texture_units_are_refused_before_shaders_are_written(
+    tmp_path, monkeypatch
+):
+    rendered = []
+    monkeypatch.setattr(Shader, "render", lambda *_, **__: rendered.append(1))
+    path, options = enlarged(300, tmp_path)
+    error = refusal(compile_model, path, tmp_path / "build", options)
+    assert (error.code, error.what) == ("SG0402", "'y' needs 22500 texture units")
+    assert not rendered
+
+
+def test_the_nest_of_kernels_of_one_structure_is_made_once(monkeypatch):
+    made = []
+    nest = Reduce.nest
+    monkeypatch.setattr(Reduce, "nest", lambda *given: made.append(1) or nest(*given))
+    x = TensorType((3, 5, 7, 11))
+    first, second = (nest_of(Reduce("sum", (1,)), x) for _ in range(2))
+    assert first is second
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize(("value", "other"), [(0.0, -0.0), (1, 1.0), (True, 1)])
+def test_nests_of_numbers_that_shaders_tell_apart_are_kept_apart(value, other):
+    x = TensorType((3, 5))
+    for fill in (value, other):
+        nest = nest_of(Pad((1, 1), (1, 1), value=fill), x)
+        ((_, load),) = nest.loads()
+        assert repr(load.fill) == repr(fill)
 
 
 def repeatedly_squared(times: int) -> Expr:

@@ -20,7 +20,7 @@ from ...ir.ops import (
 from ...ir.placement import is_direct
 from ...ir.size import at_layer, marked
 from .convolution import lower_convolution
-from .nest import lower_nest
+from .nest import check_planes, lower_nest
 from .pair import lower_pair
 from .pointwise import lower_pointwise
 from .winograd import lower_winograd
@@ -55,11 +55,18 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         ShadergenError: SG0402 when a kernel does not fit the device.
         InternalError: for an operator that should have been decomposed.
     """
+    nodes = [n for n in graph.nodes if not n.choice.view]
+    lowerings = [_lowering(n) for n in nodes]
+    for node, lowering in zip(nodes, lowerings, strict=True):
+        if lowering is lower_nest:  # before shaders are written for each of so many planes
+            check_planes(node, target)
     passes: list[GpuPass] = []
-    for node in graph.nodes:
-        if node.choice.view:
-            continue
-        suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
+    for node, lowering in zip(nodes, lowerings, strict=True):
         with at_layer(node.name), marked():
-            passes.extend((kernel if suits(node) else lower_nest)(node, target))
+            passes.extend(lowering(node, target))
     return tuple(passes)
+
+
+def _lowering(node: Node) -> Lowering:
+    suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
+    return kernel if suits(node) else lower_nest

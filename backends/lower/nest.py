@@ -12,12 +12,13 @@ from ...errors import InternalError
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import Load
+from ...ir.nests import nest_of
 from ...ir.ops import parts
 from ...ir.size import is_one, is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
 from ..glsl import is_scalar, mixes_freely
-from ..shader import Shader
+from ..shader import Shader, check_units
 from .groups import groups, lower_groups
 from .loads import LANE
 from .store import finish, precision, stores
@@ -40,17 +41,40 @@ def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:
     Raises:
         InternalError: for an operator that has neither a nest nor a kernel of its own.
     """
+    nest, shape = _nest(node)
+    yield from lower_groups(
+        groups(node), lambda group: _Nest(node, nest, shape, group, target).lower()
+    )
+
+
+def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
+    """Return a node's nest and the shape of its result, before any epilogue."""
     p = parts(node)
     if p.prologue is not None:
         raise InternalError(f"{node.name}: a nest has no prologue, tile_channels takes it apart")
-    nest = p.kernel.nest(*(v.type for v in p.operands))
+    nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
     (t,) = infer(p.kernel, p.operands, node.name)
-    nest = simplified(nest, t.shape)
-    yield from lower_groups(
-        groups(node), lambda group: _Nest(node, nest, t.shape, group, target).lower()
-    )
+    return simplified(nest, t.shape), t.shape
+
+
+def check_planes(node: Node, target: Target) -> None:
+    """Refuse a loop nest that reads a tensor of more planes, each a texture, than there are units.
+
+    Raises:
+        ShadergenError: SG0402.
+    """
+    planes: dict[int, int] = {}
+    for k, value in enumerate(parts(node).operands):
+        t = value.type
+        if t.in_planes and t.layout is not None and t.layout.kind == "2d":  # these are not open
+            planes[k] = t.planes
+    if max(planes.values(), default=0) <= target.limits.texture_units:
+        return
+    read = {s.operand for _, load in _nest(node)[0].loads() for s in load.sources}
+    units = max(planes.get(k, 0) for k in read)
+    check_units(units, node.choice.stage or "fragment", target, node.name)
 
 
 class _Nest:
