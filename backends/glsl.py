@@ -154,7 +154,7 @@ def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
     def is_vector(e: Expr) -> bool:
         return any(isinstance(part, Var) and part.name not in floats for part in walk(e))
 
-    uses = _uses(expr)  # what has several becomes a local variable, which is a vec4
+    uses = operand_counts(expr)  # what has several becomes a local variable, which is a vec4
     return is_vector(expr) and all(
         e.function in INFIX and (is_vector(e) or uses[e] == 1)
         for e in walk(expr)
@@ -163,7 +163,7 @@ def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _uses(expr: Expr) -> Counter[Expr]:
+def operand_counts(expr: Expr) -> Counter[Expr]:
     """Return how often each part of an expression is an operand in it."""
     return Counter(a for e in walk(expr) if isinstance(e, Call) for a in e.args)
 
@@ -193,7 +193,7 @@ class Functions:
     ) -> list[str]:
         """Return statements that end in ``assign`` the expression; locals begin with ``prefix``."""
         expr = fold(expr)
-        uses = _uses(expr)
+        uses = operand_counts(expr)
         lines: list[str] = []
         known: dict[Expr, str] = {}
         for e in walk(expr):

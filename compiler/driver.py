@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..backends.glsl import operand_counts
 from ..backends.lower import lower
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
 from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError, count
+from ..ir import algebra, evaluation, expr
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
 from ..passes.pipeline import optimise, to_nchw
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph
 
 GENERATOR = f"shadergen {__version__}"
+# What is kept of expressions: their sizes hold the shape environment of a model.
+KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, operand_counts)
 
 
 @dataclass(frozen=True)
@@ -230,6 +234,9 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
+    finally:
+        for cache in KEPT if options.dynamic is not None else ():
+            cache.cache_clear()
     notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
     notes += tuple(f"an earlier '{output}' held files of no build; it is now '{k}'" for k in kept)
     for chosen in seen.values():

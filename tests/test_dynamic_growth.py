@@ -5,11 +5,14 @@ Work is counted, in polynomials of sizes that are made and bounds of them that a
 
 from __future__ import annotations
 
+import gc
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from threading import Barrier
 from typing import TYPE_CHECKING
 
+import onnx
 import pytest
 from dynamic_graphs import random_graph
 from dynamic_net import Net, as_float, floats, network
@@ -18,16 +21,18 @@ from hypothesis import strategies as st
 
 from shadergen.backends import constraints
 from shadergen.backends.constraints import sizes_member
-from shadergen.compiler.driver import compile_graph, import_model
+from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.face import make_options
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir.form import Form
 from shadergen.ir.interning import Interned
-from shadergen.ir.size import OpenSizeError, at_layer, parameter
+from shadergen.ir.size import OpenSizeError, at_layer, is_open, parameter
 from shadergen.ir.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from onnx import ModelProto
 
@@ -173,6 +178,19 @@ def test_more_comparisons_than_a_trace_keeps_are_refused_by_the_layer() -> None:
         for k in range(5000):
             assert height * width + k * width > 5000
     assert caught.value.where == ("layer compare",)
+
+
+def test_a_compilation_leaves_no_sizes_in_memory(tmp_path: Path) -> None:
+    model = network(lambda net: net("ReduceMean", "x", net.whole(2, 3)))
+    onnx.save(model, tmp_path / "mean.onnx")
+    options = make_options(input_size="dynamic", validate=False)
+    compilation = compile_model(tmp_path / "mean.onnx", tmp_path / "build", options)
+    height = compilation.graph.inputs[0].shape[2]
+    assert is_open(height)
+    trace = weakref.ref(height.trace)
+    del compilation, height
+    gc.collect()
+    assert trace() is None
 
 
 def test_two_threads_that_make_equal_values_get_one_object() -> None:
