@@ -31,7 +31,7 @@ class _Applied:
 def by_structure(function: Callable[..., T]) -> Callable[..., T]:
     """Keep the results of a function of an operator and the types of its operands."""
 
-    @lru_cache(maxsize=1024)
+    @lru_cache(maxsize=16384)
     def kept(applied: _Applied) -> T:
         return function(applied.op, *applied.types)
 

@@ -166,7 +166,7 @@ def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs:
     return t.texels * total
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16384)
 def _load_cost(
     load: Load,
     own: tuple[tuple[int, TensorType], ...],
