@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MODULES = re.compile(r"builtins|(keras|qkeras)(\.\w+)*")
 FUNCTION_LAYERS = ("TFOpLambda", "SlicingOpLambda")
+FUNCTION_MODULE = "tf_op_layer"  # where Keras 2 defines these
 # Modules of TensorFlow whose functions compute and do nothing else.
 PURE = ("bitwise.", "image.", "linalg.", "math.", "nn.", "signal.")
 _INITIALIZERS = (
@@ -48,10 +49,10 @@ FUNCTIONS = frozenset((*ACTIVATIONS, *OVER_AN_AXIS, *QUANTISERS))
 
 
 def check_classes(config: dict[str, Any]) -> None:
-    """Demand that a model's configuration names nothing but what is known to compute alone.
+    """Demand that a model's configuration names only allowed classes and functions.
 
     Raises:
-        ValueError: when it does, naming it.
+        ValueError: when it names another.
     """
     # TensorFlow leaves out how the whole model was trained.
     pending: list[Any] = [{k: v for k, v in config.items() if k != "compile_config"}]
@@ -82,14 +83,16 @@ def _refused(entry: dict[str, Any]) -> Iterator[str]:
         raise ValueError("it would run the Python code of a Lambda layer in the file")
     if module is not None and not (isinstance(module, str) and MODULES.fullmatch(module)):
         yield f"the module {shown(module)}"
-    if name == "function":
-        if not _is_one(inner, FUNCTIONS):
-            yield f"the function {shown(inner)}"
-    elif not _is_one(name, CLASSES):
-        yield f"the class {shown(name)}"
-    if registered is not None and not _is_one(str(registered).split(">")[-1], CLASSES | FUNCTIONS):
-        yield f"the class {shown(registered)}"
-    if name in FUNCTION_LAYERS:
+    elif module and FUNCTION_MODULE in module.split(".") and name not in FUNCTION_LAYERS:
+        yield f"the class {shown(name)} of the module {shown(module)}"
+    allowed = FUNCTIONS if name == "function" else CLASSES
+    kind, named = ("function", inner) if name == "function" else ("class", name)
+    if not _is_one(named, allowed):
+        yield f"the {kind} {shown(named)}"
+    # Where Keras does not find the one name, it takes the other.
+    if registered is not None and str(registered).split(">")[-1] != named:
+        yield f"the {kind} {shown(registered)}"
+    if name in FUNCTION_LAYERS or (isinstance(inner, dict) and "function" in inner):
         symbol = inner.get("function") if isinstance(inner, dict) else None
         if not isinstance(symbol, str) or (
             of_tensorflow(symbol) is None and not symbol.startswith(PURE)

@@ -124,6 +124,7 @@ def test_a_lambda_layer_is_not_run_by_tensorflow_either(tmp_path, tensorflow):
 
 
 OBJECT = {"class_name": "Zeros", "config": {}}
+FUNCTION_LAYERS = "keras.src.layers.core.tf_op_layer"
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,20 @@ OBJECT = {"class_name": "Zeros", "config": {}}
             "the function 'exec'",
         ),
         ({"x": {"class_name": ["Zeros"], "config": {}}}, "the class ['Zeros']"),
+        ({"x": OBJECT | {"registered_name": "TFOpLambda"}}, "the class 'TFOpLambda'"),
+        ({"x": OBJECT | {"registered_name": ""}}, "the class ''"),
+        (
+            {"x": OBJECT | {"module": FUNCTION_LAYERS}},
+            f"the class 'Zeros' of the module '{FUNCTION_LAYERS}'",
+        ),
+        (
+            {"x": {"class_name": "QDense", "config": {"function": "io.write_file"}}},
+            "the function 'io.write_file'",
+        ),
+        (
+            {"x": {"class_name": "function", "config": "relu", "registered_name": "exec"}},
+            "the function 'exec'",
+        ),
     ],
 )
 def test_nothing_but_what_keras_and_qkeras_have_is_loaded(tmp_path, tensorflow, changed, named):
@@ -153,6 +168,14 @@ def test_nothing_but_what_keras_and_qkeras_have_is_loaded(tmp_path, tensorflow, 
 @pytest.mark.parametrize("name", ["nested.keras", "nested.h5", "qkeras.h5", "operations.h5"])
 def test_models_of_keras_2_name_nothing_else(name):
     check_file(FIXTURES / name)
+
+
+def test_the_names_that_keras_gives_one_class_are_allowed():
+    function = {"module": FUNCTION_LAYERS, "registered_name": "TFOpLambda"}
+    check_classes(function | {"class_name": "TFOpLambda", "config": {"function": "nn.relu"}})
+    check_classes(OBJECT | {"module": "keras.initializers", "registered_name": "keras>Zeros"})
+    relu = {"class_name": "function", "config": "relu", "module": "builtins"}
+    check_classes(relu | {"registered_name": "relu"})
 
 
 def test_how_a_model_was_trained_does_not_matter():
