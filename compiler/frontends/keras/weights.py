@@ -18,7 +18,7 @@ import h5py
 import numpy as np
 
 from ....errors import ShadergenError
-from .chunks import check_chunks, filters_of, obstacle, read_filtered
+from .chunks import check_chunks, filters_of, read_filtered, unsupported_storage
 from .filters import FILTERS
 from .hdf5 import MAX_TEXTS, guarded, links_to, read_texts
 
@@ -104,10 +104,10 @@ class Weight:
             )
         self.room.take(max(size, 4 * prod(self.shape)), where)
         with guarded(f"weight '{self.name}'"):
-            if chunked and size:
-                check_chunks(self.data)
-            filtered = chunked and size > 0 and bool(filters_of(self.data))
-            unknown = obstacle(self.data) if filtered else ""
+            chunked = chunked and size > 0
+            sizes = check_chunks(self.data) if chunked else None
+            filters = filters_of(self.data) if chunked else []
+            unknown = unsupported_storage(self.data, filters) if filters else ""
         if unknown:
             raise ShadergenError(
                 "SG0206",
@@ -118,8 +118,8 @@ class Weight:
             )
         with guarded(f"weight '{self.name}'"):
             array = (
-                read_filtered(self.data)
-                if filtered
+                read_filtered(self.data, filters, sizes)
+                if filters and sizes is not None
                 else np.asarray(self.data.astype(np.float32)[()])
             )
         if not np.isfinite(array).all():
