@@ -8,14 +8,18 @@ import signal
 import subprocess
 import tempfile
 import threading
+import zipfile
 from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .frontends.base import ZIP_MAGIC
 from .frontends.keras.archive import open_archive
+from .frontends.keras.config import shown
+from .frontends.keras.members import Directory
 from .tensorflow_classes import check_classes
 
 if TYPE_CHECKING:
@@ -30,10 +34,11 @@ VARIABLE = "TENSORFLOW_PYTHON"  # names an interpreter that has TensorFlow 2.15
 RUNNER = Path(__file__).with_name("tensorflow_runner.py")
 LOADING = 300.0  # seconds; importing TensorFlow takes up to 30
 RUNNING = 600.0
+MEMBERS = ("config.json", "metadata.json", "model.weights.h5")
 
 
 def named_python() -> str:
-    """Return the interpreter that the environment names, or nothing."""
+    """Return the interpreter that the environment names, or an empty string."""
     return os.environ.get(VARIABLE, "")
 
 
@@ -78,18 +83,35 @@ class TensorFlowReference:
 
 
 def check_file(model: Path) -> None:
-    """Demand that TensorFlow reads the same of a file as is checked here, and that it is harmless.
+    """Demand that TensorFlow reads what we check and that the file names only allowed classes.
 
     Raises:
         ShadergenError: when it cannot be read.
-        ValueError: when it is not so.
+        ValueError: when TensorFlow would read something else or load another class.
     """
     with open_archive(model) as archive:
         check_classes(archive.config)
     with model.open("rb") as file:  # one file can be an archive and an HDF5 file at once
         suffix = ".keras" if file.read(4) == ZIP_MAGIC[:4] else ".h5"
     if (model.suffix == ".keras") != (suffix == ".keras"):
-        raise ValueError(f"it goes by the name of a file, which must end in {suffix} here")
+        raise ValueError(
+            f"TensorFlow chooses the format by the file name; rename the file to end in {suffix}"
+        )
+    if suffix == ".keras":
+        _check_members(model)
+
+
+def _check_members(model: Path) -> None:
+    """Demand that an archive has only what Keras reads: it unpacks larger archives to disk.
+
+    Raises:
+        ValueError: for another member, or one that is there twice.
+    """
+    with zipfile.ZipFile(Directory(model)) as archive:
+        names = [name for name in archive.namelist() if not name.endswith("/")]
+    for k, name in enumerate(names):
+        if name not in MEMBERS or name in names[:k]:
+            raise ValueError(f"TensorFlow would unpack {shown(name)} from the archive to disk")
 
 
 def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
@@ -118,14 +140,14 @@ class _Process:
         self.inputs: list[str] = []  # in TensorFlow's order
         self.outputs: list[str] = []
         self._python = command[0]
-        self._said = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - as long as it
+        self._stderr = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - see stop()
         self._process = subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=self._said,
-            text=True,
+            stderr=self._stderr,
+            bufsize=0,  # so that a pipe can be closed while it is read
             start_new_session=True,  # so that what a script started ends with it
         )
 
@@ -139,34 +161,36 @@ class _Process:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
-        late = threading.Event()
+        answers: SimpleQueue[bytes] = SimpleQueue()
 
-        def end() -> None:
-            late.set()
-            self._kill()
+        def listen() -> None:
+            with suppress(OSError, ValueError):  # stop() closed it
+                answers.put(stdout.readline())
 
-        timer = threading.Timer(seconds, end)
-        timer.start()
+        threading.Thread(target=listen, daemon=True).start()
         try:
             if line:
-                stdin.write(f"{line}\n")
-                stdin.flush()
-            return json.loads(stdout.readline())
+                stdin.write(os.fsencode(f"{line}\n"))
+            return json.loads(answers.get(timeout=seconds))
+        except Empty:
+            self._kill()
+            raise TimeoutError(
+                f"{self._python} took more than {seconds:g} s to {what} and was stopped; "
+                "give a smaller --input-size, or --reference numpy to do without it"
+            ) from None
         except (OSError, ValueError):  # it has ended: no line, or a pipe without a reader
-            if late.is_set():
-                raise TimeoutError(
-                    f"{self._python} took more than {seconds:g} s to {what} and was stopped; "
-                    "give a smaller --input-size, or --reference numpy to do without it"
-                ) from None
-            raise RuntimeError(self._last_words()) from None
-        finally:
-            timer.cancel()
+            raise RuntimeError(self._error_line()) from None
 
     def stop(self) -> None:
-        """End the process, if it has not ended."""
+        """End the process, if it has not ended.
+
+        What it started in other process groups may live on and hold its end of the pipes.
+        """
         self._kill()
-        self._process.communicate()
-        self._said.close()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._stderr):
+            assert pipe is not None
+            pipe.close()
 
     def _kill(self) -> None:
         if os.name != "posix":
@@ -175,9 +199,9 @@ class _Process:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _last_words(self) -> str:
+    def _error_line(self) -> str:
         self._kill()
         self._process.wait()
-        self._said.seek(0)
-        lines = [line for line in self._said.read().splitlines() if line.strip()]
-        return lines[-1] if lines else f"{self._python} ended without a word"
+        self._stderr.seek(0)
+        lines = [line for line in self._stderr.read().splitlines() if line.strip()]
+        return lines[-1] if lines else f"{self._python} exited without output"

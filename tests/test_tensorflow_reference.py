@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -188,14 +191,36 @@ def test_a_file_is_not_checked_as_one_format_and_loaded_as_another(tmp_path):
     with zipfile.ZipFile(path, "a") as made:
         made.writestr("config.json", "{}")
     path.rename(tmp_path / "m.keras")
-    with pytest.raises(ValueError, match=r"must end in \.h5"):
+    with pytest.raises(ValueError, match=r"rename the file to end in \.h5"):
         check_file(tmp_path / "m.keras")
+
+
+@pytest.mark.parametrize("name", ["assets/vocabulary.txt", "config.json", "../x"])
+def test_an_archive_that_tensorflow_would_unpack_to_disk_is_not_loaded(tmp_path, name):
+    path = tmp_path / "m.keras"
+    path.write_bytes((FIXTURES / "nested.keras").read_bytes())
+    with zipfile.ZipFile(path, "a") as made:
+        made.writestr("folder/", b"")
+    check_file(path)
+    with zipfile.ZipFile(path, "a") as made, warnings.catch_warnings(action="ignore"):
+        made.writestr(name, made.read("config.json"))
+    with pytest.raises(ValueError, match=f"would unpack '{name}' from the archive to disk"):
+        check_file(path)
 
 
 def running(script):
     """Whether any process was started by a script."""
     commands = (p.read_bytes() for p in Path("/proc").glob("[0-9]*/cmdline") if p.exists())
-    return any(str(script).encode() in c for c in commands)
+    wanted = [str(tensorflow_reference.RUNNER).encode(), str(script).encode()]
+    return any(c.split(b"\0")[1:3] == wanted for c in commands)
+
+
+def eventually(found, wanted):
+    """Whether a function returns what is wanted within 20 seconds."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end and found() != wanted:
+        time.sleep(0.1)
+    return found() == wanted
 
 
 def test_a_model_that_is_not_loaded_in_time_is_given_up(tmp_path, tensorflow, monkeypatch):
@@ -219,7 +244,38 @@ def test_what_a_script_starts_ends_with_it(tmp_path, tensorflow, monkeypatch):
     tensorflow.write_text(tensorflow.read_text().replace("exec ", ""))
     monkeypatch.setattr(tensorflow_reference, "LOADING", 1.0)
     chosen(saved(tmp_path / "stuck.h5"))
-    assert not running(tmp_path / "stuck.h5")
+    assert eventually(lambda: running(tmp_path / "stuck.h5"), False)
+
+
+def test_what_leaves_the_process_group_is_not_waited_for(tmp_path, tensorflow, monkeypatch):
+    """It holds the standard output open."""
+    tensorflow.write_text(tensorflow.read_text().replace("\n", "\nsetsid sleep 30 &\n", 1))
+    monkeypatch.setattr(tensorflow_reference, "LOADING", 1.0)
+    began = time.monotonic()
+    reference, note = chosen(saved(tmp_path / "stuck.h5"))
+    assert reference.name == "numpy"
+    assert "took more than 1 s to load the model" in note
+    assert time.monotonic() - began < 25
+
+
+STARTER = """
+import subprocess, sys
+subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, start_new_session=True).wait()
+"""
+
+
+@pytest.mark.parametrize("name", ["m.h5", "stuck.h5"])
+def test_the_process_ends_with_the_one_that_started_it(tmp_path, tensorflow, name):
+    """Whether it waits for inputs or loads the model."""
+    path = saved(tmp_path / name)
+    command = [sys.executable, "-c", STARTER, tensorflow, tensorflow_reference.RUNNER, path]
+    starter = subprocess.Popen(command, stdout=subprocess.PIPE)
+    assert eventually(lambda: running(path), True)
+    if name == "m.h5":
+        assert starter.stdout.readline()
+    starter.kill()
+    starter.wait()
+    assert eventually(lambda: running(path), False)
 
 
 def test_a_reference_runs_any_number_of_times(tmp_path, tensorflow):
