@@ -72,10 +72,18 @@ def page(address: str, refused: list[str]) -> Iterator[Any]:
 
 
 def keep(page: Any, name: str) -> np.ndarray:
+    """Save the page as a picture; return the part that shows the two pictures.
+
+    It is cut out here: a screenshot of an element waits until it is still, which may take for ever
+    while a camera is drawn into it by a processor.
+    """
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SCREENSHOTS / f"{name}.png")
-    page.locator("#stage").screenshot(path=SCREENSHOTS / f"{name}-stage.png")
-    return np.asarray(Image.open(SCREENSHOTS / f"{name}-stage.png").convert("RGB"), float)
+    path = SCREENSHOTS / f"{name}.png"
+    page.screenshot(path=path)
+    box = page.locator("#stage").bounding_box()
+    left, top = round(box["x"]), round(box["y"])
+    corners = (left, top, left + round(box["width"]), top + round(box["height"]))
+    return np.asarray(Image.open(path).convert("RGB").crop(corners), float)
 
 
 def shown(page: Any, url: str = "builds/0") -> None:
