@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .catalogue import LOGITS, Case
 from .images import scenes
@@ -19,6 +20,7 @@ from .reference import run_keras, run_onnx, write_reference
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+Array = NDArray[Any]
 PICTURES = 8  # to calibrate with and to try: what is fitted to a few says little of others
 
 
@@ -52,6 +54,15 @@ def torch_module(case: Case) -> Any:
     torch.manual_seed(0)
     batch = torch.from_numpy(_pictures(case))
     return calibrate(case.network.make(case.size), batch, logits=_logits(case))
+
+
+def in_float64(case: Case, x: Array) -> list[Array]:
+    """Return what torch computes of an input, in float64: one array for each output."""
+    import torch
+
+    with torch.no_grad():
+        found = torch_module(case).double()(torch.from_numpy(x).double())
+    return [y.numpy() for y in (found if isinstance(found, (tuple, list)) else (found,))]
 
 
 def _pictures(case: Case) -> Any:
