@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ..errors import InternalError, ShadergenError
+from ..errors import InternalError
 from ..ir.expr import Extent, walk
 from ..ir.graph import Constant, Result
 from ..ir.size import check_text, is_open, surely_equal
 from ..ir.types import IMAGE_FORMATS, LANES, fits_half
+from .device_limits import check_limit, check_units
 from .glsl import Functions, Namer, comment, number, vec4
 from .gpu import EXTERNAL, Blob, Block, Read
 from .texture_reads import Texture, texel, whole
@@ -365,34 +366,6 @@ class Shader:
         )
         check_text(source)
         return source
-
-
-def check_units(units: int, stage: Stage, target: Target, name: str) -> None:
-    """Refuse a shader that reads more textures than the device has units.
-
-    Raises:
-        ShadergenError: SG0402.
-    """
-    limits = target.limits
-    most = limits.compute_texture_units if stage == "compute" else limits.texture_units
-    tip = "use --textures array, which needs one unit for each tensor"
-    check_limit("texture units", units, most, name, tip)
-
-
-def check_limit(what: str, number: int, most: int, name: str, help: str = "") -> None:
-    """Refuse what exceeds a limit of the device.
-
-    Raises:
-        ShadergenError: SG0402.
-    """
-    if number > most:
-        raise ShadergenError(
-            "SG0402",
-            f"'{name}' needs {number} {what}",
-            where=f"layer {name}",
-            why=f"the device profile allows {most}",
-            help=help or "choose a device profile with larger limits (--device)",
-        )
 
 
 def plane_rows(data: np.ndarray) -> np.ndarray:

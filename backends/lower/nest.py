@@ -17,8 +17,9 @@ from ...ir.ops import parts
 from ...ir.size import is_one, is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
+from ..device_limits import check_units
 from ..glsl import is_scalar, mixes_freely
-from ..shader import Shader, check_units
+from ..shader import Shader
 from .groups import groups, lower_groups
 from .loads import LANE
 from .store import finish, precision, stores
