@@ -22,7 +22,6 @@ from .exporting import in_float64
 from .reference import best, read_reference
 
 if TYPE_CHECKING:
-
     from shadergen.ir.graph import Graph
 
 Array = NDArray[Any]
