@@ -41,7 +41,7 @@ def main() -> None:
     """Load, say how inputs and outputs are called, wait for the inputs, run."""
     lines: SimpleQueue[str] = SimpleQueue()
     threading.Thread(target=follow, args=(lines,), daemon=True).start()
-    answers = os.fdopen(os.dup(1), "w")
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what TensorFlow prints is no answer
     path, *names = sys.argv[1:]
     np: Any = import_module("numpy")
@@ -54,14 +54,14 @@ def main() -> None:
     outputs = model.output_names
     if isinstance(model.output, dict):
         outputs = sorted(model.output)  # as they are flattened below
-    print(json.dumps({"inputs": model.input_names, "outputs": outputs}), file=answers, flush=True)
+    answers.write(json.dumps({"inputs": model.input_names, "outputs": outputs}) + "\n")
     folder = lines.get()
     with np.load(os.path.join(folder, "inputs.npz")) as stored:
         inputs = [stored[f"x{k}"] for k in range(len(stored.files))]
     results = tf.nest.flatten(model(inputs if len(inputs) > 1 else inputs[0], training=False))
     arrays = {f"y{k}": np.asarray(y) for k, y in enumerate(results)}
     np.savez(os.path.join(folder, "outputs.npz"), **arrays)
-    print("true", file=answers, flush=True)
+    answers.write("true\n")
 
 
 if __name__ == "__main__":
