@@ -5,7 +5,8 @@
 
 An expression is a tree of :class:`Num`, :class:`Var` and :class:`Call`. A call names a primitive
 (:mod:`.primitives`) or a formula of the library (:mod:`.formulas`). The same trees, read with
-integer operands, are the index maps of data movement (:mod:`.indexing`).
+integer operands, are the index maps of data movement (:mod:`.indexing`). Equal expressions are one
+object (:mod:`.interning`): comparing and hashing them takes no time, however deep they are.
 
 One formula gives the numpy reference (:mod:`.evaluation`), the text (:func:`to_text`, which
 :mod:`.formula_parser` reads back), and in ``backends.glsl`` the shader code. Fusing is
@@ -16,10 +17,11 @@ from __future__ import annotations
 
 import math
 import operator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .interning import Interned
 from .size import is_open
 
 if TYPE_CHECKING:
@@ -28,39 +30,31 @@ if TYPE_CHECKING:
     from .size import Size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Num:
+@dataclass(frozen=True, eq=False)
+class Num(metaclass=Interned):
     """A literal. 0 and -0 differ: what divides by them tells."""
 
     value: float
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Num) and self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self.value)
-
-    def _key(self) -> tuple[float, float]:
-        return self.value, math.copysign(1.0, self.value)
+    @staticmethod
+    def key(value: float) -> tuple[Any, ...]:
+        return value, math.copysign(1.0, value)
 
     def __str__(self) -> str:
         return to_text(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Var:
+@dataclass(frozen=True, eq=False)
+class Var(metaclass=Interned):
     """A free variable: an operand, a parameter, or a coordinate."""
 
     name: str
 
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     def __str__(self) -> str:
         return to_text(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Extent(Var):
     """A size that the build leaves open, as a number in an expression; ``name`` is its text.
 
@@ -70,65 +64,27 @@ class Extent(Var):
 
     size: Size
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Extent):
-            return False
-        return self.name == other.name and self.size.trace is other.size.trace
-
-    __hash__ = Var.__hash__
+    @staticmethod
+    def key(name: str, size: Size) -> tuple[Any, ...]:
+        return name, size.trace
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Call:
+@dataclass(frozen=True, eq=False)
+class Call(metaclass=Interned):
     """A primitive or a library formula applied to arguments.
 
     ``attributes`` holds keyword arguments (only ``--define`` uses them, to call IR operators).
-    The hash is kept, since trees are shared and compared often.
     """
 
     function: str
     args: tuple[Expr, ...]
     attributes: tuple[tuple[str, Any], ...] = ()
-    _hash: int = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.function, self.args, self.attributes)))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare part by part, those that are shared once: written out, trees may be endless."""
-        if self is other:
-            return True
-        if not isinstance(other, Call) or not self._like(other):
-            return False
-        stack = self._apart(other)
-        equal: set[tuple[int, int]] = set()
-        while stack:
-            a, b = stack.pop()
-            if not isinstance(a, Call) or not isinstance(b, Call):
-                if isinstance(a, Call) or isinstance(b, Call) or a != b:
-                    return False
-            elif (id(a), id(b)) not in equal:
-                equal.add((id(a), id(b)))
-                if not a._like(b):
-                    return False
-                stack += a._apart(b)
-        return True
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def _like(self, other: Call) -> bool:
-        """Whether two calls are equal but perhaps for parts of their arguments."""
-        return (
-            self._hash == other._hash
-            and self.function == other.function
-            and len(self.args) == len(other.args)
-            and self.attributes == other.attributes
-        )
-
-    def _apart(self, other: Call) -> list[tuple[Expr, Expr]]:
-        """Return the arguments of two calls that are not the same objects."""
-        return [(a, b) for a, b in zip(self.args, other.args, strict=True) if a is not b]
+    @staticmethod
+    def key(
+        function: str, args: tuple[Expr, ...], attributes: tuple[tuple[str, Any], ...] = ()
+    ) -> tuple[Any, ...]:
+        return function, args, attributes
 
     def __str__(self) -> str:
         return to_text(self)
@@ -224,6 +180,8 @@ def variables(expr: Expr) -> tuple[str, ...]:
 
 def transform(expr: Expr, leaf: Callable[[Expr], Expr]) -> Expr:
     """Rebuild the tree with ``leaf`` applied to every Num and Var; what stays as it is is kept."""
+    if not isinstance(expr, Call):
+        return leaf(expr)
     memo: dict[Expr, Expr] = {}
     for e in walk(expr):
         if isinstance(e, Call):

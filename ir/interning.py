@@ -25,11 +25,17 @@ class Interned(type):
         cls._instances = WeakValueDictionary()
         cls._lock = Lock()
 
-    def __call__(cls: type[T], *key: Any) -> T:
+    @staticmethod
+    def key(*arguments: Any) -> tuple[Any, ...]:
+        """Return what tells apart objects made of arguments; a class may have its own."""
+        return arguments
+
+    def __call__(cls: type[T], *arguments: Any, **named: Any) -> T:
         instances = cls._instances  # type: ignore[attr-defined]
+        key = cls.key(*arguments, **named)  # type: ignore[attr-defined]
         found: T | None = instances.get(key)
         if found is None:
-            made = type.__call__(cls, *key)
+            made = type.__call__(cls, *arguments, **named)
             with cls._lock:  # type: ignore[attr-defined]
                 found = instances.setdefault(key, made)
         return found

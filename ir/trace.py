@@ -36,7 +36,7 @@ class Fact:
     layers: tuple[str, str] = ("", "")
 
 
-@dataclass
+@dataclass(eq=False)
 class Trace:
     """The parameters of a build, and what was decided at their defaults.
 

@@ -71,7 +71,12 @@ def _index_map(movement: Movement, x: TensorType) -> Load:
 def seen(chain: Chain, x: TensorType) -> TensorType:
     """Return the type of a tensor seen through a view."""
     for movement in chain:
-        y = movement.infer(x)
-        assert not isinstance(y, tuple)
-        x = y
+        x = _moved(movement, x)
     return x
+
+
+@by_structure
+def _moved(movement: Movement, x: TensorType) -> TensorType:
+    y = movement.infer(x)
+    assert not isinstance(y, tuple)
+    return y
