@@ -151,6 +151,15 @@ def test_the_smallest_ratio_of_all_runs_counts() -> None:
     assert "1. 2026-01-01, one; ncnn 1\n2. 2026-01-02, two; ncnn 1" in page
 
 
+def test_superseded_runs_are_shown_and_do_not_count() -> None:
+    old = replace(TWO, ratios={"ESPCN": 2.0, "U-Net": 30.0}, superseded="an older cost model")
+    assert smallest([old, ONE]) == {"ESPCN": 20.0, "U-Net": 5.0}
+    page = as_section([old, ONE])
+    assert "| ESPCN | **20.0** | 20.0 | 2.0 | 20.0 |" in page
+    assert "1. 2026-01-02, two; ncnn 1; does not count: an older cost model" in page
+    assert mean_of([old, ONE]) == pytest.approx(10.0)
+
+
 def test_a_mean_is_no_larger_for_a_network_that_only_one_run_has() -> None:
     """The mean of the smallest ratios is 10.0 here, and the second run's 5.0."""
     some = [replace(ONE, ratios={"ESPCN": 8.0, "ACNet": 20.0}), replace(TWO, ratios={"ESPCN": 5.0})]

@@ -25,7 +25,7 @@ def draw(runs: Sequence[Recorded], path: Path) -> bool:
     figure = extras.figure().Figure(figsize=(8, 1 + 0.4 * len(least)), layout="constrained")
     axes = figure.subplots()
     for row, (name, ratio) in enumerate(least.items()):
-        most = max(run.ratios[name] for run in runs if name in run.ratios)
+        most = max(run.ratios[name] for run in runs if name in run.ratios and not run.superseded)
         axes.barh(row, ratio, HEIGHT, color="#228833")
         axes.plot([ratio, most], [row, row], color="#222222", linewidth=1, marker="|")
     axes.axvline(1, color="#222222", linewidth=1)

@@ -31,12 +31,15 @@ class Recorded:
         machine: processor and driver.
         peer: the peer's version, where it is known.
         ratios: how many times as fast as the peer, by network.
+        superseded: what has changed since, so that builds are no longer those; the run is shown and
+            does not count.
     """
 
     date: str
     machine: str
     peer: str = ""
     ratios: dict[str, float] = field(default_factory=dict)
+    superseded: str = ""
 
 
 def vectors() -> str:
@@ -80,17 +83,18 @@ def runs_data(runs: Sequence[Recorded]) -> list[dict[str, Any]]:
 
 
 def smallest(runs: Sequence[Recorded]) -> dict[str, float]:
-    """Return the smallest ratio of each network."""
+    """Return the smallest ratio of each network in runs that count."""
+    runs = [run for run in runs if not run.superseded]
     names = dict.fromkeys(name for run in runs for name in run.ratios)
     return {name: min(run.ratios[name] for run in runs if name in run.ratios) for name in names}
 
 
 def mean_of(runs: Sequence[Recorded]) -> float:
-    """Return the least geometric mean, of the smallest ratios or of any one run's.
+    """Return the least geometric mean, of the smallest ratios or of any one run's that counts.
 
     A run may lack a network that is fast in others, so either may be the smaller.
     """
-    each = [smallest(runs), *(run.ratios for run in runs)]
+    each = [smallest(runs), *(run.ratios for run in runs if not run.superseded)]
     return min((geometric_mean(list(ratios.values())) for ratios in each if ratios), default=0.0)
 
 
@@ -100,7 +104,8 @@ def as_section(runs: Sequence[Recorded]) -> str:
     head = ["network", "smallest", "largest", *(f"run {k + 1}" for k in range(len(runs)))]
     rows = list(_rows(runs, least))
     lines = [
-        f"{k}. " + "; ".join(filter(None, (f"{run.date}, {run.machine}", run.peer)))
+        f"{k}. "
+        + "; ".join(filter(None, (f"{run.date}, {run.machine}", run.peer, _superseded(run))))
         for k, run in enumerate(runs, 1)
     ]
     return "\n\n".join(
@@ -111,10 +116,14 @@ def as_section(runs: Sequence[Recorded]) -> str:
 def _rows(runs: Sequence[Recorded], least: dict[str, float]) -> Iterator[list[str]]:
     for name, ratio in least.items():
         each = [run.ratios.get(name) for run in runs]
-        most = max(value for value in each if value is not None)
+        most = max(run.ratios[name] for run in runs if name in run.ratios and not run.superseded)
         yield [name, f"**{ratio:.1f}**", f"{most:.1f}", *map(_ratio, each)]
     means = [geometric_mean(list(run.ratios.values())) if run.ratios else None for run in runs]
     yield ["geometric mean", f"**{mean_of(runs):.1f}**", NOTHING, *map(_ratio, means)]
+
+
+def _superseded(run: Recorded) -> str:
+    return run.superseded and f"does not count: {run.superseded}"
 
 
 def _ratio(value: float | None) -> str:
