@@ -48,13 +48,13 @@ EXIT_DIFFERS = 1
     "--input-external",
     metavar="NAME",
     multiple=True,
-    help="Read an input from an external texture, a camera's or video's frame of any size, through "
-    "a matrix; OpenGL ES only.",
+    help="Read an input from an external texture: a camera or video frame of any size, through a "
+    "matrix; OpenGL ES only.",
 )
 @click.option(
     "--embed",
     type=click.Choice(EMBEDDINGS),
-    help="Write the build as C source, too, for an application that ships without files.",
+    help="Also write the build as C source, for an application that ships without files.",
 )
 @click.option("--explain", is_flag=True, help="Say what each pass decided, and why.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -143,20 +143,21 @@ def _print_decisions(result: Compilation) -> None:
     type=click.Choice(REFERENCES),
     default="auto",
     show_default=True,
-    help="What to compare with.",
+    help="Reference to compare with.",
 )
 @click.option(
     "--seed",
     default=0,
     show_default=True,
-    help="Of the random inputs: uniform in 0..1 or in --input-range, indices over their tables.",
+    help="Seed of the random inputs: uniform in 0..1 or in --input-range, indices over their "
+    "tables.",
 )
 @click.option(
     "--input",
     "given",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="An .npz or .npy to use instead of random inputs; it also says open sizes.",
+    help="An .npz or .npy to use instead of random inputs; it also sets dynamic sizes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(

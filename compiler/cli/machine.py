@@ -18,7 +18,7 @@ from .output import echo, new_table, print_json, print_table
     "--save",
     type=click.Path(path_type=Path),
     metavar="FILE.json",
-    help="Write the limits of the GL found as a device profile.",
+    help="Write the limits of the installed GL as a device profile.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(save: Path | None, as_json: bool) -> None:

@@ -35,7 +35,7 @@ DEAREST = 10  # passes of a build in the table
     "json_file",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Write everything as JSON, or print it in place of the tables with -.",
+    help="File for all results as JSON; - prints JSON instead of the tables.",
 )
 @click.option(
     "--chart",
@@ -43,7 +43,7 @@ DEAREST = 10  # passes of a build in the table
     metavar="FILE",
     help="Draw latency and passes as .svg or .png.",
 )
-@measuring_options("build", 50, "Draw no more frames after this time, whatever --frames says.")
+@measuring_options("build", 50, "Stop measuring frames after N seconds.")
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
 def bench(
     builds: tuple[Path, ...],

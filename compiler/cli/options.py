@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation."""
-    return _with_options(command, True, "Choose kernels by what shadergen tune measured.", None)
+    return _with_options(
+        command, True, "Choose kernels by times that shadergen tune measured.", None
+    )
 
 
 def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation to tune for, on the GL at hand unless another is named."""
-    help = "Times measured so far: the file to begin, or to go on with."
+    help = "File of measured times, to create or to extend."
     return _with_options(command, "that of the GL at hand", help, "tuning.json")
 
 
@@ -46,154 +48,153 @@ def _with_options(
             "input_size",
             metavar="HxW",
             multiple=True,
-            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW with several "
-            "inputs. 'dynamic' leaves height and width open: one build for all; 'dynamic:HxW' says "
-            "what it begins with.",
+            help="Size of a dynamic input: HxW or the whole shape; NAME=HxW,NAME=HxW for several "
+            "inputs. 'dynamic' makes one build for all sizes, 'dynamic:HxW' also sets its initial "
+            "size.",
         ),
         click.option(
             "--input-value",
             "input_value",
             metavar="NAME=1,2,3",
             multiple=True,
-            help="Fix an input of an ONNX model, such as the shape that a Reshape takes; it is "
-            "then no input of the build.",
+            help="Fix an input of an ONNX model to a constant, such as the shape for a Reshape.",
         ),
         click.option(
             "--inputs",
             metavar="NAME,...",
             multiple=True,
-            help="Begin the model at these values or layers: what computes them is dropped. "
-            "NAME=HxW, or the whole shape, where the size is not known.",
+            help="Start the model at these values or layers, and drop the layers that compute "
+            "them. NAME=HxW, or NAME=SHAPE, where the model does not give the size.",
         ),
         click.option(
             "--outputs",
             metavar="NAME,...",
             multiple=True,
-            help="End the model at these values or layers: what is behind them is dropped.",
+            help="End the model at these values or layers, and drop the layers after them.",
         ),
         click.option(
             "--device",
             default="gles30",
             show_default=device_default,
             metavar="PROFILE",
-            help="Limits to stay within: gles30, gles30-min, webgl2-min, swiftshader, gles31-min, "
+            help="Device profile: gles30, gles30-min, webgl2-min, swiftshader, gles31-min, "
             "gles31-mobile, gles32-desktop, llvmpipe, or a file from shadergen doctor --save.",
         ),
         click.option(
             "--glsl",
             type=click.Choice(GLSL_VERSIONS),
             default=None,
-            help="GLSL ES version, by default the device's; browsers have 300 alone.",
+            help="GLSL ES version; by default the device's. Browsers support 300 only.",
         ),
         click.option(
             "--precision",
             type=click.Choice(CHOICES["precision"]),
             default="highp",
             show_default=True,
-            help="Arithmetic and storage: highp is fp32, mediump is fp16, auto takes fp16 where no "
-            "number can exceed it.",
+            help="Arithmetic and storage: highp is fp32, mediump is fp16, auto uses fp16 where no "
+            "value can overflow it.",
         ),
         click.option(
             "--input-range",
             default=None,
             metavar="LOW:HIGH",
-            help="What float inputs hold: --precision auto relies on it (-256:256 if not given), "
-            "and verify draws from it (0:1).",
+            help="Range of float inputs: --precision auto relies on it (default -256:256), and "
+            "verify draws from it (default 0:1).",
         ),
         click.option(
             "--calibrate",
             type=click.Path(path_type=Path),
             metavar="DIR",
-            help="Pictures or arrays that the model is made for: --precision auto takes fp16 where "
-            "they leave room, too.",
+            help="Typical pictures or arrays: --precision auto also uses fp16 where their values "
+            "leave headroom.",
         ),
         click.option(
             "--textures",
             type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
-            help="sampler2D for each plane, or one sampler2DArray.",
+            help="One sampler2D for each plane, or one sampler2DArray.",
         ),
         click.option(
             "--stage",
             type=click.Choice(CHOICES["stage"]),
             default="auto",
             show_default=True,
-            help="Where kernels run; compute needs GLSL 310 and a --device that has it.",
+            help="Shader stage; compute needs GLSL 310 and a --device with compute shaders.",
         ),
         click.option(
             "--fetch",
             type=click.Choice(CHOICES["fetch"]),
             default="auto",
             show_default=True,
-            help="Read texels, samples at their centres, or images (GLSL 310), zero outside.",
+            help="Read with texelFetch, with texture() at texel centres, or as images (GLSL 310); "
+            "image-zero also relies on zeros outside of images.",
         ),
         click.option(
             "--weights",
             type=click.Choice(CHOICES["weights"]),
             default="auto",
             show_default=True,
-            help="Where convolution weights live.",
+            help="Storage of convolution weights.",
         ),
         click.option(
             "--weight-format",
             type=click.Choice(CHOICES["weight_format"]),
             default="float32",
             show_default=True,
-            help="What weights in textures are rounded to; int8 with a scale for each channel.",
+            help="Format of weights in textures; int8 has a scale for each output channel.",
         ),
         click.option(
             "--winograd",
             type=click.Choice(CHOICES["winograd"]),
             default="auto",
             show_default=True,
-            help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in tiles "
-            "of 2x2 or, in compute shaders, 4x4 pixels, where fp32 allows it; auto does where it "
-            "takes less.",
+            help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in fp32: "
+            "tiles of 2x2 or, in compute shaders, 4x4 pixels; auto where measured or predicted to "
+            "be faster.",
         ),
         click.option(
             "--pairs",
             type=click.Choice(CHOICES["pairs"]),
             default="auto",
             show_default=True,
-            help="Compute a depthwise convolution and a 1x1 one that alone reads it in one compute "
-            "shader, and store nothing between; on does wherever that can be, auto where it is "
-            "measured or predicted to take less.",
+            help="Fuse a depthwise convolution and the 1x1 convolution after it into one compute "
+            "shader: on wherever possible, auto where measured or predicted to be faster.",
         ),
         click.option(
             "--parameters",
             type=click.Choice(CHOICES["parameters"]),
             default="constants",
             show_default=True,
-            help="Where biases and batch normalisation live.",
+            help="Storage of biases and batch normalisation parameters.",
         ),
         click.option(
             "--mrt",
             type=int,
             default=None,
             metavar="N",
-            help="Render targets in a GPU pass; all the device has if not given.",
+            help="Render targets in a GPU pass; by default all that the device has.",
         ),
         click.option(
             "--output-encoding",
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="How outputs are written: as they are; 0..1 in 8 bits; signed values in two "
-            "channels; both signs in two unsigned channels.",
+            help="Format of outputs: float; 0..1 in 8 bits; signed values split over two "
+            "channels; signed values split over two unsigned channels.",
         ),
         click.option(
             "--zero-guard",
             type=float,
             default=0.0,
             metavar="VALUE",
-            help="Convolutions read exact zeros as this, 0.001 say.",
+            help="Convolutions read exact zeros as this value, for example 0.001.",
         ),
         click.option(
             "--preprocess",
             default="",
             metavar="SPEC",
-            help="Compile in image preprocessing: "
+            help="Add image preprocessing: "
             "order=bgr,scale=255,mean=104/117/124,std=1,input=unorm8.",
         ),
         click.option(
@@ -207,7 +208,8 @@ def _with_options(
         click.option(
             "--foreign-tuning",
             is_flag=True,
-            help="Use --tuning although it was measured on another renderer than the --device's.",
+            help="Accept a --tuning file that was measured on another renderer than the "
+            "--device's.",
         ),
         click.option(
             "--define",
@@ -254,7 +256,7 @@ def measuring_options(
             default=10,
             show_default=True,
             metavar="N",
-            help=f"Frames of each {what} before that.",
+            help=f"Warm-up frames of each {what} before measuring.",
         ),
         click.option("--seconds", type=click.FloatRange(min=0), metavar="N", help=seconds),
     )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @measuring_options(
     "candidate",
     20,
-    "Begin no further layer after this time; the next run goes on from there.",
+    "Start no layer after N seconds; the next run continues from there.",
 )
 def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
     """Measure on the OpenGL ES at hand which kernels are best for the layers of MODEL.
