@@ -44,8 +44,8 @@ from ..ir.linear_part import linear_part
 from . import bands, extras
 from .driver import compile_graph, import_model
 from .frontends import ValueNeededError
-from .frontends.onnx.body import subgraphs
-from .frontends.onnx.parameters import data_inputs
+from .frontends.onnx.importing.parameter_inputs import data_inputs
+from .frontends.onnx.read.graph_body import subgraphs
 from .onnx_values import declared, given, has_open_shape, numbered
 from .options import Options
 

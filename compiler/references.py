@@ -59,8 +59,8 @@ class OnnxReference:
     name = "onnxruntime"
 
     def __init__(self, model: Path, request: Request) -> None:
-        from .frontends.onnx.cut import cut
-        from .frontends.onnx.model import parse_model
+        from .frontends.onnx.importing.cut import cut
+        from .frontends.onnx.read.model import parse_model
 
         part = None
         if request.inputs or request.outputs:

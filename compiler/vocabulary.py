@@ -48,10 +48,10 @@ def entries() -> Iterator[Entry]:
     from .frontends.keras.cells import CELLS
     from .frontends.keras.layers import LAYERS
     from .frontends.keras.operations import OPERATIONS
-    from .frontends.onnx.computed import COMPUTED
-    from .frontends.onnx.evaluation import EVALUATED
-    from .frontends.onnx.operators import DOMAINS
-    from .frontends.onnx.pytorch import PYTORCH
+    from .frontends.onnx.folding.by_numpy import COMPUTED
+    from .frontends.onnx.folding.by_onnx_reference import EVALUATED
+    from .frontends.onnx.ops.pytorch_names import PYTORCH
+    from .frontends.onnx.ops.table import DOMAINS
 
     for domain, operators in DOMAINS.items():
         yield from _table(f"onnx {domain or 'ai.onnx'}", operators)
@@ -112,9 +112,9 @@ def matching(pattern: str) -> list[Entry]:
 
 def _data_dependent() -> dict[str, str]:
     """Return the operators whose results' sizes depend on data, which textures cannot follow."""
-    from .frontends.onnx.computed import COMPUTED
-    from .frontends.onnx.evaluation import EVALUATED
-    from .frontends.onnx.operators import DATA_DEPENDENT, DOMAINS
+    from .frontends.onnx.folding.by_numpy import COMPUTED
+    from .frontends.onnx.folding.by_onnx_reference import EVALUATED
+    from .frontends.onnx.ops.table import DATA_DEPENDENT, DOMAINS
 
     known = {*DOMAINS[""], *COMPUTED, *EVALUATED}
     return {name: why for name, why in DATA_DEPENDENT.items() if name not in known}

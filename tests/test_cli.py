@@ -20,7 +20,7 @@ from shadergen import __version__
 from shadergen.backends.lower import convolution
 from shadergen.compiler import driver, inspection, vocabulary
 from shadergen.compiler.cli.output import bytes_text
-from shadergen.compiler.frontends.onnx.pytorch import PYTORCH
+from shadergen.compiler.frontends.onnx.ops.pytorch_names import PYTORCH
 from shadergen.compiler.running import named
 from shadergen.errors import ShadergenError
 from shadergen.ir import text

@@ -12,7 +12,7 @@ from dynamic_net import Net, network
 from test_dynamic import COMPUTE, build_of, constraints, difference
 
 from shadergen.compiler.driver import import_model
-from shadergen.compiler.frontends.onnx.resize_open import PLAIN, _rounds_back
+from shadergen.compiler.frontends.onnx.ops.resize_dynamic import PLAIN, _rounds_back
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import HeadlessContext, Player

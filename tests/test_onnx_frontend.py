@@ -299,6 +299,6 @@ def test_a_damaged_model_is_read_or_refused(
 
 
 def test_onnx_agrees_that_the_latest_operator_set_is_the_latest() -> None:
-    from shadergen.compiler.frontends.onnx.model import LATEST_OPSET
+    from shadergen.compiler.frontends.onnx.read.model import LATEST_OPSET
 
     assert onnx.defs.onnx_opset_version() <= LATEST_OPSET, "read what is new, then raise it"

@@ -15,9 +15,9 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_models import compare, model, node, normal, refusal, small, write
 
 from shadergen.compiler.frontends.base import Request, load
-from shadergen.compiler.frontends.onnx import functions
-from shadergen.compiler.frontends.onnx.evaluation import EVALUATED
-from shadergen.compiler.frontends.onnx.operators import DOMAINS
+from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
+from shadergen.compiler.frontends.onnx.importing import functions
+from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
 from shadergen.ir.reference import evaluate
 
 if TYPE_CHECKING:
@@ -212,7 +212,9 @@ def test_an_operator_without_a_handler_is_carried_out_as_onnx_defines_it(
         called.append(args)
         return functions.schema_function(*args)
 
-    monkeypatch.setattr("shadergen.compiler.frontends.onnx.importer.schema_function", noted)
+    monkeypatch.setattr(
+        "shadergen.compiler.frontends.onnx.importing.importer.schema_function", noted
+    )
     compare(tmp_path, nodes, inits, opset)
     assert called or case.startswith("Range")
 

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto
 from onnx_models import X, compare, model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.onnx.operators import OPERATORS
+from shadergen.compiler.frontends.onnx.ops.table import OPERATORS
 
 UNARY: dict[str, tuple[int, dict[str, Any]]] = {
     "Abs": (13, {}),

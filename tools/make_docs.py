@@ -24,9 +24,9 @@ from shadergen.compiler.definitions import CALLABLE
 from shadergen.compiler.frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
 from shadergen.compiler.frontends.keras.layers import LAYERS
 from shadergen.compiler.frontends.keras.operations import OPERATIONS
-from shadergen.compiler.frontends.onnx.computed import COMPUTED
-from shadergen.compiler.frontends.onnx.evaluation import EVALUATED
-from shadergen.compiler.frontends.onnx.operators import DOMAINS
+from shadergen.compiler.frontends.onnx.folding.by_numpy import COMPUTED
+from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
+from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
 from shadergen.errors import CODES
 from shadergen.ir.expr import Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS, body, signature

@@ -35,7 +35,7 @@ of the suite.
 Inputs that serve as shapes, axes, sizes and the like, and as nothing else, are compiled in when an
 operator needs to know them; inputs that a result is computed from never are. The operands that may
 be compiled in are listed in
-[compiler/frontends/onnx/parameters.py](../compiler/frontends/onnx/parameters.py).
+[compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py).
 
 Two kinds of arrays are uploaded otherwise than they are, and results read back accordingly. Strings
 are numbered, and shaders move and compare the numbers. Where float64 exceeds what float32 reaches,

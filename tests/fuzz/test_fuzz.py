@@ -13,7 +13,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from shadergen.compiler.frontends.onnx.operators import OPERATORS as COMPILED
+from shadergen.compiler.frontends.onnx.ops.table import OPERATORS as COMPILED
 from shadergen.errors import InternalError
 from shadergen.passes import fuse_pads
 

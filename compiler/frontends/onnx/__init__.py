@@ -1,14 +1,14 @@
 """The ONNX frontend: a ``.onnx`` file in, a graph in the IR's own terms out.
 
-In the order in which a model passes through: ``model`` reads the file, ``cut`` drops what is not
-asked for, ``body`` checks that the rest holds together, ``tensors`` reads its weights. ``importer``
-walks the nodes; what each does is said by ``operators`` and ``computed``, ``control`` for those
-that hold graphs, ``functions`` for those that stand for other nodes, ``versions`` for old ones.
+In the order in which a model passes through: ``read`` turns the file into a checked model,
+``shapes`` has what it says of shapes, ``importing`` walks the nodes and builds the graph. What a
+node does is said by ``ops`` or, where all its inputs are known, by ``folding``. ``operands`` are
+what the names of a model stand for meanwhile: tensors of the graph, known arrays, lists of them.
 
 Everything is computed in float32: float16, bfloat16 and float64 weights are converted, inputs of
 those types are declared float32. Integers and truth values keep their types and are exact up to
 2^24 (``ir.integers``); what is known at compile time is computed in its own type. Narrower types
-are ``narrow``'s.
+are ``read.narrow_types``'s.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..base import check_size_names, check_sizes, model_shapes
-from .cut import cut
-from .importer import Importer
-from .model import check_model, parse_model
+from .importing.cut import cut
+from .importing.importer import Importer
+from .read.model import check_model, parse_model
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,0 +1,401 @@
+"""Walk the nodes in order and build the graph; compute what needs no input at once.
+
+What a node does is looked up in this order: the user's definitions, the model's own functions, the
+tables of operators, and last the functions by which ONNX itself defines operators.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx.onnx_ml_pb2 import AttributeProto
+
+from .....errors import ShadergenError, did_you_mean, require_inputs
+from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
+from .....ir.size import OpenSizeError, at_layer
+from .....ir.types import MAP_RANK, TensorType
+from ....definitions import find, instantiate
+from ...base import ValueNeededError, resolve_shape
+from ..folding.budget import Budget
+from ..folding.by_numpy import COMPUTED, compute, is_computed
+from ..folding.by_onnx_reference import EVALUATED, evaluate
+from ..operands import (
+    Item,
+    Known,
+    Narrow,
+    TensorList,
+    check_shape,
+    inputs_behind,
+    typed_item,
+)
+from ..ops.node import DataDependentError, OnnxNode
+from ..ops.table import DATA_DEPENDENT, DOMAINS
+from ..ops.versions import modernise
+from ..read.graph_body import function_body, plain_domain, read_by
+from ..read.model import read_opsets
+from ..read.narrow_types import NARROW
+from ..read.weights import (
+    ENCODINGS,
+    STRING,
+    dimensions,
+    ir_type,
+    read_sparse,
+    read_tensor,
+    type_name,
+)
+from ..shapes.declared import DeclaredShapes
+from ..shapes.discontinuities import refuse_discontinuities
+from ..shapes.image_axes import image_axes
+from .fixed_inputs import fixed_input
+from .functions import arguments, schema_function
+from .scope import Scope, Subgraph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from onnx.onnx_ml_pb2 import FunctionProto, NodeProto, ValueInfoProto
+
+    from .....ir.formula_parser import Definition
+    from ...base import Request
+    from ..operands import Tensor
+    from ..read.model import Model
+
+DECODERS = ("DecodeImage", "ImageDecoder")  # from the bytes of a file to a picture: no formula
+
+
+class Importer:
+    """Builds one graph. ``scope`` holds what each name of the model stands for, so far."""
+
+    def __init__(self, model: Model, request: Request) -> None:
+        self.model = model
+        self.request = request
+        self.budget = Budget()
+        self.scope = Scope(model.body, {})
+        self.declared = DeclaredShapes(model, request)
+
+    def run(self) -> Graph:
+        """Return the graph.
+
+        Raises:
+            ShadergenError: as ``load_onnx``.
+        """
+        fixed = self.request.values
+        require_inputs("input-value", fixed, [info.name for info in self.model.inputs])
+        axes = {i.name: self._image_axes(i) for i in self.model.inputs}
+        tensors: dict[str, Known | Input] = {}
+        # those that the graph uses as images come first: they say which sizes are opened
+        for info in sorted(self.model.inputs, key=lambda info: axes[info.name] is None):
+            if info.name in fixed:
+                tensor: Known | Input = fixed_input(info, fixed[info.name])
+            else:
+                tensor = self._input(info, axes[info.name])
+            tensors[info.name] = tensor
+            self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
+        inputs = [t for i in self.model.inputs if isinstance(t := tensors[i.name], Input)]
+        results = self._carry_out(self.scope)
+        named = dict(zip(self.model.body.outputs, results, strict=True))  # each once
+        declared = self.model.declared
+        outputs = tuple(_output(name, item, declared[name]) for name, item in named.items())
+        self.request.notes.extend(self.declared.notes())
+        return Graph(self.model.name, tuple(inputs), outputs)
+
+    def _image_axes(self, info: ValueInfoProto) -> tuple[int, int] | None:
+        """Return the axes of an input's height and width, where the graph tells."""
+        image = len(info.type.tensor_type.shape.dim) == MAP_RANK
+        return image_axes(self.model.body.nodes, info.name) if image else None
+
+    def _input(self, info: ValueInfoProto, axes: tuple[int, int] | None) -> Known | Input:
+        """Return an input of the graph; an empty one, of which only the type counts, is known.
+
+        Args:
+            info: its declaration.
+            axes: of height and width, where the graph tells.
+        """
+        where = f"input '{info.name}'"
+        if not info.type.HasField("tensor_type"):
+            kind = info.type.WhichOneof("value") or "nothing"
+            raise ShadergenError("SG0206", f"{where} is of type {kind}", supported="tensors")
+        tensor = info.type.tensor_type
+        strings = tensor.elem_type == STRING and self.request.strings
+        dtype = "int32" if strings else ir_type(tensor.elem_type)
+        if dtype is None:
+            raise ShadergenError(
+                "SG0206",
+                f"{where} has element type {type_name(tensor.elem_type)}",
+                supported=", ".join(map(type_name, (*ENCODINGS, *NARROW))),
+            )
+        declared = dimensions(tensor.shape)
+        if 0 in declared and None not in declared:
+            check_shape(info.name, tuple(s or 1 for s in declared))
+            return Known(info.name, np.zeros([s or 0 for s in declared], dtype))
+        if not tensor.HasField("shape"):
+            shape = self._whole_shape(info.name)
+        else:
+            spatial = (axes or (2, 3)) if len(declared) == MAP_RANK else None
+            alone = len(self.model.inputs) - len(self.request.values) == 1
+            told = axes is not None
+            shape = resolve_shape(info.name, declared, spatial, self.request, alone, told)
+        self.declared.add_input(info.name, declared, shape)
+        check_shape(info.name, shape)
+        return Input(TensorType(shape, dtype), info.name, Port.plain(len(shape)))
+
+    def _whole_shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of an input for which the model declares none."""
+        sizes, shapes = self.request.sizes, self.request.shapes
+        wanted = sizes.get(name, sizes.get(""))
+        if wanted is None or (len(wanted) == 2 and name not in sizes):
+            wanted = shapes.get(name, shapes.get(""))
+        if wanted is None:
+            raise ShadergenError(
+                "SG0204",
+                f"input '{name}' has no shape",
+                why="the model does not even say how many axes it has",
+                help=f"give all its sizes, for example --input-size {name or 'NAME'}=1x3x360x640",
+            )
+        return resolve_shape(name, (None,) * len(wanted), None, self.request)
+
+    def _carry_out(self, scope: Scope) -> list[Item | None]:
+        """Apply the nodes of a body and return what its outputs stand for."""
+        for proto in scope.body.nodes:
+            if scope.depth:
+                self.budget.step()
+            self._node(proto, scope)
+        return [self._item(name, scope) for name in scope.body.outputs]
+
+    def _item(self, name: str, scope: Scope) -> Item | None:
+        """Return what a name stands for; a weight is decoded when it is first asked for."""
+        body = scope.body
+        if name in scope.items:
+            return scope.items[name]
+        if name not in body.initializers and name not in body.sparse and scope.around is not None:
+            return self._item(name, scope.around)
+        if name in body.sparse and name not in body.decoded:
+            self.budget.take(max(prod(body.sparse[name].dims), 0))
+            array = read_sparse(body.sparse[name], self.model.folder)
+            body.decoded[name] = Known(name, array)
+        if name not in body.decoded:
+            array = read_tensor(body.initializers[name], self.model.folder)
+            self.budget.add_weight(array.size)
+            known = Known(name, array)
+            body.decoded[name] = typed_item(known, body.initializers[name].data_type)
+        return body.decoded[name]
+
+    def _node(self, proto: NodeProto, scope: Scope) -> None:
+        layer = scope.layer(proto)
+        shapes: list[str] = []
+        try:
+            inputs = tuple(self._item(name, scope) if name else None for name in proto.input)
+            shapes += (_described(item) for item in inputs if item is not None)
+            with at_layer(layer):
+                self._apply(scope.resolved(proto), layer, scope, inputs)
+        except ShadergenError as error:
+            if isinstance(error, OpenSizeError):
+                error.where = ()  # the layer, which is named again here
+            place = f"node {layer} ({proto.op_type})"
+            place += f", inputs {', '.join(shapes)}" if shapes else ""
+            if isinstance(error, OperandError):
+                error = error.of_source(place)
+            error.at(place)
+            if isinstance(error, ValueNeededError) and not scope.depth:
+                error.help = f"{error.help}\n{self._how_to_cut(proto)}".strip()
+            raise error from None
+
+    def _how_to_cut(self, proto: NodeProto) -> str:
+        """Say which values to end the model with, so that a node is left out."""
+        names = list(dict.fromkeys(read_by(proto)))
+        computed = [n for n in names if not isinstance(self._item(n, self.scope), (Known, Input))]
+        if not computed:
+            return ""
+        return f"leave it to the application, by ending the model: --outputs {','.join(computed)}"
+
+    def _apply(
+        self, proto: NodeProto, layer: str, scope: Scope, inputs: tuple[Item | None, ...]
+    ) -> None:
+        domain = plain_domain(proto.domain)
+        node = OnnxNode(
+            proto,
+            layer,
+            scope.body.opsets.get(domain, 0),
+            inputs,
+            tuple(bool(name) and scope.body.reads[name] > 0 for name in proto.output),
+            self.model.folder,
+            self.budget,
+            lambda graph: Subgraph(graph, scope, layer, self._carry_out),
+            lambda name: self._item(name, scope),
+        )
+        definition = self._definition(proto, domain, layer)
+        function = self.model.functions.get((domain, node.op, getattr(proto, "overload", "")))
+        results: Sequence[Item | None]
+        if definition is not None:
+            results = [self._define(node, definition)]
+        elif function is not None:
+            results = self._call(function, node, scope, f"{layer}/" if scope.named else layer)
+        else:
+            results = self._implemented(node, domain, scope)
+        for index, (name, used) in enumerate(zip(proto.output, node.used, strict=True)):
+            if used and index >= len(results):
+                raise ShadergenError(
+                    "SG0202", f"result {index} of {node.op}, '{name}', is not implemented"
+                )
+            if used:
+                scope.items[name] = _as_known(results[index], name)
+                self._check_declared(name, scope)
+
+    def _check_declared(self, name: str, scope: Scope) -> None:
+        """Compare the shape of a value of the model's own graph with the one it declares."""
+        item = scope.items[name]
+        if not scope.depth and item is not None and not isinstance(item, TensorList):
+            self.declared.check(name, item.shape)
+
+    def _implemented(self, node: OnnxNode, domain: str, scope: Scope) -> Sequence[Item | None]:
+        """Carry out an operator of the tables, or by the function that defines it."""
+        if not node.version and domain in DOMAINS:
+            raise ShadergenError(
+                "SG0105",
+                f"the model does not say which version of {domain or 'ai.onnx'} it uses",
+                help="export it again; the field opset_import is incomplete",
+            )
+        if not domain:
+            modernise(node)
+        known = all(isinstance(i, Known) or i is None for i in node.inputs)
+        results: Item | Sequence[Item | None]
+        if not domain and is_computed(node):
+            results = compute(node)
+        elif not domain and known and node.op in EVALUATED:
+            results = evaluate(node)
+        elif node.op in DOMAINS.get(domain, ()):
+            results = DOMAINS[domain][node.op](node)
+        elif not domain and node.op in DATA_DEPENDENT:
+            raise DataDependentError(
+                f"operator {node.op} is not implemented for tensors computed from the inputs",
+                f"{DATA_DEPENDENT[node.op]}, and textures have fixed sizes",
+                [i for item in node.inputs if item is not None for i in inputs_behind(item)],
+            )
+        elif function := schema_function(node, domain, scope.body.opsets.get("", 0)):
+            return self._call(function, node, scope, node.layer, named=False)
+        else:
+            raise self._unknown(node, domain, scope)
+        node.finish()
+        results = [results] if isinstance(results, Item) else results
+        if self.request.opening is not None:
+            for result in results:
+                refuse_discontinuities(result)
+        return results
+
+    def _call(
+        self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True
+    ) -> list[Item | None]:
+        """Carry out a function and return all its results, None for those that nothing reads."""
+        body = function_body(function, read_opsets(function.opset_import), node.used)
+        items, attributes = arguments(function, node)
+        inner = Scope(body, items, None, attributes, path, named and scope.named, scope.depth + 1)
+        results = iter(self._carry_out(inner))
+        return [next(results) if used else None for used in node.used]
+
+    def _definition(self, proto: NodeProto, domain: str, layer: str) -> Definition | None:
+        """Return the user's definition: for this layer, for domain::Op, or for Op."""
+        full = f"{domain or 'ai.onnx'}::{proto.op_type}"
+        return find(self.request.definitions, layer, full, proto.op_type)
+
+    def _define(self, node: OnnxNode, definition: Definition) -> Tensor:
+        inputs = list(node.inputs)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        operands = [node.operand(i) for i in range(len(inputs))]
+        attributes = {name: _attribute(node, name) for name in node.attributes}
+        result = instantiate(definition, operands, attributes, self.request.definitions, node.layer)
+        check_shape(node.layer, result.shape)
+        return result
+
+    def _unknown(self, node: OnnxNode, domain: str, scope: Scope) -> ShadergenError:
+        """Return the error for an operator that is in no table."""
+        full = f"{domain}::{node.op}" if domain else node.op
+        names = _parameters(node)
+        example = f'"{full}"' if domain else node.op
+        define = (
+            f"define it with --define FILE, which holds a line like: {example}"
+            f"({', '.join(names)}) = ..."
+        )
+        weights = [n for n in names if n.startswith("w")]
+        if weights:
+            plural = "s are" if len(weights) > 1 else " is"
+            define += f"\nits weight{plural} {', '.join(weights)} there"
+            if not scope.depth and (leave := self._how_to_cut(node.proto)):
+                define += f"; or {leave}"
+        if node.op in DECODERS and node.proto.output:
+            define = (
+                "decode the picture in the application, and begin the model behind it: "
+                f"--inputs {node.proto.output[0]}"
+            )
+        if domain not in DOMAINS:
+            return ShadergenError(
+                "SG0201",
+                f"operator {full} is not implemented",
+                why=f"domain {domain} is not ONNX's own",
+                supported=f"operators of {', '.join(d or 'ai.onnx' for d in DOMAINS)}",
+                help=define,
+            )
+        near = did_you_mean(node.op, DOMAINS[domain] if domain else [*DOMAINS[""], *COMPUTED])
+        return ShadergenError(
+            "SG0201",
+            f"operator {full} is not implemented",
+            why=f"domain {domain or 'ai.onnx'}, operator set {node.version}",
+            help=f"{near}\n{define}".strip(),
+        )
+
+
+def _parameters(node: OnnxNode) -> list[str]:
+    """Name a node's inputs for a definition: x1, x2, ..., and w1, w2, ... for weights."""
+    items = list(node.inputs)
+    while items and items[-1] is None:
+        items.pop()
+    kinds = ["w" if isinstance(item, (Known, Narrow)) else "x" for item in items] or ["x"]
+    return [
+        kind if kinds.count(kind) == 1 else f"{kind}{kinds[: place + 1].count(kind)}"
+        for place, kind in enumerate(kinds)
+    ]
+
+
+def _output(name: str, item: Item | None, declared: int) -> Output:
+    if item is None or isinstance(item, TensorList):
+        raise ShadergenError("SG0206", f"output '{name}' is a sequence", supported="tensors")
+    strings = isinstance(item, Narrow) and item.data_type == STRING
+    if strings != (declared == STRING):  # a caller would take the numbers of strings for numbers
+        said = type_name(declared) if declared else "nothing"
+        raise ShadergenError(
+            "SG0105",
+            f"output '{name}' holds {'strings' if strings else 'numbers'}",
+            why=f"the model declares it as {said}",
+        )
+    tensor = item.tensor if isinstance(item, Narrow) else item
+    value: Value = tensor.operand if isinstance(tensor, Known) else tensor
+    if value.type.is_empty:
+        raise ShadergenError("SG0206", f"output '{name}' is empty", why=f"it is {value.type}")
+    return Output(name, value, Port.plain(value.type.rank))
+
+
+def _described(item: Item) -> str:
+    """Return an operand's shape as messages have it."""
+    if isinstance(item, TensorList):
+        return f"sequence of {len(item.items)}"
+    return "x".join(map(str, item.shape)) or "scalar"
+
+
+def _as_known(item: Item | None, name: str) -> Item | None:
+    """Make constants known; they are what operators of the IR computed at once."""
+    return Known(name, item.data) if isinstance(item, Constant) else item
+
+
+def _attribute(node: OnnxNode, name: str) -> Any:
+    """Return an attribute as a definition takes it."""
+    readers: dict[int, Callable[[str], Any]] = {
+        AttributeProto.INT: node.integer,
+        AttributeProto.FLOAT: node.number,
+        AttributeProto.STRING: node.text,
+        AttributeProto.INTS: node.integers,
+        AttributeProto.FLOATS: node.numbers,
+    }
+    read = readers.get(node.attributes[name].type)
+    return None if read is None else read(name)

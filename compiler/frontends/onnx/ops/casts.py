@@ -1,0 +1,166 @@
+"""Cast, CastLike and operators that take tensors of narrow element types as they are.
+
+All floats of 16 bits and more are computed as float32, so a cast among them changes nothing.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from math import trunc
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .....errors import ShadergenError
+from .....ir.evaluation import evaluate
+from .....ir.expr import Call, Expr, Var
+from .....ir.formula_parser import parse
+from .....ir.integers import wrapped
+from .....ir.ops import Pointwise
+from .....ir.ratio import Ratio
+from .....ir.size import OpenSizeError, is_open
+from ..operands import Known, Narrow, element_type, objects
+from ..read.narrow_types import NARROW
+from ..read.weights import ENCODINGS, ir_type, numpy_type, type_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .....ir.graph import Value
+    from .....ir.types import DType
+    from ..operands import Item
+    from .elementwise import Handler
+    from .node import OnnxNode
+
+X = Var("x0")
+SAME_BITS: tuple[set[DType], ...] = ({"int8", "uint8"}, {"int16", "uint16"}, {"bool", "uint8"})
+ROUND_MODES = ("up", "down", "nearest")
+
+
+def cast(node: OnnxNode) -> Item:
+    """Cast to the type that an attribute names."""
+    return _cast(node, node.integer("to"))
+
+
+def cast_like(node: OnnxNode) -> Item:
+    """Cast to the type of another tensor, of which nothing else counts."""
+    return _cast(node, element_type(node.held(1)))
+
+
+def _cast(node: OnnxNode, to: int) -> Item:
+    saturate = bool(node.choice("saturate", (1, 0)))
+    mode = node.choice("round_mode", ROUND_MODES)
+    if to not in ENCODINGS and to not in NARROW:
+        supported = tuple(map(type_name, (*ENCODINGS, *NARROW)))
+        raise node.refusal("to", type_name(to), supported)
+    held = node.held(0)
+    x = held.tensor if isinstance(held, Narrow) else held
+    if to not in NARROW:
+        return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
+    target = NARROW[to]
+    expr = target.cast(saturate, mode)
+    if isinstance(x, Known):
+        node.budget.take(x.array.size)
+        result = evaluate(expr, {"x0": x.array.astype(np.float64)})
+        return Narrow(Known(node.layer, np.asarray(result).astype(target.dtype)), to)
+    return Narrow(node.apply(Pointwise(expr, target.dtype), x), to)
+
+
+def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
+    dtype = numpy_type(to)
+    if x.array.dtype.kind == "O" and dtype is not None:
+        return Known(node.layer, _open_array(x.array, np.dtype(dtype)))
+    if dtype is None or dtype == x.array.dtype:
+        return x
+    node.budget.take(x.array.size)
+    with np.errstate(all="ignore"):
+        return Known(node.layer, x.array.astype(dtype))
+
+
+def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Cast sizes, or fractions of them, of which some are open."""
+    if not any(isinstance(x, Ratio) or is_open(x) for x in array.flat):
+        return array.astype(np.int64).astype(dtype)
+    if dtype.kind == "f" and dtype.itemsize >= np.float32().itemsize:
+        return objects(array.shape, (x if isinstance(x, Ratio) else Ratio(x) for x in array.flat))
+    if dtype.kind not in "iu":
+        raise OpenSizeError(f"a number of type {dtype.name}")
+    return objects(array.shape, map(trunc, array.flat))
+
+
+def _as_value(node: OnnxNode, x: Value, to: int) -> Value:
+    source, target = x.type.dtype, ir_type(to)
+    assert target is not None
+    if source == target:
+        return x
+    expr: Expr = X
+    if target == "bool":
+        expr = parse("ne(x0, 0)")
+    elif target != "float32" and source != "bool":
+        expr = Call("trunc", (X,)) if source == "float32" else X
+        expr = wrapped(expr, target)
+    return node.apply(Pointwise(expr, target), x)
+
+
+def bit_cast(node: OnnxNode) -> Item:
+    """BitCast among integers of 8 or of 16 bits, which are sure to hold each other's numbers."""
+    to, x = node.integer("to"), node.item(0)
+    source, target = x.type.dtype, ir_type(to)
+    if target is None or (source != target and {source, target} not in SAME_BITS):
+        raise ShadergenError(
+            "SG0202",
+            f"BitCast from {source} to {type_name(to)} is not implemented",
+            why="tensors are computed as float32, whose bits are not those of the model's types",
+            supported=", ".join(" and ".join(sorted(pair)) for pair in SAME_BITS),
+        )
+    return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
+
+
+FIRST = slice(0, 1)
+
+
+def of_any_type(handler: Handler, moved: slice = FIRST) -> Handler:
+    """Let an operator that moves elements, or nothing, take narrow types and strings as well.
+
+    Args:
+        handler: takes tensors of all other types.
+        moved: the inputs whose elements the results are made of.
+    """
+
+    @wraps(handler)
+    def kept(node: OnnxNode) -> Any:
+        data_type = _unwrapped(node, moved)
+        result: Any = handler(node)
+        if not data_type:
+            return result
+        several = isinstance(result, list)
+        typed = [Narrow(tensor, data_type) for tensor in (result if several else [result])]
+        return typed if several else typed[0]
+
+    return kept
+
+
+def compared(handler: Handler) -> Handler:
+    """Let an operator that asks whether elements are equal take narrow types and strings."""
+
+    @wraps(handler)
+    def kept(node: OnnxNode) -> Any:
+        _unwrapped(node, slice(None))
+        return handler(node)
+
+    return kept
+
+
+def _unwrapped(node: OnnxNode, which: slice) -> int:
+    """Put what holds tensors of one narrow type in their place; return the type's number, or 0."""
+    entries = node.inputs[which]
+    types = {e.data_type if isinstance(e, Narrow) else 0 for e in entries if e is not None}
+    if types <= {0}:
+        return 0
+    if len(types) > 1:
+        names = ", ".join(type_name(t) if t else "others" for t in sorted(types))
+        raise ShadergenError("SG0105", f"{node.op} of different types: {names}")
+    inputs: list[Item | None] = list(node.inputs)
+    inputs[which] = [e.tensor if isinstance(e, Narrow) else e for e in entries]
+    node.inputs = tuple(inputs)
+    return types.pop()

@@ -1,0 +1,69 @@
+"""Gradient of ai.onnx.preview.training, as the graph of the derivatives.
+
+Source: ONNX Gradient, version 1 of that domain.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .....errors import ShadergenError
+from .....ir.gradient import gradients
+from .....ir.graph import Value, constant
+from ..operands import Known, TensorList
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..operands import Item
+    from .node import OnnxNode
+
+
+def gradient(node: OnnxNode) -> Sequence[Item]:
+    """Gradient of one number by tensors that it is computed from, at the tensors themselves.
+
+    Of formulas, products of matrices, sums and extrema, movement, and what is composed of these.
+    """
+    xs = node.texts("xs")
+    zs = node.texts("zs") if node.has("zs") else ()
+    y = _floats(node, "y", node.text("y"))
+    if len(node.inputs) != len(xs) + len(zs):
+        raise ShadergenError(
+            "SG0105", f"Gradient by {len(xs)} tensors, of {len(zs)} more, has {len(node.inputs)}"
+        )
+    for index, name in enumerate((*xs, *zs)):
+        if node.entry(index) is not node.find(name):
+            raise ShadergenError(
+                "SG0202",
+                f"Gradient at another value of '{name}' is not implemented",
+                help=f"give '{name}' itself as input {index}",
+            )
+    if y.type.size != 1:
+        raise ShadergenError(
+            "SG0205", f"Gradient of '{node.text('y')}', which is no single number", why=str(y.type)
+        )
+    variables = [_floats(node, "xs", name) for name in xs]
+    if len(set(variables)) < len(variables):
+        raise ShadergenError("SG0105", f"xs={list(xs)} of Gradient name one tensor twice")
+    found = gradients(y, variables, constant(np.ones(y.shape, np.float32), node.layer))
+    zeros = (Known(node.layer, np.zeros(x.shape, np.float32)) for x in variables)
+    return [found.get(x, zero) for x, zero in zip(variables, zeros, strict=True)]
+
+
+def _floats(node: OnnxNode, role: str, name: str) -> Value:
+    """Return the tensor of a name: what is computed when compiling has no gradient any more."""
+    item = node.find(name)
+    if item is None or isinstance(item, TensorList):
+        raise ShadergenError("SG0105", f"attribute {role} of Gradient names '{name}', no tensor")
+    tensor = node.plain(item, f"'{name}'")
+    if isinstance(tensor, Known):
+        raise ShadergenError(
+            "SG0202",
+            f"Gradient with {role}={name}, which is known when compiling, is not implemented",
+            help=f"make '{name}' depend on an input of the model",
+        )
+    if tensor.type.dtype != "float32":
+        raise ShadergenError("SG0105", f"Gradient with {role}={name} of {tensor.type.dtype}")
+    return tensor

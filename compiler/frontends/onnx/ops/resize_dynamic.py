@@ -1,0 +1,213 @@
+"""Resize and Upsample where sizes are left open: positions as exact lines, never as tables.
+
+Position i of a result lies at (p*i + q) / r between the operand's elements, for every size that the
+build takes. What needs a table, or where float32 rounding may decide, as ONNX Runtime would have
+it, is refused.
+
+The nearest elements are those of a scale that is whole, or 1 over a whole number. Where it is so at
+the default sizes alone, that becomes a fact. Where it is not, as the sizes are one element off, the
+elements floor(i * size / resized) are those that float32 gives: see :meth:`OpenAxis.nearest`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .....ir.size import OpenSizeError, estimate, is_one, is_open, surely_equal
+from .....ir.types import EXACT_INTEGERS
+from .resize_nearest import Axis, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+PLAIN = 64  # the largest numerator and denominator of a scale: no rounding reaches a whole number
+
+
+@dataclass(frozen=True)
+class OpenAxis:
+    """One axis of which a size is open.
+
+    Attributes:
+        size: before.
+        resized: after.
+        exact: the scale between them, or None where it varies with the sizes.
+    """
+
+    size: int
+    resized: int
+    exact: Fraction | None
+
+    @property
+    def stays(self) -> bool:
+        """Whether nothing is to be done."""
+        return self.exact == 1
+
+    @property
+    def growth(self) -> float:
+        """By about how much it grows."""
+        return estimate(self.resized) / estimate(self.size)
+
+    def line(self, coordinates: str) -> Step:
+        """Return (p, q, r) of the positions.
+
+        Raises:
+            OpenSizeError: for a mode whose positions are no such line.
+        """
+        if coordinates == "align_corners":
+            if self.exact is not None and self.exact.numerator * self.size != (
+                self.exact.denominator * self.resized
+            ):
+                raise OpenSizeError("a resize of mode align_corners by a scale")
+            if not self.resized > 1:
+                raise OpenSizeError("a resize of mode align_corners to one element")
+            return self.size - 1, 0, self.resized - 1
+        out, size = self._ratio
+        if coordinates == "asymmetric":
+            return size, 0, out
+        if coordinates == "tf_half_pixel_for_nn":
+            return 2 * size, size, 2 * out
+        whole = surely_equal(self.resized * size, self.size * out)
+        one = coordinates == "pytorch_half_pixel" and not self.resized > 1
+        if one or coordinates not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
+            raise OpenSizeError(f"a resize of mode {coordinates}")
+        if coordinates == "half_pixel_symmetric" and not whole:
+            raise OpenSizeError(f"a resize of mode {coordinates}")
+        return 2 * size, size - out, 2 * out
+
+    @property
+    def _ratio(self) -> tuple[int, int]:
+        """Return two numbers that are to each other as the sizes after and before."""
+        if self.exact is None:
+            return self.resized, self.size
+        return self.exact.numerator, self.exact.denominator
+
+    def nearest(self, coordinates: str, rounding: str) -> Step:
+        """Return the step function of the elements that are nearest to the positions.
+
+        Raises:
+            OpenSizeError: where the scale is not plain.
+        """
+        if is_one(self.size):
+            return 0, 0, 1
+        if coordinates == "align_corners":
+            raise OpenSizeError("the nearest elements of a resize of mode align_corners")
+        exact = self._decided()
+        if exact is not None and not _rounds_back(exact.denominator):
+            raise OpenSizeError(f"the nearest elements of a resize by {exact}")
+        if exact is None:
+            if (coordinates, rounding) == ("asymmetric", "floor") and self._one_off():
+                return self.size, 0, self.resized
+            raise OpenSizeError("the nearest elements of a resize by an open ratio")
+        if exact == 1:
+            return 1, 0, 1
+        p, q, r = replace(self, exact=exact).line(coordinates)
+        if not rounding:  # before operator set 11: truncation, but up where the axis shrinks
+            rounding = "ceil" if exact < 1 else "floor"
+            if q < 0:
+                raise OpenSizeError("the nearest elements of a resize before operator set 11")
+        if rounding == "floor":
+            return p, q, r
+        if rounding == "ceil":
+            return p, q + r - 1, r
+        if rounding == "round_prefer_ceil":
+            return 2 * p, 2 * q + r, 2 * r
+        return 2 * p, 2 * q + r - 1, 2 * r
+
+    def _decided(self) -> Fraction | None:
+        """Return the scale, decided at the default sizes where it is whole, or 1 over that, there.
+
+        None where it is not, or where one size is fixed, which would fix the other.
+        """
+        if self.exact is not None or not (is_open(self.size) and is_open(self.resized)):
+            return self.exact
+        ratio = _plain(self.size, self.resized)
+        if ratio is None or self.resized * ratio.denominator != self.size * ratio.numerator:
+            return None
+        return ratio
+
+    def _one_off(self) -> bool:
+        """Whether one size is a multiple of the other, give or take one element.
+
+        Neighbours of a multiple have no factor in common with the number. So i * size / resized is
+        whole for i = 0 alone, where float32 has it exactly, and elsewhere 1 / resized or more from
+        any whole number. Two roundings move it by less than size / 2**23. Multiples are exact.
+        """
+        if not (is_open(self.size) and is_open(self.resized)):
+            return False
+        small, large = self.size, self.resized
+        if estimate(small) > estimate(large):
+            small, large = large, small
+        factor = round(estimate(large) / estimate(small))
+        off = large - factor * small
+        if factor > PLAIN or abs(estimate(off)) > 1:
+            return False
+        if small is self.resized and not _rounds_back(factor):
+            return False
+        return -1 <= off <= 1 and self.size * self.resized < EXACT_INTEGERS // 2
+
+
+AnyAxis = Axis | OpenAxis
+
+
+def scaled_axes(
+    shape: Sequence[int],
+    chosen: Sequence[int],
+    exact: Sequence[Fraction],
+    scales: NDArray[np.float32],
+) -> list[AnyAxis]:
+    """Return the axes of a shape, some of them open, with scales.
+
+    Raises:
+        OpenSizeError: for the scale of an open axis whose multiples float32 rounds.
+    """
+    axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
+    for axis, fraction, scale in zip(chosen, exact, scales, strict=True):
+        size = shape[axis]
+        if not is_open(size):
+            resized = int(scale * np.float32(size))
+            axes[axis] = Axis(size, resized, scale, fraction)
+            continue
+        if Fraction(float(scale)) != fraction or max(fraction.as_integer_ratio()) > PLAIN:
+            raise OpenSizeError(f"a resize by {scale}")
+        resized = size * fraction.numerator // fraction.denominator
+        axes[axis] = OpenAxis(size, resized, fraction)
+    return axes
+
+
+def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int]) -> list[AnyAxis]:
+    """Return the axes of a shape resized to sizes, some of either open."""
+    axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
+    for axis, resized in zip(chosen, sizes, strict=True):
+        size = shape[axis]
+        if not is_open(size) and not is_open(resized):
+            exact = Fraction(resized, size)
+            scale = np.float32(exact.numerator) / np.float32(exact.denominator)
+            axes[axis] = Axis(size, resized, scale, exact)
+            continue
+        ratio = _plain(size, resized)
+        if ratio and not surely_equal(resized * ratio.denominator, size * ratio.numerator):
+            ratio = None
+        axes[axis] = OpenAxis(size, resized, ratio)
+    return axes
+
+
+def _plain(size: int, resized: int) -> Fraction | None:
+    """Return the scale at the default sizes where it, or its inverse, is a small whole number."""
+    ratio = Fraction(estimate(resized), estimate(size))
+    numbers = ratio.as_integer_ratio()
+    return ratio if 1 in numbers and max(numbers) <= PLAIN else None
+
+
+def _rounds_back(factor: int) -> bool:
+    """Whether dividing any number by float32's 1 / factor comes to what factor times it is.
+
+    Half of the spacing of floats is more than 2**-25 of the number, and a smaller error is undone.
+    """
+    inverse = Fraction(float(np.float32(1) / np.float32(factor)))
+    return abs(inverse * factor - 1) <= Fraction(1, 1 << 25)

@@ -1,0 +1,182 @@
+"""Operators that pick elements by indices, write elements at indices, or make tensors of indices.
+
+Indices may be known at compile time or computed; a computed condition would decide how large the
+result is, which is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .....errors import ShadergenError
+from .....ir.formula_parser import parse
+from .....ir.graph import Result
+from .....ir.ops import (
+    Expand,
+    Gather,
+    GatherElements,
+    GatherND,
+    OneHot,
+    Pointwise,
+    Reshape,
+    ReverseSequence,
+    ScatterElements,
+    ScatterND,
+    TensorScatter,
+    Tile,
+    Trilu,
+)
+from ..operands import Known
+from ..read.weights import numpy_type, type_name
+from .node import DataDependentError
+
+if TYPE_CHECKING:
+    from .....ir.graph import Value
+    from .....ir.ops import Op
+    from .....ir.ops.scattering import Reduction
+    from ..operands import Tensor
+    from .node import OnnxNode
+
+REDUCTIONS: tuple[Reduction, ...] = ("none", "add", "mul", "max", "min")
+
+
+def expand(node: OnnxNode) -> Tensor:
+    """Expand; sizes of 1 and axes that the shape leaves out stay as they are."""
+    op = Expand(node.known_integers(1, "the shape"))
+    same = op.infer(node.item(0).type).shape == node.shape(0)
+    return node.item(0) if same else node.move(op, 0)
+
+
+def tile(node: OnnxNode) -> Tensor:
+    """Tile: a tensor repeated along its axes."""
+    repeats = node.known_integers(1, "the repeats")
+    if len(repeats) != len(node.shape(0)):
+        raise ShadergenError(
+            "SG0105", f"{len(repeats)} repeats for a tensor of rank {len(node.shape(0))}"
+        )
+    return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
+
+
+def gather(node: OnnxNode) -> Tensor:
+    """Gather: slices of an axis, by index."""
+    return node.move(Gather(node.axis(node.integer("axis", 0), len(node.shape(0)))), 0, 1)
+
+
+def gather_elements(node: OnnxNode) -> Tensor:
+    """GatherElements: elements along an axis, by index."""
+    axis = node.axis(node.integer("axis", 0), len(node.shape(0)))
+    return node.move(GatherElements(axis), 0, 1)
+
+
+def gather_nd(node: OnnxNode) -> Tensor:
+    """GatherND: slices, by positions over several axes."""
+    return node.move(GatherND(node.integer("batch_dims", 0)), 0, 1)
+
+
+def scatter_elements(node: OnnxNode) -> Tensor:
+    """ScatterElements, and Scatter as it was called before operator set 11."""
+    axis = node.axis(node.integer("axis", 0), len(node.shape(0)))
+    return _scattered(node, ScatterElements(axis, _reduction(node)))
+
+
+def scatter_nd(node: OnnxNode) -> Tensor:
+    """ScatterND: slices replaced, by positions over several axes."""
+    return _scattered(node, ScatterND(_reduction(node)))
+
+
+def _scattered(node: OnnxNode, op: Op) -> Tensor:
+    """Apply the operator; without updates it changes nothing."""
+    return node.move(op, 0, 1, 2) if 0 not in node.shape(1) + node.shape(2) else node.item(0)
+
+
+def _reduction(node: OnnxNode) -> Reduction:
+    reduction: Reduction = node.choice("reduction", REDUCTIONS)
+    return reduction
+
+
+def tensor_scatter(node: OnnxNode) -> Tensor:
+    """TensorScatter; without write_indices, every batch entry is written from the start."""
+    axis = node.axis(node.integer("axis", -2), len(node.shape(0)))
+    circular = node.choice("mode", ("linear", "circular")) == "circular"
+    first = Known(f"{node.layer}.start", np.zeros(node.shape(0)[:1], np.int64))
+    starts = node.item(2) if node.given(2) else first
+    return node.moved(TensorScatter(axis, circular), node.item(0), node.item(1), starts)
+
+
+def array_feature_extractor(node: OnnxNode) -> Tensor:
+    """ArrayFeatureExtractor of ai.onnx.ml: columns of the last axis, whatever the indices' rank."""
+    rank = len(node.shape(0))
+    indices = node.moved(Reshape((int(np.prod(node.shape(1))),)), node.item(1))
+    y = node.moved(Gather(rank - 1), node.item(0), indices)
+    return node.moved(Reshape((1, *y.shape)), y) if rank == 1 else y
+
+
+def compress(node: OnnxNode) -> Tensor:
+    """Compress: with a known condition, a choice of known slices; the rest of an axis is left out.
+
+    Raises:
+        DataDependentError: when the condition is computed.
+    """
+    x, condition = node.item(0), node.item(1)
+    if isinstance(condition, Result):
+        raise DataDependentError(
+            "Compress with a condition computed from the inputs is not implemented",
+            "which elements are kept depends on the condition, and textures have fixed sizes",
+        )
+    if node.has("axis"):
+        axis = node.axis(node.integer("axis"), len(x.shape))
+    else:
+        x, axis = node.moved(Reshape((int(np.prod(x.shape)),)), x), 0
+    kept = np.flatnonzero(node.known(1, "the condition"))
+    if not kept.size and not isinstance(x, Known):
+        raise ShadergenError("SG0206", "Compress keeps nothing: the result is empty")
+    return node.moved(Gather(axis), x, Known(f"{node.layer}.kept", kept))
+
+
+def one_hot(node: OnnxNode) -> Value:
+    """OneHot; the depth is one number, the new axis counts in the result."""
+    indices = node.numeric(0)
+    depth = node.known(1, "the depth")
+    if depth.size != 1:
+        raise ShadergenError("SG0105", f"a depth of {depth.tolist()}")
+    axis = node.axis(node.integer("axis", -1), indices.type.rank + 1)
+    if indices.type.dtype == "float32":
+        indices = node.apply(Pointwise(parse("trunc(x0)"), "int64"), indices)
+    return node.apply(OneHot(int(depth.reshape(())), axis), indices, node.operand(2))
+
+
+def eye_like(node: OnnxNode) -> Known:
+    """EyeLike, of which the operand's shape and perhaps its type count."""
+    shape = node.shape(0)
+    if len(shape) != 2:
+        raise ShadergenError("SG0105", f"EyeLike of a tensor of rank {len(shape)}")
+    dtype = np.dtype(node.item(0).type.dtype)
+    if node.has("dtype"):
+        to = node.integer("dtype")
+        if (named := numpy_type(to)) is None:
+            raise node.refusal("dtype", type_name(to), ("float", "int64", "int32", "bool"))
+        dtype = named
+    node.budget.take(int(np.prod(shape)))
+    return Known(node.layer, np.eye(*shape, node.integer("k", 0), dtype=dtype))
+
+
+def trilu(node: OnnxNode) -> Tensor:
+    """Trilu: the diagonal is an input."""
+    upper = bool(node.choice("upper", (1, 0)))
+    k = 0
+    if node.given(1):
+        given = node.known(1, "the diagonal")
+        if given.size != 1:
+            raise ShadergenError("SG0105", f"a diagonal of {given.tolist()}")
+        k = int(given.reshape(()))
+    return node.move(Trilu(k, upper), 0)
+
+
+def reverse_sequence(node: OnnxNode) -> Tensor:
+    """ReverseSequence: the first steps of each sequence in reverse."""
+    rank = len(node.shape(0))
+    time = node.axis(node.integer("time_axis", 0), rank)
+    batch = node.axis(node.integer("batch_axis", 1), rank)
+    return node.move(ReverseSequence(time, batch), 0, 1)

@@ -1,0 +1,33 @@
+"""Operators of strings, which lie on the GPU as numbers that stand for them.
+
+What a string is made of is not there: what reads its characters is refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .....errors import ShadergenError
+from ..operands import Narrow
+from ..read.weights import STRING
+
+if TYPE_CHECKING:
+    from .node import OnnxNode
+
+
+def string_normalizer(node: OnnxNode) -> Narrow:
+    """StringNormalizer that neither removes words nor changes their case."""
+    x = node.entry(0)
+    if not isinstance(x, Narrow) or x.data_type != STRING:
+        raise ShadergenError("SG0105", "input 0 of StringNormalizer is no tensor of strings")
+    if len(x.shape) != 1 and (len(x.shape) != 2 or x.shape[0] != 1):
+        raise ShadergenError("SG0205", f"StringNormalizer of a tensor of shape {list(x.shape)}")
+    node.choice("case_change_action", ("NONE",))
+    node.ignore("is_case_sensitive", "locale")  # which say how to do these
+    if node.has("stopwords") and node.texts("stopwords"):
+        raise ShadergenError(
+            "SG0202",
+            "StringNormalizer with stopwords is not implemented",
+            why="how many words are left depends on the data, and textures have fixed sizes",
+        )
+    return x

@@ -1,0 +1,65 @@
+"""Rounding or comparing what follows from open sizes: refused where floats may be off by a digit.
+
+At a fixed size such numbers are computed when compiling, as the model's framework has them. Where
+the model runs, a quotient may be off by its last digit, which matters little to what is computed on
+and on, but what rounds or compares makes another number of it, or another place to read from.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .....ir.evaluation import expand
+from .....ir.expr import Call, Var, walk
+from .....ir.graph import Constant, Result
+from .....ir.ops import ArgMax, GridSample, Hardmax, Movement, Pointwise, Range
+from .....ir.size import OpenSizeError
+from ..operands import behind, follows_from_open_sizes
+
+if TYPE_CHECKING:
+    from .....ir.graph import Value
+    from .....ir.ops import Op
+    from ..operands import Item
+
+DISCONTINUOUS = {"floor", "ceil", "round_even", "trunc", "mod", "sign", "lt", "le", "eq"}
+
+
+def refuse_discontinuities(result: Item | None) -> None:
+    """Refuse what rounds or compares numbers that were computed in floats from open sizes alone.
+
+    Raises:
+        OpenSizeError: for the layer at hand.
+    """
+    if not isinstance(result, Result) or not _is_discontinuous(op := result.node.op):
+        return
+    inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
+    operands = [v for v in inputs if not isinstance(v, Constant)]
+    if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
+        raise OpenSizeError(
+            "rounding or comparing coordinates that follow from open sizes",
+            why="where the model runs, the last digit of a quotient would decide",
+        )
+
+
+def _is_discontinuous(op: Op) -> bool:
+    if isinstance(op, Pointwise):
+        return any(
+            isinstance(e, Call) and e.function in DISCONTINUOUS for e in walk(expand(op.expr))
+        )
+    if isinstance(op, GridSample):
+        return op.mode == "nearest"
+    return isinstance(op, (ArgMax, Hardmax))
+
+
+def _is_rounded(value: Value) -> bool:
+    """Whether a tensor of floats, or one on the way to it, may not be what exact arithmetic has."""
+    if value.type.dtype != "float32":
+        return False
+    floats = (v for v in behind(value) if v.type.dtype == "float32" and isinstance(v, Result))
+    return not all(_is_exact(v.node.op) for v in floats)
+
+
+def _is_exact(op: Op) -> bool:
+    if isinstance(op, Range):
+        return op.divisor & (op.divisor - 1) == 0
+    return isinstance(op, Movement) or (isinstance(op, Pointwise) and isinstance(op.expr, Var))
