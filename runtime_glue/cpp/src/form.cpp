@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "forms.hpp"
 #include "schedule.hpp"
+#include "schema.hpp"
 #include "text.hpp"
 
 namespace shadergen {
@@ -12,10 +12,11 @@ namespace {
 
 using namespace forms;
 
-// --- checking ---
-
+// of a Kind, as JSON Schema calls it
 constexpr char kind_names[][8] = {"integer", "number", "number", "string", "string", "integer",
-                                  "array",   "array",  "object", "object", "array",  ""};
+                                  "array",   "array",  "object", "object",  "array",  ""};
+
+constexpr const char* name(const Member& member) { return letters + member.name; }
 
 constexpr const Member& member(const Form& form, std::size_t i) { return members[form.first + i]; }
 
@@ -76,19 +77,15 @@ public:
         : sizes_(sizes), lenient_(lenient), error_(error) {}
 
     bool operator()(Value value, const Form& form, const Place& place) {
-        if (form.nullable && value.kind() == Json::null) return true;
+        if (form.is_nullable && value.kind() == Json::null) return true;
         switch (form.kind) {
             case Kind::nothing: return wrong(place, "this member does not belong here", {});
             case Kind::integer: return check_integer(value, form, place);
-            case Kind::version:
-                if (value.kind() == Json::number && value.whole())
-                    for (const int known : {300, 310, 320})
-                        if (value.integer() == known) return true;
-                return wrong(place, "{} is not one of [300, 310, 320]", value);
             case Kind::number:
             case Kind::small_real: return check_real(value, form, place);
             case Kind::text: return check_text(value, form, place);
             case Kind::word:
+            case Kind::whole:
                 return index_of(value, form) < form.count || no_word(value, form, place);
             case Kind::array:
             case Kind::pair: return check_array(value, form, place);
@@ -123,7 +120,7 @@ private:
         return true;
     }
     bool check_integer(Value value, const Form& form, const Place& place) {
-        if (form.open && value.kind() == Json::array) {
+        if (form.is_open && value.kind() == Json::array) {
             std::int64_t result = 0;
             return check_expression(value, place, result) && check_bounds(result, form, place);
         }
@@ -157,12 +154,15 @@ private:
         return i;
     }
     static std::size_t index_of(Value value, const Form& form) {
-        return value.kind() == Json::text ? index_of(value.text(), form) : form.count;
+        if (value.kind() == Json::text && form.kind != Kind::whole)
+            return index_of(value.text(), form);
+        return form.kind == Kind::whole && value.whole() ? index_of(shown(value), form) : form.count;
     }
     bool no_word(Value value, const Form& form, const Place& place) {
+        const char* const quote = form.kind == Kind::word ? "'" : "";
         std::string known;
         for (std::size_t i = 0; i < form.count; ++i)
-            tell(known, i ? ", '{}'" : "'{}'", {name(member(form, i))});
+            enlist(known, say("{}{}{}", {quote, name(member(form, i)), quote}));
         return wrong(place, "{} is not one of [{}]", {shown(value), known});
     }
     bool check_array(Value value, const Form& form, const Place& place) {
@@ -176,7 +176,7 @@ private:
             const Id its = form.kind == Kind::pair && i == 1 ? form.second : form.items;
             if (!(*this)(item, table[its], {place, nullptr, i})) return false;
             Value other = value.first();
-            for (std::uint32_t j = 0; form.unique && j < i; ++j, other = other.next())
+            for (std::uint32_t j = 0; form.is_unique && j < i; ++j, other = other.next())
                 if (shown(other) == shown(item))
                     return wrong(place, "{} has non-unique elements", value);
         }
@@ -186,10 +186,10 @@ private:
         if (value.kind() != Json::object) return wrong_kind(value, form, place);
         for (std::size_t i = 0; i < form.count; ++i) {
             const Member& wanted = member(form, i);
-            if (wanted.required && !value[name(wanted)])
+            if (wanted.is_required && !value[name(wanted)])
                 return wrong(place, "'{}' is a required property", {name(wanted)});
         }
-        if (form.exclusive) {
+        if (form.is_exclusive) {
             const char *const one = name(member(form, 0)), *const other = name(member(form, 1));
             if (!value[one] == !value[other])
                 return wrong(place, "it takes exactly one of {}, {}", {one, other});
@@ -232,7 +232,7 @@ private:
             if (term.is(Json::text)) return wrong(at, "{} is too long", term);
             if (!term.is(Json::number) || !term.whole())
                 return wrong(at, "{} is not of type 'integer', 'string'", term);
-            if (!check_bounds(term.integer(), table[schema.constraint_bound], at)) return false;
+            if (!check_bounds(term.integer(), table[integer_form], at)) return false;
         }
         if (!sizes_) return true;
         if (sizes_->parameters().empty())
@@ -250,16 +250,16 @@ private:
 }  // namespace
 
 const char* limit_name(std::size_t limit) {
-    static_assert(table[schema.limits].count == limit_count);
-    return name(member(table[schema.limits], limit));
+    static_assert(table[limits_form].count == limit_count);
+    return name(member(table[limits_form], limit));
 }
 
 bool check_form(Value value, const Sizes& sizes, bool lenient, Error& error) {
-    return Check(&sizes, lenient, error)(value, table[schema.schedule], nullptr);
+    return Check(&sizes, lenient, error)(value, table[schedule_form], nullptr);
 }
 
 bool check_sizes_form(Value value, bool lenient, Error& error) {
-    return Check(nullptr, lenient, error)(value, table[schema.sizes], "sizes");
+    return Check(nullptr, lenient, error)(value, table[sizes_form], "sizes");
 }
 
 }  // namespace shadergen
