@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
-from .frontends.keras.config import shown
-from .frontends.keras.layers import LAYERS
-from .frontends.keras.qkeras import QUANTISERS
-from .frontends.keras.symbols import of_tensorflow
+from .frontends.keras.layers.named_activations import ACTIVATIONS, OVER_AN_AXIS
+from .frontends.keras.layers.qkeras import QUANTISERS
+from .frontends.keras.layers.table import LAYERS
+from .frontends.keras.ops.names import of_tensorflow
+from .frontends.keras.read.config import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

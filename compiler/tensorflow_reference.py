@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .frontends.base import ZIP_MAGIC
-from .frontends.keras.archive import open_archive
-from .frontends.keras.config import shown
-from .frontends.keras.members import Directory
+from .frontends.keras.read.archive import open_archive
+from .frontends.keras.read.config import shown
+from .frontends.keras.read.zip_members import Directory
 from .tensorflow_classes import check_classes
 
 if TYPE_CHECKING:

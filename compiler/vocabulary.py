@@ -44,10 +44,10 @@ def entries() -> Iterator[Entry]:
 
     from ..ir.formulas import FORMULAS, body, signature
     from ..ir.ops import OPS
-    from .frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
-    from .frontends.keras.cells import CELLS
-    from .frontends.keras.layers import LAYERS
-    from .frontends.keras.operations import OPERATIONS
+    from .frontends.keras.layers.named_activations import ACTIVATIONS, OVER_AN_AXIS
+    from .frontends.keras.layers.recurrent_cells import CELLS
+    from .frontends.keras.layers.table import LAYERS
+    from .frontends.keras.ops.table import OPERATIONS
     from .frontends.onnx.folding.by_numpy import COMPUTED
     from .frontends.onnx.folding.by_onnx_reference import EVALUATED
     from .frontends.onnx.ops.pytorch_names import PYTORCH
@@ -124,7 +124,7 @@ def _left_out() -> Iterator[tuple[str, str]]:
     """Yield what ONNX and Keras have and this compiler has not, and why."""
     from onnx import defs
 
-    from .frontends.keras.catalogue import BUILT_IN
+    from .frontends.keras.read.built_in_layers import BUILT_IN
 
     implemented = {e.name for e in entries()}
     for name, why in _data_dependent().items():

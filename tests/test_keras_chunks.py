@@ -47,7 +47,11 @@ def test_weights_in_chunks_are_read(tmp_path, dtype, options):
 @pytest.mark.parametrize("options", [SHUFFLE | LZF | SUMS, SHUFFLE | GZIP | SUMS], ids=str)
 def test_large_chunks_are_read_as_they_were_written(tmp_path, options):
     """Long and short copies, of near and far; words whose sums go round."""
-    from shadergen.compiler.frontends.keras.chunks import check_chunks, filters_of, read_filtered
+    from shadergen.compiler.frontends.keras.read.hdf5_chunks import (
+        check_chunks,
+        filters_of,
+        read_filtered,
+    )
 
     rng = np.random.default_rng(3)
     kinds = [
@@ -68,7 +72,7 @@ def test_large_chunks_are_read_as_they_were_written(tmp_path, options):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 2**16 - 1, 2**16 + 1])
 def test_checksums_of_any_number_of_bytes_are_those_of_hdf5(tmp_path, size):
-    from shadergen.compiler.frontends.keras.filters import FLETCHER32, decode_chunk
+    from shadergen.compiler.frontends.keras.read.hdf5_filters import FLETCHER32, decode_chunk
 
     for values in (np.random.default_rng(size).integers(0, 256, size), np.full(size, 255)):
         with h5py.File(tmp_path / "m.h5", "w") as file:
@@ -132,7 +136,7 @@ def test_a_damaged_chunk_of_gzip_is_refused(tmp_path, change, why):
 
 
 def test_the_shuffle_filter_gives_the_size_of_an_element():
-    from shadergen.compiler.frontends.keras.filters import DEFLATE, SHUFFLE, decode_chunk
+    from shadergen.compiler.frontends.keras.read.hdf5_filters import DEFLATE, SHUFFLE, decode_chunk
 
     assert decode_chunk(b"acebdf", [(SHUFFLE, (2,))], 0, 6) == b"abcdef"
     packed = zlib.compress(b"acebdfg")
@@ -150,7 +154,7 @@ def test_chunks_at_the_border_are_read_filtered_or_not(borders, filters):
 
     The data sets are named by their filters: (s)huffle, (d)eflate, (l)zf, (f)letcher32.
     """
-    from shadergen.compiler.frontends.keras.weights import Room, Weight
+    from shadergen.compiler.frontends.keras.read.weights import Room, Weight
 
     path = FIXTURES / "border_chunks.h5"
     with h5py.File(path) as file:
@@ -161,7 +165,7 @@ def test_chunks_at_the_border_are_read_filtered_or_not(borders, filters):
 
 def test_many_chunks_are_read_in_linear_time(tmp_path):
     """40,000 chunks took 27 s, one search through all for each."""
-    from shadergen.compiler.frontends.keras.weights import Room, Weight
+    from shadergen.compiler.frontends.keras.read.weights import Room, Weight
 
     values = np.arange(40_000, dtype="f4")
     with h5py.File(tmp_path / "m.h5", "w") as file:

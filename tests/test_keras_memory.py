@@ -55,7 +55,7 @@ def test_weights_are_read_from_where_they_lie(tmp_path):
 @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_any_place_of_a_member_is_read_as_it_was_written(tmp_path, compression):
     """More than one state of the inflater is needed: 4 MiB lie between two."""
-    from shadergen.compiler.frontends.keras.members import Member
+    from shadergen.compiler.frontends.keras.read.zip_members import Member
 
     rng = np.random.default_rng(1)
     data = (rng.integers(0, 9, 11 * MIB) ** 2).astype("u1").tobytes()

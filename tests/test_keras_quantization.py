@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from keras_reading import FIXTURES, assert_close, refusal, run
 
-from shadergen.compiler.frontends.keras.qkeras import quantiser
+from shadergen.compiler.frontends.keras.layers.qkeras import quantiser
 from shadergen.errors import ShadergenError
 from shadergen.ir.evaluation import evaluate
 

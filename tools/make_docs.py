@@ -21,9 +21,9 @@ from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
 from shadergen.backends.glsl import Functions
 from shadergen.compiler.cli import cli
 from shadergen.compiler.definitions import CALLABLE
-from shadergen.compiler.frontends.keras.activations import ACTIVATIONS, OVER_AN_AXIS
-from shadergen.compiler.frontends.keras.layers import LAYERS
-from shadergen.compiler.frontends.keras.operations import OPERATIONS
+from shadergen.compiler.frontends.keras.layers.named_activations import ACTIVATIONS, OVER_AN_AXIS
+from shadergen.compiler.frontends.keras.layers.table import LAYERS
+from shadergen.compiler.frontends.keras.ops.table import OPERATIONS
 from shadergen.compiler.frontends.onnx.folding.by_numpy import COMPUTED
 from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS

@@ -115,7 +115,7 @@ def load(path: Path, request: Request) -> Graph:
             is not implemented.
     """
     if path.is_dir():
-        from .keras.archive import directory_error
+        from .keras.read.archive import directory_error
 
         raise directory_error(path).at(str(path))
     try:

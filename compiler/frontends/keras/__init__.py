@@ -1,9 +1,9 @@
 """Keras models: .h5 and .hdf5 of Keras 2 and 3, and .keras archives.
 
 The file is read with h5py and the standard library; Keras is not needed, and no code that a model
-carries is ever run. In the order in which data flows: ``archive`` opens the file, ``topology``
-reads layers and calls from its configuration, ``builder`` runs the calls through ``layers`` and
-``operations``, which read ``weights`` as they need them.
+carries is ever run. In the order in which data flows: ``read`` opens the file and reads layers and
+calls from its configuration, ``importing`` runs the calls through ``layers`` and ``ops``, which
+read weights as they need them. ``tensors`` are what layers are called with.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....errors import ShadergenError
-from .archive import open_archive
-from .builder import build_graph
-from .topology import read_model
+from .importing.importer import build_graph
+from .read.archive import open_archive
+from .read.model import read_model
 
 if TYPE_CHECKING:
     from pathlib import Path

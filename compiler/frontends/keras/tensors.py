@@ -4,7 +4,7 @@ Keras puts channels last, the IR first. A :class:`Tensor` is a value and the per
 the two, so that layers can speak of axes as the model does: ``keras = logical.transpose(axes)``.
 Permuting a tensor only changes ``axes``; a Transpose is made where an order is demanded.
 
-A tensor may carry a mask, as in Keras: which steps of a sequence count. See ``masks``.
+A tensor may carry a mask, as in Keras: which steps of a sequence count. See ``layers.masks``.
 """
 
 from __future__ import annotations

@@ -1,0 +1,112 @@
+"""Activations of keras.ops, tf.nn and keras.backend, with their parameters.
+
+Activations that are layers are in :mod:`..layers.activation`, those that layers name in
+:mod:`..layers.named_activations`.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..layers.activation import rectified
+from ..layers.softmax import glu, log_softmax, softmax, sparsemax
+from ..tensors import Tensor, call, pointwise
+from .elementwise import each, unary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..layers.layer import Layer
+    from .arguments import Arguments
+    from .elementwise import Operation
+
+
+def relu(layer: Layer, a: Arguments) -> Tensor:
+    """keras.backend.relu with its options; without them, relu."""
+    x = a.tensor(0, "x", "features")
+    slope = a.number(None, 0.0, "alpha", "negative_slope")
+    ceiling = a.number(None, float("inf"), "max_value")
+    threshold = a.number(None, 0.0, "threshold")
+    return rectified(layer, x, None if np.isinf(ceiling) else ceiling, slope, threshold)
+
+
+def parametric(
+    function: str, default: float, names: tuple[str, ...], layer: Layer, a: Arguments
+) -> Tensor:
+    """Apply a formula with one numeric parameter."""
+    x = a.tensor(0, "x", "features", "value")
+    return pointwise(call(function, a.number(1, default, *names)), [x], layer.name)
+
+
+def formula_with(text: str, default: float, name: str, layer: Layer, a: Arguments) -> Tensor:
+    """Apply a formula of x0 and one numeric parameter, x1."""
+    x = a.tensor(0, "x")
+    return pointwise(text, [x, a.number(1, default, name)], layer.name)
+
+
+def gelu(default: bool, layer: Layer, a: Arguments) -> Tensor:
+    """Apply the Gaussian error linear unit, exactly or through tanh."""
+    x = a.tensor(0, "x", "features")
+    approximate = a.flag(1, default, "approximate")
+    return pointwise("gelu_tanh(x0)" if approximate else "gelu(x0)", [x], layer.name)
+
+
+def hard_sigmoid(layer: Layer, a: Arguments) -> Tensor:
+    """Apply hard_sigmoid, whose slope changed between Keras 2 and 3."""
+    slope = 0.2 if layer.version[0] < 3 else 1 / 6
+    return pointwise(call("hard_sigmoid", slope, 0.5), [a.tensor(0, "x")], layer.name)
+
+
+def threshold(layer: Layer, a: Arguments) -> Tensor:
+    """Replace what does not exceed the threshold."""
+    x = a.tensor(0, "x")
+    limit, other = (
+        a.number(1, 0.0, "threshold", "threshold_value"),
+        a.number(2, 0.0, "value", "default_value"),
+    )
+    return pointwise("where(x1 < x0, x0, x2)", [x, limit, other], layer.name)
+
+
+def over_axis(
+    function: Callable[[Layer, Tensor, tuple[int, ...]], Tensor], layer: Layer, a: Arguments
+) -> Tensor:
+    """Apply an activation over axes: softmax and the like."""
+    x = a.tensor(0, "x", "logits", "input")
+    return function(layer, x, a.axes(1, x, -1, "axis", "dim"))
+
+
+ACTIVATION_OPERATIONS: dict[str, Operation] = {
+    **each(
+        unary,
+        hard_silu="hard_swish(x0)",
+        hard_tanh="clamp(x0, -1, 1)",
+        log_sigmoid="log_sigmoid(x0)",
+        relu6="relu6(x0)",
+        selu="selu(x0)",
+        sigmoid="sigmoid(x0)",
+        softplus="softplus(x0)",
+        softsign="softsign(x0)",
+        sparse_plus="where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
+        sparse_sigmoid="clamp(0.5 * (x0 + 1), 0, 1)",
+        tanh_shrink="x0 - tanh(x0)",
+    ),
+    "celu": partial(parametric, "celu", 1.0, ("alpha",)),
+    "elu": partial(parametric, "elu", 1.0, ("alpha",)),
+    "gelu": partial(gelu, True),
+    "glu": partial(over_axis, glu),
+    "hard_shrink": partial(formula_with, "where(x1 < abs(x0), x0, 0)", 0.5, "threshold"),
+    "hard_sigmoid": hard_sigmoid,
+    "leaky_relu": partial(parametric, "leaky_relu", 0.2, ("negative_slope", "alpha")),
+    "log_softmax": partial(over_axis, log_softmax),
+    "relu": relu,
+    "silu": partial(parametric, "swish", 1.0, ("beta",)),
+    "soft_shrink": partial(formula_with, "x0 - clamp(x0, -x1, x1)", 0.5, "threshold"),
+    "softmax": partial(over_axis, softmax),
+    "sparsemax": partial(over_axis, sparsemax),
+    "squareplus": partial(formula_with, "0.5 * (x0 + sqrt(square(x0) + x1))", 4.0, "b"),
+    "tf_gelu": partial(gelu, False),
+    "threshold": threshold,
+}
