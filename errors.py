@@ -173,3 +173,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     folded = {k.casefold(): k for k in known}
     near = get_close_matches(name.casefold(), folded, n=1, cutoff=0.7)
     return f"did you mean '{folded[near[0]]}'?" if near else ""
+
+
+def nearest(name: str, known: Collection[str]) -> str:
+    """Return the few names most like one that is not among them, and how many there are."""
+    near = get_close_matches(name, known, n=5, cutoff=0.0)
+    more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
+    return ", ".join(near) + more

@@ -21,7 +21,7 @@ from ..ir.calibration import rounding_errors, widened
 from ..ir.ranges import Interval
 from ..passes.choose_precision import CALIBRATED
 from . import pictures
-from .frontends.base import model_shapes
+from .frontends.input_shapes import model_shapes
 from .running import ARRAYS, named, read_arrays
 
 if TYPE_CHECKING:

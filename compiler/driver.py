@@ -32,7 +32,7 @@ from .calibration import (
 )
 from .dump import Dump
 from .frontends import Request, load, load_proto
-from .frontends.opening import Opening, check_left_open
+from .frontends.dynamic_sizes import Opening, check_left_open
 from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .tuning.coverage import coverage_notes

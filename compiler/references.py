@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ShadergenError
 from ..ir import reference as interpreter
 from .choices import REFERENCES
-from .frontends.base import is_keras
+from .frontends.signatures import is_keras
 from .tensorflow_reference import VARIABLE, TensorFlowReference, named_python
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .frontends.base import ZIP_MAGIC
 from .frontends.keras.read.archive import open_archive
 from .frontends.keras.read.config import shown
 from .frontends.keras.read.zip_members import Directory
+from .frontends.signatures import ZIP_SIGNATURE
 from .tensorflow_classes import check_classes
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def check_file(model: Path) -> None:
     with open_archive(model) as archive:
         check_classes(archive.config)
     with model.open("rb") as file:  # one file can be an archive and an HDF5 file at once
-        suffix = ".keras" if file.read(4) == ZIP_MAGIC[:4] else ".h5"
+        suffix = ".keras" if file.read(4) == ZIP_SIGNATURE[:4] else ".h5"
     if (model.suffix == ".keras") != (suffix == ".keras"):
         raise ValueError(
             f"TensorFlow chooses the format by the file name; rename the file to end in {suffix}"

@@ -9,7 +9,7 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 from shadergen.ir.reference import evaluate

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_models import node, normal, refusal, write
 
 from shadergen.compiler.cli import cli
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.options import Options, parse_cut
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from support import ESPCN
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.ir.reference import evaluate
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from onnx_models import node, normal, refusal, write
 from support import assert_runs_like_reference, graph_of, image, pointwise
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 from shadergen.ir.derivatives import CONSTANT, RULES, derivative

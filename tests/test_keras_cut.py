@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError

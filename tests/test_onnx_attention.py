@@ -14,7 +14,7 @@ import onnxruntime as ort
 from onnx import helper, numpy_helper
 from onnx_models import node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.ir.reference import evaluate
 

@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import compare, node, normal, refusal, small, write
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from onnx_models import refusal, write
 
 from shadergen.compiler.driver import compile_model
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.options import Options
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import onnxruntime as ort
 from onnx import helper
 from onnx_models import model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.reference import evaluate
 

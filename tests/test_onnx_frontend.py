@@ -18,7 +18,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import CONV, WEIGHTS, node, normal, refusal, small, write
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 from shadergen.ir.formula_parser import parse_definitions

@@ -14,7 +14,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import compare, model, node, normal, refusal, small, write
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx.folding.by_onnx_reference import EVALUATED
 from shadergen.compiler.frontends.onnx.importing import functions
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS

@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime")
 from onnx.reference import ReferenceEvaluator
 from onnx_models import X, compare, model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.reference import evaluate
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 from onnx_models import model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.reference import evaluate
 

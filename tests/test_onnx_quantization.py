@@ -13,7 +13,7 @@ pytest.importorskip("onnxruntime")
 from onnx import TensorProto, helper, numpy_helper
 from onnx_models import compare_typed, node, normal, refusal, typed_model, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.graph import Graph
 from shadergen.ir.ops import Pointwise

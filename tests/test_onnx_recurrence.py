@@ -11,7 +11,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx_models import compare, model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.ir.reference import evaluate
 

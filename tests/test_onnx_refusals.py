@@ -15,7 +15,7 @@ from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 from onnx_models import CONV, WEIGHTS, node, normal, refusal, small, write
 
 from shadergen.compiler.definitions import read
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.errors import ShadergenError
 

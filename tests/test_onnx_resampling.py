@@ -13,7 +13,7 @@ from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx_models import X, compare, model, node, normal, refusal, small, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.ir.graph import Graph
 from shadergen.ir.ops import Resample, ResizeLinear

@@ -16,7 +16,7 @@ pytest.importorskip("onnxruntime")
 from onnx_models import compare_typed, node, normal, typed_model, write
 from support import compile_graph, play
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.reference import evaluate
 

@@ -13,7 +13,7 @@ import onnxruntime as ort
 from onnx import TensorProto, helper
 from onnx_models import model, node, normal, refusal, small, write
 
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
 from shadergen.compiler.frontends.onnx.ops.versions import REWRITES
 from shadergen.ir.reference import evaluate

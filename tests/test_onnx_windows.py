@@ -14,7 +14,7 @@ from onnx.reference import ReferenceEvaluator
 from onnx.shape_inference import infer_shapes
 from onnx_models import compare, model, node, normal, refusal, write
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
 from shadergen.ir.ops import MaxUnpool
 from shadergen.ir.reference import evaluate

@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime")
 from onnx_models import compare, model, node, normal, refusal, write
 from support import assert_runs_like_reference, check_kernels, check_nest, graph_of, image
 
-from shadergen.compiler.frontends.base import Request
+from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx_proto
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import apply, constant

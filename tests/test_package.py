@@ -28,6 +28,8 @@ LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and tho
 MAY_IMPORT = {layer: set(LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)}
 MAY_IMPORT["compiler"] |= {"runtime_glue"}  # to run and verify what it compiled
 MAY_IMPORT["runtime_glue"] = {"runtime_glue"}
+# Modules that still import each other; a group that no longer does is to be removed here.
+KNOWN_CYCLES = {("ir.ops", "ir.ops.conv_pair", "ir.placement")}
 OWN_NAMES = {"shadergen", "errors", "runtime_glue", "templates", *LAYERS}
 
 
@@ -53,14 +55,17 @@ def modules() -> list[Path]:
     )
 
 
-def imported(module: Path) -> list[tuple[int, tuple[str, ...] | str]]:
+def imported(
+    module: Path, change: ast.NodeTransformer | None = None
+) -> list[tuple[int, tuple[str, ...] | str]]:
     """Return what a module imports, wherever in it, with line numbers.
 
     A relative import becomes the path of what it names, from the root: ``from ..ir import types``
     in passes/rule.py is ("ir", "types"). An absolute one stays a string.
     """
     found: list[tuple[int, tuple[str, ...] | str]] = []
-    for node in ast.walk(ast.parse((ROOT / module).read_text(encoding="utf-8"))):
+    tree = ast.parse((ROOT / module).read_text(encoding="utf-8"))
+    for node in ast.walk(change.visit(tree) if change else tree):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -72,6 +77,45 @@ def imported(module: Path) -> list[tuple[int, tuple[str, ...] | str]]:
             base += tuple((node.module or "").split(".")) if node.module else ()
             found += [(node.lineno, (*base, alias.name)) for alias in node.names]
     return found
+
+
+class WithoutTypes(ast.NodeTransformer):
+    """Drops what only type checkers import."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        guard = node.test
+        if isinstance(guard, ast.Name) and guard.id == "TYPE_CHECKING":
+            return node.orelse
+        return self.generic_visit(node)
+
+
+def import_graph() -> dict[str, set[str]]:
+    """Return which modules of the package each module imports, functions included."""
+    names = {
+        ".".join(m.with_suffix("").parts).removesuffix("__init__").strip("."): m for m in modules()
+    }
+    graph = {}
+    for name, module in names.items():
+        paths = [n for _, n in imported(module, WithoutTypes()) if isinstance(n, tuple)]
+        found = (p if p in names else p.rpartition(".")[0] for p in map(".".join, paths))
+        graph[name] = {p for p in found if p in names and p != name}
+    return graph
+
+
+def cycles(graph: dict[str, set[str]]) -> set[tuple[str, ...]]:
+    """Return the groups of modules that import each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for start, direct in graph.items():
+        seen: set[str] = set()
+        waiting = list(direct)
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += graph[name]
+        reached[start] = seen
+    groups = ({b for b in seen if a in reached[b]} for a, seen in reached.items())
+    return {tuple(sorted(group)) for group in groups if group}
 
 
 def pyproject() -> dict:
@@ -104,6 +148,15 @@ def test_imports_go_one_way(module: Path) -> None:
     allowed = MAY_IMPORT[module.parts[0]] | {"errors", "__version__"}
     wrong = [(line, ".".join(name)) for line, name in own if name[0] not in allowed]
     assert not wrong, f"{module} may import {sorted(allowed)} only"
+
+
+def test_modules_that_import_each_other_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"d", "a"}}
+    assert cycles(graph) == {("b", "c"), ("d",)}
+
+
+def test_no_modules_import_each_other() -> None:
+    assert cycles(import_graph()) == KNOWN_CYCLES
 
 
 def test_errors_import_nothing_of_the_package() -> None:

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx_models import node, normal, typed_model, write
 
 from shadergen.compiler.cli import cli
-from shadergen.compiler.frontends.base import Request, load
+from shadergen.compiler.frontends import Request, load
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import random_inputs
 from shadergen.compiler.references import choose_reference, shortened

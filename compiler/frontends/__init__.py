@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from .base import Request, ValueNeededError, load, load_proto
+from .load import load, load_proto
+from .request import Request, ValueNeededError
 
 __all__ = ["Request", "ValueNeededError", "load", "load_proto"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ....ir.graph import Graph
-    from ..base import Request
+    from ..request import Request
 
 
 def load_keras(path: Path, request: Request) -> Graph:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..base import check_size_names, check_sizes, model_shapes
+from ..input_shapes import check_size_names, check_sizes, model_shapes
 from .importing.cut import cut
 from .importing.importer import Importer
 from .read.model import check_model, parse_model
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import ModelProto
 
     from ....ir.graph import Graph
-    from ..base import Request
+    from ..request import Request
 
 __all__ = ["load_onnx", "load_onnx_proto"]
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .....errors import ShadergenError, did_you_mean
-from ...base import nearest
+from .....errors import ShadergenError, did_you_mean, nearest
 from ..read.inbound_nodes import Ref, malformed, references_in, replaced
 from ..read.model import LayerSpec, ModelSpec
 

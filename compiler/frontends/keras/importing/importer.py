@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from .....errors import ShadergenError
 from .....ir.graph import Graph, Input, Output, Port
 from .....ir.types import MAP_RANK, MAX_RANK, DType, TensorType
-from ...base import check_size_names, check_sizes, model_shapes, resolve_shape
+from ...input_shapes import check_size_names, check_sizes, model_shapes, resolve_shape
 from ..layers.layer import Layer, Surroundings
 from ..layers.table import LAYERS
 from ..read.config import Config, is_integer, plain, shown
@@ -21,7 +21,7 @@ from .layer_calls import called, check_call, masked, tensors_in
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...base import Request
+    from ...request import Request
     from ..read.model import LayerSpec, ModelSpec
     from ..read.weights import WeightStore
 

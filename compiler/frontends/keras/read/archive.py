@@ -19,8 +19,7 @@ from zlib import error as ZlibError
 import h5py
 
 from .....errors import ShadergenError
-from ...base import HDF5_MAGIC, ZIP_MAGIC
-from ...foreign import refuse_torch
+from ...signatures import HDF5_SIGNATURE, ZIP_SIGNATURE, refuse_torch
 from .hdf5 import Hdf5, Heaps, guarded, links_to, opened, read_texts
 from .weights import ArchiveWeights, LegacyWeights, Room, WeightStore, unpacked_limit
 from .zip_members import Directory, Member
@@ -68,11 +67,11 @@ def open_archive(path: Path) -> Iterator[Archive]:
             "SG0101", f"cannot open '{path}'", why=error.strerror or str(error)
         ) from None
     with ExitStack() as stack:
-        if head.startswith(HDF5_MAGIC):
+        if head.startswith(HDF5_SIGNATURE):
             raw = stack.enter_context(path.open("rb"))
             room = Room(path.stat().st_size)
             yield _read_hdf5(stack.enter_context(opened(raw, "the HDF5 file")), room)
-        elif head.startswith(ZIP_MAGIC):
+        elif head.startswith(ZIP_SIGNATURE):
             yield _read_zip(path, stack)
         else:
             raise ShadergenError("SG0102", f"'{path.name}' is not a Keras model", supported=FORMATS)

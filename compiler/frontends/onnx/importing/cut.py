@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
-from .....errors import ShadergenError, did_you_mean
-from ...base import nearest, resolve_shape
+from .....errors import ShadergenError, did_you_mean, nearest
+from ...input_shapes import resolve_shape
 from ..read.graph_body import layer_name, needed, read_by, subgraphs
 from ..read.weights import dimensions
 from ..shapes.inference import infer_types, tensor_type, types_by_use
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from onnx.onnx_ml_pb2 import GraphProto
 
-    from ...base import Request
+    from ...request import Request
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Va
 from .....ir.size import OpenSizeError, at_layer
 from .....ir.types import MAP_RANK, TensorType
 from ....definitions import find, instantiate
-from ...base import ValueNeededError, resolve_shape
+from ...input_shapes import resolve_shape
+from ...request import ValueNeededError
 from ..folding.budget import Budget
 from ..folding.by_numpy import COMPUTED, compute, is_computed
 from ..folding.by_onnx_reference import EVALUATED, evaluate
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import FunctionProto, NodeProto, ValueInfoProto
 
     from .....ir.formula_parser import Definition
-    from ...base import Request
+    from ...request import Request
     from ..operands import Tensor
     from ..read.model import Model
 

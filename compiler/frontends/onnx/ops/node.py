@@ -16,7 +16,7 @@ from .....errors import ShadergenError
 from .....ir.graph import Constant, Input, Value, apply, constant
 from .....ir.size import OpenSizeError, holds_open, is_open
 from .....ir.types import TensorType
-from ...base import ValueNeededError
+from ...request import ValueNeededError
 from ..operands import (
     Item,
     Known,

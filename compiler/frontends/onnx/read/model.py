@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx.onnx_ml_pb2 import ModelProto
 
 from .....errors import ShadergenError
-from ...base import ONNX_FIRST_FIELDS
+from ...signatures import ONNX_FIRST_FIELDS
 from .graph_body import graph_body, plain_domain, subgraphs
 from .message_sizes import check_parts
 from .weights import dimensions

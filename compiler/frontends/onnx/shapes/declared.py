@@ -30,7 +30,7 @@ from .inference import infer_types
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...base import Request
+    from ...request import Request
     from ..read.model import Model
 
 Shape = tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Files that people take for models of Keras or ONNX, and what to do with them."""
+"""The first bytes of files: models of Keras and ONNX, and what people take for one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,20 @@ from ...errors import ShadergenError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+ZIP_SIGNATURE = b"PK\x03\x04"
+KERAS_SIGNATURES = (HDF5_SIGNATURE, ZIP_SIGNATURE)
+ONNX_FIRST_FIELDS = (b"\x08", b"\x3a")  # how a model's bytes begin: ir_version, or else graph
 SUPPORTED = "Keras .h5, .hdf5, .keras; ONNX .onnx"
 EXPORT = "export it in Python: torch.onnx.export(model, example_input, 'model.onnx')"
+
+
+def is_keras(path: Path) -> bool:
+    """Whether a file that can be read is one of Keras, by its content."""
+    with path.open("rb") as file:
+        return file.read(8).startswith(KERAS_SIGNATURES)
 
 
 def refuse_foreign(name: str, head: bytes) -> None:
