@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError
-from .....ir.graph import Graph, Input, Output, Port
-from .....ir.types import MAP_RANK, MAX_RANK, DType, TensorType
-from ...input_shapes import check_size_names, check_sizes, model_shapes, resolve_shape
+from .....ir.graph import Graph, Output, Port
+from ...input_shapes import check_size_names, check_sizes, model_shapes
 from ..layers.layer import Layer, Surroundings
 from ..layers.table import LAYERS
-from ..read.config import Config, is_integer, plain, shown
 from ..read.inbound_nodes import CallSpec, Ref
-from ..tensors import Tensor, standard
+from ..shapes.cut_inputs import CutInputs
+from ..shapes.inputs import batch_of, data_format_of, read_input
+from ..tensors import Tensor
 from .cut import MAX_CALLS, cut
 from .layer_calls import called, check_call, masked, tensors_in
 
@@ -24,12 +23,6 @@ if TYPE_CHECKING:
     from ...request import Request
     from ..read.model import LayerSpec, ModelSpec
     from ..read.weights import WeightStore
-
-# What an input may hold, and how the IR calls it.
-INPUT_TYPES: dict[str, DType] = {
-    **dict.fromkeys(("float32", "float16", "bfloat16", "float64"), "float32"),
-    **{name: name for name in get_args(DType)},
-}
 
 
 def build_graph(
@@ -41,33 +34,24 @@ def build_graph(
         ShadergenError: SG0105, SG0106 when the file contradicts itself, SG02xx for what is not
             implemented.
     """
-    data_format = _data_format(model) or "channels_last"
-    fixed = any(_batch(model.layers[ref.layer]) is not None for ref in model.inputs)
+    data_format = data_format_of(model) or "channels_last"
+    fixed = any(batch_of(model.layers[ref.layer]) is not None for ref in model.inputs)
     around = Surroundings(version, data_format, request.definitions, weights, LAYERS, called, fixed)
-    dropped: list[Input] = []
-    stated: list[str] = []  # inputs whose shape is what the request says, whatever came before
+    cuts = CutInputs(request, data_format, lambda part, x: _Builder(around).run(part, (), x))
     if request.inputs or request.outputs:
-
-        def type_of(part: ModelSpec, name: str) -> tuple[tuple[int, ...], str]:
-            found = _type_at(part, name, around, request.closed(), dropped)
-            if found is None:
-                stated.append(name)
-            return found or (request.sizes[name], "float32")
-
-        model = cut(model, request.inputs, request.outputs, type_of)
+        model = cut(model, request.inputs, request.outputs, cuts.type_of)
     specs = [model.layers[ref.layer] for ref in model.inputs]
-    check_size_names([i.name for i in dropped] + [spec.name for spec in specs], request)
-    inputs = [_input(spec, data_format, request, len(specs) == 1) for spec in specs]
+    check_size_names([i.name for i in cuts.dropped] + [spec.name for spec in specs], request)
+    inputs = [read_input(spec, data_format, request, len(specs) == 1) for spec in specs]
     names = [i.name for i in inputs]
     if len(set(names)) < len(names):
         raise ShadergenError("SG0105", "two inputs are the same layer", where=", ".join(names))
-    check_sizes(model_shapes([*dropped, *inputs]), request)
+    check_sizes(model_shapes([*cuts.dropped, *inputs]), request)
     tensors = [Tensor(i, i.port.axes) for i in inputs]
     try:
         results = _Builder(around).run(model, (), tensors)
     except ShadergenError as error:
-        said = [_said(i) for i in inputs if i.name in stated]
-        error.help = "\n".join(filter(None, [error.help, *said]))
+        error.help = "\n".join(filter(None, [error.help, *cuts.hints(inputs)]))
         raise
     outputs: list[Output] = []
     taken: set[str] = set()
@@ -79,125 +63,6 @@ def build_graph(
         taken.add(unique)
         outputs.append(Output(unique, tensor.value, Port(tensor.axes)))
     return Graph(model.name, tuple(inputs), tuple(outputs))
-
-
-def _type_at(
-    part: ModelSpec, name: str, around: Surroundings, request: Request, dropped: list[Input]
-) -> tuple[tuple[int, ...], str] | None:
-    """Return shape and element type of a result that becomes an input, or None.
-
-    They are those that come out if the layers before it are implemented and know their sizes; with
-    a height and a width from the request, what comes out needs only its other sizes from there.
-    None means that the request says the whole shape.
-
-    Raises:
-        ShadergenError: SG0204 when neither tells.
-    """
-    try:
-        result = _result(part, around, request, dropped)
-    except ShadergenError as error:
-        size = request.sizes.get(name)
-        if size is None:
-            raise _unknown_size(name, around.data_format, error) from None
-        if len(size) == 2 and error.code == "SG0204":
-            with suppress(ShadergenError):
-                result = _result(part, around, replace(request, sizes={"": size}), [])
-                if result.rank == MAP_RANK and result.axes == standard(4, around.data_format):
-                    logical = (*result.value.shape[:2], *size)
-                    return tuple(logical[a] for a in result.axes), result.dtype
-        return None
-    return result.shape, result.value.type.dtype
-
-
-def _result(
-    part: ModelSpec, around: Surroundings, request: Request, dropped: list[Input]
-) -> Tensor:
-    """Return the one result of a part of the model; its inputs go to ``dropped``."""
-    inputs = [_input(part.layers[r.layer], around.data_format, request) for r in part.inputs]
-    (result,) = _Builder(around).run(part, (), [Tensor(i, i.port.axes) for i in inputs])
-    dropped += inputs
-    return result
-
-
-def _unknown_size(name: str, data_format: str, reason: ShadergenError) -> ShadergenError:
-    if reason.code == "SG0204":
-        say = f"say its height and width, for example --inputs {name}=45x80, or give --input-size"
-    else:
-        example = "1x45x80x64" if data_format == "channels_last" else "1x64x45x80"
-        say = "say it, batch included and in the model's own order, for example "
-        say += f"--inputs {name}={example}"
-    return ShadergenError(
-        "SG0204",
-        f"the size of '{name}' is not known",
-        why=f"it follows from layers that cannot be computed: {reason.what}",
-        help=say,
-    )
-
-
-def _said(i: Input) -> str:
-    """Return what to look at when a model does not go on from an input as the request has it."""
-    shape = "x".join(str(i.shape[a]) for a in i.port.axes)
-    order = "batch first"
-    if len(i.shape) == MAP_RANK:
-        order += ", channels last" if i.port.axes == standard(4, "channels_last") else ""
-    return f"--inputs says that '{i.name}' is {shape}: all its sizes, in the model's order, {order}"
-
-
-def _data_format(model: ModelSpec) -> str | None:
-    """Return the first data format that a layer of the model names."""
-    for spec in model.layers.values():
-        found = spec.config.get("data_format")
-        if spec.model is not None:
-            found = _data_format(spec.model)
-        if found in ("channels_last", "channels_first"):
-            return str(found)
-    return None
-
-
-def _batch(spec: LayerSpec) -> Any:
-    """Return the number of samples that an input asks for, or None."""
-    shape = spec.config.get("batch_shape") or spec.config.get("batch_input_shape")
-    shape = plain(shape)
-    return shape[0] if isinstance(shape, list) and shape else None
-
-
-def _input(spec: LayerSpec, data_format: str, request: Request, alone: bool = True) -> Input:
-    where = f"input '{spec.name}'"
-    if spec.class_name != "InputLayer":
-        raise ShadergenError("SG0105", f"{spec.described} is listed as an input and is not one")
-    config = Config(where, spec.config)
-    shape = plain(config.get("batch_shape", "batch_input_shape"))
-    if not isinstance(shape, list) or not all(s is None or is_integer(s) for s in shape):
-        raise ShadergenError(
-            "SG0105",
-            "the model does not say the input's shape",
-            where=where,
-            why=f"it has {shown(shape)}",
-            help="build the model before saving it, for example with keras.Input(shape) as its "
-            "first layer",
-        )
-    dtype = config.get("dtype", default="float32")
-    if not isinstance(dtype, str) or dtype not in INPUT_TYPES:
-        supported = ", ".join(INPUT_TYPES)
-        raise ShadergenError(
-            "SG0206", f"an input of type {shown(dtype)}", where=where, supported=supported
-        )
-    if not 1 <= len(shape) <= MAX_RANK:
-        raise ShadergenError(
-            "SG0206",
-            f"an input of rank {len(shape)}",
-            where=where,
-            supported=f"ranks 1 to {MAX_RANK}",
-        )
-    axes = standard(len(shape), data_format)
-    spatial = None
-    if len(shape) == 4:
-        spatial = (1, 2) if data_format == "channels_last" else (2, 3)
-    sizes = resolve_shape(spec.name, shape, spatial, request, alone)
-    logical = [0] * len(sizes)
-    for size, axis in zip(sizes, axes, strict=True):
-        logical[axis] = size
-    return Input(TensorType(tuple(logical), INPUT_TYPES[dtype]), spec.name, Port(axes))
 
 
 class _Builder:
