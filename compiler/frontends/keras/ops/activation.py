@@ -78,7 +78,7 @@ def over_axis(
     return function(layer, x, a.axes(1, x, -1, "axis", "dim"))
 
 
-ACTIVATION_OPERATIONS: dict[str, Operation] = {
+ACTIVATIONS: dict[str, Operation] = {
     **each(
         unary,
         hard_silu="hard_swish(x0)",

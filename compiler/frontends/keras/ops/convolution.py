@@ -117,7 +117,7 @@ def bias_add(layer: Layer, a: Arguments) -> Tensor:
     return pointwise("x0 + x1", [x, bias], layer.name)
 
 
-CONVOLUTIONS: dict[str, Operation] = {
+CONVOLUTION: dict[str, Operation] = {
     "bias_add": bias_add,
     "conv": conv,
     "depthwise_conv": depthwise_conv,

@@ -200,7 +200,7 @@ _ARCTAN2 = (
     f"where(x0 < 0, {-pi / 2}, where(0 < x0, {pi / 2}, 0))))"
 )
 
-ARITHMETIC: dict[str, Operation] = {
+ELEMENTWISE: dict[str, Operation] = {
     **each(
         unary,
         arccos="acos(x0)",

@@ -174,7 +174,7 @@ def _turned(layer: Layer, x: Tensor, by: int) -> Tensor:
     return Tensor(value, plain(x.rank))
 
 
-PRODUCTS: dict[str, Operation] = {
+LINEAR_ALGEBRA: dict[str, Operation] = {
     "cross": cross,
     "diagonal": partial(diagonal, False),
     "dot": partial(dot, False),

@@ -225,7 +225,7 @@ def _reduction(kind: str, element: str = "", dtype: DType | None = None) -> Oper
     return partial(reduction, kind, parse(element) if element else PLAIN, dtype)
 
 
-REDUCTIONS: dict[str, Operation] = {
+REDUCTION: dict[str, Operation] = {
     "all": _reduction("min", "ne(x0, 0)", "bool"),
     "amax": _reduction("max"),
     "amin": _reduction("min"),

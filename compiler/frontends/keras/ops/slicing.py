@@ -1,4 +1,4 @@
-"""Operations that take tensors apart and put them together: indexing, splitting, stacking."""
+"""Operations that take slices of tensors and put them together: indexing, splitting, stacking."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def squeeze(layer: Layer, a: Arguments) -> Tensor:
     return reshaped(x, kept, layer.name)
 
 
-SELECTION: dict[str, Operation] = {
+SLICING: dict[str, Operation] = {
     "expand_dims": expand_dims,
     "get_item": get_item,
     "slice": slice_from,

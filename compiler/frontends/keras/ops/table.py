@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from .....ir.graph import Constant, Graph, Output, Port, constant
 from .....ir.reference import evaluate
 from ..tensors import Tensor
-from .activation import ACTIVATION_OPERATIONS
-from .convolution import CONVOLUTIONS
-from .elementwise import ARITHMETIC
+from .activation import ACTIVATIONS
+from .convolution import CONVOLUTION
+from .elementwise import ELEMENTWISE
 from .images import IMAGES
-from .linear_algebra import PRODUCTS
-from .movement import ARRANGING
-from .reduction import REDUCTIONS
-from .slicing import SELECTION
+from .linear_algebra import LINEAR_ALGEBRA
+from .movement import MOVEMENT
+from .reduction import REDUCTION
+from .selection import SELECTION
+from .slicing import SLICING
 
 if TYPE_CHECKING:
     from ..layers.layer import Layer
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from .elementwise import Operation
 
 OPERATIONS: dict[str, Operation] = {
-    **ACTIVATION_OPERATIONS,
-    **ARITHMETIC,
-    **ARRANGING,
-    **CONVOLUTIONS,
+    **ACTIVATIONS,
+    **ELEMENTWISE,
+    **MOVEMENT,
+    **CONVOLUTION,
     **IMAGES,
-    **PRODUCTS,
-    **REDUCTIONS,
+    **LINEAR_ALGEBRA,
+    **REDUCTION,
     **SELECTION,
+    **SLICING,
 }
 
 
