@@ -17,7 +17,7 @@ from ....ir.ratio import Ratio, as_ratio
 from ....ir.size import OpenSizeError, holds_open, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .read.narrow_types import NARROW
-from .read.weights import STRING, number_of_type
+from .read.types import STRING, number_of_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

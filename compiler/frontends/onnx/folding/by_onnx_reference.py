@@ -16,7 +16,7 @@ from onnx.onnx_ml_pb2 import NodeProto
 
 from .....errors import ShadergenError
 from ..operands import Known, element_type
-from ..read.weights import dimensions, numpy_type
+from ..read.types import dimensions, numpy_type
 from .budget import work
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from onnx.onnx_ml_pb2 import ModelProto, NodeProto, TensorProto, TypeProto, Valu
 from .....errors import ShadergenError, did_you_mean, nearest
 from ...input_shapes import resolve_shape
 from ..read.graph_body import layer_name, needed, read_by, subgraphs
-from ..read.weights import dimensions
+from ..read.types import dimensions
 from ..shapes.inference import infer_types, tensor_type, types_by_use
 
 if TYPE_CHECKING:

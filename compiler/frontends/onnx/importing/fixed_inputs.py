@@ -10,7 +10,7 @@ import numpy as np
 from .....errors import ShadergenError
 from ..operands import Known
 from ..read.narrow_types import NARROW
-from ..read.weights import dimensions, numpy_type, type_name
+from ..read.types import dimensions, numpy_type, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

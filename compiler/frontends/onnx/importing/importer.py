@@ -37,15 +37,8 @@ from ..ops.versions import modernise
 from ..read.graph_body import function_body, plain_domain, read_by
 from ..read.model import read_opsets
 from ..read.narrow_types import NARROW
-from ..read.weights import (
-    ENCODINGS,
-    STRING,
-    dimensions,
-    ir_type,
-    read_sparse,
-    read_tensor,
-    type_name,
-)
+from ..read.types import ENCODINGS, STRING, dimensions, ir_type, type_name
+from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
 from ..shapes.discontinuities import refuse_discontinuities
 from ..shapes.image_axes import image_axes

@@ -21,7 +21,7 @@ from .....ir.ratio import Ratio
 from .....ir.size import OpenSizeError, is_open
 from ..operands import Known, Narrow, element_type, objects
 from ..read.narrow_types import NARROW
-from ..read.weights import ENCODINGS, ir_type, numpy_type, type_name
+from ..read.types import ENCODINGS, ir_type, numpy_type, type_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,7 @@ from .....errors import ShadergenError
 from .....ir.formula_parser import parse
 from .....ir.ops import Concat, Pointwise, Reshape, Slice
 from ..operands import Known, Narrow, TensorList, inputs_behind
-from ..read.weights import numpy_type, type_name
+from ..read.types import numpy_type, type_name
 from .node import DataDependentError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from .....errors import ShadergenError
 from .....ir.formula_parser import parse
 from .....ir.ops import DFT, Frames, Pointwise, Reshape
 from ..operands import Known
-from ..read.weights import numpy_type, type_name
+from ..read.types import numpy_type, type_name
 
 if TYPE_CHECKING:
     from .....ir.graph import Value

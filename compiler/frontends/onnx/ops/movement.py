@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.ops import Concat, DepthToSpace, Rearrange, Reshape, Slice, Transpose
+from .....ir.ops import (
+    Concat,
+    DepthToSpace,
+    Expand,
+    Rearrange,
+    Reshape,
+    Slice,
+    Tile,
+    Transpose,
+)
 from .....ir.ops.base import unlike_text
 from .....ir.size import same_shape
 from ...slicing import taken
@@ -199,6 +208,23 @@ def split(node: OnnxNode) -> list[Tensor]:
         op = Slice(tuple(starts), (1,) * len(shape), tuple(lengths))
         results.append(cut(node, op, node.item(0)))
     return results
+
+
+def expand(node: OnnxNode) -> Tensor:
+    """Expand; sizes of 1 and axes that the shape leaves out stay as they are."""
+    op = Expand(node.known_integers(1, "the shape"))
+    same = op.infer(node.item(0).type).shape == node.shape(0)
+    return node.item(0) if same else node.move(op, 0)
+
+
+def tile(node: OnnxNode) -> Tensor:
+    """Tile: a tensor repeated along its axes."""
+    repeats = node.known_integers(1, "the repeats")
+    if len(repeats) != len(node.shape(0)):
+        raise ShadergenError(
+            "SG0105", f"{len(repeats)} repeats for a tensor of rank {len(node.shape(0))}"
+        )
+    return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
 
 
 def shape(node: OnnxNode) -> Known:

@@ -27,7 +27,8 @@ from ..operands import (
     follows_from_open_sizes,
     inputs_behind,
 )
-from ..read.weights import STRING, read_sparse, read_tensor, type_name
+from ..read.types import STRING, type_name
+from ..read.weights import read_sparse, read_tensor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from .....ir.formulas import summary
 from .....ir.ops import Concat, MatMul, Pointwise, Reshape, ResizeNearest, Transpose
 from ..operands import Known, Narrow, element_type, typed_item
 from ..read.narrow_types import NARROW, IntegerFormat
-from ..read.weights import ir_type, type_name
+from ..read.types import ir_type, type_name
 from .convolution import conv
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from .....errors import ShadergenError
 from .....ir.formula_parser import parse
 from .....ir.graph import Result
 from .....ir.ops import (
-    Expand,
     Gather,
     GatherElements,
     GatherND,
@@ -25,11 +24,10 @@ from .....ir.ops import (
     ScatterElements,
     ScatterND,
     TensorScatter,
-    Tile,
     Trilu,
 )
 from ..operands import Known
-from ..read.weights import numpy_type, type_name
+from ..read.types import numpy_type, type_name
 from .node import DataDependentError
 
 if TYPE_CHECKING:
@@ -40,23 +38,6 @@ if TYPE_CHECKING:
     from .node import OnnxNode
 
 REDUCTIONS: tuple[Reduction, ...] = ("none", "add", "mul", "max", "min")
-
-
-def expand(node: OnnxNode) -> Tensor:
-    """Expand; sizes of 1 and axes that the shape leaves out stay as they are."""
-    op = Expand(node.known_integers(1, "the shape"))
-    same = op.infer(node.item(0).type).shape == node.shape(0)
-    return node.item(0) if same else node.move(op, 0)
-
-
-def tile(node: OnnxNode) -> Tensor:
-    """Tile: a tensor repeated along its axes."""
-    repeats = node.known_integers(1, "the repeats")
-    if len(repeats) != len(node.shape(0)):
-        raise ShadergenError(
-            "SG0105", f"{len(repeats)} repeats for a tensor of rank {len(node.shape(0))}"
-        )
-    return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
 
 
 def gather(node: OnnxNode) -> Tensor:

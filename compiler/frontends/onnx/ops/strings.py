@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from ..operands import Narrow
-from ..read.weights import STRING
+from ..read.types import STRING
 
 if TYPE_CHECKING:
     from .node import OnnxNode

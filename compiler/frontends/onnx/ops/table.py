@@ -45,6 +45,7 @@ from .movement import (
     constant,
     depth_to_space,
     dropout,
+    expand,
     flatten,
     identity,
     reshape,
@@ -54,6 +55,7 @@ from .movement import (
     space_to_depth,
     split,
     squeeze,
+    tile,
     transpose,
     unsqueeze,
 )
@@ -87,7 +89,6 @@ from .sampling import affine_grid, grid_sample, roi_align
 from .selection import (
     array_feature_extractor,
     compress,
-    expand,
     eye_like,
     gather,
     gather_elements,
@@ -97,7 +98,6 @@ from .selection import (
     scatter_elements,
     scatter_nd,
     tensor_scatter,
-    tile,
     trilu,
 )
 from .sequences import SEQUENCES

@@ -16,7 +16,7 @@ from .....errors import ShadergenError
 from ...signatures import ONNX_FIRST_FIELDS
 from .graph_body import graph_body, plain_domain, subgraphs
 from .message_sizes import check_parts
-from .weights import dimensions
+from .types import dimensions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

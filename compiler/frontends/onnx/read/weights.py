@@ -6,15 +6,15 @@ bytes that are there. External data must lie inside the model's folder, symbolic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from onnx.onnx_ml_pb2 import TensorProto
 
 from .....errors import ShadergenError
 from .narrow_types import NARROW, unpack
+from .types import BFLOAT16, BOOL, ENCODINGS, Encoding, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,79 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
     from onnx.onnx_ml_pb2 import SparseTensorProto
-
-    from .....ir.types import DType
-
-
-@dataclass(frozen=True)
-class _Encoding:
-    """How elements are stored: their numpy type, and the field for those not in raw bytes."""
-
-    dtype: str
-    field: str
-
-
-BFLOAT16 = 16
-STRING = 8
-ENCODINGS: dict[int, _Encoding] = {
-    1: _Encoding("<f4", "float_data"),
-    2: _Encoding("u1", "int32_data"),
-    3: _Encoding("i1", "int32_data"),
-    4: _Encoding("<u2", "int32_data"),
-    5: _Encoding("<i2", "int32_data"),
-    6: _Encoding("<i4", "int32_data"),
-    7: _Encoding("<i8", "int64_data"),
-    9: _Encoding("u1", "int32_data"),
-    10: _Encoding("<f2", "int32_data"),
-    11: _Encoding("<f8", "double_data"),
-    12: _Encoding("<u4", "uint64_data"),
-    13: _Encoding("<u8", "uint64_data"),
-    BFLOAT16: _Encoding("<u2", "int32_data"),
-}
-BOOL = 9
-FLOATS = (1, 10, 11, BFLOAT16)
-
-
-def type_name(data_type: int) -> str:
-    """Return ONNX's name of an element type, in lower case: float, int64."""
-    try:
-        return str(TensorProto.DataType.Name(data_type)).lower()
-    except ValueError:
-        return f"number {data_type}"
-
-
-def numpy_type(data_type: int) -> np.dtype[np.generic] | None:
-    """Return the numpy type that holds an ONNX element type, or None where there is none."""
-    if data_type == BOOL:
-        return np.dtype(bool)
-    if data_type == BFLOAT16:
-        return np.dtype(np.float32)
-    encoding = ENCODINGS.get(data_type)
-    return np.dtype(encoding.dtype).newbyteorder("=") if encoding else None
-
-
-def number_of_type(dtype: np.dtype[Any]) -> int:
-    """Return ONNX's number of a numpy type."""
-    return next(n for n in (1, *ENCODINGS) if numpy_type(n) == dtype)
-
-
-def ir_type(data_type: int) -> DType | None:
-    """Return the IR's type of an ONNX element type, or None where there is none."""
-    if data_type in NARROW:
-        return NARROW[data_type].dtype
-    dtype = numpy_type(data_type)
-    if dtype is None:
-        return None
-    return "float32" if dtype.kind == "f" else dtype.name
-
-
-def dimensions(shape: Any) -> list[int | None]:
-    """Return the declared sizes; names, nothing at all and negative numbers mean: not fixed."""
-    sizes: list[int | None] = []
-    for d in shape.dim:
-        fixed = d.HasField("dim_value") and d.dim_value >= 0
-        sizes.append(d.dim_value if fixed else None)
-    return sizes
 
 
 def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDArray[np.generic]:
@@ -111,7 +38,7 @@ def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDAr
     """
     name = proto.name or name
     narrow = NARROW.get(proto.data_type)
-    encoding = _Encoding("u1", "int32_data") if narrow else ENCODINGS.get(proto.data_type)
+    encoding = Encoding("u1", "int32_data") if narrow else ENCODINGS.get(proto.data_type)
     if encoding is None:
         raise ShadergenError(
             "SG0206",
@@ -173,7 +100,7 @@ def read_sparse(
     )
 
 
-def _from_field(stored: Sequence[float], encoding: _Encoding) -> NDArray[np.generic]:
+def _from_field(stored: Sequence[float], encoding: Encoding) -> NDArray[np.generic]:
     """Decode elements that protobuf holds one by one; float16 as the bits in an integer."""
     if encoding.field != "int32_data":
         return np.array(stored, encoding.dtype)

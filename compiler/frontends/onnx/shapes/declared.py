@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
 from .....ir.size import is_open
-from ..read.weights import dimensions
+from ..read.types import dimensions
 from .inference import infer_types
 
 if TYPE_CHECKING:
