@@ -9,15 +9,13 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from onnx.onnx_ml_pb2 import AttributeProto
 
 from .....errors import ShadergenError, did_you_mean, require_inputs
 from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
 from .....ir.size import OpenSizeError, at_layer
-from .....ir.types import MAP_RANK, TensorType
+from .....ir.types import MAP_RANK
 from ....definitions import find, instantiate
-from ...input_shapes import resolve_shape
 from ...request import ValueNeededError
 from ..folding.budget import Budget
 from ..folding.by_numpy import COMPUTED, compute, is_computed
@@ -36,12 +34,12 @@ from ..ops.table import DATA_DEPENDENT, DOMAINS
 from ..ops.versions import modernise
 from ..read.graph_body import function_body, plain_domain, read_by
 from ..read.model import read_opsets
-from ..read.narrow_types import NARROW
-from ..read.types import ENCODINGS, STRING, dimensions, ir_type, type_name
+from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
 from ..shapes.declared import DeclaredShapes
 from ..shapes.discontinuities import refuse_discontinuities
 from ..shapes.image_axes import image_axes
+from ..shapes.inputs import read_input
 from .fixed_inputs import fixed_input
 from .functions import arguments, schema_function
 from .scope import Scope, Subgraph
@@ -84,7 +82,7 @@ class Importer:
             if info.name in fixed:
                 tensor: Known | Input = fixed_input(info, fixed[info.name])
             else:
-                tensor = self._input(info, axes[info.name])
+                tensor = read_input(info, axes[info.name], self.request, self.declared)
             tensors[info.name] = tensor
             self.scope.items[info.name] = typed_item(tensor, info.type.tensor_type.elem_type)
         inputs = [t for i in self.model.inputs if isinstance(t := tensors[i.name], Input)]
@@ -99,56 +97,6 @@ class Importer:
         """Return the axes of an input's height and width, where the graph tells."""
         image = len(info.type.tensor_type.shape.dim) == MAP_RANK
         return image_axes(self.model.body.nodes, info.name) if image else None
-
-    def _input(self, info: ValueInfoProto, axes: tuple[int, int] | None) -> Known | Input:
-        """Return an input of the graph; an empty one, of which only the type counts, is known.
-
-        Args:
-            info: its declaration.
-            axes: of height and width, where the graph tells.
-        """
-        where = f"input '{info.name}'"
-        if not info.type.HasField("tensor_type"):
-            kind = info.type.WhichOneof("value") or "nothing"
-            raise ShadergenError("SG0206", f"{where} is of type {kind}", supported="tensors")
-        tensor = info.type.tensor_type
-        strings = tensor.elem_type == STRING and self.request.strings
-        dtype = "int32" if strings else ir_type(tensor.elem_type)
-        if dtype is None:
-            raise ShadergenError(
-                "SG0206",
-                f"{where} has element type {type_name(tensor.elem_type)}",
-                supported=", ".join(map(type_name, (*ENCODINGS, *NARROW))),
-            )
-        declared = dimensions(tensor.shape)
-        if 0 in declared and None not in declared:
-            check_shape(info.name, tuple(s or 1 for s in declared))
-            return Known(info.name, np.zeros([s or 0 for s in declared], dtype))
-        if not tensor.HasField("shape"):
-            shape = self._whole_shape(info.name)
-        else:
-            spatial = (axes or (2, 3)) if len(declared) == MAP_RANK else None
-            alone = len(self.model.inputs) - len(self.request.values) == 1
-            told = axes is not None
-            shape = resolve_shape(info.name, declared, spatial, self.request, alone, told)
-        self.declared.add_input(info.name, declared, shape)
-        check_shape(info.name, shape)
-        return Input(TensorType(shape, dtype), info.name, Port.plain(len(shape)))
-
-    def _whole_shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of an input for which the model declares none."""
-        sizes, shapes = self.request.sizes, self.request.shapes
-        wanted = sizes.get(name, sizes.get(""))
-        if wanted is None or (len(wanted) == 2 and name not in sizes):
-            wanted = shapes.get(name, shapes.get(""))
-        if wanted is None:
-            raise ShadergenError(
-                "SG0204",
-                f"input '{name}' has no shape",
-                why="the model does not even say how many axes it has",
-                help=f"give all its sizes, for example --input-size {name or 'NAME'}=1x3x360x640",
-            )
-        return resolve_shape(name, (None,) * len(wanted), None, self.request)
 
     def _carry_out(self, scope: Scope) -> list[Item | None]:
         """Apply the nodes of a body and return what its outputs stand for."""

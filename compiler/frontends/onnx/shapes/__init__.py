@@ -1,6 +1,6 @@
-"""Shapes: what the file declares, what ONNX infers, and which sizes are dynamic.
+"""Shapes: those of inputs, what the file declares, what ONNX infers, and which sizes are dynamic.
 
-``inference`` asks ONNX's own shape inference, ``declared`` compares the shapes in the file with
-those computed here, ``image_axes`` finds height and width, ``discontinuities`` refuses to round
-numbers that follow from dynamic sizes.
+``inputs`` resolves the shapes of inputs, ``image_axes`` finds their height and width. ``inference``
+asks ONNX's own shape inference, ``declared`` compares the shapes in the file with those computed
+here, ``discontinuities`` refuses to round numbers that follow from dynamic sizes.
 """
