@@ -34,7 +34,7 @@ CODES: dict[str, str] = {
     "SG0204": "an input has a dynamic size",
     "SG0205": "tensor types do not fit an operator",
     "SG0206": "a tensor's type or rank is not implemented",
-    "SG0207": "a layer needs a size that the build leaves open",
+    "SG0207": "a layer needs a fixed size where the build has a dynamic dimension",
     "SG0208": "the model has more inputs or outputs than a build can have",
     # 03: options and definitions
     "SG0301": "an option has an invalid value",

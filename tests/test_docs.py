@@ -126,6 +126,16 @@ def test_shader_shown_is_what_the_compiler_writes(tmp_path: Path) -> None:
     assert not missing
 
 
+def test_error_shown_is_what_the_compiler_prints(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (shown,) = blocks("docs/errors.md", "console")
+    monkeypatch.chdir(ROOT)
+    with pytest.raises(shadergen.ShadergenError) as caught:
+        shadergen.compile_model("examples/espcn/espcn_x2.h5", tmp_path / "build")
+    assert shown.partition("\n")[2] == caught.value.render() + "\n"
+
+
 # What the application would have beside the examples.
 CPP_AROUND = """
 extern "C" shadergen::Function eglGetProcAddress(const char*);
