@@ -103,9 +103,15 @@ def operators() -> str:
         for f in fields(op):  # type: ignore[arg-type]
             default = "" if f.default is MISSING else f"={_default(f.default)}"
             attributes.append(f"{f.name}{default}")
-        summary = (op.__doc__ or "").partition("\n")[0].rstrip(".").replace("``", "`")
+        summary = _summary(op)
         rows.append((code(name), summary, names(attributes) or "none"))
     return table(("operator", "does", "attributes"), rows)
+
+
+def _summary(op: type) -> str:
+    """Return the first line of an operator's docstring, as Markdown."""
+    line = (op.__doc__ or "").partition("\n")[0].rstrip(".").replace("``", "`")
+    return re.sub(r":class:`(\w+)`", r"`\1`", line)
 
 
 def _default(value: Any) -> str:
