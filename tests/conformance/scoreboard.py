@@ -21,31 +21,26 @@ HEAD = """\
 <!-- written by `make conformance` from tests/conformance/results.json -->
 
 The backend test suite of the `onnx` package, version {version}, run by
-`shadergen.compiler.onnx_backend`: each model is compiled, its inputs are uploaded to textures, the
-shaders run on an OpenGL ES context ({renderer}), and the results are compared within the tolerances
-of the suite.
+`shadergen.compiler.onnx_backend`. Each model is compiled, its inputs are uploaded to textures, its
+shaders run on OpenGL ES ({renderer}), and the results are compared within the suite's tolerances.
 
 - **pass**: shaders computed the right result from uploaded inputs.
-- **compile-time**: the result needs the value of no input, as that of `Constant`, of `Shape`, and
-  of `Range` with fixed operands; shaders only write it out.
-- **refused**: by name, with an error code. The code `folded` is for a model whose inputs vanished
-  in compiling though it computes with them.
+- **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
+  operands); shaders only write it out.
+- **refused**: by name, with an error code. Code `folded`: the compiled model reads no input,
+  although the model computes with its inputs.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
-Inputs that serve as shapes, axes, sizes and the like, and as nothing else, are compiled in when an
-operator needs to know them; inputs that a result is computed from never are. The operands that may
-be compiled in are listed in
+Inputs that only give shapes, axes or sizes are compiled in where an operator must know them. Inputs
+that enter a computation never are. The list of such operands:
 [compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py).
 
-Two kinds of arrays are uploaded otherwise than they are, and results read back accordingly. Strings
-are numbered, and shaders move and compare the numbers. Where float64 exceeds what float32 reaches,
-and the model is linear but for a constant, it runs on parts of the array that differ by a power of
-2, and the results, scaled back, are added
-([compiler/bands.py](../compiler/bands.py)).
+Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
+compare. Float64 beyond float32 is split into parts that differ by powers of 2, if the model is
+linear up to a constant; the scaled results are added ([compiler/bands.py](../compiler/bands.py)).
 
-Tolerances are the suite's, except for {loosened}: there the
-exact result fails, because the suite has the rounding errors of one implementation where it is 0.
-An absolute error of 1e-6 is allowed.
+{loosened} have a tolerance of 1e-6 where the exact
+result is 0: the suite expects the rounding errors of one implementation there.
 """
 
 
@@ -110,14 +105,13 @@ class Scoreboard:
             (
                 head,
                 f"## Totals\n\n{table(('', *columns), totals)}\n",
-                '"float32 only" are the node cases that declare nothing but tensors of float32 and '
-                "have\nno operators outside `ai.onnx`.\n",
+                '"float32 only": node cases with only float32 tensors and `ai.onnx` operators.\n',
                 "## Every kernel choice forced\n\n"
-                "All cases but the networks of `light`, with options that hold for every layer, by "
-                "`make\nmatrix`. What a choice has no room for is refused.\n",
+                "All cases except the networks of `light`, with options that apply to every layer\n"
+                "(`make matrix`). Layers that exceed the limits of a choice are refused.\n",
                 f"{_matrix()}\n",
                 f"## Operators\n\nNode cases.\n\n{self._operators()}\n",
-                "## Fixed inputs\n\nNode cases that pass with inputs compiled in, by operator.\n\n"
+                "## Fixed inputs\n\nPassing node cases with compiled-in inputs, by operator.\n\n"
                 f"{self._fixed()}\n",
                 f"## Refused\n\n{self._listed('refused')}\n",
                 f"## Wrong or broken\n\n{self._listed('wrong', 'broken')}\n",
