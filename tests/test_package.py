@@ -159,6 +159,20 @@ def test_no_modules_import_each_other() -> None:
     assert cycles(import_graph()) == KNOWN_CYCLES
 
 
+def test_frontends_compute_constants_in_one_module() -> None:
+    computing = {("ir", "evaluation", "evaluate"), ("ir", "reference", "evaluate")}
+    found = {
+        module
+        for module in modules()
+        if module.parts[:2] == ("compiler", "frontends")
+        and (
+            any(name in computing for _, name in imported(module))
+            or ".reference(" in (ROOT / module).read_text(encoding="utf-8")
+        )
+    }
+    assert found == {Path("compiler", "frontends", "constant_folding.py")}
+
+
 def test_errors_import_nothing_of_the_package() -> None:
     assert not [name for _, name in imported(Path("errors.py")) if isinstance(name, tuple)]
 

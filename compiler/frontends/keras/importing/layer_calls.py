@@ -6,14 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError, did_you_mean
-from .....ir.graph import OperandError
+from .....ir.graph import Constant, OperandError
 from .....ir.size import at_layer
 from ....definitions import find
+from ...constant_folding import fold_value
 from ..layers.masks import handed_on
 from ..layers.table import CALL_ARGUMENTS, LAYERS
 from ..ops.arguments import Arguments
 from ..ops.names import of_keras, of_tensorflow, tensorflow_symbols
-from ..ops.table import OPERATIONS, operate
+from ..ops.table import OPERATIONS
 from ..read.built_in_layers import BUILT_IN
 from ..read.config import truth
 from ..tensors import Tensor
@@ -142,9 +143,7 @@ def _operation(layer: Layer) -> Tensor | list[Tensor]:
     if name is not None:
         where = f"layer '{layer.name}' ({shown})"
         try:
-            result: Tensor | list[Tensor]
-            result = operate(layer, name, Arguments(where, args, {**config, **kwargs}))
-            return result
+            return _operated(layer, name, Arguments(where, args, {**config, **kwargs}))
         except ShadergenError as error:
             raise error if error.where else error.at(where) from None
     short = shown.split(".")[-1].split(" ")[-1]
@@ -157,6 +156,23 @@ def _operation(layer: Layer) -> Tensor | list[Tensor]:
         or "where formulas and IR operators can express it, define it: --define FILE, see "
         "docs/expressions.md",
     )
+
+
+def _operated(layer: Layer, name: str, arguments: Arguments) -> Tensor | list[Tensor]:
+    """Apply the operation and refuse arguments that it did not look at.
+
+    What is computed from shapes and other known numbers alone is known too.
+    """
+    result = OPERATIONS[name](layer, arguments)
+    arguments.finish()
+    operands = tensors_in([arguments.args, arguments.kwargs])
+    if not operands or not all(isinstance(x.value, Constant) for x in operands):
+        return result
+    return [_known(x) for x in result] if isinstance(result, list) else _known(result)
+
+
+def _known(x: Tensor) -> Tensor:
+    return replace(x, value=fold_value(x.value))
 
 
 def _decoded(value: Any) -> Any:

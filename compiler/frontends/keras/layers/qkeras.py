@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.evaluation import evaluate
 from .....ir.formula_parser import parse
+from ...constant_folding import fold_formula
 from ..read.config import Config, shown
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def quantised(config: Config, role: str, array: NDArray[np.float32]) -> NDArray[
             where=where,
             supported=", ".join(QUANTISERS),
         )
-    return np.asarray(evaluate(expr, {"x0": array}), np.float32)
+    return fold_formula(expr, array).astype(np.float32)
 
 
 def _read(entry: Any, where: str) -> tuple[str, dict[str, Any]]:

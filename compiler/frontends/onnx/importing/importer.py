@@ -18,8 +18,8 @@ from .....ir.types import MAP_RANK
 from ....definitions import find, instantiate
 from ...request import ValueNeededError
 from ..folding.budget import Budget
-from ..folding.by_numpy import COMPUTED, compute, is_computed
-from ..folding.by_onnx_reference import EVALUATED, evaluate
+from ..folding.by_numpy import COMPUTED
+from ..folding.nodes import fold_node
 from ..operands import (
     Item,
     Known,
@@ -201,12 +201,10 @@ class Importer:
             )
         if not domain:
             modernise(node)
-        known = all(isinstance(i, Known) or i is None for i in node.inputs)
         results: Item | Sequence[Item | None]
-        if not domain and is_computed(node):
-            results = compute(node)
-        elif not domain and known and node.op in EVALUATED:
-            results = evaluate(node)
+        folded = None if domain else fold_node(node)
+        if folded is not None:
+            results = folded
         elif node.op in DOMAINS.get(domain, ()):
             results = DOMAINS[domain][node.op](node)
         elif not domain and node.op in DATA_DEPENDENT:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.evaluation import evaluate
 from .....ir.expr import Call, Expr, Var
 from .....ir.formula_parser import parse
 from .....ir.integers import wrapped
 from .....ir.ops import Pointwise
 from .....ir.ratio import Ratio
 from .....ir.size import OpenSizeError, is_open
+from ...constant_folding import fold_formula
 from ..operands import Known, Narrow, element_type, objects
 from ..read.narrow_types import NARROW
 from ..read.types import ENCODINGS, ir_type, numpy_type, type_name
@@ -61,8 +61,8 @@ def _cast(node: OnnxNode, to: int) -> Item:
     expr = target.cast(saturate, mode)
     if isinstance(x, Known):
         node.budget.take(x.array.size)
-        result = evaluate(expr, {"x0": x.array.astype(np.float64)})
-        return Narrow(Known(node.layer, np.asarray(result).astype(target.dtype)), to)
+        result = fold_formula(expr, x.array.astype(np.float64))
+        return Narrow(Known(node.layer, result.astype(target.dtype)), to)
     return Narrow(node.apply(Pointwise(expr, target.dtype), x), to)
 
 

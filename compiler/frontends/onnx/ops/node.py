@@ -16,6 +16,7 @@ from .....errors import ShadergenError
 from .....ir.graph import Constant, Input, Value, apply, constant
 from .....ir.size import OpenSizeError, holds_open, is_open
 from .....ir.types import TensorType
+from ...constant_folding import fold_op
 from ...request import ValueNeededError
 from ..operands import (
     Item,
@@ -320,21 +321,11 @@ class OnnxNode:
         if value.type.size > self.budget.left:
             return value
         self.budget.take(value.type.size)
-        return constant(self._reference(op, arrays), self.layer)
+        return constant(fold_op(op, arrays, self.op), self.layer)
 
     def move(self, op: Op, *indices: int) -> Tensor:
         """Apply an operator that moves elements and makes no new ones; they may be of any type."""
         return self.moved(op, *map(self.item, indices))
-
-    def _reference(self, op: Op, arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """Compute a constant."""
-        try:
-            with np.errstate(all="ignore"):
-                return np.asarray(op.reference(*arrays))
-        except (IndexError, TypeError, ValueError) as error:  # of too few axes or no elements
-            raise ShadergenError(
-                "SG0205", f"the operands do not fit {self.op}", why=str(error).partition("\n")[0]
-            ) from None
 
     def _shape(self, op: Op, items: Sequence[Tensor]) -> tuple[int, ...]:
         """Return the shape of a result, as far as one can tell before there is one."""
@@ -352,7 +343,7 @@ class OnnxNode:
             values = (item.operand if isinstance(item, Known) else item for item in items)
             return self.apply(op, *values)
         self.budget.allow(prod(shape))
-        result = self._reference(op, arrays)
+        result = fold_op(op, arrays, self.op)
         if result.base is None:  # not a view of what is there anyway
             self.budget.take(result.size)
         return Known(self.layer, result)
