@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .glsl import comment
+from .dialects.printer import comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Node, Value
     from ..ir.types import TextureFormat
+    from .shader.program import Program
 
 EXTERNAL = "GL_OES_EGL_image_external_essl3"  # what shaders need to read external textures
 BufferKind = Literal["uniform", "storage"]
@@ -71,11 +72,12 @@ class Uniform:
 class GpuPass:
     """What both stages have: a program, what it reads, and the layers of one result it writes.
 
-    ``layers`` are texture layers of the result.
+    ``source`` is the program as text; ``layers`` are texture layers of the result.
     """
 
     node: Node
     kernel: str
+    program: Program
     source: str
     reads: tuple[Read, ...]
     blocks: tuple[Block, ...]

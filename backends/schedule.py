@@ -17,8 +17,9 @@ from ..ir.size import at_layer, is_open, largest, trace_of
 from ..ir.types import LANES, TensorType
 from .barriers import barriers
 from .constraints import sizes_member
+from .dialects.glsl_es import print_vertex
 from .gpu import EXTERNAL, Blob, ComputePass
-from .shader import templates, weight_texture_width
+from .shader.builder import weight_texture_width
 from .sizes import expression
 from .texels import components, pack, tensor_bytes, texel_bytes
 from .weights import WeightFile
@@ -124,7 +125,7 @@ class _Assembly:
             if o.value not in self.names:
                 raise InternalError(f"no GPU pass writes output '{o.name}'")
         if not all(isinstance(p, ComputePass) for p in self.passes):
-            vertex = templates().get_template("fullscreen.vert.j2").render(version=self.target.glsl)
+            vertex = print_vertex(self.target.glsl)
             self.shaders[VERTEX_SHADER] = vertex
         trace = trace_of(s for i in self.graph.inputs for s in i.shape)
         sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..backends.glsl import operand_counts
 from ..backends.lower import lower
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
+from ..backends.shader.formulas import operand_counts
+from ..backends.shader.verify import verify
 from ..backends.validate import validate
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError, count
@@ -175,7 +176,11 @@ def compile_graph(
     graph = optimise(graph, context, observe)
     progress("writing shaders")
     target, layers = context.target, calibrated_layers(context.decisions)
-    files = schedule(graph, lower(graph, target), target, GENERATOR, layers)
+    passes = lower(graph, target)
+    if options.validate:
+        for gpu_pass in passes:
+            verify(gpu_pass.program)
+    files = schedule(graph, passes, target, GENERATOR, layers)
     check_left_open(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 

@@ -8,8 +8,16 @@ import re
 import pytest
 from trees import trees
 
-from shadergen.backends.glsl import Functions, integer, mixes_freely
-from shadergen.backends.shader import templates
+from shadergen.backends.dialects.glsl_es import (
+    print_expression,
+    print_function,
+    print_statements,
+    templates,
+)
+from shadergen.backends.shader.expressions import Variable
+from shadergen.backends.shader.formulas import Formulas, index, mixes_freely
+from shadergen.backends.shader.statements import Body
+from shadergen.backends.shader.types import FLOAT, INT, VEC4
 from shadergen.ir.algebra import fold
 from shadergen.ir.evaluation import evaluate
 from shadergen.ir.expr import Num
@@ -31,7 +39,8 @@ def test_printed_expressions_mean_what_the_tree_means():
     checked = 0
     for expr in trees(3000, ARITHMETIC, "abc", (-1.5, -1.0, 0.5, 1.0, 2.0, 1e-5)):
         want = float(evaluate(expr, env))
-        printed = Functions("highp").expression(expr, {n: n for n in env})
+        names = {n: Variable(n, VEC4) for n in env}
+        printed = print_expression(Formulas("highp").expression(expr, names))
         assert "--" not in printed, printed
         if not math.isfinite(want):
             continue
@@ -51,7 +60,10 @@ def test_only_vectors_are_given_to_vectors_where_floats_are_mixed_in():
         if not mixes_freely(expr, {"a"}):
             continue
         mixed += "a" in str(expr)
-        lines = Functions("highp").statements(expr, {n: n for n in "abc"}, "vec4 y = ")
+        names = {n: Variable(n, FLOAT if n == "a" else VEC4) for n in "abc"}
+        body = Body()
+        body.let("y", Formulas("highp").compute(body, expr, names))
+        lines = print_statements(body.statements)
         vectors = {"b", "c"}
         for line in lines:
             name, value = line.removeprefix("vec4 ").split(" = ")
@@ -71,7 +83,8 @@ def test_printed_index_maps_mean_what_the_tree_means():
         want = float(evaluate(expr, {"p": float(p), "q": float(q)}))
         if not abs(want) < 1e9 or isinstance(fold(expr), Num):
             continue
-        printed = integer(expr, {"p": "p", "q": "q"}).replace("/", "//")
+        names = {n: Variable(n, INT) for n in "pq"}
+        printed = print_expression(index(expr, names)).replace("/", "//")
         assert "." not in printed, printed
         try:
             got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
@@ -83,20 +96,22 @@ def test_printed_index_maps_mean_what_the_tree_means():
 
 
 def test_repeated_parts_become_local_variables():
-    functions = Functions("highp")
-    lines = functions.body(parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": "x"})
-    assert lines == [
+    formulas, x = Formulas("highp"), Variable("x", VEC4)
+    body = Body()
+    body.give(formulas.compute(body, parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": x}))
+    assert print_statements(body.statements) == [
         "vec4 t0 = max(1.0 - 2.0 / (exp(2.0 * clamp(x + 1.0, -10.0, 10.0)) + 1.0), -1.0);",
         "return t0 * t0 - f_relu(x);",
     ]
-    assert functions.texts == {"f_relu": "vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }"}
+    (relu,) = formulas.functions.values()
+    assert print_function(relu) == "vec4 f_relu(vec4 x_) { return max(x_, 0.0); }"
 
 
-def test_formulas_bring_along_those_they_call_before_them():
-    functions = Functions("mediump")
-    text = functions.expression(parse("hard_swish(x0)"), {"x0": "x0"})
-    assert text == "f_hard_swish(x0)"
-    assert list(functions.texts) == ["f_clamp", "f_hard_sigmoid", "f_hard_swish"]
+def test_formulas_bring_along_those_they_call():
+    formulas, x = Formulas("mediump"), Variable("x0", VEC4)
+    value = formulas.expression(parse("hard_swish(x0)"), {"x0": x})
+    assert print_expression(value) == "f_hard_swish(x0)"
+    assert set(formulas.functions) == {"f_clamp", "f_hard_sigmoid", "f_hard_swish"}
 
 
 def test_templates_refuse_what_is_not_given():

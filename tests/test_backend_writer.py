@@ -18,7 +18,7 @@ from support import (
 )
 
 from shadergen.backends import validate as validation
-from shadergen.backends.lower import convolution
+from shadergen.backends.dialects.glsl_es import GLSL
 from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.validate import find_glslang
 from shadergen.backends.weights import WeightFile
@@ -45,14 +45,14 @@ def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp
     before = contents(build.parent)
     left.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(left))
-    monkeypatch.setattr(convolution, "corner", lambda shader, conv: "nowhere")
+    monkeypatch.setitem(GLSL.BUILT_INS, "pixel", "nowhere")
     with pytest.raises(InternalError) as caught:
         compile_model(ESPCN, build, options(mrt=1))
     text = str(caught.value)
     assert "glslang refuses a generated shader" in text
     assert re.search(r"shaders/00_\w+\.frag:\d+: 'nowhere' : undeclared identifier", text)
     assert re.search(r"^    layer \S+", text, re.MULTILINE)
-    assert "    ivec2 corner = nowhere;" in text
+    assert "    ivec2 o = nowhere;" in text
     (graph,) = left.glob("*/failed_after_plan_textures.ir")
     assert text.endswith(f"the graph was left in {graph}")
     assert contents(build.parent) == before
@@ -65,7 +65,7 @@ def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
 
 
 def test_validation_can_be_turned_off(tmp_path, monkeypatch):
-    monkeypatch.setattr(convolution, "corner", lambda shader, conv: "nowhere")
+    monkeypatch.setitem(GLSL.BUILT_INS, "pixel", "nowhere")
     assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
 
 

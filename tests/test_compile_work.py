@@ -12,7 +12,7 @@ import pytest
 from onnx_models import Inits, model, node, normal
 from support import graph_of, image, pointwise, refusal
 
-from shadergen.backends.shader import Shader
+from shadergen.backends.shader.builder import ShaderBuilder
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
 from shadergen.ir.expr import Call, Expr, Num, Var, sizes
@@ -160,7 +160,7 @@ def test_too_many_planes_for_the_texture_units_are_refused_before_shaders_are_wr
     tmp_path, monkeypatch
 ):
     rendered = []
-    monkeypatch.setattr(Shader, "render", lambda *_, **__: rendered.append(1))
+    monkeypatch.setattr(ShaderBuilder, "finish", lambda *_, **__: rendered.append(1))
     path, options = enlarged(300, tmp_path)
     error = refusal(compile_model, path, tmp_path / "build", options)
     assert (error.code, error.what) == ("SG0402", "'y' needs 22500 texture units")

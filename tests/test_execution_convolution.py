@@ -219,7 +219,7 @@ def test_samples_beside_the_map_are_the_pad(size, precision, pad):
     files = assert_runs_like_reference(
         graph, stage="fragment", fetch="sample", precision=precision, **DESKTOP
     )
-    assert any("inside = at == clamp(at" in text for text in files.shaders.values())
+    assert any("inside = centre == clamp(centre" in text for text in files.shaders.values())
 
 
 @pytest.mark.parametrize("guarded_mode", ("constant", "edge"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 from trees import trees
 
-from shadergen.backends.glsl import number
+from shadergen.backends.dialects.glsl_es import float_literal as number
 from shadergen.errors import ShadergenError
 from shadergen.ir.algebra import affine, fold
 from shadergen.ir.evaluation import check, evaluate, expand

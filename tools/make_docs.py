@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
-from shadergen.backends.glsl import Functions
+from shadergen.backends.dialects.glsl_es import print_expression
+from shadergen.backends.shader.expressions import Variable
+from shadergen.backends.shader.formulas import Formulas
+from shadergen.backends.shader.types import VEC4
 from shadergen.compiler.cli import cli
 from shadergen.compiler.definitions import CALLABLE
 from shadergen.compiler.frontends.keras.layers.named_activations import ACTIVATIONS, OVER_AN_AXIS
@@ -85,7 +88,8 @@ def primitives() -> str:
         if name in INDEX_ONLY:
             glsl = "none: for the compiler's index maps"
         else:
-            glsl = code(Functions("highp").expression(call, {v: v for v in letters}))
+            names = {v: Variable(v, VEC4) for v in letters}
+            glsl = code(print_expression(Formulas("highp").expression(call, names)))
         sign = code(to_text(call)) if name in WRITTEN_AS_SIGNS else ""
         rows.append((code(f"{name}({', '.join(letters)})"), sign, glsl))
     return table(("primitive", "may be written", "in GLSL, highp"), rows)

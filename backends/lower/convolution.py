@@ -8,8 +8,9 @@ neighbours in a row, the taps of a row are unrolled and share what they load.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,16 +22,29 @@ from ...ir.ops import Conv, WinogradProducts, parts
 from ...ir.ops.window import may_pad
 from ...ir.placement import unrolls_rows
 from ...ir.types import LANES, fits_half, fits_int8
-from ..glsl import function_text, integer, number, vec4
 from ..gpu import Blob
-from ..shader import Shader
-from .groups import Group, groups, lower_groups, plus
+from ..shader.builder import ShaderBuilder, constant
+from ..shader.expressions import (
+    Choice,
+    Variable,
+    integer,
+    intrinsic,
+    ivec2,
+    mat4,
+    offset,
+    vec4,
+)
+from ..shader.formulas import index
+from ..shader.program import Function
+from ..shader.statements import Body
+from ..shader.types import IVEC2, VEC4
+from .groups import PIXEL, PLANE, Group, groups, lower_groups, plus
 from .loads import LANE
 from .store import finish, precision, stores
 from .tiles import Tiles, cut_weights, plan_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...ir.graph import Node, Precision, Value
     from ...ir.ops import Parts
@@ -38,6 +52,7 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ...ir.types import TextureFormat
     from ..gpu import GpuPass
+    from ..shader.expressions import Expression, Int
 
 
 def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -55,7 +70,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     assert isinstance(conv, Conv)
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
-    shader = Shader(target, precision(node), node.choice.stage or "fragment")
+    shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
     shape = conv.held_shape(w.shape)
     tiles = plan_tiles(shape, conv.groups, group.planes)
     o, per_group, *kernel = shape
@@ -63,23 +78,28 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     _, _, height, width = node.result.shape
     macs = group.channels * per_group * kh * kw * height * width
     storage = node.choice.weights
-    context: dict[str, Any] = {}
-    if storage == "constants":
-        columns = cut_weights(w.data, conv.groups, group.planes)
-        context["taps"] = list(_unrolled(conv, tiles, columns, kw))
-    elif storage is not None:
+    if storage is None:
+        raise InternalError(f"{node.name}: no weight storage was chosen")
+    if storage != "constants":
         blob = Blob(
             f"{node.name}.weights",
             prod(tiles.shape[:4]) * len(group.covered) // len(group.planes),
             lambda: rows_of(conv.held(w.data), conv.groups, group),
             weight_format(w.data, target, shader.precision),
         )
-        shader.weights(blob, storage, tiles.full)
-        context |= loops(shader, conv, tiles, group, kernel)
-    else:
-        raise InternalError(f"{node.name}: no weight storage was chosen")
+        shader.weights(blob, storage)
+    body = Body()
+    body.let(CORNER.name, first_tap(shader, conv))
     starts = first_sums(bias, conv, group, shader)
-    names = [f"a{k}" for k in range(len(group.planes))]
+    sums = [f"a{k}" for k in range(len(group.planes))]
+    for name, start in zip(sums, starts, strict=True):
+        declare_sums(body, shader, [name + end for *_, end in group.pixels], start)
+    load = loader(shader, conv, p, x, group)
+    if storage == "constants":
+        columns = cut_weights(w.data, conv.groups, group.planes)
+        unrolled(body, conv, tiles, columns, kw, load)
+    else:
+        looped(body, shader, conv, tiles, group, kernel, load)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
         kind += f", of Winograd's patches for tiles of {conv.tile}x{conv.tile}"
@@ -90,52 +110,66 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         node,
         group,
         "convolution",
-        "conv.glsl.j2",
         kind,
-        stores(shader, node, group, names),
-        accumulators=len(names),
+        body,
+        stores(shader, node, group, [Variable(name, VEC4) for name in sums]),
         macs=macs,
         weights=storage,
-        storage=storage,
-        corner=corner(shader, conv),
-        starts=[
-            ([name + end for *_, end in group.pixels], start)
-            for name, start in zip(names, starts, strict=True)
-        ],
-        **loader(shader, conv, p, x, group),
-        **context,
     )
 
 
-def loops(
-    shader: Shader, conv: Conv, tiles: Tiles, group: Group, kernel: list[int], sums: str = "a"
-) -> dict[str, Any]:
-    """Return the context of ``conv_loops.glsl.j2``.
+CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
+
+
+def declare_sums(
+    body: Body, shader: ShaderBuilder, names: list[str], start: Expression
+) -> list[Variable]:
+    """Declare accumulators that begin alike, in 32 bits."""
+    full = shader.precision == "mediump"
+    first = body.let(names[0], start, full)
+    return [first, *(body.let(name, first, full) for name in names[1:])]
+
+
+def looped(
+    body: Body,
+    shader: ShaderBuilder,
+    conv: Conv,
+    tiles: Tiles,
+    group: Group,
+    kernel: list[int],
+    load: Function,
+    sums: str = "a",
+) -> None:
+    """Write the loops over the taps and the input planes.
 
     Args:
+        body: where to; it has ``corner``.
         shader: where sizes are declared.
         conv: the convolution.
         tiles: of the planes of an invocation.
         group: what an invocation computes.
         kernel: height and width of the weights that are held.
+        load: from :func:`loader`.
         sums: what the names of accumulators begin with.
     """
     taps, rows = prod(kernel), prod(tiles.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
-    unrolled = kw if unrolls_rows(conv, kw, group.node.choice.block[0]) else 1
-    blocks = "1" if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
+    down, across = conv.dilations
+    blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
     per_tap = shader.size("tap_rows", rows // taps)
-    return {
-        "kernel_size": (kh, kw),
-        "step": tuple(
-            name if d == 1 else f"{name} * {d}"
-            for name, d in zip(("ky", "kx"), conv.dilations, strict=True)
-        ),
-        "first_row": _first_row(group, taps, per_tap, conv.positions),
-        "blocks_in": blocks,
-        "skip": f"{unrolled - 1} * {per_tap}" if unrolled > 1 else "",  # other taps of a row
-        "body": _looped(tiles, conv, group, unrolled, per_tap, sums),
-    }
+    k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
+    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums)
+    with body.loop("ky", kh) as ky:
+        if unrolls_rows(conv, kw, group.node.choice.block[0]):
+            p = body.let("p", CORNER + ivec2(0, ky * down))
+            with body.loop("i", blocks) as i:
+                step.write(p, i, k, kw)
+            body.add(k, (kw - 1) * per_tap)  # the other taps of the row
+        else:
+            with body.loop("kx", kw) as kx:
+                p = body.let("p", CORNER + ivec2(kx * across, ky * down))
+                with body.loop("i", blocks) as i:
+                    step.write(p, i, k, 1)
 
 
 def weight_format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
@@ -146,27 +180,28 @@ def weight_format(data: np.ndarray, target: Target, precision: Precision) -> Tex
     return "rgba16f" if narrow or precision == "mediump" else "rgba32f"
 
 
-def first_sums(bias: list[Value], conv: Conv, group: Group, shader: Shader) -> list[str]:
+def first_sums(
+    bias: list[Value], conv: Conv, group: Group, shader: ShaderBuilder
+) -> list[Expression]:
     """Return the accumulators' first values: the bias, of Winograd's products at one position."""
     if not bias:
-        return ["vec4(0.0)"] * len(group.planes)
+        return [vec4(0.0)] * len(group.planes)
     vectors = [
         shader.channel_vector(bias[0], group.plane(k), number)
         for k, number in enumerate(map(group.number, range(len(group.planes))))
     ]
     if not isinstance(conv, WinogradProducts):
         return vectors
-    return [f"o.y % {conv.positions} == {conv.biased} ? {v} : vec4(0.0)" for v in vectors]
+    biased = (PIXEL.y % conv.positions).equals(conv.biased)
+    return [Choice(biased, v, vec4(0.0)) for v in vectors]
 
 
-def _first_row(group: Group, taps: int, per_tap: str, positions: int) -> str:
+def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:
     """Return the first row of an invocation's weights, of ``taps`` for each plane."""
     if not group.in_compute:
-        return "0"
-    first = "plane" if len(group.planes) == 1 else f"plane / {len(group.planes)}"
-    if positions > 1:
-        return f"({first} * {taps} + o.y % {positions}) * {per_tap}"
-    return f"{first} * {taps} * {per_tap}"
+        return integer(0)
+    first = PLANE // len(group.planes) * taps
+    return (first + PIXEL.y % positions if positions > 1 else first) * per_tap
 
 
 def rows_of(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
@@ -177,196 +212,225 @@ def rows_of(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
     return np.concatenate([c.reshape(-1, LANES) for c in cut])
 
 
-def corner(shader: Shader, conv: Conv) -> str:
+def first_tap(shader: ShaderBuilder, conv: Conv) -> Expression:
     """Return the ivec2 of the first tap of the pixel ``o``."""
-    text = "o"
+    position: Expression = PIXEL
     if conv.strides != (1, 1):
-        text = f"o * ivec2({conv.strides[1]}, {conv.strides[0]})"
-    return text + less_padding(shader, conv.pads)
+        position = position * ivec2(conv.strides[1], conv.strides[0])
+    return less_padding(shader, position, conv.pads)
 
 
-def less_padding(shader: Shader, pads: Sizes) -> str:
-    """Return what takes the padding off a position in the padded map."""
+def less_padding(shader: ShaderBuilder, position: Expression, pads: Sizes) -> Expression:
+    """Return a position in the padded map as one in the map."""
     top, left = pads[:2]
     if not may_pad((top, left)):
-        return ""
-    return f" - ivec2({shader.number(left)}, {shader.number(top)})"
+        return position
+    return position - ivec2(shader.number(left), shader.number(top))
 
 
-def _in_original(conv: Conv) -> str:
-    """Return where the element ``p`` of an enlarged map lies in the map; a shift rounds down."""
-    down, across = conv.enlarged
-    if (down, across) == (1, 1):
-        return ""
-    if down & (down - 1) or across & (across - 1):
-        return f"p / ivec2({across}, {down})"
-    return f"p >> ivec2({across.bit_length() - 1}, {down.bit_length() - 1})"
+def loader(
+    shader: ShaderBuilder,
+    conv: Conv,
+    p: Parts,
+    x: Value,
+    group: Group,
+    last: tuple[Expression, Expression] | None = None,
+) -> Function:
+    """Return the function that loads a texel of the input: borders, prologue, guard.
 
-
-def loader(shader: Shader, conv: Conv, p: Parts, x: Value, group: Group) -> dict[str, Any]:
-    """Return the context of ``load_x.glsl.j2``: borders, prologue, guard."""
+    Its parameters are a position, which may lie beside the map, and a plane. ``last`` is the last
+    column and row that are asked for, where positions may lie beyond.
+    """
     _, _, height, width = conv.seen(x.type).shape
     top, left, bottom, right = conv.pads
     texture = shader.texture(x, "x", group.batch)
-    layer = plus("plane", group.first_layer(x.type)) if x.type.layers > 1 else 0
-    px, py = Var("px"), Var("py")
-    names = {"px": "p.x", "py": "p.y"}
+    wanted = Variable("p", IVEC2)
+    layer = plus(PLANE, group.first_layer(x.type)) if x.type.layers > 1 else 0
     pad = conv.pad_value
     if conv.zero_guard and pad == 0.0:
         pad = conv.zero_guard
+    down, across = conv.enlarged
+    shifts = not down & (down - 1) and not across & (across - 1)
     zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
-    position = _in_original(conv)
-    zeros = zeros and "/" not in position  # -1 / 3 is 0
-    last, remap = "", ""
-    if may_pad(conv.pads) and conv.pad_mode == "constant":
+    zeros = zeros and shifts  # -1 / 3 is 0
+    pads = may_pad(conv.pads)
+    body = Body()
+    at: Expression = wanted
+    inside: Expression | None = None
+    centre: Expression | None = None
+    if pads and conv.pad_mode == "constant" and not zeros:
         # choosing between two values is cheaper than a branch where invocations are SIMD lanes
-        if not zeros:
-            size = shader.size("width_in", width), shader.size("height_in", height)
-            last = f"ivec2({', '.join(size)}) - 1"
-    elif may_pad(conv.pads):
-        column = border(conv.pad_mode, px, width, left, right)
-        row = border(conv.pad_mode, py, height, top, bottom)
-        columns = integer(column, names | shader.names_of(column))
-        rows = integer(row, names | shader.names_of(row))
-        remap = f"ivec2({columns}, {rows})"
-    prologue = ""
+        size = shader.size("width_in", width), shader.size("height_in", height)
+        edge = ivec2(*size) - 1
+        if texture.sampled and conv.enlarged == (1, 1):
+            full = shader.precision == "mediump"
+            centre = body.let("centre", texture.centre(wanted), full)
+            inside = centre.equals(intrinsic("clamp", centre, 0.0, 1.0))
+        elif texture.sampled:  # a sampler clamps
+            inside = wanted.equals(intrinsic("clamp", wanted, 0, edge))
+        else:
+            at = body.let("nearest", intrinsic("clamp", wanted, 0, edge))
+            inside = at.equals(wanted)
+        inside = body.let("inside", inside)
+    if last is not None:
+        at = body.let("within", intrinsic("min", at, ivec2(*last)))
+    if pads and conv.pad_mode != "constant":
+        column = border(conv.pad_mode, Var("x"), width, left, right)
+        row = border(conv.pad_mode, Var("y"), height, top, bottom)
+        names = {"x": at.x, "y": at.y} | shader.names_of(column) | shader.names_of(row)
+        at = body.let("source", ivec2(index(column, names), index(row, names)))
+    if conv.enlarged != (1, 1):  # a shift rounds down
+        by = ivec2(across.bit_length() - 1, down.bit_length() - 1)
+        at = at >> by if shifts else at // ivec2(across, down)
+    value = texture.fetch(at, layer, everywhere=True, centre=centre)
     if p.prologue is not None:
-        used = variables(p.prologue)
-        body = shader.functions.body(p.prologue, {name: name for name in used})
-        head = f"vec4 prologue({', '.join(f'vec4 {name}' for name in used)})"
-        shader.functions.texts["prologue"] = function_text(head, body)
-        arguments = [
-            "v" if name == "x" else shader.parameter(p.extras[int(name[1:])], "plane")
+        value = _with_prologue(shader, p, value)
+    if conv.zero_guard:
+        v = body.let("v", value)
+        value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
+    if inside is not None:
+        value = Choice(inside, value, vec4(pad))
+    body.give(value)
+    return Function("load_x", (wanted, PLANE), VEC4, body.statements)
+
+
+def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:
+    """Return what is loaded after the node's prologue."""
+    assert p.prologue is not None
+    used = variables(p.prologue)
+    function = shader.formulas.function("prologue", p.prologue, {name: name for name in used})
+    return function(
+        *(
+            value if name == "x" else shader.parameter(p.extras[int(name[1:])], PLANE)
             for name in used
-        ]
-        prologue = f"prologue({', '.join(arguments)})"
-    centre = texture.centre("p") if last and texture.sampled and not position else ""
-    return {
-        "position": position,
-        "last": last,
-        "pad": f"vec4({number(pad)})",
-        "remap": remap,
-        "clamped": not texture.sampled,  # a sampler clamps
-        "centre": centre,
-        "fetch": texture.fetch("p", layer, everywhere=True, centre="at" if centre else ""),
-        "prologue": prologue,
-        "guard": conv.zero_guard,
-    }
+        )
+    )
 
 
-def _unrolled(conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int) -> Iterator[dict[str, object]]:
-    """Yield one load with the lines that use it, for every tap and input plane that matters."""
+def unrolled(
+    body: Body, conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int, load: Function
+) -> None:
+    """Write one load with the products that take it, for every tap and input plane that matters."""
     dy, dx = conv.dilations
+    v = body.declare("v", VEC4)
     for tap, per_tap in enumerate(cut):
         ky, kx = divmod(tap, kw)
-        position = "corner" if tap == 0 else f"corner + ivec2({kx * dx}, {ky * dy})"
-        readers: dict[int, list[str]] = {}
+        readers: dict[int, list[tuple[int, np.ndarray]]] = {}
         for block, per_block in enumerate(per_tap):
             for k, columns in enumerate(per_block):
                 if columns.any():
-                    plane = tiles.first[k] + block
-                    lines = accumulate(f"a{k}", columns, "v", tiles.diagonal)
-                    readers.setdefault(plane, []).extend(lines)
-        for plane, lines in sorted(readers.items()):
-            yield {
-                "title": f"tap ({ky}, {kx}), input plane {plane}",
-                "position": position,
-                "plane": plane,
-                "lines": lines,
-            }
+                    readers.setdefault(tiles.first[k] + block, []).append((k, columns))
+        for plane, used in sorted(readers.items()):
+            body.comment(f"tap ({ky}, {kx}), input plane {plane}")
+            body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
+            for k, columns in used:
+                for product in products(columns, v, tiles.diagonal):
+                    body.add_products(Variable(f"a{k}", VEC4), product)
 
 
-def accumulate(total: str, columns: np.ndarray, v: str, diagonal: bool = False) -> list[str]:
-    """Return the statements that add one tile of weights times a vector to a sum."""
+def products(
+    columns: np.ndarray, v: Expression, diagonal: bool = False
+) -> list[tuple[Expression, Expression]]:
+    """Return the products of one tile of constant weights with a vector, to be added up."""
     if diagonal:
-        return [f"{total} += {vec4(columns[0])} * {v};"]
+        return [(constant(columns[0]), v)]
     if len(columns) == LANES and all(c.any() for c in columns):
-        texts = [vec4(c) for c in columns]
-        rows = [f"    {t}{',' if i < LANES - 1 else ''}" for i, t in enumerate(texts)]
-        return [f"{total} += mat4(", *rows, f") * {v};"]
-    return [f"{total} += {vec4(c)} * {v}.{LANE[i]};" for i, c in enumerate(columns) if c.any()]
+        return [(mat4(*map(constant, columns)), v)]
+    return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
 
 
-def _looped(
-    tiles: Tiles, conv: Conv, group: Group, taps: int, per_tap: str, sums: str
-) -> list[str]:
-    """Return the statements of the innermost loop, which advance ``k`` over the rows.
+@dataclass(frozen=True)
+class _Step:
+    """What the innermost loop does: loads, and products with rows of weights from ``k`` on."""
+
+    body: Body
+    shader: ShaderBuilder
+    conv: Conv
+    tiles: Tiles
+    group: Group
+    load: Function
+    per_tap: Expression
+    sums: str
+
+    def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
+        """Write the step of input plane ``i``, and advance ``k`` over its rows.
+
+        Args:
+            p: the position of the first tap.
+            i: the input plane, of those that an invocation reads.
+            k: the first row.
+            taps: how many taps of a row are unrolled: 1 or all.
+        """
+        body, tiles, conv, group = self.body, self.tiles, self.conv, self.group
+        _, _, planes, width, _ = tiles.shape
+        shared = len(set(tiles.first)) == 1
+        (stride_y, stride_x), dilation = conv.strides, conv.dilations[1]
+        loaded: dict[str, Variable] = {}
+
+        def load(x: int, y: int, plane: Int) -> Variable:
+            """Load the pixel (x, y) away from ``p``."""
+            alone = len(group.pixels) * taps == 1
+            name = "v" if alone else f"v_{x}_{y}"
+            value = self.load(offset(p, x, y), i + plane)
+            if name in loaded:
+                body.assign(loaded[name], value)
+            else:
+                loaded[name] = body.let(name, value)
+            return loaded[name]
+
+        for plane in range(1 if shared else planes):
+            start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
+            texels: dict[tuple[int, int], Variable] = {}
+            for tap in range(taps):
+                for x, y, _ in group.pixels:
+                    place = (x * stride_x + tap * dilation, y * stride_y)
+                    if place not in texels:
+                        texels[place] = load(*place, start)
+            for tap in range(taps):
+                for out in range(planes) if shared else (plane,):
+                    pixels = [
+                        (
+                            Variable(f"{self.sums}{out}{end}", VEC4),
+                            texels[x * stride_x + tap * dilation, y * stride_y],
+                        )
+                        for x, y, end in group.pixels
+                    ]
+                    row = k + tap * self.per_tap + out * width
+                    multiply(body, self.shader, row, width, pixels, tiles.diagonal)
+        body.add(k, planes * width)
+
+
+def multiply(
+    body: Body,
+    shader: ShaderBuilder,
+    row: Expression,
+    width: int,
+    pixels: list[tuple[Variable, Variable]],
+    diagonal: bool,
+) -> None:
+    """Add one tile times a loaded vector to each accumulator.
 
     Args:
-        tiles: of the planes of an invocation.
-        conv: the convolution.
-        group: what an invocation writes.
-        taps: how many taps of a row are unrolled: 1 or all.
-        per_tap: how many rows of weights a tap has.
-        sums: what the names of accumulators begin with.
-    """
-    _, _, planes, width, _ = tiles.shape
-    shared = len(set(tiles.first)) == 1
-    lines: list[str] = []
-    loaded: set[str] = set()
-
-    def load(name: str, i: int, j: int, plane: int | str) -> Iterator[str]:
-        """Yield the load of the pixel (i, j) away from ``p``."""
-        declare = "" if name in loaded else "vec4 "
-        loaded.add(name)
-        at = f"p + ivec2({i}, {j})" if i or j else "p"
-        yield f"{declare}{name} = load_x({at}, {f'i + {plane}' if plane else 'i'});"
-
-    stride_x, stride_y = conv.strides[1], conv.strides[0]
-    step = conv.dilations[1]
-    block_in = planes * width  # rows of one tap and input plane
-    for plane in range(1 if shared else planes):
-        start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
-        names: dict[tuple[int, int], str] = {}
-        for tap in range(taps):
-            for i, j, _ in group.pixels:
-                place = (i * stride_x + tap * step, j * stride_y)
-                if place not in names:
-                    alone = len(group.pixels) * taps == 1
-                    names[place] = "v" if alone else f"v_{place[0]}_{place[1]}"
-                    lines += load(names[place], *place, start)
-        for tap in range(taps):
-            for k in range(planes) if shared else (plane,):
-                row = ("k", f"k + {per_tap}", f"k + {tap} * {per_tap}")[min(tap, 2)]
-                row += f" + {k * width}" if k else ""
-                pixels = [
-                    (f"{sums}{k}{end}", names[i * stride_x + tap * step, j * stride_y])
-                    for i, j, end in group.pixels
-                ]
-                lines += multiply(row, width, pixels, tiles.diagonal)
-    lines.append(f"k += {block_in};")
-    return lines
-
-
-def multiply(row: str, width: int, pixels: list[tuple[str, str]], diagonal: bool) -> Iterator[str]:
-    """Yield the statements that add one tile times a loaded vector to each accumulator.
-
-    Args:
+        body: where to.
+        shader: with the functions that read weights.
         row: the tile's first row of weights.
         width: its rows.
         pixels: accumulators and the vectors they take.
         diagonal: depthwise: its only row multiplies lane by lane.
     """
-    rows = [f"weight({row}{f' + {n}' if n else ''})" for n in range(width)]
     full = width == LANES
+    read = [shader.weight_tile(row)] if full else [shader.weight(row + n) for n in range(width)]
+
+    def add(rows: Sequence[Expression]) -> None:
+        for a, v in pixels:
+            if full or diagonal:
+                body.add_products(a, (rows[0], v))
+            else:
+                body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
+
     if len(pixels) == 1:
-        ((a, v),) = pixels
-        if diagonal:
-            yield f"{a} += {rows[0]} * {v};"
-        else:
-            yield f"{a} += {f'tile({row}) * {v}' if full else _columns(rows, v)};"
+        add(read)
         return
-    yield "{"
-    if full:
-        yield f"    mat4 w = tile({row});"
-    else:
-        names = [f"w{n}" for n in range(width)]
-        yield f"    vec4 {', '.join(f'{n} = {r}' for n, r in zip(names, rows, strict=True))};"
-    for a, v in pixels:
-        term = f"w * {v}" if full else f"w0 * {v}" if diagonal else _columns(names, v)
-        yield f"    {a} += {term};"
-    yield "}"
-
-
-def _columns(rows: list[str], v: str) -> str:
-    return " + ".join(f"{row} * {v}.{LANE[i]}" for i, row in enumerate(rows))
+    with body.scope():
+        names = ["w"] if full else [f"w{n}" for n in range(width)]
+        add([body.let(name, value) for name, value in zip(names, read, strict=True)])

@@ -10,7 +10,11 @@ from ...ir.expr import Expr, Num
 from ...ir.placement import before_store, entries_share_a_program, planes_share_a_program
 from ...ir.size import is_one, surely_equal
 from ...ir.types import LANES
-from ..gpu import GpuPass, Uniform
+from ..gpu import GpuPass
+from ..gpu import Uniform as Setting
+from ..shader.expressions import Lanes, Uniform, Variable, integer, intrinsic, known
+from ..shader.statements import Body
+from ..shader.types import INT, IVEC2
 from .loads import Reader
 
 if TYPE_CHECKING:
@@ -18,9 +22,12 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Node
     from ...ir.types import TensorType
-    from ..shader import Shader
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression, Int
 
 COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
+PIXEL = Variable("o", IVEC2)  # what an invocation writes, the first of a block
+PLANE = Variable("plane", INT)  # the first that it writes, in compute
 
 
 @dataclass
@@ -45,8 +52,8 @@ class Group:
     written: Node
     shared: bool = False
     entries: bool = False
-    prelude: list[str] = field(default_factory=list)
-    _coordinates: dict[str, str] = field(default_factory=dict)
+    prelude: Body = field(default_factory=Body)
+    _coordinates: dict[str, Expression] = field(default_factory=dict)
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -95,75 +102,66 @@ class Group:
         known = self.node.result.type.in_planes and not self.entries
         return {"o0": Num(float(self.batch))} if known else {}
 
-    def first_layer(self, t: TensorType) -> int | str:
+    def first_layer(self, t: TensorType) -> Int:
         """Return the first of a map's layers that are of the batch entry, of all entries if one."""
         if is_one(t.shape[0]):
             return 0
-        if not self.entries:
-            return self.batch * t.planes
-        return "u_batch" if t.planes == 1 else f"u_batch * {t.planes}"
+        return (Uniform("u_batch") if self.entries else integer(self.batch)) * t.planes
 
-    def reader(self, shader: Shader) -> Reader:
+    def reader(self, shader: ShaderBuilder) -> Reader:
         """Return what emits loads that are seen from this result."""
         t = self.node.result.type
         names = COORDINATES if t.in_planes else {}
         return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
 
-    def plane(self, k: int) -> int | str:
-        """Return plane k of the pass: its number, or an int expression where that varies."""
+    def plane(self, k: int) -> Int:
+        """Return plane k of the pass: its number, or an expression where that varies."""
         if not self.shared:
             return self.planes[k]
-        first = "plane" if self.in_compute else "u_plane"
-        return f"{first} + {k}" if k else first
+        return (PLANE if self.in_compute else Uniform("u_plane")) + k
 
     def number(self, k: int) -> int | None:
         """Return the number of plane k of the pass where it is known."""
         return None if self.in_compute else self.planes[k]
 
-    def at(self, k: int, shader: Shader) -> dict[str, str]:
-        """Return the int text of each coordinate of the first lane in plane k of the pass."""
+    def at(self, k: int, shader: ShaderBuilder) -> dict[str, Expression]:
+        """Return each coordinate of the first lane in plane k of the pass."""
         if self.node.result.type.in_planes:
-            plane = self.plane(k)
-            channel = f"({plane}) * {LANES}" if isinstance(plane, str) else str(plane * LANES)
-            entry = "u_batch" if self.entries else str(self.batch)
-            return {"o0": entry, "o1": channel, "o2": "o.y", "o3": "o.x"}
+            entry = Uniform("u_batch") if self.entries else integer(self.batch)
+            channel = integer(self.plane(k)) * LANES
+            return {"o0": entry, "o1": channel, "o2": Lanes(PIXEL, "y"), "o3": Lanes(PIXEL, "x")}
         if not self._coordinates:
             self._locate(shader)
         return self._coordinates
 
-    def _locate(self, shader: Shader) -> None:
+    def _locate(self, shader: ShaderBuilder) -> None:
         """Write the prelude that finds an element of rows from the position of its texel."""
-        t = self.node.result.type
+        t, body = self.node.result.type, self.prelude
         width, height, layers = t.extent
         number = shader.number
         (layer,) = self.planes
-        line = f"o.y + {layer * height}" if layer else "o.y"
-        group, last = "o.x", f"o{max(t.rank - 1, 0)}"
+        x, line = PIXEL.x, PIXEL.y + number(layer * height) if layer else PIXEL.y
+        group, last = x, f"o{max(t.rank - 1, 0)}"
         if not surely_equal(width, t.planes):
-            past = not surely_equal(width * height * layers, t.texels)
-            texel = f"({line}) * {number(width)} + o.x" if layer else f"o.y * {number(width)} + o.x"
-            self.prelude.append(
-                f"int texel = {f'min({texel}, {number(t.texels - 1)})' if past else texel};"
-            )
-            group, line = f"texel % {number(t.planes)}", f"texel / {number(t.planes)}"
-            if is_one(t.planes):
-                group, line = "0", "texel"
-        self._coordinates[last] = last
-        self.prelude.append(f"int {last} = {'0' if is_one(t.planes) else f'{group} * {LANES}'};")
+            texel = line * number(width) + x
+            if not surely_equal(width * height * layers, t.texels):
+                texel = intrinsic("min", texel, number(t.texels - 1))
+            line = body.let("texel", texel)
+            group = integer(0)
+            if not is_one(t.planes):
+                line, group = line // number(t.planes), line % number(t.planes)
+        found = self._coordinates
+        found[last] = body.let(last, integer(0) if is_one(t.planes) else group * LANES)
         if t.rank == 2:
-            self.prelude.append(f"int o0 = {line};")
-            self._coordinates["o0"] = "o0"
+            found["o0"] = body.let("o0", line)
             return
         if t.rank > 2:
-            self.prelude.append(f"int row = {line};")
+            row = body.let("row", line)
         for axis in range(t.rank - 2, -1, -1):
-            name = f"o{axis}"
-            inner = prod(t.shape[axis + 1 : -1])
-            text = "row" if is_one(inner) else f"row / {number(inner)}"
-            if axis:
-                text = f"{text} % {number(t.shape[axis])}"
-            self.prelude.append(f"int {name} = {text};")
-            self._coordinates[name] = name
+            inner = row // number(prod(t.shape[axis + 1 : -1]))
+            found[f"o{axis}"] = body.let(
+                f"o{axis}", inner % number(t.shape[axis]) if axis else inner
+            )
 
 
 G = TypeVar("G", bound=Group)
@@ -211,15 +209,15 @@ def lower_groups(
             yield known[key]
 
 
-def plus(layer: int | str, base: int | str) -> int | str:
-    """Return the sum of two numbers of layers, either of which may be an int expression."""
-    if isinstance(layer, int) and isinstance(base, int):
-        return layer + base
-    return " + ".join(str(part) for part in (layer, base) if part != 0)
+def plus(layer: Int, base: Int) -> Int:
+    """Return the sum of two numbers of layers, either of which may be known."""
+    total = integer(layer) + base
+    number = known(total)
+    return total if number is None else number
 
 
-def own_uniforms(group: Group) -> tuple[Uniform, ...]:
+def own_uniforms(group: Group) -> tuple[Setting, ...]:
     """Return what says which plane and batch entry a pass begins with, where its program asks."""
-    plane = (Uniform("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
-    entry = (Uniform("u_batch", group.batch),) if group.entries else ()
+    plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()
+    entry = (Setting("u_batch", group.batch),) if group.entries else ()
     return plane + entry

@@ -11,35 +11,46 @@ from typing import TYPE_CHECKING
 
 from ...ir.ops import DepthToSpace, Slice, parts
 from ...ir.types import LANES
+from ..shader.expressions import all_of, integer, ivec2, offset, vec4
+from .groups import PIXEL, PLANE
 from .loads import LANE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from ..shader import Shader
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression
+    from ..shader.statements import Body
     from .groups import Group
 
 
-def image_stores(shader: Shader, group: Group, texts: Sequence[str]) -> list[str]:
-    """Return the statements that store a pixel ``o``: ``texts`` are its planes' vec4."""
+def image_stores(
+    body: Body, shader: ShaderBuilder, group: Group, values: Sequence[Expression]
+) -> None:
+    """Write the stores of a pixel ``o``: ``values`` are its planes' vec4."""
     t = group.written.result.type
     assert t.layout is not None
-    entry = group.first_layer(t)
     first = t.first_layer + (0 if group.entries else group.batch * t.planes)
-    base = shader.size("first_layer", first) if first else ""
+    base = shader.size("first_layer", first) if first else integer(0)
     if group.entries:
-        base = f"{base} + {entry}" if base else str(entry)
+        base = base + group.first_layer(t)
     if group.written is not group.node:
-        return list(_shuffled(shader, group, texts, base))
-    planes = [str(group.plane(k)) for k in group.planes]
-    layers = [f"{plane} + {base}" if base else plane for plane in planes]
+        _shuffled(body, shader, group, values, base)
+        return
     array = t.layout.kind == "array"
-    places = [f"ivec3(o, {layer})" if array else "o" for layer in layers]
-    return [f"imageStore(u_result, {p}, {y});" for p, y in zip(places, texts, strict=True)]
+    for k, value in enumerate(values):
+        layer = integer(group.plane(k)) + base if array else None
+        body.store_image(PIXEL, layer, value)
 
 
-def _shuffled(shader: Shader, group: Group, texts: Sequence[str], base: str) -> Iterator[str]:
-    """Yield the stores of a pixel shuffle, less what is cut off its borders.
+def _shuffled(
+    body: Body,
+    shader: ShaderBuilder,
+    group: Group,
+    values: Sequence[Expression],
+    base: Expression,
+) -> None:
+    """Write the stores of a pixel shuffle, less what is cut off its borders.
 
     Of C channels by * bx to a pixel, an invocation has those of all or of four, ``candidates``
     sees to it; the texel at (i, j) of each group of four takes a lane from each.
@@ -51,37 +62,39 @@ def _shuffled(shader: Shader, group: Group, texts: Sequence[str], base: str) -> 
     by, bx = shuffle.block
     everything = len(group.planes) == own.planes
     channels = t.channels if everything else len(group.planes) * LANES // prod(shuffle.block)
-    for k, text in enumerate(texts):
-        yield f"vec4 y{k} = {text};"
-    corner = f"o * ivec2({bx}, {by})"
+    planes = [body.let(f"y{k}", value) for k, value in enumerate(values)]
+    corner = PIXEL * ivec2(bx, by)
     if cut:
         (border,) = cut
         assert isinstance(border, Slice)
-        corner += f" - ivec2({border.starts[3]}, {border.starts[2]})"
-    yield f"ivec2 p = {corner};"
+        corner = corner - ivec2(border.starts[3], border.starts[2])
+    p = body.let("p", corner)
     for q in range(-(-channels // LANES)):
-        layer = str(q) if everything else f"plane / {len(group.planes)}"  # then q is 0
-        layer = f"{layer} + {base}" if base else layer
+        layer = integer(q) if everything else PLANE // len(group.planes)  # then q is 0
         for i in range(by):
             for j in range(bx):
-                lanes = []
+                lanes: list[Expression | float] = []
                 for c in range(q * LANES, min((q + 1) * LANES, channels)):
                     in_order = (c * by + i) * bx + j, (i * bx + j) * t.channels + c
                     k, lane = divmod(in_order[shuffle.order == "dcr"], LANES)
-                    lanes.append(f"y{k}.{LANE[lane]}")
-                lanes += ["0.0"] * (LANES - len(lanes))
-                at = f"p + ivec2({j}, {i})" if i or j else "p"
-                place = f"ivec3({at}, {layer})" if t.layout.kind == "array" else at
-                store = f"imageStore(u_result, {place}, vec4({', '.join(lanes)}));"
-                yield f"if ({_inside(shader, group, i, j)}) {store}" if cut else store
+                    lanes.append(planes[k].lanes(LANE[lane]))
+                lanes += [0.0] * (LANES - len(lanes))
+                where = layer + base if t.layout.kind == "array" else None
+                store = (offset(p, j, i), where, vec4(*lanes))
+                if not cut:
+                    body.store_image(*store)
+                    continue
+                with body.when(_inside(shader, group, p, i, j)):
+                    body.store_image(*store)
 
 
-def _inside(shader: Shader, group: Group, i: int, j: int) -> str:
+def _inside(shader: ShaderBuilder, group: Group, p: Expression, i: int, j: int) -> Expression:
     """Return whether the pixel (i, j) away from ``p`` was not cut off."""
     _, _, height, width = group.written.result.shape
     tests = []
-    for axis, offset, size in (("x", j, shader.size("width_out", width)),
-                               ("y", i, shader.size("height_out", height))):  # fmt: skip
-        at = f"p.{axis} + {offset}" if offset else f"p.{axis}"
-        tests += [f"{at} >= 0", f"{at} < {size}"]
-    return " && ".join(tests)
+    for at, end in (
+        (p.x + j, shader.size("width_out", width)),
+        (p.y + i, shader.size("height_out", height)),
+    ):
+        tests += [at >= 0, at < end]
+    return all_of(tests)

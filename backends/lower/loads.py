@@ -1,4 +1,4 @@
-"""How a kernel reads elements of tensors: a GLSL function for each load.
+"""How a kernel reads elements of tensors: a function for each load.
 
 A uniform or a scattered load (:mod:`...ir.access`) is a function that gives one element, an aligned
 one gives a texel.
@@ -6,7 +6,6 @@ one gives a texel.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,23 @@ from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variable
 from ...ir.indexing import add, flatten, idiv, imod, mul
 from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES
-from ..glsl import function_text, integer, number
+from ..shader.expressions import (
+    Choice,
+    Number,
+    Variable,
+    all_of,
+    construct,
+    intrinsic,
+    ivec2,
+    known,
+    vec4,
+)
+from ..shader.expressions import walk as walk_values
+from ..shader.formulas import index
+from ..shader.program import Function
+from ..shader.statements import Body
+from ..shader.statements import walk as walk_statements
+from ..shader.types import FLOAT, INT, VEC4
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,68 +43,83 @@ if TYPE_CHECKING:
     from ...ir.access import Kind
     from ...ir.graph import Value
     from ...ir.indexing import Load, Source
-    from ..shader import Shader
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression
+    from ..shader.statements import Statement
 
 LANE = "xyzw"
-# An index that varies would send the texel to memory and back where invocations are SIMD lanes.
-SELECT_LANE = function_text(
-    "float lane(vec4 v, int i)",
-    ["vec2 pair = i < 2 ? v.xy : v.zw;", "return (i & 1) == 0 ? pair.x : pair.y;"],
-)
+
+
+def _select_lane() -> Function:
+    """Return a function that gives a component by its number.
+
+    An index that varies would send the texel to memory and back where invocations are SIMD lanes.
+    """
+    v, i = Variable("v", VEC4), Variable("i", INT)
+    body = Body()
+    pair = body.let("pair", Choice(i < 2, v.lanes("xy"), v.lanes("zw")))
+    body.give(Choice((i & 1).equals(0), pair.x, pair.y))
+    return Function("lane", (v, i), FLOAT, body.statements)
+
+
+SELECT_LANE = _select_lane()
 
 
 @dataclass(frozen=True)
 class LoadFunction:
-    """A load as a GLSL function of int parameters; of a scattered one, one for each lane.
+    """A load as a function of int parameters; of a scattered one, one for each lane.
 
     ``offsets`` is what is added to parameters: loads that differ in nothing else share a function.
     """
 
-    name: str
+    function: Function
     kind: Kind
     parameters: tuple[str, ...]
     reader: Reader
     offsets: Mapping[str, int] = field(default_factory=dict)
 
-    def call(self, at: Mapping[str, str]) -> str:
+    def call(self, at: Mapping[str, Expression]) -> Expression:
         """Return the vec4 of four neighbours.
 
-        ``at`` has the int text of each coordinate, and of bindings that have one for all lanes.
+        ``at`` has each coordinate, and the bindings that have one index for all lanes.
         """
         if self.kind == "aligned":
             return self._lane(at, 0)
         if self.kind == "uniform":
-            return f"vec4({self.element(at)})"
-        start = at.get(self.reader.lane, "")
-        present = LANES
-        if start.isdigit():  # the last plane may hold fewer channels
-            present = min(LANES, self.reader.lanes - int(start))
-        calls = [self._lane(at, lane) if lane < present else "0.0" for lane in range(LANES)]
-        return f"vec4({', '.join(calls)})"
+            return vec4(self.element(at))
+        present, first = LANES, at.get(self.reader.lane)
+        if first is not None and (start := known(first)) is not None:
+            # the last plane may hold fewer channels
+            present = min(LANES, self.reader.lanes - start)
+        calls = [self._lane(at, lane) if lane < present else 0.0 for lane in range(LANES)]
+        return vec4(*calls)
 
-    def element(self, at: Mapping[str, str]) -> str:
+    def element(self, at: Mapping[str, Expression]) -> Expression:
         """Return the float of a uniform load."""
         return self._lane(at, 0)
 
-    def _lane(self, at: Mapping[str, str], lane: int) -> str:
-        return f"{self.name}({', '.join(self._argument(p, at, lane) for p in self.parameters)})"
+    def _lane(self, at: Mapping[str, Expression], lane: int) -> Expression:
+        return self.function(*(self._argument(p, at, lane) for p in self.parameters))
 
-    def _argument(self, parameter: str, at: Mapping[str, str], lane: int) -> str:
+    def _argument(self, parameter: str, at: Mapping[str, Expression], lane: int) -> Expression:
         reader = self.reader
-        if offset := self.offsets.get(parameter):
-            return f"{at[parameter]} {'+' if offset > 0 else '-'} {abs(offset)}"
+        if number := self.offsets.get(parameter):
+            return at[parameter] + number
         if parameter[0] in "uv" and parameter not in at:  # a binding: data that is an index
             component = LANE[lane] if parameter in reader.varying else "x"
-            return f"int(floor({parameter}.{component} + 0.5))"
-        text = at[parameter]
+            return nearest_int(Variable(parameter, VEC4).lanes(component))
+        value = at[parameter]
         if parameter != reader.lane or not lane:
-            return text
-        if text.isdigit():
-            return str(int(text) + lane)
-        moved = f"{text} + {lane}"
-        if not is_open(reader.lanes) and not reader.lanes % LANES:
+            return value
+        moved = value + lane
+        if known(value) is not None or (not is_open(reader.lanes) and not reader.lanes % LANES):
             return moved
-        return f"min({moved}, {reader.shader.number(reader.lanes - 1)})"
+        return intrinsic("min", moved, reader.shader.number(reader.lanes - 1))
+
+
+def nearest_int(value: Expression) -> Expression:
+    """Return the int nearest to a float."""
+    return construct(INT, intrinsic("floor", value + 0.5))
 
 
 @dataclass
@@ -106,13 +136,13 @@ class Reader:
         declared: the functions there are, by all that makes one.
     """
 
-    shader: Shader
+    shader: ShaderBuilder
     lane: str
     lanes: int
     fixed: Mapping[str, Expr] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     varying: set[str] = field(default_factory=set)
-    declared: dict[tuple[str, ...], str] = field(default_factory=dict)
+    declared: dict[tuple[object, ...], Function] = field(default_factory=dict)
 
     @property
     def access(self) -> Access:
@@ -147,33 +177,32 @@ class Reader:
             kind = self.access.kind(sources, [v.type for v in operands])
         sources, offsets = self._without_offsets(sources)
         exprs = [e for s in sources for e in (*s.index, *s.valid)]
-        known = {name for e in exprs for name in self.shader.names_of(e)}
-        lines: list[str] = []
-        total = False
+        given = {name for e in exprs for name in self.shader.names_of(e)}
+        body = Body()
         for position, source in enumerate(sources):
             value = operands[source.operand]
-            named, source = self._named(source, value, str(position) if position else "")
-            lines += [f"    {s}" for s in named]
+            source = self._named(body, source, value, str(position) if position else "")
             everywhere = not position and not source.valid
-            statements = self._fetch(value, roles[source.operand], source.index, kind, everywhere)
+            read = (value, roles[source.operand], source.index, kind, everywhere)
             if not source.valid:
-                lines += [f"    {s}" for s in statements]
-                total = True
+                self._fetch(body, *read)
                 break
-            test = " && ".join(self._int(v) for v in source.valid)
-            lines += [f"    if ({test}) {{", *(f"        {s}" for s in statements), "    }"]
-        if not total:
-            fill = number(load.fill)
-            lines.append(f"    return {f'vec4({fill})' if kind == 'aligned' else fill};")
-        words = set(re.findall(r"\w+", "\n".join(lines)))
-        used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in known)
-        parameters = tuple(v for v in used if self.names.get(v, v) in words)
-        key = (kind, *parameters, *lines)
+            with body.when(all_of([self._int(v) for v in source.valid])):
+                self._fetch(body, *read)
+        else:
+            fill = Number(load.fill, FLOAT)
+            body.give(vec4(fill) if kind == "aligned" else fill)
+        mentioned = _mentioned(body.statements)
+        used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in given)
+        parameters = tuple(v for v in used if self.names.get(v, v) in mentioned)
+        key = (kind, *parameters, *body.statements)
         if key not in self.declared:
-            function = self.declared[key] = self.shader.names(f"load_{name}")
-            head = f"{'vec4' if kind == 'aligned' else 'float'} {function}"
-            head = f"{head}({', '.join(f'int {self.names.get(v, v)}' for v in parameters)}) {{"
-            self.shader.fetchers.append("\n".join([head, *lines, "}"]))
+            self.declared[key] = Function(
+                self.shader.names(f"load_{name}"),
+                tuple(Variable(self.names.get(v, v), INT) for v in parameters),
+                VEC4 if kind == "aligned" else FLOAT,
+                body.statements,
+            )
         return LoadFunction(self.declared[key], kind, parameters, self, offsets)
 
     def _without_offsets(self, sources: Sequence[Source]) -> tuple[list[Source], dict[str, int]]:
@@ -206,32 +235,36 @@ class Reader:
         valid = tuple(fold(substitute(e, self.fixed)) for e in source.valid)
         return type(source)(source.operand, index, valid)
 
-    def _named(self, source: Source, value: Value, suffix: str) -> tuple[list[str], Source]:
-        """Give indices that conditions test names of their own; return those and the source."""
-        lines: list[str] = []
+    def _named(self, body: Body, source: Source, value: Value, suffix: str) -> Source:
+        """Give indices that conditions test names of their own; return the source with those."""
         names: dict[Expr, Expr] = {}
         tested = {e for v in source.valid for e in walk(v)}
         for axis, e in enumerate(source.index):
             if isinstance(e, Call) and e in tested and e not in names:
                 name = f"in_{'ncyx'[axis] if value.type.in_planes else axis}{suffix}"
-                lines.append(f"int {name} = {self._int(e)};")
+                body.let(name, self._int(e))
                 names[e] = Var(name)
         index = tuple(names.get(e, e) for e in source.index)
         valid = tuple(replace_parts(v, names) for v in source.valid)
-        return lines, type(source)(source.operand, index, valid)
+        return type(source)(source.operand, index, valid)
 
     def _fetch(
-        self, value: Value, role: str, index: Sequence[Expr], kind: Kind, everywhere: bool
-    ) -> list[str]:
-        """Return statements that return the element (or texel) of a tensor at an index."""
+        self,
+        body: Body,
+        value: Value,
+        role: str,
+        index: Sequence[Expr],
+        kind: Kind,
+        everywhere: bool,
+    ) -> None:
+        """Return the element (or texel) of a tensor at an index from a function."""
         t = value.type
-        lines: list[str] = []
 
         def named(name: str, expr: Expr) -> Expr:
             """Give an expression that is used twice a name of its own."""
             if isinstance(expr, (Num, Var)):
                 return expr
-            lines.append(f"int {name} = {self._int(expr)};")
+            body.let(name, self._int(expr))
             return Var(name)
 
         channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
@@ -258,27 +291,34 @@ class Reader:
             else:
                 y, layer = row, Num(0.0)
         texture = self.shader.texture(value, role, batch)
-        layer = fold(layer)
-        where = f"ivec2({self._int(x)}, {self._int(y)})"
-        number = int(layer.value) if isinstance(layer, Num) else self._int(layer)
-        text = texture.fetch(where, number, everywhere)
+        where = ivec2(self._int(x), self._int(y))
+        found = texture.fetch(where, self._int(layer), everywhere)
         if kind != "aligned":
-            text = self._component(text, channel, t.channels_per_texel)
-        return [*lines, f"return {text};"]
+            found = self._component(found, channel, t.channels_per_texel)
+        body.give(found)
 
-    def _component(self, texel: str, channel: Expr, components: int) -> str:
+    def _component(self, texel: Expression, channel: Expr, components: int) -> Expression:
         """Return one element of a texel."""
         if components == 1:
-            return f"{texel}.x"
-        lane = fold(imod(channel, LANES)) if components == LANES else channel
-        if isinstance(lane, Num):
-            return f"{texel}.{LANE[int(lane.value)]}"
-        self.shader.functions.texts["lane"] = SELECT_LANE
-        return f"lane({texel}, {self._int(lane)})"
+            return texel.x
+        lane = self._int(imod(channel, LANES) if components == LANES else channel)
+        if (number := known(lane)) is not None:
+            return texel.lanes(LANE[number])
+        return SELECT_LANE(texel, lane)
 
-    def _int(self, expr: Expr) -> str:
-        names = {name: self.names.get(name, name) for name in variables(expr)}
-        return integer(expr, names | self.shader.names_of(expr))
+    def _int(self, expr: Expr) -> Expression:
+        names = {name: Variable(self.names.get(name, name), INT) for name in variables(expr)}
+        return index(expr, names | self.shader.names_of(expr))
+
+
+def _mentioned(statements: Sequence[Statement]) -> set[str]:
+    """Return the names of the variables that statements read."""
+    return {
+        e.name
+        for statement in walk_statements(statements)
+        for e in walk_values(*statement.expressions)
+        if isinstance(e, Variable)
+    }
 
 
 def _moves(e: Expr) -> TypeGuard[Call]:

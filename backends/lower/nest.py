@@ -18,20 +18,26 @@ from ...ir.size import is_one, is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
 from ..device_limits import check_units
-from ..glsl import is_scalar, mixes_freely
-from ..shader import Shader
+from ..shader.builder import ShaderBuilder
+from ..shader.expressions import Numbers, Variable, construct, integer, known, vec4
+from ..shader.formulas import is_scalar, mixes_freely
+from ..shader.program import Function
+from ..shader.statements import Body
+from ..shader.types import FLOAT, INT, VEC4
 from .groups import groups, lower_groups
-from .loads import LANE
+from .loads import LANE, nearest_int
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ...ir.graph import Node
     from ...ir.nest import Binding, Nest
     from ...ir.target import Target
-    from ..glsl import Type
     from ..gpu import GpuPass
+    from ..shader.expressions import Expression
+    from ..shader.statements import Statement
+    from ..shader.types import Type
     from .groups import Group
     from .loads import LoadFunction
 
@@ -85,30 +91,31 @@ class _Nest:
         self, node: Node, nest: Nest, shape: tuple[int, ...], group: Group, target: Target
     ) -> None:
         self.node, self.nest, self.group = node, nest, group
-        self.shader = Shader(target, precision(node), node.choice.stage or "fragment")
+        self.shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
         t = node.result.type
         self.reader = group.reader(self.shader)
+        self.body = Body()
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
         self.floats: set[str] = set()  # bindings that are one number for all four lanes
         self.accumulators = {name for name, *_ in nest.accumulators}
         self.counter = f"k{len(nest.loops) - 1}"
         names = (f"o{axis}" for axis in range(max(t.rank, 1)))
-        self.own = {name: self.reader.names.get(name, name) for name in names}
+        self.own: dict[str, Expression] = {
+            name: Variable(self.reader.names.get(name, name), INT) for name in names
+        }
+        zero = integer(0)
         if is_one(t.planes):
-            self.own[self.reader.lane] = "0"
-        self.own |= {name: str(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
+            self.own[self.reader.lane] = zero
+        self.own |= {name: integer(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         if not t.in_planes:  # an epilogue may make several channels of the kernel's one
             ones = (a for a, size in enumerate(shape) if is_one(size) and not is_one(t.shape[a]))
-            self.own |= {f"o{axis}": "0" for axis in ones}
-        self.own |= {f"k{axis}": f"k{axis}" for axis in range(len(nest.loops))}
+            self.own |= {f"o{axis}": zero for axis in ones}
 
     def lower(self) -> GpuPass:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
         self._find_texels()
-        if self.texels and nest.loops[-1] == LANES:
-            self.own[self.counter] = "0"
         roles = [f"x{k}" for k in range(len(p.operands))]
         for name, binding in self._bindings():
             if isinstance(binding, Load):
@@ -125,12 +132,13 @@ class _Nest:
                 self.floats.add(name)
         self.indices = {n for load in self.loads.values() for n in load.parameters if n[0] in "uv"}
         parameters = self._parameters()
-        function = "compute"
-        accumulators = [f"a{k}" for k in range(len(group.planes))]
-        calls = []
+        variables = tuple(self.own[name] for name in parameters)
+        function = Function("compute", variables, VEC4, self._element())  # type: ignore[arg-type]
+        body = Body()
+        accumulators = []
         for k in range(len(group.planes)):
             at = group.at(k, self.shader)
-            calls.append(f"{function}({', '.join(at[name] for name in parameters)})")
+            accumulators.append(body.let(f"a{k}", function(*(at[name] for name in parameters))))
         operands = set(p.operands)
         loops = "x".join(map(str, nest.loops))
         return finish(
@@ -138,20 +146,58 @@ class _Nest:
             node,
             group,
             "nest",
-            "nest.glsl.j2",
             f"{type(p.kernel).__name__} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
+            body,
             stores(self.shader, node, group, accumulators),
-            accumulators=len(accumulators),
             macs=nest.steps * _elements(node, group) if nest.loops else 0,
-            head=f"vec4 {function}({', '.join(f'int {self.own[name]}' for name in parameters)})",
-            outer=list(self._statements("u", nest.outer)),
-            loops=self._loops(),
-            starts=self._starts() if nest.loops else [],
-            body=self._body() if nest.loops else [],
-            rest=list(self._rest()) if nest.loops else [],
-            result=self._lines(nest.result, "return "),
-            calls=calls,
         )
+
+    def _element(self) -> list[Statement]:
+        """Return the statements that compute an element."""
+        nest, body = self.nest, self.body
+        self._bind("u", nest.outer)
+        if nest.loops:
+            for name, start, _ in nest.accumulators:
+                body.let(name, self._inline(start))
+            self._loop(0)
+        body.give(self._value(nest.result))
+        return body.statements
+
+    def _loop(self, axis: int) -> None:
+        """Write the loops from an axis on, and what the innermost does: one step, or four."""
+        loops, body = self.nest.loops, self.body
+        name, innermost = f"k{axis}", axis == len(loops) - 1
+        if not (innermost and self.texels):
+            with body.loop(name, self.shader.number(loops[axis])) as counter:
+                self.own[name] = counter
+                if innermost:
+                    self._bind("v", self.nest.inner)
+                    self._step()
+                else:
+                    self._loop(axis + 1)
+            return
+        whole = loops[axis] - loops[axis] % LANES
+        if loops[axis] == LANES:
+            self._texel_steps(integer(0), LANES)
+            return
+        with body.scope() if whole == LANES else body.loop(name, whole, step=LANES) as counter:
+            self._texel_steps(counter or integer(0), LANES)
+        if rest := loops[axis] % LANES:
+            self._texel_steps(integer(whole), rest)
+
+    def _texel_steps(self, first: Expression, count: int) -> None:
+        """Write steps of the innermost loop that share texels, each in a scope of its own."""
+        self.own[self.counter] = first
+        texels = {
+            name: self.body.let(f"{name}_texel", self.loads[name].call(self.own))
+            for name in sorted(self.texels)
+        }
+        for k in range(count):
+            self.own[self.counter] = first + k
+            with self.body.scope():
+                lanes = {name: texel.lanes(LANE[k]) for name, texel in texels.items()}
+                self._bind("v", self.nest.inner, lanes)
+                self._step()
 
     def _bindings(self) -> Iterator[tuple[str, Binding]]:
         for prefix, bindings in (("u", self.nest.outer), ("v", self.nest.inner)):
@@ -167,115 +213,75 @@ class _Nest:
             if name[0] == "v" and self.reader.along(self.counter, load, operands):
                 self.texels.add(name)
 
-    def _loops(self) -> list[tuple[int, str, int]]:
-        """Return axis, end and stride of each loop."""
-        ends = [self.shader.number(count) for count in self.nest.loops]
-        loops = [(axis, end, 1) for axis, end in enumerate(ends)]
-        if self.texels:
-            count = self.nest.loops[-1]
-            if count == LANES:  # one round
-                return loops[:-1]
-            loops[-1] = (len(loops) - 1, str(count - count % LANES), LANES)
-        return loops
-
-    def _body(self) -> list[str]:
-        """Return what the innermost loop does: one step, or four."""
-        if not self.texels:
-            return [*self._statements("v", self.nest.inner), *self._step()]
-        return [*self._fetches(), *(line for k in range(LANES) for line in self._block(k))]
-
-    def _rest(self) -> Iterator[str]:
-        """Yield the steps that four at a time leave over."""
-        if self.texels and (count := self.nest.loops[-1] % LANES):
-            self.own[self.counter] = str(self.nest.loops[-1] - count)
-            yield from self._fetches()
-            for k in range(count):
-                yield from self._block(k)
-
-    def _fetches(self) -> Iterator[str]:
-        for name in sorted(self.texels):
-            yield f"vec4 {name}_texel = {self.loads[name].call(self.own)};"
-
-    def _block(self, k: int) -> list[str]:
-        """Return step k of four, in a scope of its own."""
-        first = self.own[self.counter]
-        if k:
-            moved = int(first) + k if first.isdigit() else f"{first} + {k}"
-            self.own[self.counter] = str(moved)
-        lines = [*self._statements("v", self.nest.inner, LANE[k]), *self._step()]
-        self.own[self.counter] = first
-        return ["{", *(f"    {line}" for line in lines), "}"]
-
-    def _starts(self) -> list[tuple[str, str]]:
-        return [(name, self._inline(start)) for name, start, _ in self.nest.accumulators]
-
-    def _step(self) -> list[str]:
-        """Return a step of the accumulators; several see what all were before."""
+    def _step(self) -> None:
+        """Write a step of the accumulators; several see what all were before."""
+        body, own = self.body, self.nest.accumulators
         if not self.nest.others:
-            return self._lines(self.nest.step or Var("a"), "a = ")
-        steps = self.nest.accumulators
-        lines = []
-        for name, _, step in steps:
-            lines += self._lines(step, f"vec4 next_{name} = ", f"{name}_")
-        return lines + [f"{name} = next_{name};" for name, *_ in steps]
+            body.assign(Variable("a", VEC4), self._value(self.nest.step or Var("a")))
+            return
+        after = [body.let(f"next_{name}", self._value(step, f"{name}_")) for name, _, step in own]
+        for (name, *_), value in zip(own, after, strict=True):
+            body.assign(Variable(name, VEC4), value)
 
     def _parameters(self) -> list[str]:
         """Return the coordinates that the kernel's function needs, in order."""
         used = {name for load in self.loads.values() for name in load.parameters}
         used |= {name for e in self.nest.formulas() for name in variables(e)}
         return sorted(
-            (n for n in used if n[0] == "o" and not self.own[n].isdigit()),
+            (n for n in used if n[0] == "o" and known(self.own[n]) is None),
             key=lambda n: int(n[1:]),
         )
 
-    def _statements(
-        self, prefix: str, bindings: tuple[Binding, ...], lane: str = ""
-    ) -> Iterator[str]:
+    def _bind(
+        self,
+        prefix: str,
+        bindings: tuple[Binding, ...],
+        texels: Mapping[str, Expression] | None = None,
+    ) -> None:
+        """Write the bindings of a prefix; ``texels`` has the lanes of those loaded four at once."""
+        body = self.body
         for position, binding in enumerate(bindings):
             name = f"{prefix}{position}"
-            if name in self.texels:
-                yield f"float {name} = {name}_texel.{lane};"
-            elif isinstance(binding, Load) and name in self.floats:
-                yield f"float {name} = {self.loads[name].element(self.own)};"
+            if texels is not None and name in texels:
+                value = texels[name]
             elif isinstance(binding, Load):
-                yield f"vec4 {name} = {self.loads[name].call(self.own)};"
-            elif name in self.floats:
-                names = self._names(binding, "float")
-                assign = f"float {name} = "
-                functions = self.shader.functions
-                yield from functions.statements(binding, names, assign, f"{name}_", "float")
+                load = self.loads[name]
+                value = load.element(self.own) if name in self.floats else load.call(self.own)
             else:
-                yield from self._lines(binding, f"vec4 {name} = ", f"{name}_")
+                value = self._value(binding, f"{name}_", FLOAT if name in self.floats else VEC4)
+            bound: Expression = body.let(name, value)
             if name in self.indices and name not in self.reader.varying:
-                one = name if name in self.floats else f"{name}.x"
-                yield f"int {name}_at = int(floor({one} + 0.5));"
-                self.own[name] = f"{name}_at"
+                one = bound if name in self.floats else bound.x
+                self.own[name] = body.let(f"{name}_at", nearest_int(one))
 
     def _in_floats(self, expr: Expr) -> bool:
         """Whether all bindings that a formula reads are floats."""
         return all(name[0] not in "uv" or name in self.floats for name in variables(expr))
 
-    def _lines(self, expr: Expr, assign: str, prefix: str = "t") -> list[str]:
-        return self.shader.functions.statements(expr, self._names(expr), assign, prefix)
+    def _value(self, expr: Expr, prefix: str = "t", type: Type = VEC4) -> Expression:
+        names = self._names(expr, type)
+        return self.shader.formulas.compute(self.body, expr, names, prefix, type)
 
-    def _inline(self, expr: Expr) -> str:
-        return self.shader.functions.expression(expr, self._names(expr))
+    def _inline(self, expr: Expr) -> Expression:
+        return self.shader.formulas.expression(expr, self._names(expr))
 
-    def _names(self, expr: Expr, type: Type = "vec4") -> dict[str, str]:
-        """Return the text of each variable of a formula, of a type."""
-        names = {name: f"{type}({size})" for name, size in self.shader.names_of(expr).items()}
+    def _names(self, expr: Expr, type: Type = VEC4) -> dict[str, Expression]:
+        """Return each variable of a formula, of a type."""
+        sizes = self.shader.names_of(expr)
+        names = {name: construct(type, size) for name, size in sizes.items()}
         used = variables(expr)
         floats = not self.floats.isdisjoint(used)
-        free = floats and (type == "float" or mixes_freely(expr, self.floats))
+        free = floats and (type == FLOAT or mixes_freely(expr, self.floats))
         for name in used:
             if name in self.floats:
-                names[name] = name if free else f"vec4({name})"
+                one = Variable(name, FLOAT)
+                names[name] = one if free else vec4(one)
             elif name[0] in "uv" or name in self.accumulators:
-                names[name] = name
+                names[name] = Variable(name, VEC4)
             elif name not in names:
-                text = f"{type}({self.own[name]})"
-                lane = f"({text} + vec4(0.0, 1.0, 2.0, 3.0))"
-                names[name] = lane if name == self.reader.lane else text
+                value = construct(type, self.own[name])
+                lanes = value + Numbers((0.0, 1.0, 2.0, 3.0))
+                names[name] = lanes if name == self.reader.lane else value
         return names
 
 

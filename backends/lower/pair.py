@@ -17,10 +17,23 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv, halves, parts
 from ...ir.types import LANES
 from ..gpu import Blob
-from ..shader import Shader
-from .convolution import corner, first_sums, loader, loops, multiply, rows_of, weight_format
-from .groups import Group, groups, lower_groups
-from .store import SWIZZLE, epilogue, finish, precision, stores
+from ..shader.builder import ShaderBuilder
+from ..shader.expressions import Variable
+from ..shader.statements import Body
+from ..shader.types import INT, VEC4
+from .convolution import (
+    CORNER,
+    declare_sums,
+    first_sums,
+    first_tap,
+    loader,
+    looped,
+    multiply,
+    rows_of,
+    weight_format,
+)
+from .groups import PLANE, Group, groups, lower_groups
+from .store import epilogue, finish, precision, stores, without_lanes
 from .tiles import plan_tiles
 
 if TYPE_CHECKING:
@@ -47,7 +60,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         raise InternalError(f"{node.name}: a pair of convolutions without constant weights")
     if storage is None or not group.in_compute or len(group.planes) != node.result.type.planes:
         raise InternalError(f"{node.name}: an invocation is to have all planes of a pair's result")
-    shader = Shader(target, precision(node), "compute")
+    shader = ShaderBuilder(target, precision(node), "compute")
     between = first.result.type
     inner = Group(group.batch, range(1), first, first, shared=True, entries=group.entries)
     tiles = plan_tiles(w.shape, conv.groups, inner.planes)
@@ -68,65 +81,56 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         rows,
         max(formats, key=FORMATS.index),
     )
-    shader.weights(blob, storage, tiles2.full)
+    shader.weights(blob, storage)
     kernel, out = list(w.shape[2:]), w2.shape[0]
     _, _, height, width = node.result.shape
     sums = [f"a{k}" for k in range(len(group.planes))]
     ends = [end for *_, end in group.pixels]
-    held = ["m0" + end for end in ends]
     kind = f"convolution {kernel[0]}x{kernel[1]} in {conv.groups} groups"
     kind += f", then {p.epilogue}" if p.epilogue is not None else ""
-    (start_between,) = first_sums(bias, conv, inner, shader)
     columns = tiles2.shape[3]
+    body = Body()
+    body.let(CORNER.name, first_tap(shader, conv))
+    for name, start_sum in zip(sums, first_sums(bias2, Conv(), group, shader), strict=True):
+        declare_sums(body, shader, [name + end for end in ends], start_sum)
+    load = loader(shader, conv, p, x, inner)
+    (start_between,) = first_sums(bias, conv, inner, shader)
+    with body.loop(PLANE.name, shader.size("planes_between", between.planes)) as plane:
+        held = declare_sums(body, shader, ["m0" + end for end in ends], start_between)
+        looped(body, shader, conv, tiles, inner, kernel, load, "m")
+        _complete(body, shader, inner, held)
+        second_row = plane * (len(sums) * columns) + shader.size("second", start)
+        k = Variable("k", INT)
+        body.assign(k, second_row)
+        for number, name in enumerate(sums):
+            pixels = [(Variable(name + end, VEC4), m) for end, m in zip(ends, held, strict=True)]
+            multiply(body, shader, k + number * columns, columns, pixels, False)
     return finish(
         shader,
         node,
         group,
         "convolution pair",
-        "pair.glsl.j2",
         f"{kind}, and of that 1x1 to {out} channels",
-        stores(shader, node, group, sums),
-        accumulators=len(sums),
+        body,
+        stores(shader, node, group, [Variable(name, VEC4) for name in sums]),
         macs=between.channels * (prod(kernel) + out) * height * width,
         weights=storage,
-        corner=corner(shader, conv),
-        planes_between=shader.size("planes_between", between.planes),
-        starts=[
-            ([name + end for end in ends], first_sum)
-            for name, first_sum in zip(sums, first_sums(bias2, Conv(), group, shader), strict=True)
-        ],
-        between=held,
-        start_between=start_between,
-        finished=list(_finished(shader, inner, held)),
-        second_row=f"{shader.size('second', start)} + plane * {len(sums) * columns}",
-        products=[
-            line
-            for k, name in enumerate(sums)
-            for line in multiply(
-                f"k + {k * columns}" if k else "k",
-                columns,
-                list(zip([name + end for end in ends], held, strict=True)),
-                False,
-            )
-        ],
-        **loader(shader, conv, p, x, inner),
-        **loops(shader, conv, tiles, inner, kernel, "m"),
     )
 
 
-def _finished(shader: Shader, inner: Group, held: list[str]) -> Iterator[str]:
-    """Yield what completes a plane between: the epilogue, and zeros in lanes without channels.
+def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variable]) -> None:
+    """Complete a plane between: the epilogue, and zeros in lanes without channels.
 
     Weights of 0 do not undo what such a lane may be, infinite say; those of an only plane are not
     read.
     """
     p, t = parts(inner.node), inner.node.result.type
     used = t.channels - (t.planes - 1) * LANES
-    last = f"plane + 1 == {shader.size('planes_between', t.planes)}"
-    zeros = ", ".join(["0.0"] * (LANES - used))
-    for name in held:
+    last = (PLANE + 1).equals(shader.size("planes_between", t.planes))
+    for m in held:
         if p.epilogue is not None:
-            text = epilogue(shader, p.epilogue, {"y": name}, p.extras, inner, 0, called="between")
-            yield f"{name} = {text};"
+            formula = (p.epilogue, {"y": m}, p.extras, inner, 0)
+            body.assign(m, epilogue(shader, *formula, called="between"))
         if used < LANES and t.planes > 1:
-            yield f"if ({last}) {name} = vec4({name}.{SWIZZLE[used]}, {zeros});"
+            with body.when(last):
+                body.assign(m, without_lanes(m, used))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.ops import Pointwise
-from ..shader import Shader
+from ..shader.builder import ShaderBuilder
+from ..shader.statements import Body
 from .groups import groups, lower_groups
 from .store import epilogue, finish, masked, precision
 
@@ -25,10 +26,10 @@ def lower_pointwise(node: Node, target: Target) -> Iterator[GpuPass]:
 
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     assert isinstance(node.op, Pointwise)
-    shader = Shader(target, precision(node), node.choice.stage or "fragment")
-    texts = [
+    shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
+    values = [
         masked(shader, epilogue(shader, node.op.expr, {}, node.inputs, group, k), group, k)
         for k in range(len(group.planes))
     ]
     what = f"element-wise {node.op.expr}"
-    return finish(shader, node, group, "pointwise", "pointwise.glsl.j2", what, texts)
+    return finish(shader, node, group, "pointwise", what, Body(), values)

@@ -10,20 +10,37 @@ from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
 from ...ir.placement import computes_in_full, is_parameter, tensor_operands
-from ...ir.size import is_one, is_open, same_shape
+from ...ir.size import MARK, check_text, is_one, is_open, same_shape
 from ...ir.target import WORKGROUP
 from ...ir.types import LANES
-from ..glsl import function_text
-from ..gpu import ComputePass, GpuPass, RenderPass, Uniform
+from ..dialects.glsl_es import print_program
+from ..gpu import ComputePass, GpuPass, RenderPass
+from ..gpu import Uniform as Setting
+from ..shader.expressions import (
+    BuiltIn,
+    Choice,
+    Variable,
+    any_of,
+    integer,
+    ivec2,
+    offset,
+    vec4,
+)
+from ..shader.expressions import walk as parts_of
+from ..shader.program import Function, TextureBinding
+from ..shader.statements import Body, walk
+from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
-from .groups import own_uniforms, plus
+from .groups import PIXEL, PLANE, own_uniforms, plus
 from .image_stores import image_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ...ir.graph import Node, Precision, Value
-    from ..shader import Shader
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression
+    from ..shader.program import Program
     from .dispatch import Dispatch
     from .groups import Group
 
@@ -39,7 +56,7 @@ def precision(node: Node) -> Precision:
     return "highp" if any(wide) else "mediump"
 
 
-def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
+def operand(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int) -> Expression:
     """Return the vec4 of an operand at the position being written, broadcast as numpy does."""
     result = group.node.result.type
     if is_parameter(value, result):
@@ -49,7 +66,7 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     rows = not value.type.in_planes and not result.in_planes
     alike = rows and same_shape(value.shape, result.shape)
     if alike and same_shape(value.type.extent, result.extent):
-        return shader.texture(value, role).fetch("o", group.plane(k), everywhere=True)
+        return shader.texture(value, role).fetch(PIXEL, group.plane(k), everywhere=True)
     key = (role, value)
     if key not in shader.loads:
         reader = group.reader(shader)
@@ -58,32 +75,34 @@ def operand(shader: Shader, value: Value, role: str, group: Group, k: int) -> st
     return shader.loads[key].call(group.at(k, shader))
 
 
-def _of_map(shader: Shader, value: Value, role: str, group: Group, k: int) -> str:
+def _of_map(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int) -> Expression:
     _, c, h, w = value.shape
     result = group.node.result.type
     texture = shader.texture(value, role, group.batch)
-    x = "0" if is_one(w) and not is_one(result.shape[3]) else "o.x"
-    y = "0" if is_one(h) and not is_one(result.shape[2]) else "o.y"
-    position = "o" if (x, y) == ("o.x", "o.y") else f"ivec2({x}, {y})"
+    one_column = is_one(w) and not is_one(result.shape[3])
+    one_row = is_one(h) and not is_one(result.shape[2])
+    position: Expression = PIXEL
+    if one_column or one_row:
+        position = ivec2(0 if one_column else PIXEL.x, 0 if one_row else PIXEL.y)
     plane = group.plane(k) if c > 1 and value.type.planes > 1 else 0
     layer = plus(plane, group.first_layer(value.type))
-    text = texture.fetch(position, layer, everywhere=True)
-    return f"{text}.xxxx" if c == 1 and result.shape[1] > 1 else text
+    texel = texture.fetch(position, layer, everywhere=True)
+    return texel.lanes("xxxx") if c == 1 and result.shape[1] > 1 else texel
 
 
 def epilogue(
-    shader: Shader,
+    shader: ShaderBuilder,
     expr: Expr,
-    own: Mapping[str, str],
+    own: Mapping[str, Expression],
     extras: tuple[Value, ...],
     group: Group,
     k: int,
     called: str = "epilogue",
-) -> str:
-    """Return ``expr`` at plane k of the pass: a call of a function, or the bare operand.
+) -> Expression:
+    """Return ``expr`` at plane k of the pass: a function applied, or the bare operand.
 
-    ``own`` gives the text of variables the kernel computed; the others are operands of the node,
-    named by a letter and their position in ``extras``.
+    ``own`` gives variables that the kernel computed; the others are operands of the node, named by
+    a letter and their position in ``extras``.
     """
     names = variables(expr)
     values = {
@@ -92,30 +111,28 @@ def epilogue(
     }
     if isinstance(expr, Var):
         return values[expr.name]
-    if called not in shader.functions.texts:
-        body = shader.functions.body(expr, {name: name for name in names})
-        head = f"vec4 {called}({', '.join(f'vec4 {name}' for name in names)})"
-        shader.functions.texts[called] = function_text(head, body)
-    return f"{called}({', '.join(values[name] for name in names)})"
+    function = shader.formulas.function(called, expr, {name: name for name in names})
+    return function(*(values[name] for name in names))
 
 
-def stores(shader: Shader, node: Node, group: Group, accumulators: list[str]) -> list[str]:
+def stores(
+    shader: ShaderBuilder, node: Node, group: Group, accumulators: Sequence[Expression]
+) -> list[Expression]:
     """Return what is written to each render target: the epilogue, unused lanes set to zero."""
     p = parts(node)
     t = node.result.type
     kernel_channels = infer(p.kernel, p.operands, node.name)[0].channels
-    texts = []
-    for k, accumulator in enumerate(accumulators):
-        y = accumulator
+    values = []
+    for k, y in enumerate(accumulators):
         if t.in_planes and kernel_channels == 1 and t.channels > 1:
-            y = f"{accumulator}.xxxx"
+            y = y.lanes("xxxx")
         if p.epilogue is not None:
             y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, k)
-        texts.append(masked(shader, y, group, k))
-    return texts
+        values.append(masked(shader, y, group, k))
+    return values
 
 
-def masked(shader: Shader, text: str, group: Group, k: int) -> str:
+def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Expression:
     """Set the unused lanes of the last plane to zero; thin formats and rows need it not."""
     t = group.node.result.type
     last = (
@@ -123,15 +140,20 @@ def masked(shader: Shader, text: str, group: Group, k: int) -> str:
     )
     used = t.channels - (t.planes - 1) * LANES
     if not last or used == LANES or t.channels_per_texel < LANES or not t.in_planes:
-        return text
-    zeros = ", ".join(["0.0"] * (LANES - used))
+        return value
     if not group.in_compute or len(group.planes) == t.planes:
-        whole = text if text.isidentifier() else f"({text})"
-        return f"vec4({whole}.{SWIZZLE[used]}, {zeros})"
-    last_plane = shader.size("planes", t.planes)
-    y = f"plane < {last_plane} - 1 ? y : vec4(y.{SWIZZLE[used]}, {zeros})"
-    shader.functions.texts["masked"] = f"vec4 masked(vec4 y, int plane) {{ return {y}; }}"
-    return f"masked({text}, {group.plane(k)})"
+        return without_lanes(value, used)
+    functions = shader.formulas.functions
+    if "masked" not in functions:
+        y, plane, body = Variable("y", VEC4), Variable("plane", INT), Body()
+        body.give(Choice(plane < shader.size("planes", t.planes) - 1, y, without_lanes(y, used)))
+        functions["masked"] = Function("masked", (y, plane), VEC4, body.statements)
+    return functions["masked"](value, integer(group.plane(k)))
+
+
+def without_lanes(value: Expression, used: int) -> Expression:
+    """Return a vec4 of which the lanes from ``used`` on are zero."""
+    return vec4(value.lanes(SWIZZLE[used]), *[0.0] * (LANES - used))
 
 
 def header(group: Group, what: str, macs: int) -> list[str]:
@@ -154,108 +176,144 @@ def header(group: Group, what: str, macs: int) -> list[str]:
         lines.append(f"{what} of {t.extent[1]}x{t.extent[0]} texels, in rows{layer}")
     if is_open(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
-    return lines
+    return [line.replace(MARK, "") for line in lines]
 
 
 def finish(
-    shader: Shader,
+    shader: ShaderBuilder,
     node: Node,
     group: Group,
     kernel: str,
-    template: str,
     what: str,
-    stores: list[str],
-    accumulators: int = 0,
+    body: Body,
+    stores: Sequence[Expression],
     macs: int = 0,
     weights: str = "none",
-    **context: Any,
 ) -> GpuPass:
-    """Render the template and return the GPU pass.
+    """Make the program and return the GPU pass.
 
     Args:
         shader: as far as the kernel needs it.
         node: what is lowered.
         group: what an invocation writes.
         kernel: its name.
-        template: its template.
         what: for people.
-        stores: what is written for each plane, see :func:`stores`.
-        accumulators: how many, ``a0`` and so on, they are expressions of.
+        body: the statements that compute accumulators: ``a0`` and so on, in compute with the ends
+            of :attr:`.Group.pixels`.
+        stores: what is written for each plane, see :func:`stores`, of ``a0`` and so on.
         macs: multiply-adds of the pass.
         weights: where they are.
-        context: of the template.
     """
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]
     after += [f"stored as {type(m).__name__}" for m in parts(group.written).store]
     before = [str(e) for e in (p.prologue,) if e is not None]
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
+    lines = header(group, what, macs)
     dispatch = None
     if group.in_compute:
         dispatch = plan_dispatch(node, len(group.planes), shader.target)
-        context |= _compute(shader, group, dispatch, accumulators, stores)
-    source = shader.render(
-        template,
-        node.name,
-        header(group, what, macs),
-        stores=stores,
-        prelude=group.prelude,
-        shared=group.shared,
-        entries=group.entries,
-        **context,
-    )
+        program = _compute(shader, group, dispatch, lines, body, stores)
+    else:
+        program = _draw(shader, group, lines, body, stores)
+    source = print_program(program, shader.target.glsl)
+    check_text(source)
+    sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
+    own = own_uniforms(group)
     common: dict[str, Any] = {
         "node": group.written,
         "kernel": kernel,
+        "program": program,
         "source": source,
         "reads": tuple(shader.reads),
         "blocks": tuple(shader.blocks),
         "layers": group.layers,
         "weights": weights,
         "macs": macs,
+        "uniforms": own + sizes,
     }
-    sizes = tuple(Uniform(f"u_{name}", value) for name, value in shader.sizes.items())
-    own = own_uniforms(group)
     if dispatch is None:
-        return RenderPass(**common, uniforms=own + sizes)
-    return ComputePass(
-        **common,
-        uniforms=own + sizes,
-        workgroup=(WORKGROUP, 1),
-        groups=dispatch.groups,
-    )
+        return RenderPass(**common)
+    return ComputePass(**common, workgroup=(WORKGROUP, 1), groups=dispatch.groups)
+
+
+def _draw(
+    shader: ShaderBuilder,
+    group: Group,
+    lines: list[str],
+    body: Body,
+    values: Sequence[Expression],
+) -> Program:
+    """Return the program of a draw: a pixel of the viewport is ``o``."""
+    main = Body()
+    main.let(PIXEL.name, BuiltIn("pixel"))
+    main.extend(group.prelude.statements)
+    main.extend(body.statements)
+    for k, value in enumerate(values):
+        main.write(k, value)
+    return shader.finish(group.node.name, lines, main.statements, _own(group), targets=len(values))
 
 
 def _compute(
-    shader: Shader, group: Group, dispatch: Dispatch, accumulators: int, stores: list[str]
-) -> dict[str, object]:
-    """Return the template's context for ``main`` and ``store`` of a compute pass."""
-    t, written = group.node.result.type, group.written.result.type
+    shader: ShaderBuilder,
+    group: Group,
+    dispatch: Dispatch,
+    lines: list[str],
+    body: Body,
+    values: Sequence[Expression],
+) -> Program:
+    """Return the program of a dispatch: an invocation computes a block of pixels from ``o`` on."""
+    written = group.written.result.type
     assert written.layout is not None
     columns, rows = group.node.choice.block
-    names = [f"a{k}" for k in range(accumulators)]
+    store = _store(shader, group, values)
+    planes_each = len(group.planes)
+    span = shader.size("span", dispatch.span)
+    across = shader.size("across", dispatch.across)
+    main = Body()
+    lane = main.let("lane", BuiltIn("lane"))
+    place = main.let("place", BuiltIn("group_x") * span + lane % span)
+    plane = BuiltIn("group_y") * (integer(WORKGROUP) // span) + lane // span
+    main.let(PLANE.name, plane)
+    if planes_each > 1:
+        main.assign(PLANE, PLANE * planes_each)
+    past = place >= across * shader.size("down", dispatch.down)
+    with main.when(any_of([past, shader.size("planes", group.node.result.type.planes) <= PLANE])):
+        main.give()
+    pixel = ivec2(place % across, place // across)
+    main.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
+    main.extend(body.statements)
+    for i, j, suffix in group.pixels:
+        sums = (Variable(v.name + suffix, VEC4) for v in store.parameters[2:])
+        main.perform(store(offset(PIXEL, i, j), PLANE, *sums))
+    kind = written.layout.kind
+    result = TextureBinding("u_result", "2d" if kind != "array" else kind, 0, written.layout.format)
+    return shader.finish(
+        group.node.name, lines, main.statements, _own(group), result=result, workgroup=WORKGROUP
+    )
+
+
+def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:
+    """Return the function that stores a pixel of the map, beside which it does nothing."""
+    t = group.node.result.type
+    columns, rows = group.node.choice.block
     width, height = t.extent[:2]
     beyond = []  # blocks at the border
     if columns > 1:
-        beyond.append(f"o.x >= {shader.size('width', width)}")
+        beyond.append(PIXEL.x >= shader.size("width", width))
     if rows > 1 and not isinstance(parts(group.node).kernel, WinogradPatches):  # whole patches
-        beyond.append(f"o.y >= {shader.size('height', height)}")
-    calls = []
-    for i, j, suffix in group.pixels:
-        at = f"o + ivec2({i}, {j})" if i or j else "o"
-        calls.append(f"store({', '.join([at, 'plane', *(n + suffix for n in names)])});")
-    return {
-        "across": shader.size("across", dispatch.across),
-        "down": shader.size("down", dispatch.down),
-        "workgroup": WORKGROUP,
-        "span": shader.size("span", dispatch.span),
-        "scale": "" if (columns, rows) == (1, 1) else f" * ivec2({columns}, {rows})",
-        "planes": shader.size("planes", t.planes),
-        "outside_map": " || ".join(beyond),
-        "parameters": ["ivec2 o", "int plane", *(f"vec4 {n}" for n in names)],
-        "planes_each": len(group.planes),
-        "image_stores": image_stores(shader, group, stores),
-        "calls_of_store": calls,
-        "result_format": written.layout.format,
-        "result_kind": "image2DArray" if written.layout.kind == "array" else "image2D",
-    }
+        beyond.append(PIXEL.y >= shader.size("height", height))
+    body = Body()
+    if beyond:
+        with body.when(any_of(beyond)):
+            body.give()
+    image_stores(body, shader, group, values)
+    read = {e.name for s in walk(body.statements) for e in parts_of(*s.expressions)
+            if isinstance(e, Variable)}  # fmt: skip
+    sums = [f"a{k}" for k in range(len(group.planes))]
+    accumulators = tuple(Variable(name, VEC4) for name in sums if name in read)
+    return Function("store", (PIXEL, PLANE, *accumulators), None, body.statements)
+
+
+def _own(group: Group) -> list[str]:
+    return [uniform.name for uniform in own_uniforms(group)]

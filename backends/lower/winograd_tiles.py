@@ -18,11 +18,16 @@ from ...ir.graph import Constant
 from ...ir.ops import WinogradTiles, parts
 from ...ir.placement import entries_share_a_program
 from ...ir.winograd import of_result
-from ..shader import Shader
-from .convolution import accumulate, first_sums, less_padding, loader
-from .groups import Group, lower_groups
+from ..shader.builder import ShaderBuilder
+from ..shader.expressions import Variable, integer, offset
+from ..shader.program import Function
+from ..shader.statements import Body
+from ..shader.types import IVEC2, VEC4
+from .convolution import CORNER, declare_sums, first_sums, less_padding, loader, products
+from .groups import PIXEL, PLANE, Group, lower_groups
 from .store import finish
 from .tiles import cut_weights
+from .winograd import transformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,12 +75,12 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
             yield TileGroup(n, own, node, node, entries=every, pixels_of_tile=pixels, apart=planes)
 
     def lowered(group: TileGroup) -> GpuPass:
-        return _lower(node, group, op, Shader(target, "highp"))
+        return _lower(node, group, op, ShaderBuilder(target, "highp"))
 
     yield from lower_groups(passes(), lowered, weights=True)
 
 
-def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> GpuPass:
+def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:
     p = parts(node)
     x, w, *bias = p.operands
     if not isinstance(w, Constant) or node.choice.weights != "constants":
@@ -86,51 +91,86 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: Shader) -> G
     starts = first_sums(bias, op, group, shader)
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
+    body = Body()
+    body.let(CORNER.name, less_padding(shader, PIXEL * m, op.pads))
+    patches = _patches(body, loader(shader, op, p, x, group), m, k, columns.shape[1])
+    for i, start in enumerate(starts):
+        declare_sums(body, shader, [f"y{a}{b}_{i}" for a, b in pixels], start)
+    _multiply(body, columns, patches, m, k)
     return finish(
         shader,
         node,
         group,
         "winograd",
-        "winograd_tiles.glsl.j2",
         f"convolution 3x3, {x.shape[1]} to {shape[0]} channels, in Winograd's tiles of {m}x{m}",
-        [f"y{a}{b}_{i}" for a, b in pixels for i in range(len(starts))],
+        body,
+        [Variable(f"y{a}{b}_{i}", VEC4) for a, b in pixels for i in range(len(starts))],
         macs=group.channels * shape[1] * k * k * height * width,
         weights="constants",
-        corner=f"o * {m}" + less_padding(shader, op.pads),
-        kind="patches",
-        tile=m,
-        side=k,
-        planes=columns.shape[1],
-        sums=[([f"y{a}{b}_{i}" for a, b in pixels], start) for i, start in enumerate(starts)],
-        positions=list(_positions(columns, m, k)),
-        **loader(shader, op, p, x, group),
     )
 
 
-def _positions(columns: np.ndarray, m: int, k: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield for each position of a patch its name and the statements that multiply there.
+def _patches(body: Body, load: Function, m: int, k: int, planes: int) -> list[list[list[Variable]]]:
+    """Write the transformed patch of each input plane; return its elements by row and column."""
+    line, row = _transforms(load, m, k)
+    rows = [[body.declare(f"t{i}{j}", VEC4) for j in range(k)] for i in range(k)]
+    patches = []
+    for plane in range(planes):
+        body.comment(f"the patch of input plane {plane}")
+        for i in range(k):
+            body.perform(row(offset(CORNER, 0, i), integer(plane), *rows[i]))
+        columns = []
+        for j in range(k):
+            column = [body.declare(f"v{plane}_{i}{j}", VEC4) for i in range(k)]
+            body.perform(line(*(rows[i][j] for i in range(k)), *column))
+            columns.append(column)
+        patches.append([[columns[j][i] for j in range(k)] for i in range(k)])
+    return patches
+
+
+def _transforms(load: Function, m: int, k: int) -> tuple[Function, Function]:
+    """Return the functions that transform a line of a patch, and a row of it that they load."""
+    given = [Variable(name, VEC4) for name in "abcdef"[:k]]
+    results = [Variable(f"t{j}", VEC4) for j in range(k)]
+    body = Body()
+    for result, value in zip(results, transformed("patches", m, given, body.let), strict=True):
+        body.assign(result, value)
+    line = Function("transform", tuple(given), None, body.statements, tuple(results))
+    p, body = Variable("p", IVEC2), Body()
+    body.perform(line(*(load(offset(p, j, 0), PLANE) for j in range(k)), *results))
+    return line, Function("transform_row", (p, PLANE), None, body.statements, tuple(results))
+
+
+def _multiply(
+    body: Body, columns: np.ndarray, patches: list[list[list[Variable]]], m: int, k: int
+) -> None:
+    """Multiply at each position of a patch, and add to the pixels of the tile it is part of.
 
     Args:
+        body: where to.
         columns: weights by position, input plane, output plane, column and lane.
+        patches: transformed patches of the input planes.
         m: pixels of a tile along an axis.
         k: elements of a patch along an axis.
     """
     result = of_result(m)
+    total = body.declare("product", VEC4)
     for i, j in product(range(k), repeat=2):
+        body.comment(f"position ({i}, {j})")
         shares = np.outer(result[:, i], result[:, j])
-        lines = []
         for out in range(columns.shape[2]):
-            products = [
-                line
+            terms = [
+                term
                 for plane, tile in enumerate(columns[i * k + j, :, out])
-                for line in accumulate("product", tile, f"v{plane}_{i}{j}")
+                for term in products(tile, patches[plane][i][j])
             ]
-            if not products:
+            if not terms:
                 continue
-            lines += [products[0].replace("+=", "=", 1), *products[1:]]
+            (weight, v), *others = terms
+            body.assign(total, weight * v)
+            for term in others:
+                body.add_products(total, term)
             for a, b in np.argwhere(shares):
-                share = float(shares[a, b])
-                sign, factor = "-" if share < 0 else "+", abs(share)
-                times = "" if factor == 1.0 else f"{factor} * "
-                lines.append(f"y{a}{b}_{out} {sign}= {times}product;")
-        yield f"({i}, {j})", lines
+                share, y = float(shares[a, b]), Variable(f"y{a}{b}_{out}", VEC4)
+                times = total if abs(share) == 1.0 else abs(share) * total
+                body.add(y, times, -1 if share < 0 else 1)

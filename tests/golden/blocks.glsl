@@ -17,7 +17,10 @@ layout(std140) uniform Parameters { vec4 parameters[2]; };
 layout(location = 0) out vec4 o_0;
 layout(location = 1) out vec4 o_1;
 
-vec4 weight(int i) { return weights[i]; }
+vec4 load_x(ivec2 p, int plane) {
+    vec4 v = texelFetch(u_x, p, 0);
+    return mix(v, vec4(0.125), equal(v, vec4(0.0)));
+}
 
 mat4 tile(int i) {
     return mat4(
@@ -26,12 +29,6 @@ mat4 tile(int i) {
         weights[i + 2],
         weights[i + 3]
     );
-}
-
-vec4 load_x(ivec2 p, int plane) {
-    vec4 v = texelFetch(u_x, p, 0);
-    v = mix(v, vec4(0.125), equal(v, vec4(0.0)));
-    return v;
 }
 
 void main() {

@@ -14,19 +14,15 @@ uniform sampler2D u_x;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 f_leaky_relu(vec4 x_, vec4 alpha_) {
-    return max(x_, vec4(0.0)) + alpha_ * min(x_, vec4(0.0));
+vec4 load_x(ivec2 p, int plane) {
+    ivec2 nearest = clamp(p, ivec2(0), ivec2(5, 6) - 1);
+    bool inside = nearest == p;
+    return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }
+
+vec4 f_leaky_relu(vec4 x_, vec4 alpha_) { return max(x_, 0.0) + alpha_ * min(x_, 0.0); }
 
 vec4 epilogue(vec4 y) { return f_leaky_relu(y, vec4(0.25)); }
-
-vec4 load_x(ivec2 p, int plane) {
-    ivec2 wanted = p;
-    p = clamp(wanted, ivec2(0), ivec2(5, 6) - 1);
-    bool inside = p == wanted;
-    vec4 v = texelFetch(u_x, p, 0);
-    return inside ? v : vec4(0.0);
-}
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);

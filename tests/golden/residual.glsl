@@ -10,8 +10,8 @@ precision highp int;
 precision mediump sampler2D;
 precision mediump sampler2DArray;
 
-uniform sampler2D u_e1_0;
-uniform sampler2D u_e1_1;
+uniform sampler2D u_x_0;
+uniform sampler2D u_x_1;
 uniform sampler2D u_weights;
 
 layout(location = 0) out vec4 o_0;
@@ -22,20 +22,21 @@ const vec4 c_constant[2] = vec4[2](
     vec4(2.0, 0.0, 0.0, 0.0)
 );
 
-vec4 epilogue(vec4 y, vec4 e1) {
-    return max(1.0 - 2.0 / (exp(2.0 * clamp(y + e1, -5.0, 5.0)) + 1.0), -1.0);
-}
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 15, i >> 4), 0); }
 
-vec4 f_relu(vec4 x_) { return max(x_, vec4(0.0)); }
+vec4 f_relu(vec4 x_) { return max(x_, 0.0); }
 
 vec4 prologue(vec4 x, vec4 e0) { return f_relu(x * e0); }
 
-vec4 fetch_e1(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(u_e1_0, p, 0);
-    return texelFetch(u_e1_1, p, 0);
+vec4 fetch_x(ivec2 p, int layer) {
+    if (layer == 0) return texelFetch(u_x_0, p, 0);
+    return texelFetch(u_x_1, p, 0);
 }
 
-vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 15, i >> 4), 0); }
+vec4 load_x(ivec2 p, int plane) {
+    ivec2 source = ivec2(min(p.x, 6 - p.x), max(p.y, 0 - p.y));
+    return prologue(fetch_x(source, plane), c_constant[plane]);
+}
 
 mat4 tile(int i) {
     ivec2 at = ivec2(i & 15, i >> 4);
@@ -47,11 +48,8 @@ mat4 tile(int i) {
     );
 }
 
-vec4 load_x(ivec2 p, int plane) {
-    p = ivec2(min(p.x, 6 - p.x), max(p.y, 0 - p.y));
-    vec4 v = fetch_e1(p, plane);
-    v = prologue(v, c_constant[plane]);
-    return v;
+vec4 epilogue(vec4 y, vec4 e1) {
+    return max(1.0 - 2.0 / (exp(2.0 * clamp(y + e1, -5.0, 5.0)) + 1.0), -1.0);
 }
 
 void main() {
@@ -71,6 +69,6 @@ void main() {
             }
         }
     }
-    o_0 = epilogue(a0, texelFetch(u_e1_0, o, 0));
-    o_1 = vec4((epilogue(a1, texelFetch(u_e1_1, o, 0))).x, 0.0, 0.0, 0.0);
+    o_0 = epilogue(a0, texelFetch(u_x_0, o, 0));
+    o_1 = vec4(epilogue(a1, texelFetch(u_x_1, o, 0)).x, 0.0, 0.0, 0.0);
 }

@@ -53,9 +53,7 @@ uniform sampler2DArray u_x0;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u2(int y, int u0) {
-    return texelFetch(u_x0, ivec3(ivec2(clamp(u0, 0, 9), y), 0), 0);
-}
+vec4 load_u2(int y, int u0) { return texelFetch(u_x0, ivec3(ivec2(clamp(u0, 0, 9), y), 0), 0); }
 
 vec4 compute(int y, int x) {
     float u0_0 = 2.0 * float(x);
@@ -99,13 +97,9 @@ float lane(vec4 v, int i) {
     return (i & 1) == 0 ? pair.x : pair.y;
 }
 
-float load_u0(int y) {
-    return lane(texelFetch(u_x1, ivec2(0, 0), 0), y & 3);
-}
+float load_u0(int y) { return lane(texelFetch(u_x1, ivec2(0, 0), 0), y & 3); }
 
-vec4 load_v0(int y) {
-    return texelFetch(u_x2, ivec2(0, y), 0);
-}
+vec4 load_v0(int y) { return texelFetch(u_x2, ivec2(0, y), 0); }
 
 vec4 load_v1(int u0, int k0, int x) {
     return texelFetch(u_x0, ivec3(ivec2(x, clamp(u0 + k0, 0, 7)), 0), 0);

@@ -13,9 +13,7 @@ uniform sampler2D u_x0;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u0(int y, int x) {
-    return texelFetch(u_x0, ivec2(min(x, 3), max(y - 1, 0)), 0);
-}
+vec4 load_u0(int y, int x) { return texelFetch(u_x0, ivec2(min(x, 3), max(y - 1, 0)), 0); }
 
 vec4 compute(int y, int x) {
     vec4 u0 = load_u0(y, x);
@@ -90,8 +88,6 @@ float lane(vec4 v, int i) {
     return (i & 1) == 0 ? pair.x : pair.y;
 }
 
-vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, vec4(0.0)) + e1 * min(y, vec4(0.0)); }
-
 float load_u0(int y, int x, int c) {
     int channel = (y & 3) * 2 + (x & 1) + c;
     return lane(texelFetch(u_x0, ivec3(ivec2(x >> 1, y >> 2), channel >> 2), 0), channel & 3);
@@ -101,6 +97,8 @@ vec4 compute(int y, int x) {
     vec4 u0 = vec4(load_u0(y, x, 0), load_u0(y, x, 1), 0.0, 0.0);
     return u0;
 }
+
+vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, 0.0) + e1 * min(y, 0.0); }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);

@@ -1,0 +1,1 @@
+"""Dialects: one module for each shading language that programs are printed in."""

@@ -1,0 +1,248 @@
+"""GLSL ES 3.00, 3.10 and 3.20."""
+
+from __future__ import annotations
+
+import math
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ...errors import InternalError
+from ..gpu import EXTERNAL
+from ..shader.expressions import Number, Numbers
+from ..shader.types import BOOL, FLOAT, INT, UINT
+from .printer import CHOICE, Printer, comment, indented
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..shader.expressions import Choice, Expression, Intrinsic, Texel
+    from ..shader.program import Array, Function, Program, TextureBinding
+    from ..shader.statements import Statement, WriteImage, WriteTarget
+    from ..shader.types import Type
+
+VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
+IMAGES = {"2d": "2D", "array": "2DArray"}
+
+
+class _GlslEs(Printer):
+    """See the module."""
+
+    BUILT_INS: ClassVar = {
+        "pixel": "ivec2(gl_FragCoord.xy)",
+        "lane": "int(gl_LocalInvocationID.x)",
+        "group_x": "int(gl_WorkGroupID.x)",
+        "group_y": "int(gl_WorkGroupID.y)",
+    }
+    NAMES: ClassVar = {
+        "round_even": "roundEven",
+        "atan2": "atan",
+        "less": "lessThan",
+        "less_equal": "lessThanEqual",
+        "greater": "greaterThan",
+        "not_equal": "notEqual",
+        "select": "mix",
+        "float_bits": "floatBitsToUint",
+        "from_bits": "uintBitsToFloat",
+    }
+
+    def type(self, t: Type) -> str:
+        if t.is_matrix:
+            return f"mat{t.columns}"
+        return t.scalar if t.lanes == 1 else f"{VECTORS[t.scalar]}{t.lanes}"
+
+    def scalar(self, number: Number) -> str:
+        if number.type == FLOAT:
+            return float_literal(number.value)
+        if number.type == BOOL:
+            return "true" if number.value else "false"
+        if number.type == UINT:
+            return f"0x{int(number.value):X}u"
+        assert number.type == INT
+        return str(int(number.value))
+
+    def declare(self, name: str, t: Type, value: str, full: bool) -> str:
+        return f"{'highp ' if full else ''}{self.type(t)} {name} = {value};"
+
+    def declare_all(self, names: Sequence[str], t: Type, full: bool) -> Iterator[str]:
+        yield f"{'highp ' if full else ''}{self.type(t)} {', '.join(names)};"
+
+    def head(self, function: Function) -> str:
+        parameters = [f"{self.type(v.type)} {v.name}" for v in function.parameters]
+        results = [f"out {self.type(v.type)} {v.name}" for v in function.results]
+        returns = "void" if function.returns is None else self.type(function.returns)
+        head = f"{returns} {function.name}({', '.join(parameters + results)})"
+        if len(head) <= 100 or not results:
+            return head
+        lines = f"    {', '.join(parameters)},\n    {', '.join(results)}"
+        return f"{returns} {function.name}(\n{lines}\n)"
+
+    def loop_head(self, counter: str, start: str, end: str, step: int) -> str:
+        advance = f"++{counter}" if step == 1 else f"{counter} += {step}"
+        return f"for (int {counter} = {start}; {counter} < {end}; {advance})"
+
+    def choice(self, e: Choice) -> tuple[str, int]:
+        parts = [self.printed(part) for part in (e.condition, e.then, e.otherwise)]
+        c, a, b = (text if level > CHOICE else f"({text})" for text, level in parts)
+        return f"{c} ? {a} : {b}", CHOICE
+
+    def intrinsic(self, e: Intrinsic) -> str:
+        if e.name not in ("min", "max", "clamp"):
+            return super().intrinsic(e)
+        first, *bounds = e.arguments
+        texts = [self.expression(a) for a in (first, *map(_bound, bounds))]
+        return f"{e.name}({', '.join(texts)})"
+
+    def texel(self, e: Texel) -> str:
+        name = e.texture.name
+        if e.centre is not None:
+            centre = self.expression(e.centre)
+            if e.layer is not None:
+                layer = self.expression(e.layer)
+                layer = f"{layer}.0" if isinstance(e.layer, Number) else f"float({layer})"
+                centre = f"vec3({centre}, {layer})"
+            return f"texture({name}, {centre})"
+        assert e.position is not None
+        place = self._place(e.position, e.layer)
+        if e.texture.unit is None:
+            return f"texelFetch({name}, {place}, 0)"
+        return f"imageLoad({name}, {place})"
+
+    def write_target(self, s: WriteTarget) -> str:
+        return f"o_{s.target} = {self.expression(s.value)};"
+
+    def write_image(self, s: WriteImage) -> str:
+        place = self._place(s.position, s.layer)
+        return f"imageStore(u_result, {place}, {self.expression(s.value)});"
+
+    def _place(self, position: Expression, layer: Expression | None) -> str:
+        text = self.expression(position)
+        return text if layer is None else f"ivec3({text}, {self.expression(layer)})"
+
+    # Declarations
+
+    def texture(self, t: TextureBinding, precision: str) -> Iterator[str]:
+        """Yield the declarations of what a program reads."""
+        if t.kind == "external":
+            yield f"uniform highp samplerExternalOES {t.name};"
+            yield f"uniform highp mat4 {t.matrix};"
+        elif t.unit is None:
+            yield f"uniform sampler{IMAGES[t.kind]} {t.name};"
+        else:
+            yield f"{self._image(t)} readonly uniform {precision} image{IMAGES[t.kind]} {t.name};"
+
+    def result(self, t: TextureBinding, precision: str) -> str:
+        """Return the declaration of the image that a dispatch writes."""
+        return f"{self._image(t)} writeonly uniform {precision} image{IMAGES[t.kind]} {t.name};"
+
+    @staticmethod
+    def _image(t: TextureBinding) -> str:
+        return f"layout({t.format}, binding = {t.unit})"
+
+    def buffer(self, array: Array) -> str:
+        """Return the declaration of a buffer."""
+        assert array.buffer is not None
+        kind, name = array.buffer
+        element = self.type(array.element)
+        if kind == "storage":
+            layout = "layout(std430, binding = 0) readonly buffer"
+            return f"{layout} {name} {{ {element} {array.name}[]; }};"
+        return f"layout(std140) uniform {name} {{ {element} {array.name}[{array.count}]; }};"
+
+    def constants(self, array: Array) -> str:
+        """Return the declaration of constants."""
+        kind = f"{self.type(array.element)}"
+        separator = ", " if array.element == FLOAT else ",\n    "
+        values = separator.join(self.expression(v) for v in array.values)
+        head = f"const {kind} {array.name}[{array.count}] = {kind}[{array.count}]"
+        return f"{head}(\n    {values}\n);"
+
+
+GLSL = _GlslEs()
+
+
+def print_program(program: Program, version: int) -> str:
+    """Return the text of a program for a version, 300, 310 or 320."""
+    external = any(t.kind == "external" for t in program.textures)
+    precision = program.precision
+    return templates().get_template("shader.glsl.j2").render(
+        version=version,
+        extensions=[EXTERNAL] if external else [],
+        header=[comment(line) for line in program.header],
+        precision=precision,
+        textures=[line for t in program.textures for line in GLSL.texture(t, precision)],
+        uniforms=program.uniforms,
+        buffers=[GLSL.buffer(a) for a in program.arrays if a.buffer],
+        targets=range(program.targets),
+        result=program.result and GLSL.result(program.result, precision),
+        workgroup=program.workgroup,
+        constants=[GLSL.constants(a) for a in program.arrays if not a.buffer],
+        functions=[GLSL.function(f) for f in program.functions],
+        main=[indented(text) for text in GLSL.block(program.main)],
+    )  # fmt: skip
+
+
+def print_vertex(version: int) -> str:
+    """Return the vertex shader that all draws share: a triangle that covers the viewport."""
+    return templates().get_template("fullscreen.vert.j2").render(version=version)
+
+
+def print_function(function: Function) -> str:
+    """Return a function."""
+    return GLSL.function(function)
+
+
+def print_expression(e: Expression) -> str:
+    """Return an expression."""
+    return GLSL.expression(e)
+
+
+def print_statements(statements: Sequence[Statement]) -> list[str]:
+    """Return the lines of statements."""
+    return [line for text in GLSL.block(statements) for line in text.split("\n")]
+
+
+@cache
+def templates() -> Environment:
+    """Return the template environment: strict, and without stray blank lines."""
+    return Environment(
+        loader=PackageLoader(__package__.split(".")[0], "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def float_literal(value: float) -> str:
+    """Return a float literal that reads back as the same float32 and has a decimal point.
+
+    Infinities, and what float32 rounds to one, have no literal and are written by their bits.
+
+    Raises:
+        InternalError: for NaN, which GLSL ES need not support.
+    """
+    if math.isnan(value):
+        raise InternalError("NaN has no GLSL literal")
+    return _literal(abs(value)) if math.copysign(1, value) > 0 else f"-{_literal(abs(value))}"
+
+
+@lru_cache(maxsize=65536)
+def _literal(size: float) -> str:
+    with np.errstate(over="ignore"):
+        single = np.float32(size)
+    if np.isinf(single):
+        return "uintBitsToFloat(0x7F800000u)"
+    if single == 0 or 1e-4 <= single < 1e7:
+        return np.format_float_positional(single, trim="0")
+    return np.format_float_scientific(single, trim="0", exp_digits=2)
+
+
+def _bound(e: Expression) -> Expression:
+    """Return a bound as one float where it is the same for all components."""
+    if isinstance(e, Numbers) and len(set(e.values)) == 1:
+        return Number(e.values[0], FLOAT)
+    return e

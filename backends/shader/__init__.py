@@ -1,0 +1,9 @@
+"""The shader IR: what one GPU pass computes, as a typed program that no shading language owns.
+
+- :mod:`.types`: scalars, vectors, matrices.
+- :mod:`.expressions`: typed values, built with Python's operators.
+- :mod:`.statements`: declarations, loops, branches, stores; :class:`.statements.Body` builds them.
+- :mod:`.program`: functions, bindings, the whole of a shader.
+
+A kernel (``backends.lower``) builds a program; a dialect (``backends.dialects``) prints it.
+"""

@@ -1,0 +1,364 @@
+"""A program under construction: what it reads and declares, asked for while a kernel is lowered."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ...errors import InternalError
+from ...ir.expr import Extent
+from ...ir.expr import walk as parts_of
+from ...ir.graph import Constant, Result
+from ...ir.size import is_open, surely_equal
+from ...ir.types import IMAGE_FORMATS, LANES, fits_half
+from ..device_limits import check_limit, check_units
+from ..gpu import Blob, Block, Read
+from .expressions import Numbers, Texel, Uniform, Variable, integer, ivec2, known, mat4, offset
+from .formulas import Formulas
+from .program import Array, Function, Program, TextureBinding
+from .statements import Body
+from .textures import TensorTexture, choosing, from_external, whole
+from .types import INT, MAT4, VEC4
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ...ir.expr import Expr
+    from ...ir.graph import Precision, Stage, Value, WeightStorage
+    from ...ir.size import Size
+    from ...ir.target import Target
+    from ..lower.loads import LoadFunction
+    from .expressions import Expression, Int
+    from .program import TextureKind
+    from .statements import Statement
+
+
+def weight_texture_width(rows: int) -> int:
+    """Return the width of a texture for so many rows: a power of two, whole tiles, about square."""
+    return max(LANES, 1 << ((rows - 1).bit_length() + 1) // 2)
+
+
+class Namer:
+    """Hands out identifiers that every shading language takes, readable, and distinct."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def __call__(self, wish: str) -> str:
+        base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")[:48] or "value"
+        if not base[0].isalpha() or base.startswith("gl_"):
+            base = f"n_{base}"
+        name, k = base, 1
+        while name in self.taken:
+            k += 1
+            name = f"{base}_{k}"
+        self.taken.add(name)
+        return name
+
+
+class ShaderBuilder:
+    """Collects what a kernel reads, then makes the program."""
+
+    def __init__(self, target: Target, precision: Precision, stage: Stage = "fragment") -> None:
+        self.target = target
+        self.precision = precision
+        self.stage = stage
+        self.formulas = Formulas(precision)
+        self.reads: list[Read] = []
+        self.blocks: list[Block] = []
+        self.textures: list[TextureBinding] = []
+        self.sizes: dict[str, int] = {}
+        self.arrays: list[Array] = []
+        self.names = Namer()
+        self.loads: dict[tuple[str, Value], LoadFunction] = {}
+        self._tensors: dict[tuple[Value, int | None], TensorTexture] = {}
+        self._rows: list[np.ndarray] = []  # of the block of parameters
+        self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))
+        self._weights: tuple[Blob, WeightStorage] | None = None
+        self._tail: list[np.ndarray] = []
+        self._starts: dict[tuple[Value, bool], Expression] = {}  # by value, whether it fills lanes
+        self._constants: dict[tuple[Value, bool], Array] = {}
+        row = Variable("i", INT)
+        self.weight = Function("weight", (row,), VEC4)
+        self.weight_tile = Function("tile", (row,), MAT4)
+        self._vector = Function("vector", (row,), VEC4)
+
+    def texture(self, value: Value, role: str, batch: int | None = None) -> TensorTexture:
+        """Declare the textures of a tensor, once, and return how to read it.
+
+        Args:
+            value: a tensor with a layout.
+            role: what the texture is called after.
+            batch: the only batch entry that is read, where the tensor has several and each plane is
+                a texture; None reads all.
+        """
+        layout = value.type.layout
+        if layout is None:
+            raise InternalError(f"'{value.name}' was given no layout")
+        several = value.type.in_planes and value.shape[0] > 1 and layout.kind != "array"
+        key = (value, batch if several else None)
+        if key not in self._tensors:
+            self._tensors[key] = self._declared(value, self.names(role), key[1])
+        return self._tensors[key]
+
+    def _declared(self, value: Value, name: str, batch: int | None) -> TensorTexture:
+        layout = value.type.layout
+        assert layout is not None
+        if layout.kind == "external":
+            binding = TextureBinding(f"u_{name}", "external", matrix=f"u_{name}_matrix")
+            self.textures.append(binding)
+            self.reads.append(Read(binding.name, value, matrix=binding.matrix))
+            width, height = (self.number(size) for size in value.type.extent[:2])
+            function = from_external(name, binding, width, height)
+            return TensorTexture(value, (binding,), 0, function=function)
+        ours = isinstance(value, Result) and layout.slot is not None  # the application's may not
+        image: str = layout.format if ours else ""
+        first, count = 0, 1
+        if layout.kind == "array":
+            bindings = [self._binding("array", f"u_{name}", value, None, image)]
+        else:
+            count = value.type.layers
+            if batch is not None:
+                first, count = batch * value.type.planes, value.type.planes
+            if count > 1:
+                image = ""  # units are few
+            bindings = []
+            for k in range(count):
+                called = f"u_{name}" if count == 1 else f"u_{name}_{k}"
+                layer = first + k if value.type.layers > 1 else None
+                bindings.append(self._binding("2d", called, value, layer, image))
+        begin = value.type.first_layer
+        sampled = bindings[0].unit is None and count == 1 and self._samples(value)
+        return TensorTexture(
+            value,
+            tuple(bindings),
+            first,
+            self.size(f"first_{name}", begin) if begin else None,
+            sampled,
+            choosing(name, value, bindings, first) if count > 1 else None,
+        )
+
+    def _samples(self, value: Value) -> bool:
+        """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
+        sized = not isinstance(value, Constant) and not any(is_open(s) for s in value.type.extent)
+        return sized and self.target.samples and self.stage == "fragment"
+
+    def _binding(
+        self, kind: TextureKind, name: str, source: Value | Blob, layer: int | None, image: str
+    ) -> TextureBinding:
+        """Declare a texture: an image of a format where that is possible, else a sampler."""
+        units, room = 0, 0
+        if self.target.has_images and image in IMAGE_FORMATS:
+            units = sum(isinstance(r.place, int) for r in self.reads)
+            room = self.target.limits.fragment_images
+            if self.stage == "compute":
+                units += 1  # the first is the result's
+                room = self.target.limits.compute_images
+        is_image = units < room
+        self.reads.append(Read(units if is_image else name, source, layer))
+        unit, texels = (units, image) if is_image else (None, "")
+        binding = TextureBinding(name, kind, unit, texels)
+        self.textures.append(binding)
+        return binding
+
+    def size(self, name: str, value: int) -> Expression:
+        """Return an int that layers of one kind differ in: a number, or in compute a uniform.
+
+        So one program serves all of them, and drivers compile a few for a whole network. A draw's
+        program has its numbers, as every invocation of one pixel would have to work with uniforms.
+        """
+        if self.stage != "compute" and not is_open(value):
+            return integer(value)
+        if self.sizes.setdefault(name, value) != value:
+            raise InternalError(f"two sizes are called {name}")
+        return Uniform(f"u_{name}")
+
+    def names_of(self, expr: Expr) -> dict[str, Expression]:
+        """Return the uniforms of the sizes in an expression that the build leaves open."""
+        return {e.name: self.extent(e.size) for e in parts_of(expr) if isinstance(e, Extent)}
+
+    def number(self, size: int) -> Expression:
+        """Return an int: a number, or a uniform where it is open."""
+        return self.extent(size) if is_open(size) else integer(size)
+
+    def extent(self, size: Size) -> Expression:
+        """Return the uniform of a size that the build leaves open, one for equal ones."""
+        for name, size_of_name in self.sizes.items():
+            if is_open(size_of_name) and surely_equal(size_of_name, cast("int", size)):
+                return Uniform(f"u_{name}")
+        count = sum(name.startswith("size_") for name in self.sizes)
+        return self.size(f"size_{count}", cast("int", size))
+
+    def weights(self, blob: Blob, storage: WeightStorage) -> None:
+        """Keep looped-over weights: ``weight(i)`` is row i, ``weight_tile(i)`` four from i on.
+
+        Parameters follow them. A tile begins at a multiple of four.
+        """
+        self._weights = (blob, storage)
+
+    def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
+        tail = self._tail
+        if weights.format == "rgba16f" and self.precision == "highp":
+            weights = replace(weights, format="rgba16f" if all(map(fits_half, tail)) else "rgba32f")
+        if tail and self._has_vectors:
+            name = weights.name.removesuffix("weights") + "vectors"
+            vectors = Blob(name, sum(map(len, tail)), lambda: np.concatenate(self._tail))
+            at, read = self._declare_rows("vectors", vectors)
+            body = Body()
+            body.give(read(at))
+            self._vector.body = body.statements
+            tail = []
+        count = weights.count + sum(map(len, tail))
+        blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
+        i = self.weight.parameters[0]
+        row, tile = Body(), Body()
+        if storage == "texture":
+            at, read = self._declare_rows("weights", blob)
+            row.give(read(at))
+            first = tile.let("at", at)
+            rows = [read(offset(first, k, 0)) for k in range(LANES)]
+        elif storage in ("ubo", "ssbo"):
+            kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
+            array = Array("weights", VEC4, count, buffer=(kind, block))  # type: ignore[arg-type]
+            self.arrays.append(array)
+            self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
+            row.give(array[i])
+            rows = [array[i + k] for k in range(LANES)]
+        else:
+            raise InternalError(f"weights in {storage} are not looped over")
+        tile.give(mat4(*rows))
+        self.weight.body, self.weight_tile.body = row.statements, tile.statements
+
+    def _declare_rows(
+        self, name: str, blob: Blob
+    ) -> tuple[Expression, Callable[[Expression], Expression]]:
+        """Declare a texture of rows; return where row i is, and what reads a place."""
+        binding = self._binding("2d", f"u_{name}", blob, None, blob.format)
+        width = weight_texture_width(blob.count)
+        i = Variable("i", INT)
+        at = ivec2(i, 0)
+        if blob.count > width or self.stage == "compute":
+            mask = self.size(f"{name}_mask", width - 1)
+            shift = self.size(f"{name}_shift", width.bit_length() - 1)
+            at = ivec2(i & mask, i >> shift)
+        return at, lambda place: whole(Texel(binding, place), blob.format)
+
+    @property
+    def _has_vectors(self) -> bool:
+        """Whether parameters beside looped-over weights have a texture of their own."""
+        assert self._weights is not None
+        weights, storage = self._weights
+        return storage == "texture" and weights.format == "rgba8"
+
+    def parameter(self, value: Value, plane: Int, number: int | None = None) -> Expression:
+        """Return the vec4 of a number or a per-channel constant for a plane.
+
+        Args:
+            value: the constant.
+            plane: its plane, or an expression where one program draws several.
+            number: the plane that this pass draws; beside looped-over weights it is kept there.
+        """
+        if value.type.size == 1:  # one number for all channels
+            assert isinstance(value, Constant)
+            rows = np.repeat(plane_rows(value.data)[:, :1], LANES, axis=1)
+            return self._parameter((value, True), rows, 0)
+        return self.channel_vector(value, plane, number)
+
+    def channel_vector(self, value: Value, plane: Int, number: int | None = None) -> Expression:
+        """Return the vec4 of a vector with one number for each channel, a bias, for a plane."""
+        assert isinstance(value, Constant)
+        rows = plane_rows(value.data)
+        if self.target.parameters == "constants" and self._weights is not None:
+            reader = self._vector if self._has_vectors else self.weight
+            if number is not None:
+                return reader(integer(self._after_weights(rows[number : number + 1])))
+            if self.stage == "compute" and len(rows) > 1:
+                if (value, False) not in self._starts:
+                    start = self._after_weights(rows)
+                    name = f"vector_{sum(len(t) > 1 for t in self._tail)}"
+                    self._starts[value, False] = self.size(name, start)
+                return reader(integer(plane) + self._starts[value, False])
+        return self._parameter((value, False), rows, plane)
+
+    def _after_weights(self, rows: np.ndarray) -> int:
+        """Keep rows after the weights that are looped over; return where the first is."""
+        assert self._weights is not None
+        start = sum(map(len, self._tail)) + (0 if self._has_vectors else self._weights[0].count)
+        self._tail.append(rows)
+        return start
+
+    def _parameter(self, key: tuple[Value, bool], rows: np.ndarray, plane: Int) -> Expression:
+        if len(rows) == 1:
+            plane = 0
+        if self.target.parameters == "ubo":
+            if key not in self._starts:
+                self._starts[key] = integer(sum(map(len, self._rows)))
+                self._rows.append(rows)
+            return self._parameters[integer(plane) + self._starts[key]]
+        if (number := known(plane)) is not None:
+            return constant(rows[number])
+        if key not in self._constants:
+            name = self.names(f"c_{key[0].name}")
+            array = Array(name, VEC4, len(rows), tuple(map(constant, rows)))
+            self.arrays.append(array)
+            self._constants[key] = array
+        return self._constants[key][plane]
+
+    def finish(
+        self,
+        name: str,
+        header: Sequence[str],
+        main: Sequence[Statement],
+        uniforms: Sequence[str],
+        **written: Any,
+    ) -> Program:
+        """Return the program of a node called ``name``.
+
+        Args:
+            name: for messages.
+            header: comment lines at the top.
+            main: what an invocation does.
+            uniforms: names of ints beside the sizes.
+            written: what it writes, as fields of :class:`~.program.Program`.
+
+        Raises:
+            ShadergenError: SG0402 when it reads more textures or parameters than a device allows.
+        """
+        if self._weights is not None:
+            self._define_weights(*self._weights)
+        if self._rows:
+            rows = np.concatenate(self._rows)
+            self._parameters.count = len(rows)
+            self.arrays.append(self._parameters)
+            blob = Blob(f"{name}.parameters", len(rows), lambda: rows)
+            self.blocks.append(Block("Parameters", "uniform", blob))
+            most = self.target.limits.uniform_block_size
+            check_limit("bytes of parameters", len(rows) * 16, most, name)
+        units = sum(isinstance(r.place, str) for r in self.reads)
+        check_units(units, self.stage, self.target, name)
+        return Program(
+            stage=self.stage,
+            precision=self.precision,
+            header=header,
+            textures=self.textures,
+            uniforms=[*uniforms, *(f"u_{size}" for size in self.sizes)],
+            arrays=self.arrays,
+            main=main,
+            **written,
+        )
+
+
+def constant(row: np.ndarray) -> Expression:
+    """Return four numbers as a vec4."""
+    return Numbers(tuple(map(float, row)))
+
+
+def plane_rows(data: np.ndarray) -> np.ndarray:
+    """Return a per-channel vector as rows of four lanes, zero-padded: (ceil(C/4), 4)."""
+    flat = np.asarray(data, np.float32).reshape(-1)
+    rows = np.zeros((-(-len(flat) // LANES), LANES), np.float32)
+    rows.reshape(-1)[: len(flat)] = flat
+    return rows

@@ -1,0 +1,503 @@
+"""Typed values of a shader program. Python's operators build them: ``corner + ivec2(1, 0)``.
+
+An expression has no effect and may be written more than once. Numbers of Python take the type of
+what they are combined with; sums and products of known ints are worked out at once, and what adds 0
+or multiplies by 1 is left out.
+"""
+
+from __future__ import annotations
+
+import operator as operators
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from .types import BOOL, FLOAT, INT, IVEC2, IVEC3, MAT4, VEC2, VEC3, VEC4, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeGuard
+
+    from .program import Array, Function, TextureBinding
+
+Operator = Literal[
+    "+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^", "<", "<=", ">", ">=", "==", "&&", "||"
+]
+COMPARISONS = ("<", "<=", ">", ">=", "==")
+TRUTHS = (*COMPARISONS, "&&", "||")
+NOTHING = Type("bool", 0)  # what a function that returns nothing gives
+LANES = "xyzw"
+
+
+def _set_type(e: Expression, type: Type) -> None:
+    object.__setattr__(e, "type", type)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A value; every kind of it has a ``type`` and the expressions it is made of."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def type(self) -> Type: ...
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        """The expressions that it is made of."""
+        return ()
+
+    def __add__(self, other: Operand) -> Expression:
+        return _arithmetic("+", self, other)
+
+    def __radd__(self, other: Operand) -> Expression:
+        return _arithmetic("+", other, self)
+
+    def __sub__(self, other: Operand) -> Expression:
+        return _arithmetic("-", self, other)
+
+    def __rsub__(self, other: Operand) -> Expression:
+        return _arithmetic("-", other, self)
+
+    def __mul__(self, other: Operand) -> Expression:
+        return _arithmetic("*", self, other)
+
+    def __rmul__(self, other: Operand) -> Expression:
+        return _arithmetic("*", other, self)
+
+    def __truediv__(self, other: Operand) -> Expression:
+        return _arithmetic("/", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expression:
+        return _arithmetic("/", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expression:
+        """Divide ints, neither of them negative."""
+        return _arithmetic("/", self, other)
+
+    def __mod__(self, other: Operand) -> Expression:
+        return _arithmetic("%", self, other)
+
+    def __lshift__(self, other: Operand) -> Expression:
+        return binary("<<", self, other)
+
+    def __rshift__(self, other: Operand) -> Expression:
+        return binary(">>", self, other)
+
+    def __and__(self, other: Operand) -> Expression:
+        return binary("&", self, other)
+
+    def __or__(self, other: Operand) -> Expression:
+        return binary("|", self, other)
+
+    def __xor__(self, other: Operand) -> Expression:
+        return binary("^", self, other)
+
+    def __neg__(self) -> Expression:
+        return Negative(self)
+
+    def __lt__(self, other: Operand) -> Expression:
+        return binary("<", self, other)
+
+    def __le__(self, other: Operand) -> Expression:
+        return binary("<=", self, other)
+
+    def __gt__(self, other: Operand) -> Expression:
+        return binary(">", self, other)
+
+    def __ge__(self, other: Operand) -> Expression:
+        return binary(">=", self, other)
+
+    def equals(self, other: Operand) -> Expression:
+        """Return whether two values are equal; ``==`` compares expressions themselves."""
+        return binary("==", self, other)
+
+    def lanes(self, names: str) -> Expression:
+        """Return components of a vector, ``xyz`` say."""
+        return Lanes(self, names)
+
+    @property
+    def x(self) -> Expression:
+        return Lanes(self, "x")
+
+    @property
+    def y(self) -> Expression:
+        return Lanes(self, "y")
+
+    @property
+    def z(self) -> Expression:
+        return Lanes(self, "z")
+
+
+Operand = Expression | int | float
+Int = Expression | int
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A scalar that is known."""
+
+    value: float
+    type: Type
+
+
+@dataclass(frozen=True)
+class Numbers(Expression):
+    """A vector of floats that are known."""
+
+    values: tuple[float, ...]
+    type: Type = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _set_type(self, FLOAT.of(len(self.values)))
+
+
+@dataclass(frozen=True)
+class Variable(Expression):
+    """A local variable, a parameter, or the counter of a loop."""
+
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True)
+class Uniform(Expression):
+    """A value that the runtime sets: an int, or the matrix of an external texture."""
+
+    name: str
+    type: Type = INT
+
+
+@dataclass(frozen=True)
+class BuiltIn(Expression):
+    """What the GPU tells an invocation: the pixel of a draw, its number in a dispatch."""
+
+    name: Literal["pixel", "lane", "group_x", "group_y"]
+    type: Type = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _set_type(self, IVEC2 if self.name == "pixel" else INT)
+
+
+@dataclass(frozen=True)
+class Binary(Expression):
+    """Two operands of one type and an operator; ``matrix * vector`` and ``scalar * vector`` too."""
+
+    operator: Operator
+    left: Expression
+    right: Expression
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return self.left, self.right
+
+    def __post_init__(self) -> None:
+        a, b = self.left.type, self.right.type
+        if self.operator in TRUTHS:
+            _set_type(self, BOOL)
+        elif a.lanes == 1 or (a.columns > 1 and b.lanes > 1):
+            _set_type(self, b)
+        else:
+            _set_type(self, a)
+
+
+@dataclass(frozen=True)
+class Negative(Expression):
+    """An operand with the other sign."""
+
+    operand: Expression
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return (self.operand,)
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.operand.type)
+
+
+@dataclass(frozen=True)
+class Choice(Expression):
+    """``then`` where a condition, one bool, holds, else ``otherwise``."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return self.condition, self.then, self.otherwise
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.then.type)
+
+
+@dataclass(frozen=True)
+class Construct(Expression):
+    """A vector or matrix of its parts, or a value as another type."""
+
+    type: Type
+    parts: tuple[Expression, ...]
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return self.parts
+
+
+@dataclass(frozen=True)
+class Lanes(Expression):
+    """Components of a vector."""
+
+    vector: Expression
+    names: str
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return (self.vector,)
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.vector.type.of(len(self.names)))
+
+
+@dataclass(frozen=True)
+class Intrinsic(Expression):
+    """A function of the shading language, by the name that :data:`INTRINSICS` gives it."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    def __post_init__(self) -> None:
+        _set_type(self, INTRINSICS[self.name](*(a.type for a in self.arguments)))
+
+
+@dataclass(frozen=True)
+class Invoke(Expression):
+    """A function of the program, applied."""
+
+    function: Function
+    arguments: tuple[Expression, ...]
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return self.arguments
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.function.returns or NOTHING)
+
+
+@dataclass(frozen=True)
+class Element(Expression):
+    """An element of an array: constants, or what a buffer holds."""
+
+    array: Array
+    index: Expression
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return (self.index,)
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.array.element)
+
+
+@dataclass(frozen=True)
+class Texel(Expression):
+    """Four numbers read from a texture.
+
+    Attributes:
+        texture: what is read.
+        position: an ivec2; beside the texture, what is read is of no use.
+        layer: of an array texture.
+        centre: the same position as a vec2 of 0 to 1, where it is to be sampled there.
+    """
+
+    texture: TextureBinding
+    position: Expression | None = None
+    layer: Expression | None = None
+    centre: Expression | None = None
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return tuple(e for e in (self.position, self.layer, self.centre) if e is not None)
+
+    def __post_init__(self) -> None:
+        _set_type(self, VEC4)
+
+
+def _first(*types: Type) -> Type:
+    return types[0]
+
+
+def _test(*types: Type) -> Type:
+    return Type("bool", types[0].lanes)
+
+
+def _bits(*types: Type) -> Type:
+    return Type("uint", types[0].lanes)
+
+
+def _number(*types: Type) -> Type:
+    return Type("float", types[0].lanes)
+
+
+INTRINSICS: dict[str, Callable[..., Type]] = {
+    **dict.fromkeys(("abs", "sign", "floor", "ceil", "trunc", "round_even"), _first),
+    **dict.fromkeys(("sqrt", "exp", "log", "sin", "cos", "tan", "atan", "atan2"), _first),
+    **dict.fromkeys(("min", "max", "clamp", "pow"), _first),
+    "select": _first,  # lane by lane: the second where the third, a bvec, holds, else the first
+    **dict.fromkeys(("less", "less_equal", "greater", "equal", "not_equal"), _test),
+    "float_bits": _bits,
+    "from_bits": _number,
+}
+
+
+def literal(value: Operand, type: Type) -> Expression:
+    """Return a number of Python as a scalar of a type's kind; an expression as it is."""
+    if isinstance(value, Expression):
+        return value
+    return Number(value, type.of(1))
+
+
+def integer(value: Int) -> Expression:
+    """Return an int as an expression."""
+    return literal(value, INT)
+
+
+def known(value: Operand) -> int | None:
+    """Return an int that is known, else None."""
+    if isinstance(value, Number) and value.type == INT:
+        return int(value.value)
+    return value if isinstance(value, int) else None
+
+
+def is_int(value: Operand) -> TypeGuard[Expression]:
+    """Whether a value is an expression that gives an int."""
+    return isinstance(value, Expression) and value.type == INT
+
+
+def binary(operator: Operator, left: Operand, right: Operand) -> Expression:
+    """Return two operands combined; numbers of Python take the type of the other."""
+    if not isinstance(left, Expression):
+        assert isinstance(right, Expression)
+        left = literal(left, right.type)
+    return Binary(operator, left, literal(right, left.type))
+
+
+FOLD: dict[str, Callable[[int, int], int]] = {
+    "+": operators.add,
+    "-": operators.sub,
+    "*": operators.mul,
+    "/": operators.floordiv,
+    "%": operators.mod,
+}
+
+
+def _arithmetic(operator: Operator, left: Operand, right: Operand) -> Expression:
+    """Return a sum, difference, product or quotient, without what changes nothing."""
+    a, b = known(left), known(right)
+    if a is None and b is None:
+        return binary(operator, left, right)
+    if is_int(left) and ((b == 0 and operator in "+-") or (b == 1 and operator in "*/")):
+        return left
+    if is_int(right) and ((a == 0 and operator == "+") or (a == 1 and operator == "*")):
+        return right
+    made = binary(operator, left, right)
+    if a is None or b is None or made.type != INT or (operator in "/%" and (a < 0 or b <= 0)):
+        return made
+    return Number(FOLD[operator](a, b), INT)
+
+
+def all_of(conditions: list[Expression]) -> Expression:
+    """Return whether all hold, of one at least."""
+    found = conditions[0]
+    for condition in conditions[1:]:
+        found = Binary("&&", found, condition)
+    return found
+
+
+def any_of(conditions: list[Expression]) -> Expression:
+    """Return whether any holds, of one at least."""
+    found = conditions[0]
+    for condition in conditions[1:]:
+        found = Binary("||", found, condition)
+    return found
+
+
+def filled(value: Operand, type: Type) -> Expression:
+    """Return a value of a type, all components of which are a number that is known."""
+    if isinstance(value, Expression) and not isinstance(value, Number):
+        return value
+    number = value.value if isinstance(value, Number) else value
+    if type == INT or type.lanes == 1:
+        return Number(number, type)
+    if type.scalar == "float":
+        return Numbers((float(number),) * type.lanes)
+    return Construct(type, (Number(number, type.of(1)),))
+
+
+def intrinsic(name: str, *arguments: Operand) -> Expression:
+    """Return a function of the shading language; numbers of Python are of the others' type."""
+    kind = next((a.type for a in arguments if isinstance(a, Expression)), FLOAT)
+    made = (a if isinstance(a, Expression) else filled(a, kind) for a in arguments)
+    return Intrinsic(name, tuple(made))
+
+
+def construct(type: Type, *parts: Operand) -> Expression:
+    """Return a vector of its parts, or a value as another type."""
+    return Construct(type, tuple(literal(p, type) for p in parts))
+
+
+def vec2(*parts: Operand) -> Expression:
+    """Return a vector of two floats."""
+    return construct(VEC2, *parts)
+
+
+def vec3(*parts: Operand) -> Expression:
+    """Return a vector of three floats."""
+    return construct(VEC3, *parts)
+
+
+def vec4(*parts: Operand) -> Expression:
+    """Return a vector of four, or of one number four times."""
+    return construct(VEC4, *parts)
+
+
+def ivec2(*parts: Operand) -> Expression:
+    """Return a vector of two ints."""
+    return construct(IVEC2, *parts)
+
+
+def ivec3(*parts: Operand) -> Expression:
+    """Return a vector of three ints."""
+    return construct(IVEC3, *parts)
+
+
+def mat4(*columns: Expression) -> Expression:
+    """Return a matrix of its columns."""
+    return construct(MAT4, *columns)
+
+
+def offset(position: Expression, x: Int, y: Int) -> Expression:
+    """Return an ivec2 moved by (x, y)."""
+    if known(x) == 0 and known(y) == 0:
+        return position
+    return position + ivec2(x, y)
+
+
+def walk(*expressions: Expression) -> Iterator[Expression]:
+    """Yield every part of expressions."""
+    stack = list(expressions)
+    while stack:
+        e = stack.pop()
+        yield e
+        stack += e.operands

@@ -1,0 +1,124 @@
+"""The whole of a shader: what it reads, its functions, its entry, what it writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal
+
+from .expressions import Element, Invoke, integer
+from .expressions import walk as parts
+from .statements import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...ir.graph import Precision, Stage
+    from .expressions import Expression, Int, Variable
+    from .statements import Statement
+    from .types import Type
+
+TextureKind = Literal["2d", "array", "external"]
+
+
+@dataclass(frozen=True, eq=False)
+class TextureBinding:
+    """A texture that a program reads.
+
+    Attributes:
+        name: of the sampler or image.
+        kind: how its texels are counted; an external one is the application's own, sampled through
+            the mat4 ``matrix``.
+        unit: the number of an image, None for a sampler.
+        format: of an image's texels.
+        matrix: the name of the uniform.
+    """
+
+    name: str
+    kind: TextureKind
+    unit: int | None = None
+    format: str = ""
+    matrix: str = ""
+
+
+@dataclass(eq=False)
+class Array:
+    """Values by number: constants in the text, or vectors in a buffer.
+
+    Attributes:
+        name: what it is called.
+        element: the type of each.
+        count: how many.
+        values: the constants.
+        buffer: the kind of the buffer that they are in, and the name of its block.
+    """
+
+    name: str
+    element: Type
+    count: int = 0
+    values: tuple[Expression, ...] = ()
+    buffer: tuple[Literal["uniform", "storage"], str] | None = None
+
+    def __getitem__(self, index: Int) -> Expression:
+        return Element(self, integer(index))
+
+
+@dataclass(eq=False)
+class Function:
+    """A function; ``results`` are parameters that it writes to.
+
+    Its body may be written after it was applied: that of weights knows its texture only then.
+    """
+
+    name: str
+    parameters: tuple[Variable, ...]
+    returns: Type | None
+    body: Sequence[Statement] = ()
+    results: tuple[Variable, ...] = ()
+
+    def __call__(self, *arguments: Expression) -> Invoke:
+        return Invoke(self, arguments)
+
+
+@dataclass
+class Program:
+    """A shader.
+
+    Attributes:
+        stage: fragment or compute.
+        precision: of floats, where nothing else is said.
+        header: comment lines at the top.
+        textures: what it reads, in order.
+        uniforms: names of ints that the runtime sets.
+        arrays: buffers and constants.
+        main: what an invocation does.
+        targets: render targets of a draw.
+        result: the image that a dispatch writes.
+        workgroup: invocations of a workgroup.
+    """
+
+    stage: Stage
+    precision: Precision
+    header: Sequence[str]
+    textures: Sequence[TextureBinding]
+    uniforms: Sequence[str]
+    arrays: Sequence[Array]
+    main: Sequence[Statement]
+    targets: int = 0
+    result: TextureBinding | None = None
+    workgroup: int = 0
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions that are applied, those first that others apply."""
+        found: dict[Function, None] = {}
+
+        def visit(statements: Sequence[Statement]) -> None:
+            for statement in walk(statements):
+                for e in parts(*statement.expressions):
+                    if isinstance(e, Invoke) and e.function not in found:
+                        visit(e.function.body)
+                        found[e.function] = None
+
+        visit(self.main)
+        return tuple(found)

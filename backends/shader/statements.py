@@ -1,0 +1,279 @@
+"""Statements of a shader program, and :class:`Body`, which builds them in order.
+
+with body.loop("ky", 3) as ky:
+v = body.let("v", load(corner + ivec2(0, ky)))
+body.add_product(total, weight, v)
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .expressions import Expression, Int, Variable, integer, literal
+from .types import INT, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .expressions import Invoke, Operand
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What an invocation does; ``expressions`` are those it evaluates itself."""
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return ()
+
+    @property
+    def bodies(self) -> tuple[tuple[Statement, ...], ...]:
+        """The statements in it."""
+        return ()
+
+
+@dataclass(frozen=True)
+class Declare(Statement):
+    """A variable, with a first value unless it is assigned before it is read.
+
+    ``full`` asks for 32 bits where the program computes in fewer.
+    """
+
+    variable: Variable
+    value: Expression | None = None
+    full: bool = False
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return () if self.value is None else (self.value,)
+
+
+@dataclass(frozen=True)
+class Assign(Statement):
+    """A variable's new value."""
+
+    target: Variable
+    value: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class Add(Statement):
+    """What is added to a variable; ``sign`` -1 subtracts."""
+
+    target: Variable
+    value: Expression
+    sign: int = 1
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class MultiplyAdd(Statement):
+    """Products that are added to a variable: scalars, vectors, or matrices times vectors."""
+
+    target: Variable
+    products: tuple[tuple[Expression, Expression], ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return tuple(e for pair in self.products for e in pair)
+
+
+@dataclass(frozen=True)
+class Loop(Statement):
+    """A counter from ``start`` up to, not with, ``end``."""
+
+    counter: Variable
+    end: Expression
+    body: tuple[Statement, ...]
+    start: Expression
+    step: int = 1
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return self.start, self.end
+
+    @property
+    def bodies(self) -> tuple[tuple[Statement, ...], ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True)
+class If(Statement):
+    """Statements for where a condition holds."""
+
+    condition: Expression
+    body: tuple[Statement, ...]
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.condition,)
+
+    @property
+    def bodies(self) -> tuple[tuple[Statement, ...], ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True)
+class Scope(Statement):
+    """Statements whose variables are known only there."""
+
+    body: tuple[Statement, ...]
+
+    @property
+    def bodies(self) -> tuple[tuple[Statement, ...], ...]:
+        return (self.body,)
+
+
+@dataclass(frozen=True)
+class Return(Statement):
+    """The end of a function, with its value."""
+
+    value: Expression | None = None
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return () if self.value is None else (self.value,)
+
+
+@dataclass(frozen=True)
+class Perform(Statement):
+    """A function that gives no value but writes to variables or to the result."""
+
+    call: Invoke
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.call,)
+
+
+@dataclass(frozen=True)
+class Comment(Statement):
+    """Words to a reader."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class WriteTarget(Statement):
+    """The vec4 of a draw's pixel in one of its render targets."""
+
+    target: int
+    value: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+
+@dataclass(frozen=True)
+class WriteImage(Statement):
+    """A vec4 stored at an ivec2 of the result's image, in a layer of an array."""
+
+    position: Expression
+    layer: Expression | None
+    value: Expression
+
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        layer = () if self.layer is None else (self.layer,)
+        return self.position, *layer, self.value
+
+
+@dataclass
+class Body:
+    """Statements under construction."""
+
+    statements: list[Statement] = field(default_factory=list)
+
+    def let(self, name: str, value: Expression, full: bool = False) -> Variable:
+        """Declare a variable with its value."""
+        variable = Variable(name, value.type)
+        self.statements.append(Declare(variable, value, full))
+        return variable
+
+    def declare(self, name: str, type: Type) -> Variable:
+        """Declare a variable that is assigned later."""
+        variable = Variable(name, type)
+        self.statements.append(Declare(variable))
+        return variable
+
+    def assign(self, target: Variable, value: Operand) -> None:
+        self.statements.append(Assign(target, literal(value, target.type)))
+
+    def add(self, target: Variable, value: Operand, sign: int = 1) -> None:
+        self.statements.append(Add(target, literal(value, target.type), sign))
+
+    def add_products(self, target: Variable, *products: tuple[Expression, Expression]) -> None:
+        """Add the products of pairs."""
+        self.statements.append(MultiplyAdd(target, products))
+
+    def give(self, value: Expression | None = None) -> None:
+        """Return from the function."""
+        self.statements.append(Return(value))
+
+    def perform(self, call: Invoke) -> None:
+        self.statements.append(Perform(call))
+
+    def write(self, target: int, value: Expression) -> None:
+        """Write a vec4 to a render target."""
+        self.statements.append(WriteTarget(target, value))
+
+    def store_image(
+        self, position: Expression, layer: Expression | None, value: Expression
+    ) -> None:
+        """Store a vec4 in the result's image."""
+        self.statements.append(WriteImage(position, layer, value))
+
+    def comment(self, text: str) -> None:
+        self.statements.append(Comment(text))
+
+    def extend(self, statements: Sequence[Statement]) -> None:
+        self.statements.extend(statements)
+
+    @contextmanager
+    def loop(self, name: str, end: Int, start: Int = 0, step: int = 1) -> Iterator[Variable]:
+        """Count from ``start`` up to, not with, ``end``, over what is built meanwhile."""
+        counter = Variable(name, INT)
+        with self._inner() as inner:
+            yield counter
+        self.statements.append(Loop(counter, integer(end), tuple(inner), integer(start), step))
+
+    @contextmanager
+    def when(self, condition: Expression) -> Iterator[None]:
+        """Do what is built meanwhile where a condition holds."""
+        with self._inner() as inner:
+            yield
+        self.statements.append(If(condition, tuple(inner)))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Keep variables that are declared meanwhile among themselves."""
+        with self._inner() as inner:
+            yield
+        self.statements.append(Scope(tuple(inner)))
+
+    @contextmanager
+    def _inner(self) -> Iterator[list[Statement]]:
+        outer, self.statements = self.statements, []
+        inner = self.statements
+        try:
+            yield inner
+        finally:
+            self.statements = outer
+
+
+def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield every statement, those in it after it."""
+    for statement in statements:
+        yield statement
+        for body in statement.bodies:
+            yield from walk(body)

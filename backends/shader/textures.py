@@ -1,0 +1,135 @@
+"""How a program reads a tensor: one array texture, several 2D ones, an image, a camera's frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...ir.graph import Constant
+from ...ir.types import INT8_ZERO
+from .expressions import (
+    Lanes,
+    Texel,
+    Uniform,
+    Variable,
+    construct,
+    integer,
+    known,
+    vec2,
+    vec4,
+)
+from .program import Function
+from .statements import Body
+from .types import FLOAT, INT, IVEC2, MAT4, VEC2, VEC4
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...ir.graph import Value
+    from ...ir.target import Target
+    from .expressions import Expression, Int
+    from .program import TextureBinding
+
+
+@dataclass(frozen=True)
+class TensorTexture:
+    """A tensor as a program reads it.
+
+    Attributes:
+        value: the tensor.
+        bindings: its texture, or one for each layer from ``first`` on.
+        first: the layer that the first binding is.
+        offset: layers of an array before the tensor's own.
+        sampled: whether it is read as a sample where all invocations read.
+        function: what reads one of several bindings, or an external texture.
+    """
+
+    value: Value
+    bindings: tuple[TextureBinding, ...]
+    first: int
+    offset: Expression | None = None
+    sampled: bool = False
+    function: Function | None = None
+
+    def fetch(
+        self,
+        position: Expression,
+        layer: Int,
+        everywhere: bool = False,
+        centre: Expression | None = None,
+    ) -> Expression:
+        """Return the texel of a layer at an ivec2.
+
+        Args:
+            position: in the map; beside it, what is read is of no use.
+            layer: its number.
+            everywhere: all invocations of a draw come here. Sampling is defined only there, as it
+                looks at neighbours; of levels of detail, which they decide on, there is one.
+            centre: :meth:`centre` of the position, where it is at hand.
+        """
+        binding = self.bindings[0]
+        if binding.kind == "external":
+            assert self.function is not None
+            return self.function(position)
+        number: Expression | None = None
+        if binding.kind == "array":
+            number = integer(layer) if self.offset is None else integer(layer) + self.offset
+        elif len(self.bindings) > 1:
+            if (plain := known(layer)) is None:
+                assert self.function is not None
+                return self.function(position, integer(layer))
+            binding = self.bindings[plain - self.first]
+        if everywhere and self.sampled:
+            return Texel(binding, None, number, centre or self.centre(position))
+        texel = Texel(binding, position, number)
+        return whole(texel, self.value.type.layout.format) if self._is_constant else texel  # type: ignore[union-attr]
+
+    @property
+    def _is_constant(self) -> bool:
+        return isinstance(self.value, Constant)
+
+    def is_zero_outside(self, target: Target) -> bool:
+        """Whether reading beside the map gives zero."""
+        return self.bindings[0].unit is not None and target.fetch == "image-zero"
+
+    def centre(self, position: Expression) -> Expression:
+        """Return the vec2 at which the texel at an ivec2 is sampled; 0 to 1 is the map."""
+        width, height, _ = self.value.type.extent
+        return (construct(VEC2, position) + 0.5) / vec2(float(width), float(height))
+
+
+def choosing(name: str, value: Value, bindings: Sequence[TextureBinding], first: int) -> Function:
+    """Return a function that reads one of several 2D textures: they cannot be indexed."""
+    p, layer = Variable("p", IVEC2), Variable("layer", INT)
+    body = Body()
+    texels = [
+        TensorTexture(value, (binding,), first + k).fetch(p, first + k)
+        for k, binding in enumerate(bindings)
+    ]
+    for k, texel in enumerate(texels[:-1]):
+        with body.when(layer.equals(first + k)):
+            body.give(texel)
+    body.give(texels[-1])
+    return Function(f"fetch_{name}", (p, layer), VEC4, body.statements)
+
+
+def from_external(name: str, binding: TextureBinding, width: Int, height: Int) -> Function:
+    """Return a function that reads an external texture at a pixel of the map.
+
+    The frame is of another size than the map, so texels are asked for at their centres. The matrix
+    takes (0, 0) as the lower left of the picture, as Android's SurfaceTexture has it.
+    """
+    p = Variable("p", IVEC2)
+    size = [
+        construct(FLOAT, s) if known(s) is None else float(known(s) or 0) for s in (width, height)
+    ]
+    body = Body()
+    at = body.let("at", (construct(VEC2, p) + 0.5) / vec2(*size), full=True)
+    turned = Uniform(binding.matrix, MAT4) * vec4(at.x, 1.0 - at.y, 0.0, 1.0)
+    body.give(Texel(binding, centre=Lanes(turned, "xy")))
+    return Function(f"fetch_{name}", (p,), VEC4, body.statements)
+
+
+def whole(texel: Expression, texel_format: str) -> Expression:
+    """Return the whole numbers (``ir.types.fits_int8``) of 8-bit weights; others as they are."""
+    return texel * 255.0 - float(INT8_ZERO) if texel_format.endswith("8") else texel

@@ -1,0 +1,42 @@
+"""Types of values in a shader program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Scalar = Literal["float", "int", "uint", "bool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A scalar, a vector, or a matrix of columns.
+
+    Attributes:
+        scalar: what one component is.
+        lanes: components of a vector, or rows of a matrix.
+        columns: of a matrix; 1 for all else.
+    """
+
+    scalar: Scalar
+    lanes: int = 1
+    columns: int = 1
+
+    @property
+    def is_vector(self) -> bool:
+        return self.lanes > 1 and self.columns == 1
+
+    @property
+    def is_matrix(self) -> bool:
+        return self.columns > 1
+
+    def of(self, lanes: int) -> Type:
+        """Return the vector, or scalar, of so many components of the same kind."""
+        return Type(self.scalar, lanes)
+
+
+FLOAT, VEC2, VEC3, VEC4 = (Type("float", n) for n in (1, 2, 3, 4))
+INT, IVEC2, IVEC3, IVEC4 = (Type("int", n) for n in (1, 2, 3, 4))
+UINT, UVEC4 = Type("uint"), Type("uint", 4)
+BOOL, BVEC2, BVEC4 = Type("bool"), Type("bool", 2), Type("bool", 4)
+MAT4 = Type("float", 4, 4)

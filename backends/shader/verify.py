@@ -1,0 +1,158 @@
+"""What every program keeps to, whoever built it: types fit, names are declared, bindings exist."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import InternalError
+from .expressions import (
+    COMPARISONS,
+    Binary,
+    Choice,
+    Construct,
+    Element,
+    Intrinsic,
+    Invoke,
+    Lanes,
+    Texel,
+    Uniform,
+    Variable,
+    walk,
+)
+from .statements import (
+    Add,
+    Assign,
+    Declare,
+    If,
+    Loop,
+    MultiplyAdd,
+    Return,
+    WriteImage,
+    WriteTarget,
+)
+from .types import BOOL, INT, IVEC2, MAT4, VEC2, VEC4, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .expressions import Expression
+    from .program import Function, Program
+    from .statements import Statement
+
+Scope = dict[str, Type]
+
+
+def verify(program: Program) -> None:
+    """Check a program.
+
+    Raises:
+        InternalError: with what is wrong, and where.
+    """
+    names = [f.name for f in program.functions]
+    _require(len(set(names)) == len(names), f"functions share a name: {', '.join(names)}")
+    for function in program.functions:
+        variables = (*function.parameters, *function.results)
+        scope = {v.name: v.type for v in variables}
+        _require(len(scope) == len(variables), f"parameters of {function.name} share a name")
+        try:
+            _check(program, function.body, scope, function)
+        except InternalError as error:
+            raise InternalError(f"function {function.name}: {error}") from None
+    _check(program, program.main, {}, None)
+
+
+def _check(
+    program: Program, body: Sequence[Statement], outer: Mapping[str, Type], inside: Function | None
+) -> None:
+    """Check statements that see the variables of ``outer``, in a function or in ``main``."""
+    scope = dict(outer)
+    own: set[str] = set()
+    for s in body:
+        for e in walk(*s.expressions):
+            _check_expression(program, e, scope)
+        if isinstance(s, Declare):
+            name = s.variable.name
+            _require(name not in own, f"{name} is declared twice")
+            fits = s.value is None or s.value.type == s.variable.type
+            _require(fits, f"{name} is declared as another type than its value's")
+            own.add(name)
+            scope[name] = s.variable.type
+        elif isinstance(s, (Assign, Add, MultiplyAdd)):
+            known = scope.get(s.target.name) == s.target.type
+            _require(known, f"{s.target.name} is not a variable of its type")
+            if not isinstance(s, MultiplyAdd):
+                _require(s.value.type == s.target.type, f"{s.target.name} gets another type")
+            else:
+                kinds = {Binary("*", a, b).type for a, b in s.products}
+                _require(kinds == {s.target.type}, f"{s.target.name} gets another type")
+        elif isinstance(s, Loop):
+            _require(s.start.type == s.end.type == INT, "a loop counts ints")
+            _check(program, s.body, scope | {s.counter.name: INT}, inside)
+        elif isinstance(s, Return):
+            returns = None if inside is None else inside.returns
+            _require((s.value and s.value.type) == returns, "another type is returned")
+        elif isinstance(s, WriteTarget):
+            _require(inside is None and s.target < program.targets, "no such render target")
+            _require(s.value.type == VEC4, "a render target takes a vec4")
+        elif isinstance(s, WriteImage):
+            _require(program.result is not None, "there is no image to store in")
+            _require(s.position.type == IVEC2 and s.value.type == VEC4, "an image takes a vec4")
+        else:
+            if isinstance(s, If):
+                _require(s.condition.type == BOOL, "a condition is no bool")
+            for inner in s.bodies:
+                _check(program, inner, scope, inside)
+
+
+def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]) -> None:
+    """Check one expression, not those it is made of."""
+    if isinstance(e, Variable):
+        _require(scope.get(e.name) == e.type, f"{e.name} is not a variable of its type")
+    elif isinstance(e, Binary):
+        _check_binary(e)
+    elif isinstance(e, Lanes):
+        most = e.vector.type.lanes
+        fits = all("xyzw".index(lane) < most for lane in e.names) and e.vector.type.is_vector
+        _require(fits, f"no components {e.names} in {e.vector.type}")
+    elif isinstance(e, Choice):
+        same = e.condition.type == BOOL and e.then.type == e.otherwise.type
+        _require(same, "a choice between different types, or by no bool")
+    elif isinstance(e, Construct):
+        lanes = sum(p.type.lanes for p in e.parts)
+        whole = e.type.is_matrix and [p.type for p in e.parts] == [VEC4] * 4
+        _require(whole or lanes in (1, e.type.lanes), f"{lanes} components of {e.type}")
+    elif isinstance(e, Invoke):
+        wanted = [v.type for v in (*e.function.parameters, *e.function.results)]
+        given = [a.type for a in e.arguments]
+        _require(wanted == given, f"{e.function.name} is applied to other types")
+    elif isinstance(e, Intrinsic):
+        kinds = {a.type for a in e.arguments[:2]}
+        _require(len(kinds) == 1, f"{e.name} is applied to different types")
+    elif isinstance(e, Texel):
+        _require(e.texture in program.textures, f"{e.texture.name} is not declared")
+        placed = (e.position is None or e.position.type == IVEC2) and (
+            e.centre is None or e.centre.type == VEC2
+        )
+        layered = (e.layer is not None) == (e.texture.kind == "array")
+        _require(placed and layered, f"{e.texture.name} is read at no place of its kind")
+    elif isinstance(e, Element):
+        _require(e.array in program.arrays and e.index.type == INT, f"no array {e.array.name}")
+    elif isinstance(e, Uniform) and e.type != MAT4:
+        _require(e.name in program.uniforms, f"{e.name} is not declared")
+
+
+def _check_binary(e: Binary) -> None:
+    a, b = e.left.type, e.right.type
+    if e.operator in ("&&", "||"):
+        _require(a == b == BOOL, f"{e.operator} of no bools")
+    elif e.operator in COMPARISONS:
+        _require(a == b and (e.operator == "==" or a.lanes == 1), f"{e.operator} of {a} and {b}")
+    else:
+        scaled = a.scalar == b.scalar and 1 in (a.lanes, b.lanes)
+        product = e.operator == "*" and a.is_matrix and b == VEC4
+        _require(a == b or scaled or product, f"{e.operator} of {a} and {b}")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise InternalError(what)
