@@ -176,6 +176,7 @@ install_venv
 if [ "${1:-}" = test ]; then
     install_browser
     install_cpp
+    install_vulkan # for WGSL
 fi
 if [ "${1:-}" = compare ]; then
     install_vulkan

@@ -1,0 +1,236 @@
+"""WGSL, as far as every kernel needs it; external textures are refused.
+
+Functions take no values back by parameters here, but by pointers; a choice between two values is a
+call; conditions of vectors are vectors. Uniform ints are one struct.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from ...errors import InternalError
+from ..shader.expressions import Binary, Number
+from ..shader.types import BOOL, FLOAT, UINT
+from .printer import ATOM, Printer, comment, indented
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ..shader.expressions import (
+        Choice,
+        Construct,
+        Intrinsic,
+        Invoke,
+        Texel,
+        Uniform,
+        Variable,
+    )
+    from ..shader.program import Array, Function, Program, TextureBinding
+    from ..shader.statements import WriteImage, WriteTarget
+    from ..shader.types import Type
+
+SCALARS = {"float": "f32", "int": "i32", "uint": "u32", "bool": "bool"}
+SUFFIXES = {"float": "f", "int": "i", "uint": "u", "bool": "<bool>"}
+TESTS = {"less": "<", "less_equal": "<=", "greater": ">", "equal": "==", "not_equal": "!="}
+FORMATS = {"rgba32f": "rgba32float", "rgba16f": "rgba16float", "r32f": "r32float",
+           "rgba8": "rgba8unorm"}  # fmt: skip
+KINDS = {"2d": "2d", "array": "2d_array"}
+
+
+class _Wgsl(Printer):
+    """Prints one program: it keeps which variables of a function are pointers."""
+
+    BUILT_INS: ClassVar = {
+        "pixel": "vec2i(position.xy)",
+        "lane": "i32(local.x)",
+        "group_x": "i32(group.x)",
+        "group_y": "i32(group.y)",
+    }
+    NAMES: ClassVar = {"round_even": "round"}
+
+    def __init__(self) -> None:
+        self._pointers: set[str] = set()
+
+    def type(self, t: Type) -> str:
+        if t.is_matrix:
+            return f"mat{t.columns}x{t.lanes}f"
+        return SCALARS[t.scalar] if t.lanes == 1 else f"vec{t.lanes}{SUFFIXES[t.scalar]}"
+
+    def scalar(self, number: Number) -> str:
+        if number.type == FLOAT:
+            return float_literal(number.value)
+        if number.type == BOOL:
+            return "true" if number.value else "false"
+        return f"{int(number.value)}{'u' if number.type == UINT else ''}"
+
+    def declare(self, name: str, t: Type, value: str, full: bool) -> str:
+        return f"var {name}: {self.type(t)} = {value};"
+
+    def declare_all(self, names: Sequence[str], t: Type, full: bool) -> Iterator[str]:
+        yield from (f"var {name}: {self.type(t)};" for name in names)
+
+    def head(self, function: Function) -> str:
+        self._pointers = {v.name for v in function.results}
+        parameters = [f"{v.name}: {self.type(v.type)}" for v in function.parameters]
+        results = [f"{v.name}: ptr<function, {self.type(v.type)}>" for v in function.results]
+        returns = "" if function.returns is None else f" -> {self.type(function.returns)}"
+        return f"fn {function.name}({', '.join(parameters + results)}){returns}"
+
+    def function(self, function: Function) -> str:
+        text = super().function(function)
+        self._pointers = set()
+        return text
+
+    def loop_head(self, counter: str, start: str, end: str, step: int) -> str:
+        return f"for (var {counter} = {start}; {counter} < {end}; {counter} += {step})"
+
+    def short_branch(self, head: str, line: str) -> str:
+        return f"{head} {{ {line} }}"
+
+    def choice(self, e: Choice) -> tuple[str, int]:
+        parts = (self.expression(part) for part in (e.otherwise, e.then, e.condition))
+        return f"select({', '.join(parts)})", ATOM
+
+    def variable(self, v: Variable) -> str:
+        return f"(*{v.name})" if v.name in self._pointers else v.name
+
+    def arguments(self, e: Invoke) -> list[str]:
+        count = len(e.function.parameters)
+        values = [self.expression(a) for a in e.arguments[:count]]
+        results = (v.name for v in e.arguments[count:])  # type: ignore[attr-defined]
+        return values + [name if name in self._pointers else f"&{name}" for name in results]
+
+    def uniform(self, e: Uniform) -> str:
+        return f"sizes.{e.name}"
+
+    def construct(self, e: Construct) -> str:
+        if e.type.scalar == "bool":
+            raise InternalError("WGSL makes no truth values of numbers")
+        if len(e.parts) == 1 and e.type.lanes > 1 and e.parts[0].type.lanes == 1:
+            one = e.type.of(1)  # a vector of one number takes that of its own kind alone
+            if e.parts[0].type != one:
+                return f"{self.type(e.type)}({self.type(one)}({self.expression(e.parts[0])}))"
+        return super().construct(e)
+
+    def intrinsic(self, e: Intrinsic) -> str:
+        texts = [self.expression(a) for a in e.arguments]
+        if e.name in TESTS:
+            a, b = map(self.atom, e.arguments)
+            return f"({a} {TESTS[e.name]} {b})"
+        if e.name in ("float_bits", "from_bits"):
+            return f"bitcast<{self.type(e.type)}>({texts[0]})"
+        return super().intrinsic(e)
+
+    def binary(self, e: Binary) -> tuple[str, int]:
+        if e.operator in ("<<", ">>"):
+            kind = UINT.of(e.right.type.lanes)
+            return (
+                f"{self.atom(e.left)} {e.operator} {self.type(kind)}({self.expression(e.right)})",
+                8,
+            )
+        text, level = super().binary(e)
+        if e.operator == "==" and e.left.type.lanes > 1:
+            return f"all({text})", ATOM
+        return text, level
+
+    def texel(self, e: Texel) -> str:
+        if e.texture.kind == "external":
+            raise InternalError("the WGSL dialect prints no external textures")
+        layer = "" if e.layer is None else f", {self.expression(e.layer)}"
+        if e.centre is not None:
+            place = f"{self.expression(e.centre)}{layer}"
+            return f"textureSampleLevel({e.texture.name}, nearest, {place}, 0.0)"
+        assert e.position is not None
+        return f"textureLoad({e.texture.name}, {self.expression(e.position)}{layer}, 0)"
+
+    def write_target(self, s: WriteTarget) -> str:
+        return f"targets.o_{s.target} = {self.expression(s.value)};"
+
+    def write_image(self, s: WriteImage) -> str:
+        layer = "" if s.layer is None else f", {self.expression(s.layer)}"
+        place = f"{self.expression(s.position)}{layer}"
+        return f"textureStore(u_result, {place}, {self.expression(s.value)});"
+
+    def constants(self, array: Array) -> str:
+        """Return the declaration of constants."""
+        values = ",\n".join(indented(self.expression(v)) for v in array.values)
+        kind = f"array<{self.type(array.element)}, {array.count}>"
+        return f"var<private> {array.name}: {kind} = {kind}(\n{values}\n);"
+
+
+def float_literal(value: float) -> str:
+    """Return a float literal; an infinite one is made of its bits, which no constant may be.
+
+    Raises:
+        InternalError: for NaN.
+    """
+    if math.isnan(value):
+        raise InternalError("NaN has no WGSL literal")
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    if np.isinf(single):
+        return f"{'-' * (value < 0)}bitcast<f32>(infinite_bits)"
+    if single == 0 or 1e-4 <= abs(single) < 1e7:
+        return np.format_float_positional(single, trim="0")
+    return np.format_float_scientific(single, trim="0", exp_digits=2)
+
+
+def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | None]]:
+    """Yield the declaration of each binding of group 0, by number, with what it is; None: sizes."""
+    number = 0
+
+    def at(text: str) -> str:
+        nonlocal number
+        number += 1
+        return f"@group(0) @binding({number - 1}) {text}"
+
+    if program.uniforms:
+        yield at("var<uniform> sizes: Sizes;"), None
+    for texture in program.textures:
+        if texture.kind == "external":
+            raise InternalError("the WGSL dialect prints no external textures")
+        yield at(f"var {texture.name}: texture_{KINDS[texture.kind]}<f32>;"), texture
+    for array in program.arrays:
+        if array.buffer is not None:
+            uniform = array.buffer[0] == "uniform"
+            count = f", {array.count}" if uniform else ""
+            space = "uniform" if uniform else "storage, read"
+            yield at(f"var<{space}> {array.name}: array<vec4f{count}>;"), array
+    if program.result is not None:
+        t = program.result
+        kind = f"texture_storage_{KINDS[t.kind]}<{FORMATS[t.format]}, write>"
+        yield at(f"var {t.name}: {kind};"), t
+
+
+def print_program(program: Program) -> str:
+    """Return the text of a program.
+
+    Raises:
+        InternalError: for an external texture.
+    """
+    wgsl = _Wgsl()
+    lines = [f"// {comment(line)}" for line in program.header]
+    lines += ["", "var<private> infinite_bits: u32 = 0x7F800000u;"]
+    if program.uniforms:
+        members = (f"    {name}: i32," for name in program.uniforms)
+        lines += ["struct Sizes {", *members, "}"]
+    lines += [text for text, _ in bindings(program)]
+    number = sum(1 for _ in bindings(program))
+    lines += [f"@group(0) @binding({number}) var nearest: sampler;"]
+    lines += [wgsl.constants(a) for a in program.arrays if a.buffer is None]
+    lines += [wgsl.function(f) for f in program.functions]
+    main = [indented(text) for text in wgsl.block(program.main)]
+    if program.stage == "compute":
+        local = "@builtin(local_invocation_id) local: vec3u"
+        group = "@builtin(workgroup_id) group: vec3u"
+        lines += [f"@compute @workgroup_size({program.workgroup})"]
+        lines += [f"fn main({local}, {group}) {{", *main, "}"]
+    else:
+        targets = (f"    @location({k}) o_{k}: vec4f," for k in range(program.targets))
+        lines += ["struct Targets {", *targets, "}", "@fragment"]
+        lines += ["fn main(@builtin(position) position: vec4f) -> Targets {"]
+        lines += ["    var targets: Targets;", *main, "    return targets;", "}"]
+    return "\n".join(lines) + "\n"
