@@ -48,7 +48,7 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     most = target.limits.workgroup_count
     fitting = [span for span in SPANS if max(map(estimate, groups(span))) <= most]
     if not fitting:
-        raise InternalError(f"{node.name}: no dispatch fits, candidates() was to see to that")
+        raise InternalError(f"{node.name}: no dispatch fits, so this choice was no candidate")
     span = min(fitting, key=started)
     if not all(count <= most for count in groups(span)):  # for an open size, its constraint
         raise InternalError(f"{node.name}: a dispatch that fits does not")
