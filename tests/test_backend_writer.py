@@ -18,7 +18,7 @@ from support import (
 )
 
 from shadergen.backends import validate as validation
-from shadergen.backends.dialects.glsl_es import GLSL
+from shadergen.backends.dialects.glsl_es import GlslEs
 from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.validate import find_glslang
 from shadergen.backends.weights import WeightFile
@@ -45,7 +45,7 @@ def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp
     before = contents(build.parent)
     left.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(left))
-    monkeypatch.setitem(GLSL.BUILT_INS, "pixel", "nowhere")
+    monkeypatch.setitem(GlslEs.BUILT_INS, "pixel", "nowhere")
     with pytest.raises(InternalError) as caught:
         compile_model(ESPCN, build, options(mrt=1))
     text = str(caught.value)
@@ -65,7 +65,7 @@ def test_without_glslang_nothing_is_validated(tmp_path, monkeypatch):
 
 
 def test_validation_can_be_turned_off(tmp_path, monkeypatch):
-    monkeypatch.setitem(GLSL.BUILT_INS, "pixel", "nowhere")
+    monkeypatch.setitem(GlslEs.BUILT_INS, "pixel", "nowhere")
     assert not compile_model(ESPCN, tmp_path / "b", options(validate=False)).validated
 
 

@@ -27,7 +27,7 @@ VECTORS = {"float": "vec", "int": "ivec", "uint": "uvec", "bool": "bvec"}
 IMAGES = {"2d": "2D", "array": "2DArray"}
 
 
-class _GlslEs(Printer):
+class GlslEs(Printer):
     """See the module."""
 
     BUILT_INS: ClassVar = {
@@ -160,27 +160,26 @@ class _GlslEs(Printer):
         return f"{head}(\n    {values}\n);"
 
 
-GLSL = _GlslEs()
-
-
 def print_program(program: Program, version: int) -> str:
     """Return the text of a program for a version, 300, 310 or 320."""
+    glsl, precision = GlslEs(), program.precision
     external = any(t.kind == "external" for t in program.textures)
-    precision = program.precision
+    main = [indented(text) for text in glsl.block(program.main)]
+    functions = glsl.functions()
     return templates().get_template("shader.glsl.j2").render(
         version=version,
         extensions=[EXTERNAL] if external else [],
         header=[comment(line) for line in program.header],
         precision=precision,
-        textures=[line for t in program.textures for line in GLSL.texture(t, precision)],
+        textures=[line for t in program.textures for line in glsl.texture(t, precision)],
         uniforms=program.uniforms,
-        buffers=[GLSL.buffer(a) for a in program.arrays if a.buffer],
+        buffers=[glsl.buffer(a) for a in program.arrays if a.buffer],
         targets=range(program.targets),
-        result=program.result and GLSL.result(program.result, precision),
+        result=program.result and glsl.result(program.result, precision),
         workgroup=program.workgroup,
-        constants=[GLSL.constants(a) for a in program.arrays if not a.buffer],
-        functions=[GLSL.function(f) for f in program.functions],
-        main=[indented(text) for text in GLSL.block(program.main)],
+        constants=[glsl.constants(a) for a in program.arrays if not a.buffer],
+        functions=functions,
+        main=main,
     )  # fmt: skip
 
 
@@ -191,17 +190,17 @@ def print_vertex(version: int) -> str:
 
 def print_function(function: Function) -> str:
     """Return a function."""
-    return GLSL.function(function)
+    return GlslEs().function(function)
 
 
 def print_expression(e: Expression) -> str:
     """Return an expression."""
-    return GLSL.expression(e)
+    return GlslEs().expression(e)
 
 
 def print_statements(statements: Sequence[Statement]) -> list[str]:
     """Return the lines of statements."""
-    return [line for text in GLSL.block(statements) for line in text.split("\n")]
+    return [line for text in GlslEs().block(statements) for line in text.split("\n")]
 
 
 @cache

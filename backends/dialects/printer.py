@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError
@@ -63,6 +62,9 @@ class Printer:
     declarations, fetches and stores. What a method does not know it refuses.
     """
 
+    def __init__(self) -> None:
+        self.called: dict[Function, None] = {}  # by what was printed last
+
     BUILT_INS: ClassVar[dict[str, str]] = {}
     NAMES: ClassVar[dict[str, str]] = {}  # of intrinsics, where not their own
 
@@ -110,70 +112,121 @@ class Printer:
 
     def function(self, function: Function) -> str:
         """Return a function, on one line when it is short."""
-        head, lines = self.head(function), list(self.block(function.body))
+        head, lines = self.head(function), self.block(function.body)
         if len(lines) == 1 and "\n" not in lines[0] and len(head) + len(lines[0]) <= LINE:
             return f"{head} {{ {lines[0]} }}"
         return "\n".join([f"{head} {{", *map(indented, lines), "}"])
 
-    def block(self, statements: Sequence[Statement]) -> Iterator[str]:
-        """Yield statements, one string each, which may be several lines."""
-        for kind, run in groupby(statements, _alike):
-            if kind is None:
-                for statement in run:
-                    yield from self.statement(statement)
-            else:
-                names = [s.variable.name for s in run]  # type: ignore[attr-defined]
-                yield from self.declare_all(names, *kind)
+    def functions(self) -> list[str]:
+        """Return the functions that were called since, those first that others call."""
+        printed: dict[Function, str] = {}
 
-    def statement(self, s: Statement) -> Iterator[str]:
-        """Yield a statement."""
-        text = self.expression
-        if isinstance(s, Declare):
-            assert s.value is not None
-            yield self.declare(s.variable.name, s.variable.type, text(s.value), s.full)
-        elif isinstance(s, Assign):
-            yield f"{self.variable(s.target)} = {text(s.value)};"
-        elif isinstance(s, Add):
-            yield f"{self.variable(s.target)} {'+' if s.sign > 0 else '-'}= {text(s.value)};"
-        elif isinstance(s, MultiplyAdd):
-            products = (text(Binary("*", a, b)) for a, b in s.products)
-            yield f"{self.variable(s.target)} += {' + '.join(products)};"
-        elif isinstance(s, Loop):
-            yield f"{self.loop_head(s.counter.name, text(s.start), text(s.end), s.step)} {{"
-            yield from map(indented, self.block(s.body))
-            yield "}"
-        elif isinstance(s, If):
-            yield from self._branch(s)
-        elif isinstance(s, Scope):
-            yield "{"
-            yield from map(indented, self.block(s.body))
-            yield "}"
-        elif isinstance(s, Return):
-            yield "return;" if s.value is None else f"return {text(s.value)};"
-        elif isinstance(s, Perform):
-            yield f"{text(s.call)};"
-        elif isinstance(s, Comment):
-            yield f"// {comment(s.text)}"
-        elif isinstance(s, WriteTarget):
-            yield self.write_target(s)
-        elif isinstance(s, WriteImage):
-            yield self.write_image(s)
-        else:
-            raise InternalError(f"no dialect prints {type(s).__name__}")
+        def visit(called: dict[Function, None]) -> None:
+            for function in called:
+                if function not in printed:
+                    self.called = {}
+                    text = self.function(function)
+                    visit(self.called)
+                    printed[function] = text
 
-    def _branch(self, s: If) -> Iterator[str]:
-        lines = list(self.block(s.body))
+        visit(self.called)
+        return list(printed.values())
+
+    def block(self, statements: Sequence[Statement]) -> list[str]:
+        """Return statements, one string each, which may be several lines."""
+        lines: list[str] = []
+        later: list[Declare] = []  # those in a row that are alike become one
+        for s in statements:
+            if isinstance(s, Declare) and s.value is None:
+                if later and (later[0].variable.type, later[0].full) != (s.variable.type, s.full):
+                    lines += self._declared(later)
+                later.append(s)
+                continue
+            lines += self._declared(later)
+            printer = self.STATEMENTS.get(type(s))
+            if printer is None:
+                raise InternalError(f"no dialect prints {type(s).__name__}")
+            lines.append(getattr(self, printer)(s))
+        return lines + self._declared(later)
+
+    STATEMENTS: ClassVar = {
+        Declare: "declared",
+        Assign: "assign",
+        Add: "add",
+        MultiplyAdd: "multiply_add",
+        Loop: "loop",
+        If: "branch",
+        Scope: "scope",
+        Return: "give",
+        Perform: "perform",
+        Comment: "comment",
+        WriteTarget: "write_target",
+        WriteImage: "write_image",
+    }
+
+    def _declared(self, later: list[Declare]) -> list[str]:
+        """Return the declarations that have been put off, and forget them."""
+        if not later:
+            return []
+        names = [s.variable.name for s in later]
+        lines = list(self.declare_all(names, later[0].variable.type, later[0].full))
+        later.clear()
+        return lines
+
+    def declared(self, s: Declare) -> str:
+        """Return the declaration of a variable with its value."""
+        assert s.value is not None
+        return self.declare(s.variable.name, s.variable.type, self.expression(s.value), s.full)
+
+    def assign(self, s: Assign) -> str:
+        """Return an assignment."""
+        return f"{self.variable(s.target)} = {self.expression(s.value)};"
+
+    def add(self, s: Add) -> str:
+        """Return an addition to a variable."""
+        sign = "+" if s.sign > 0 else "-"
+        return f"{self.variable(s.target)} {sign}= {self.expression(s.value)};"
+
+    def multiply_add(self, s: MultiplyAdd) -> str:
+        """Return an addition of products to a variable."""
+        products = [self.binary(Binary("*", a, b))[0] for a, b in s.products]
+        return f"{self.variable(s.target)} += {' + '.join(products)};"
+
+    def loop(self, s: Loop) -> str:
+        """Return a loop."""
+        start, end = self.expression(s.start), self.expression(s.end)
+        return self._braces(self.loop_head(s.counter.name, start, end, s.step) + " ", s.body)
+
+    def branch(self, s: If) -> str:
+        """Return a branch, on one line when it is short."""
+        lines = self.block(s.body)
         head = f"if ({self.expression(s.condition)})"
         if len(lines) == 1 and "\n" not in lines[0] and len(head) + len(lines[0]) < LINE:
-            yield self.short_branch(head, lines[0])
-        else:
-            yield f"{head} {{"
-            yield from map(indented, lines)
-            yield "}"
+            return self.short_branch(head, lines[0])
+        return "\n".join([f"{head} {{", *map(indented, lines), "}"])
 
     def short_branch(self, head: str, line: str) -> str:
         """Return a branch of one statement."""
         return f"{head} {line}"
+
+    def scope(self, s: Scope) -> str:
+        """Return statements with variables of their own."""
+        return self._braces("", s.body)
+
+    def _braces(self, head: str, body: Sequence[Statement]) -> str:
+        return "\n".join([f"{head}{{", *map(indented, self.block(body)), "}"])
+
+    def give(self, s: Return) -> str:
+        """Return the end of a function."""
+        return "return;" if s.value is None else f"return {self.expression(s.value)};"
+
+    def perform(self, s: Perform) -> str:
+        """Return a function applied for what it does."""
+        return f"{self.expression(s.call)};"
+
+    def comment(self, s: Comment) -> str:
+        """Return a comment."""
+        return f"// {comment(s.text)}"
 
     # Expressions
 
@@ -219,6 +272,7 @@ class Printer:
 
     def invoke(self, e: Invoke) -> str:
         """Return a function of the program applied."""
+        self.called[e.function] = None
         return f"{e.function.name}({', '.join(self.arguments(e))})"
 
     def built_in(self, e: BuiltIn) -> str:
@@ -283,16 +337,9 @@ class Printer:
 
 def indented(text: str) -> str:
     """Return lines, one level further in."""
-    return "\n".join(f"    {line}" for line in text.split("\n"))
+    return "    " + text.replace("\n", "\n    ")
 
 
 def comment(text: str) -> str:
     """Make any text safe inside a line comment."""
     return re.sub(r"[^\x20-\x7e]", "?", text).replace("\\", "/")
-
-
-def _alike(statement: Statement) -> tuple[Type, bool] | None:
-    """Return what is alike in declarations without a value: those in a row become one."""
-    if isinstance(statement, Declare) and statement.value is None:
-        return statement.variable.type, statement.full
-    return None

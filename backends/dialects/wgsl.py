@@ -52,6 +52,7 @@ class _Wgsl(Printer):
     NAMES: ClassVar = {"round_even": "round"}
 
     def __init__(self) -> None:
+        super().__init__()
         self._pointers: set[str] = set()
 
     def type(self, t: Type) -> str:
@@ -221,8 +222,8 @@ def print_program(program: Program) -> str:
     number = sum(1 for _ in bindings(program))
     lines += [f"@group(0) @binding({number}) var nearest: sampler;"]
     lines += [wgsl.constants(a) for a in program.arrays if a.buffer is None]
-    lines += [wgsl.function(f) for f in program.functions]
     main = [indented(text) for text in wgsl.block(program.main)]
+    lines += wgsl.functions()
     if program.stage == "compute":
         local = "@builtin(local_invocation_id) local: vec3u"
         group = "@builtin(workgroup_id) group: vec3u"

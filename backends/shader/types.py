@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 Scalar = Literal["float", "int", "uint", "bool"]
@@ -32,7 +33,12 @@ class Type:
 
     def of(self, lanes: int) -> Type:
         """Return the vector, or scalar, of so many components of the same kind."""
-        return Type(self.scalar, lanes)
+        return _vector(self.scalar, lanes)
+
+
+@lru_cache
+def _vector(scalar: Scalar, lanes: int) -> Type:
+    return Type(scalar, lanes)
 
 
 FLOAT, VEC2, VEC3, VEC4 = (Type("float", n) for n in (1, 2, 3, 4))
