@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..backends.lower import lower
+from ..backends.kernels import lower
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
 from ..backends.shader.formulas import operand_counts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..backends.lower import lower
+from ..backends.kernels import lower
 from ..backends.schedule import schedule
 from ..backends.writer import write_build
 from ..ir.graph import Graph, Input, Output, Port, Value, apply, constant

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadergen.backends.lower import lower
+from shadergen.backends.kernels import lower
 from shadergen.backends.schedule import BuildFiles, schedule
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build

@@ -25,7 +25,7 @@ from support import (
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_function
 from shadergen.backends.dialects.printer import comment
-from shadergen.backends.lower import KERNELS, convolution, lower
+from shadergen.backends.kernels import KERNELS, convolution, lower
 from shadergen.backends.shader.builder import Namer
 from shadergen.backends.shader.expressions import Invoke, Variable
 from shadergen.backends.shader.formulas import INFIX, PRIMITIVE, Formulas

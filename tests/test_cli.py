@@ -17,7 +17,7 @@ from PIL import Image
 from support import ESPCN, contents
 
 from shadergen import __version__
-from shadergen.backends.lower import convolution
+from shadergen.backends.kernels import convolution
 from shadergen.compiler import driver, inspection, vocabulary
 from shadergen.compiler.cli.output import bytes_text
 from shadergen.compiler.frontends.onnx.ops.pytorch_names import PYTORCH

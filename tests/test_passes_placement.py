@@ -10,7 +10,7 @@ from pass_support import X, context
 from support import ESPCN, compile_graph, conv, graph_of, image, pointwise, refusal
 
 from shadergen.backends.devices import DEVICES
-from shadergen.backends.lower import lower
+from shadergen.backends.kernels import lower
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.options import Options
 from shadergen.ir import text
@@ -164,7 +164,7 @@ def test_convolutions_that_differ_in_size_alone_share_a_program_where_it_costs_l
 )  # fmt: skip
 @pytest.mark.parametrize("mrt", [1, 4])
 def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, groups, kernel, mrt):
-    from shadergen.backends.lower import lower
+    from shadergen.backends.kernels import lower
 
     x = image(1, channels, 6, 6)
     found = context(weights="ubo", mrt=mrt)

@@ -180,7 +180,7 @@ SHADING = re.compile(
 def test_kernels_write_no_shader_text():
     """Their strings are names, words for people, and messages of errors."""
     found = []
-    for path in (ROOT / "backends" / "lower").glob("*.py"):
+    for path in (ROOT / "backends" / "kernels").glob("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
         words = {

@@ -11,7 +11,7 @@ import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 
 import shadergen
-from shadergen.backends.lower.convolution import lower_convolution
+from shadergen.backends.kernels.convolution import lower_convolution
 from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options

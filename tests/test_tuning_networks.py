@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support import TOLERANCE, conv, gl_context, graph_of, image, play, pointwise
 
-from shadergen.backends.lower import lower
+from shadergen.backends.kernels import lower
 from shadergen.backends.schedule import schedule
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import MEASURED, build_of, isolate, repeated

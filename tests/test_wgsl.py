@@ -13,7 +13,7 @@ from runtime_models import MODELS
 from wgsl_frames import Frame, device
 
 from shadergen.backends.dialects.wgsl import print_program
-from shadergen.backends.lower import lower
+from shadergen.backends.kernels import lower
 from shadergen.backends.schedule import schedule
 from shadergen.compiler.driver import context_for, import_model
 from shadergen.compiler.options import Options

@@ -5,5 +5,5 @@
 - :mod:`.statements`: declarations, loops, branches, stores; :class:`.statements.Body` builds them.
 - :mod:`.program`: functions, bindings, the whole of a shader.
 
-A kernel (``backends.lower``) builds a program; a dialect (``backends.dialects``) prints it.
+A kernel (``backends.kernels``) builds a program; a dialect (``backends.dialects``) prints it.
 """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Precision, Stage, Value, WeightStorage
     from ...ir.size import Size
     from ...ir.target import Target
-    from ..lower.loads import LoadFunction
+    from ..kernels.loads import LoadFunction
     from .expressions import Expression, Int
     from .program import TextureKind
     from .statements import Statement

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backends.lower import lower
+from ...backends.kernels import lower
 from ...backends.schedule import schedule
 from ...backends.writer import write_build
 from ...ir.expr import Var

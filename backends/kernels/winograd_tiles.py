@@ -24,9 +24,9 @@ from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
 from .convolution import CORNER, declare_sums, first_sums, less_padding, loader, products
-from .groups import PIXEL, PLANE, Group, lower_groups
+from .plane_groups import PIXEL, PLANE, Group, lower_groups
 from .store import finish
-from .tiles import cut_weights
+from .weight_blocks import cut_weights
 from .winograd import transformed
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...ir.ops import Pointwise
 from ..shader.builder import ShaderBuilder
 from ..shader.statements import Body
-from .groups import groups, lower_groups
+from .plane_groups import groups, lower_groups
 from .store import epilogue, finish, masked, precision
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...ir.target import Target
     from ..gpu import GpuPass
-    from .groups import Group
+    from .plane_groups import Group
 
 
 def lower_pointwise(node: Node, target: Target) -> Iterator[GpuPass]:

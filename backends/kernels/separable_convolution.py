@@ -32,9 +32,9 @@ from .convolution import (
     rows_of,
     weight_format,
 )
-from .groups import PLANE, Group, groups, lower_groups
+from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
-from .tiles import plan_tiles
+from .weight_blocks import plan_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

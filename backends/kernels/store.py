@@ -31,8 +31,8 @@ from ..shader.program import Function, TextureBinding
 from ..shader.statements import Body, walk
 from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
-from .groups import PIXEL, PLANE, own_uniforms, plus
 from .image_stores import image_stores
+from .plane_groups import PIXEL, PLANE, own_uniforms, plus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression
     from ..shader.program import Program
     from .dispatch import Dispatch
-    from .groups import Group
+    from .plane_groups import Group
 
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 

@@ -2,8 +2,8 @@
 
 Weights are columns, four output channels each: ``a += column * v.x`` for every input channel, or
 ``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as constants;
-larger ones loop over ``weight(i)``, rows in the order of :mod:`.tiles`. Where an invocation has
-neighbours in a row, the taps of a row are unrolled and share what they load.
+larger ones loop over ``weight(i)``, rows in the order of :mod:`.weight_blocks`. Where an invocation
+has neighbours in a row, the taps of a row are unrolled and share what they load.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
-from .groups import PIXEL, PLANE, Group, groups, lower_groups, plus
 from .loads import LANE
+from .plane_groups import PIXEL, PLANE, Group, groups, lower_groups, plus
 from .store import finish, precision, stores
-from .tiles import Tiles, cut_weights, plan_tiles
+from .weight_blocks import Tiles, cut_weights, plan_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

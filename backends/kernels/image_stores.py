@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from ...ir.ops import DepthToSpace, Slice, parts
 from ...ir.types import LANES
 from ..shader.expressions import all_of, integer, ivec2, offset, vec4
-from .groups import PIXEL, PLANE
 from .loads import LANE
+from .plane_groups import PIXEL, PLANE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.statements import Body
-    from .groups import Group
+    from .plane_groups import Group
 
 
 def image_stores(

@@ -24,8 +24,8 @@ from ..shader.formulas import is_scalar, mixes_freely
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import FLOAT, INT, VEC4
-from .groups import groups, lower_groups
 from .loads import LANE, nearest_int
+from .plane_groups import groups, lower_groups
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression
     from ..shader.statements import Statement
     from ..shader.types import Type
-    from .groups import Group
     from .loads import LoadFunction
+    from .plane_groups import Group
 
 
 def lower_nest(node: Node, target: Target) -> Iterator[GpuPass]:

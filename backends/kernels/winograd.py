@@ -19,7 +19,7 @@ from ..shader.program import Array
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
 from .convolution import CORNER, less_padding, loader
-from .groups import PIXEL, PLANE, groups, lower_groups, plus
+from .plane_groups import PIXEL, PLANE, groups, lower_groups, plus
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...ir.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
-    from .groups import Group
+    from .plane_groups import Group
 
 
 def lower_winograd(node: Node, target: Target) -> Iterator[GpuPass]:

@@ -20,9 +20,9 @@ from ...ir.ops import (
 from ...ir.placement import is_direct
 from ...ir.size import at_layer, marked
 from .convolution import lower_convolution
-from .nest import check_planes, lower_nest
-from .pair import lower_pair
+from .loop_nest import check_planes, lower_nest
 from .pointwise import lower_pointwise
+from .separable_convolution import lower_pair
 from .winograd import lower_winograd
 from .winograd_tiles import lower_tiles
 
