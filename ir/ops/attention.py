@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Attention(Op):
-    """Every query takes the mean of the values, weighted by how well the keys fit it.
+    """Scaled dot-product attention: every query takes a weighted mean of the values.
 
     y[b, n, s] = sum over t of p[b, n, s, t] * v[b, m, t], where p is the softmax over t of
     c(scale * q[b, n, s] . k[b, m, t]) + bias[b, n, s, t], m = n // (N / M), and

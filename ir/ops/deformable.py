@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DeformConv(Op):
-    """Convolution whose taps are moved by offsets and weighed by a mask, both data.
+    """Convolution whose taps are moved by computed offsets and scaled by a computed mask.
 
     y[n, o, i, j] = b[o] + sum over c, k, l of
         w[o, c, k, l] * mask[n, (g*kh + k)*kw + l, i, j] * x(n, c, i*sy + k*dy - top + offset[n,
@@ -89,7 +89,7 @@ def _mask_and_bias(
 
 @dataclass(frozen=True)
 class DeformColumns(Op):
-    """The elements that a deformable convolution sums up, before their weights.
+    """The samples that a deformable convolution multiplies by its weights.
 
     y[n, (c*kh + k)*kw + l, i, j] = mask * x(n, c, v, u), all as in :class:`DeformConv`.
 

@@ -84,7 +84,9 @@ class DFT(Op):
 
 @dataclass(frozen=True)
 class Spectrum(Op):
-    """A transform, given cosines and sines: drivers' own are too coarse, and slow.
+    """A Fourier transform with given tables of cosines and sines.
+
+    Drivers' own are too coarse, and slow.
 
     x: as ``transform`` takes it, turns: (length, 2) -> y: as it gives it.
     """

@@ -132,7 +132,7 @@ class BatchNormalization(Op):
 
 @dataclass(frozen=True)
 class LayerNormalization(Op):
-    """Give what lies along ``axes`` mean 0 and variance 1, then a scale and a shift.
+    """Normalise the elements along ``axes`` to mean 0 and variance 1, then scale and shift.
 
     y = (x - mean) / sqrt(variance + epsilon) * scale + bias, mean and variance over ``axes``.
 
@@ -297,7 +297,7 @@ class GroupMean(Op):
 
 @dataclass(frozen=True)
 class MeanVarianceNormalization(Op):
-    """Give what lies along ``axes`` mean 0 and deviation 1.
+    """Normalise the elements along ``axes`` to mean 0 and deviation 1.
 
     y = (x - mean) / (sqrt(variance) + epsilon), mean and variance over ``axes``.
 
@@ -323,7 +323,7 @@ class MeanVarianceNormalization(Op):
 
 @dataclass(frozen=True)
 class LpNormalization(Op):
-    """Give what lies along ``axes`` norm 1.
+    """Scale the elements along ``axes`` to norm 1.
 
     y = x / max(norm, epsilon) with the ``p``-norm over ``axes``; 0 where the norm is 0.
 

@@ -98,7 +98,7 @@ class ArgMin(ArgMax):
 
 @dataclass(frozen=True)
 class SortOrder(Op):
-    """For every element, its place along ``axis`` once sorted; equal elements keep their order.
+    """The rank of every element along ``axis``; equal elements keep their order.
 
     y[.., i, ..] = the number of elements that come before x[.., i, ..]: smaller ones (larger ones
     if ``descending``), and equal ones of lower index.

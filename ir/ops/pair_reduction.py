@@ -38,7 +38,7 @@ PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
 
 @dataclass(frozen=True)
 class PairReduce(Op):
-    """Reduce over ``axes`` to two numbers, which lie along the last of them.
+    """Reduce over ``axes`` to two statistics, stored along the last of them.
 
     mean_variance: y[0] = mean x, y[1] = mean (x - y[0])^2.
     max_sum_exp: y[0] = max x, y[1] = sum exp(x - y[0]).

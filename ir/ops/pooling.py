@@ -31,7 +31,7 @@ MANY = 256  # steps of a loop, beyond which more GPU threads are worth another p
 
 @dataclass(frozen=True)
 class Pool(Op):
-    """Combine every window of the last axes, as many as ``kernel`` has entries.
+    """Combine every window of the last axes, one axis per entry of ``kernel``.
 
     y[..., o] = max, average or p-norm of x[..., o*strides + k*dilations - before] over those k in
     ``kernel`` where x exists. Padding never takes part, but where ``count_include_pad`` holds the
@@ -146,7 +146,7 @@ class Pool(Op):
 
 @dataclass(frozen=True)
 class AdaptivePool(Op):
-    """Divide the last axes into as many windows as ``sizes`` says and combine each.
+    """Divide the last axes into ``sizes`` windows and combine each.
 
     y[..., o] = max or average of x[..., i] over floor(o*L/S) <= i < ceil((o + 1)*L/S), where L is
     the length of an axis and S its entry of ``sizes``; such windows may overlap.

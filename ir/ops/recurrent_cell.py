@@ -24,7 +24,7 @@ from .movement import Movement
 
 @dataclass(frozen=True)
 class RecurrentGates(Op):
-    """What the gates of a recurrent layer see at one step.
+    """The input of a recurrent layer's gates at one step.
 
     y[b, j] = p[t, b, j] + sum over k of s[0, b, k] * r[k, j], where t = s[-1, b, 0].
 
@@ -55,7 +55,7 @@ class RecurrentGates(Op):
 
 @dataclass(frozen=True)
 class ResetProduct(Op):
-    """The product of a state that a gate has reset.
+    """Multiply a state by its reset gate, then by the recurrent weights.
 
     y[b, j] = sum over k of f(g[b, gate*H + k]) * s[0, b, k] * r[k, j], f the activation of x.
 
@@ -161,7 +161,7 @@ class RecurrentCell(Op):
 
 @dataclass(frozen=True)
 class GatedFormula(Op):
-    """A formula of the parts of a tensor.
+    """Split a tensor along ``axis`` and combine the parts by a formula.
 
     y = formula(g0, g1, ..., s0, s1, ...), where g0, g1, ... are the parts of g, which ``axis`` is
     divided into, as large as s0, s1, ...

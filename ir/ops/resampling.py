@@ -22,7 +22,7 @@ Step = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Resample(Op):
-    """Make every position of an axis from neighbours there.
+    """Compute every position of an axis from its neighbours along this axis.
 
     y[.., i, ..] = sum over t of w[i, t] * x[.., clamp(s[i] + t, 0, size - 1), ..]
 

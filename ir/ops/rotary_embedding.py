@@ -17,7 +17,7 @@ from .base import Op, require
 
 @dataclass(frozen=True)
 class RotaryEmbedding(Op):
-    """Turn pairs of features by an angle that depends on their position.
+    """Rotate pairs of features by an angle that depends on their position.
 
     (y[i], y[j]) = (c*x[i] - s*x[j], s*x[i] + c*x[j]), where i and j are the features k and
     k + ``features``/2, or 2*k and 2*k + 1 if ``interleaved``, and c and s are cos[k] and sin[k] at

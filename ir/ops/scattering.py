@@ -178,7 +178,7 @@ class ScatterND(Op):
 
 @dataclass(frozen=True)
 class TensorScatter(Op):
-    """Write a block into a cache, at a place of its own for each batch entry.
+    """Write a block into a cache, at an index for each batch entry.
 
     y[b, ..., t, ...] = update[b, ..., t - starts[b], ...] where that exists, else x; with
     ``circular`` the block goes on at the beginning of the axis.

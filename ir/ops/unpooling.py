@@ -112,7 +112,7 @@ class MaxPoolIndices(Op):
 
 @dataclass(frozen=True)
 class MaxUnpool(Op):
-    """Put each element of x back to where a maximum was, and zeros elsewhere.
+    """Put each element of x at the position of its maximum, and zeros elsewhere.
 
     y[n, c, indices[n, c, o] - (n*C + c)*spatial(y)] = x[n, c, o], where the index is a row-major
     position in y, within its own n and c; the last of several elements wins.

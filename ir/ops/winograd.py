@@ -155,7 +155,7 @@ class WinogradProducts(_Tiled, Conv):
 
 @dataclass(frozen=True)
 class WinogradTiles(_Tiled, Conv):
-    """A convolution in tiles of which each pixel has maps of its own: the three steps in one.
+    """All three Winograd steps in one; each pixel of a tile is stored in separate maps.
 
     y[n, (i*tile + j)*P + o, r, c] = conv(x)[n, o, r*tile + i, c*tile + j], where P is O in whole
     planes; what lies beyond the convolution's result is of no matter but finite.
