@@ -3,19 +3,21 @@
     python tools/make_web.py            rewrite them
     python tools/make_web.py --check    exit with 1 when one is out of date
 
-runtime_glue/schedule.schema.json becomes web/schema.js and cpp/src/schema.hpp: tools/runtimes.
+Of runtime_glue, schedule.schema.json becomes web/schema.js and cpp/src/schema.hpp, python/rules.py
+becomes web/rules.js and cpp/src/rules.cpp.
 tests/test_web_load.py runs the check.
 """
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import sys
 from pathlib import Path
 
 import click
-from runtimes import schema_cpp, schema_js
+from runtimes import rules_cpp, rules_js, schema_cpp, schema_js
 
 GLUE = Path(__file__).resolve().parents[1] / "runtime_glue"
 
@@ -23,7 +25,10 @@ GLUE = Path(__file__).resolve().parents[1] / "runtime_glue"
 def modules() -> dict[Path, str]:
     """Return the text of each file."""
     schema = json.loads((GLUE / "schedule.schema.json").read_text("utf-8"))
+    rules = ast.parse((GLUE / "python" / "rules.py").read_text("utf-8"))
     return {
+        GLUE / "cpp" / "src" / "rules.cpp": rules_cpp.module(rules),
+        GLUE / "web" / "rules.js": rules_js.module(rules),
         GLUE / "web" / "schema.js": schema_js.module(copy.deepcopy(schema)),
         GLUE / "cpp" / "src" / "schema.hpp": schema_cpp.module(schema),
     }

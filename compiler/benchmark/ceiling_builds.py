@@ -88,7 +88,7 @@ def copy(shape: Shape) -> tuple[Build, int]:
     code = [_store(shape, k, f"texelFetch(u_x, ivec3(p, {k}), 0)") for k in range(shape.width)]
     declared = ["uniform highp sampler2DArray u_x;"]
     shader = _shader(shape, declared, code, shape.width)
-    build = _build(shape, shader, (Read("u_x", 0, "x", None),), (), shape.width)
+    build = _build(shape, shader, (Read("x", "u_x"),), (), shape.width)
     size = build.textures["x"].bytes + build.textures["y"].bytes
     return build, size * shape.passes
 

@@ -135,7 +135,7 @@ def check_requirements(requires: Requires, device: DeviceInfo) -> None:
         missing.append(f"{_HALF_FLOAT} or {_FLOAT}, to draw to 16-bit float textures")
     missing += [
         f"{name}, to read the application's external textures"
-        for name in requires.extensions
+        for name in requires.extensions or ()
         if name not in device.extensions
     ]
     missing += [

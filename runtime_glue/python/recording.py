@@ -144,7 +144,7 @@ class _Recorder:
             if self._samplers.get(place[0], bound.sampler) != sampler:
                 self._samplers[place[0]] = sampler
                 calls.append((gl.glBindSampler, (place[0], sampler)))
-            if texture.is_external:
+            if read.matrix:
                 matrix = (program.matrices[read.matrix], 1, 0, bound.matrices[read.texture])
                 calls.append((gl.glUniformMatrix4fv, matrix))
         for block in gpu_pass.blocks:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import UnionType
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from .pixels import FORMATS
+import numpy as np
+
+from .pixels import FORMATS, IMAGES, PLANES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +26,13 @@ class Requires:
 
     glsl: int
     color_buffer: str
-    limits: Mapping[str, int]
-    extensions: tuple[str, ...] = ()
+    limits: dict[str, int]
+    extensions: tuple[str, ...] | None = None
+
+    @property
+    def color_bits(self) -> int:
+        """Bits of the largest component that is drawn."""
+        return {"none": 8, "half_float": 16, "float": 32}[self.color_buffer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,24 @@ class Texture:
         return self.kind == EXTERNAL
 
     @property
+    def is_planes(self) -> bool:
+        return self.packing == PLANES
+
+    @property
+    def has_images(self) -> bool:
+        """Whether shaders may have it as an image, too."""
+        return self.format in IMAGES
+
+    @property
+    def components(self) -> int:
+        return FORMATS[self.format].components
+
+    @property
+    def bits(self) -> int:
+        """Bits of each component."""
+        return 8 * np.dtype(FORMATS[self.format].dtype).itemsize
+
+    @property
     def objects(self) -> int:
         """How many GL textures it takes."""
         return 1 if self.is_array else self.layers
@@ -91,6 +119,10 @@ class Buffer:
     kind: str
     range: Range
 
+    @property
+    def is_storage(self) -> bool:
+        return self.kind == "storage"
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -100,12 +132,16 @@ class Read:
     external one ``matrix`` is the uniform that takes the application's matrix.
     """
 
-    uniform: str
-    image: int
     texture: str
-    layer: int | None
+    uniform: str = ""
+    image: int = 0
+    layer: int | None = None
     layers: tuple[int, int] | None = None
-    matrix: str = ""
+    matrix: str | None = None
+
+    @property
+    def is_image(self) -> bool:
+        return not self.uniform
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +168,10 @@ class Uniform:
     type: str
     value: tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        number = int if self.type.startswith("i") else float
+        object.__setattr__(self, "value", tuple(map(number, self.value)))
+
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPass:
@@ -157,14 +197,22 @@ class GpuPass:
         return (self.shader,)
 
     @property
+    def has_barriers(self) -> bool:
+        return bool(self.barriers)
+
+    @property
+    def uses_images(self) -> bool:
+        return bool(self.images) or isinstance(self, ComputePass)
+
+    @property
     def samplers(self) -> tuple[Read, ...]:
         """What is read by samplers."""
-        return tuple(r for r in self.reads if r.uniform)
+        return tuple(r for r in self.reads if not r.is_image)
 
     @property
     def images(self) -> tuple[Read, ...]:
         """What is read as images."""
-        return tuple(r for r in self.reads if not r.uniform)
+        return tuple(r for r in self.reads if r.is_image)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,3 +271,24 @@ class Build:
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""
         return self.weights[where.offset : where.offset + where.size]
+
+
+def parsed(kind: Any, value: Any) -> Any:
+    """Return JSON of right form as a type of this module, or as one of its members' types.
+
+    JSON knows no integers: 640.0 is one by the schema, so every one is converted.
+    """
+    origin, arguments = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return kind(**{k: parsed(hint, value[k]) for k, hint in _hints(kind).items() if k in value})
+    if origin is UnionType:
+        return None if value is None else parsed(arguments[0], value)
+    if origin is dict:
+        return {k: parsed(arguments[1], v) for k, v in value.items()}
+    if origin is tuple:
+        kinds = repeat(arguments[0]) if arguments[-1] is ... else arguments
+        return tuple(map(parsed, kinds, value))
+    return kind(value)
+
+
+_hints = cache(get_type_hints)

@@ -23,7 +23,6 @@ export const integer = (...bounds) => typed("integer", Number.isInteger, (v) => 
 export const number = (...bounds) =>
   typed("number", (v) => typeof v === "number", (v) => span(v, ...bounds));
 export const oneOf = (...all) => (v) => !all.includes(v) && `is not one of ${show(all)}`;
-export const exactly = (wanted) => (v) => v !== wanted && `is not ${show(wanted)}`;
 export const never = (_, at) => at.fail("this member does not belong here");
 
 /** A text of so many characters, like a pattern, and not one of some words. */

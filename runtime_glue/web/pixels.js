@@ -29,8 +29,8 @@ const ARRAYS = {
 
 export const product = (sizes) => sizes.reduce((a, b) => a * b, 1);
 
-/** Return the logical shape of a port: host = logical.transpose(axes). */
-export function logicalShape({ shape, axes }) {
+/** Return the logical shape of an array of `shape`: host = logical.transpose(axes). */
+export function logicalShape(shape, axes) {
   const logical = Array(shape.length).fill(1);
   axes.forEach((axis, i) => (logical[axis] = shape[i]));
   return logical;
@@ -43,7 +43,7 @@ export const asMap = (shape) => [...Array(MAP_RANK - shape.length).fill(1), ...s
 export function pictureOf(port, texture) {
   const { name, shape } = port;
   if (shape.length === MAP_RANK && texture.packing === "planes") {
-    const [n, channels, height, width] = logicalShape(port);
+    const [n, channels, height, width] = logicalShape(port.shape, port.axes);
     if (n === 1 && [1, 3, 4].includes(channels)) return { channels, width, height };
   }
   throw new ShadergenError("SG0605", `'${name}' of shape [${shape.join(", ")}] is not a picture`, {
@@ -57,7 +57,7 @@ export function pictureOf(port, texture) {
  * The place is a sum with a term for each axis, so the map is built axis by axis.
  */
 export function places(port, texture, components) {
-  const logical = logicalShape(port);
+  const logical = logicalShape(port.shape, port.axes);
   const { width, height } = texture;
   const steps = Array(logical.length).fill(0);
   const isMap = texture.packing === "planes";

@@ -140,7 +140,7 @@ const pass = f.members({
   groups: f.never,
   writes: f.list(0, 16),})));
 export default f.members({
-  format: f.exactly("shadergen"),
+  format: f.oneOf("shadergen"),
   version: f.text(0, undefined, "^[0-9]{1,4}\\.[0-9]{1,4}$"),
   generator: name,
   model: name,

@@ -21,7 +21,7 @@ def form(schema: Schema) -> str:
     if "$ref" in parts:
         return str(parts.pop("$ref")).removeprefix(REFERENCE)
     if "const" in parts:
-        return call("exactly", literal(parts.pop("const")), rest=parts)
+        return call("oneOf", literal(parts.pop("const")), rest=parts)
     if "enum" in parts:
         return call("oneOf", *map(literal, parts.pop("enum")), rest=parts)
     if parts == {"not": {}}:

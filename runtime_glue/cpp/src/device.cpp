@@ -153,7 +153,7 @@ bool check_requirements(const Requires& required, const GL& gl, const Device& de
             "GL_EXT_color_buffer_half_float or GL_EXT_color_buffer_float, to draw to 16-bit float "
             "textures",
             {});
-    if (required.external && !device.external)
+    if (!required.extensions.empty() && !device.external)
         missing("{}, to read the application's external textures", {external_extension});
     for (std::size_t i = 0; i < limit_count; ++i) {
         if (required.limits[i] <= device.limits[i]) continue;

@@ -47,7 +47,7 @@ struct Player::Impl {
     GLTextures given;  // the application's textures, while they are checked
 
     const Schedule& schedule() const { return *build.schedule_; }
-    const Texture& texture(std::int32_t index) const { return schedule().textures[at(index)]; }
+    const Texture& texture(const Ref& name) const { return schedule().textures[at(name)]; }
     std::string_view bytes(const Range& range) const {
         return build.source_->weights.substr(static_cast<std::size_t>(range.offset),
                                              static_cast<std::size_t>(range.size));

@@ -35,7 +35,7 @@ bool read_shaders(const Files& files, const Schedule& schedule, Source& source, 
     List<std::string_view> paths;
     for (const Pass& pass : schedule.passes) {
         paths.push_back(pass.shader);
-        if (!pass.compute) paths.push_back(pass.vertex);
+        if (!pass.is_compute) paths.push_back(pass.vertex);
     }
     sort(paths);
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -99,10 +99,10 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
     std::vector<PortInfo> result(ports.size());
     for (std::size_t i = 0; i < ports.size(); ++i) {
         const Port& port = ports[i];
-        const Texture& texture = schedule.textures[static_cast<std::size_t>(port.texture)];
+        const Texture& texture = schedule.textures[at(port.texture)];
         PortInfo& info = result[i];
         info.name = std::string(port.name);
-        info.shape.assign(port.shape.begin(), port.shape.begin() + port.rank);
+        info.shape.assign(port.shape.begin(), port.shape.end());
         info.dtype = port.dtype;
         info.encoding = port.encoding;
         info.is_array = texture.is_array;

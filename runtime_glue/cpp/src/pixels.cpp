@@ -23,8 +23,8 @@ class Runs {
 public:
     Runs(const Port& port, const Texture& texture, std::int64_t components)
         : texture_(texture), components_(components) {
-        const auto rank = static_cast<std::size_t>(port.rank);
-        axes_ = texture.planes ? 4 : std::max<std::size_t>(rank, 1);  // planes are of N, C, H, W
+        const auto rank = port.shape.size();
+        axes_ = texture.is_planes ? 4 : std::max<std::size_t>(rank, 1);  // planes are of N, C, H, W
         for (std::size_t i = 0; i < axes_; ++i) size_[i] = 1;
         std::int64_t step = 1;
         for (std::size_t i = rank; i-- > 0;) {
@@ -40,7 +40,7 @@ public:
         const std::int64_t row = texture_.texels_of_row();
         run = {size_[last], 0, stride_[last], row_++ * row * components_, 1};
         for (std::size_t i = 0; i < last; ++i) run.from += place_[i] * stride_[i];
-        if (texture_.planes) {
+        if (texture_.is_planes) {
             const std::int64_t layer = place_[0] * row + place_[1] / lanes;
             const std::int64_t first = (layer * size_[2] + place_[2]) * size_[3];
             run.to = first * components_ + place_[1] % lanes, run.to_step = components_;
@@ -152,7 +152,7 @@ bool check_image(DType type, const Span& span, Error& error) {
     error.supported = "uint8 from 0 to 255, or floats from 0 to 1";
     if (type != DType::float32)
         return fail(error, "SG0605", "an image cannot be given as {}",
-                    {dtype_names[static_cast<int>(type)]});
+                    {name_of(type)});
     error.help = "divide by 255, or convert to uint8";
     return fail(error, "SG0605", "an image given in floats holds values outside 0 to 1", {});
 }
@@ -167,7 +167,7 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
     if (port.dtype != DType::float32) {
         if (span.fractions || !span.numbers)
             return fail(error, "SG0605", "input '{}' is of {}, the array holds fractions",
-                        {port.name, dtype_names[static_cast<int>(port.dtype)]});
+                        {port.name, name_of(port.dtype)});
         if (port.dtype == DType::boolean && !span.truths)
             return fail(error, "SG0605", "input '{}' is of bool, the array is not", {port.name});
         if (span.high > exact_integers || span.low < -exact_integers) {
@@ -188,7 +188,7 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
 
 bool encode(const Port& port, const Texture& texture, DType type, const void* data,
             List<char>& texels, Error& error) {
-    const auto count = static_cast<std::size_t>(port.elements());
+    const auto count = static_cast<std::size_t>(prod(port.shape));
     const Span span = span_of(type, data, count);
     if (port.encoding == Encoding::unorm8 ? !check_image(type, span, error)
                                           : !check_values(port, texture, span, error))

@@ -77,7 +77,7 @@ bool Player::Impl::make(Error& error) {
 
 void Player::Impl::make_buffers() {
     for (const Buffer& buffer : schedule().buffers) {
-        const Enum target = buffer.storage ? gl::SHADER_STORAGE_BUFFER : gl::UNIFORM_BUFFER;
+        const Enum target = buffer.is_storage ? gl::SHADER_STORAGE_BUFFER : gl::UNIFORM_BUFFER;
         buffers.push_back(fixed.make(Objects::buffer));
         gl.BindBuffer(target, buffers.back());
         gl.BufferData(target, static_cast<std::ptrdiff_t>(buffer.range.size),
@@ -124,9 +124,9 @@ bool Player::Impl::make_sized(const Schedule& of, Sized& to, Error& error) const
     const float nothing[4] = {};
     for (std::size_t i = 0; i < of.passes.size(); ++i) {
         const Pass& pass = of.passes[i];
-        to.framebuffers.push_back(pass.compute ? 0 : to.objects.make(Objects::framebuffer));
+        to.framebuffers.push_back(pass.is_compute ? 0 : to.objects.make(Objects::framebuffer));
         to.foreign.push_back(false);
-        if (pass.compute) continue;
+        if (pass.is_compute) continue;
         if (!attach_pass(of, to, i, error)) return false;
         // make the driver allocate now what it would allocate in the first frame
         gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, to.framebuffers[i]);

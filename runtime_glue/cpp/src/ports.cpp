@@ -81,7 +81,7 @@ Error Player::bind_input(std::string_view name, unsigned texture, const float* m
     if ((bound.size() != 1 || bound[0] != texture) && !p.bind(*port, &texture, 1, error))
         return error;
     for (Matrix& known : p.matrices)
-        if (known.texture == port->texture)
+        if (known.texture == port->texture.index)
             std::memcpy(known.numbers, matrix, sizeof known.numbers);
     return error;
 }
@@ -125,14 +125,14 @@ bool Player::Impl::rebind(const Port& port, Error& error) {
     for (const Pass& pass : schedule().passes) {
         for (const Read& read : pass.reads)
             image = image || (read.is_image() && read.texture == port.texture);
-        image = image || (pass.compute && pass.writes[0].texture == port.texture);
+        image = image || (pass.is_compute && pass.writes[0].texture == port.texture);
     }
     if (image && !check_images(gl, texture(port.texture), bound(port), error)) return false;
     for (std::size_t i = 0; i < schedule().passes.size(); ++i) {
         const Pass& pass = schedule().passes[i];
         bool writes = false;
         for (const Write& write : pass.writes) writes = writes || write.texture == port.texture;
-        if (pass.compute || !writes) continue;
+        if (pass.is_compute || !writes) continue;
         if (sized.foreign[i]) sized.framebuffers[i] = sized.objects.make(Objects::framebuffer);
         sized.foreign[i] = false;
         if (!attach_pass(schedule(), sized, i, error)) return false;
@@ -153,7 +153,7 @@ Error Player::bind_output_framebuffer(std::string_view name, unsigned framebuffe
         for (const Write& write : pass.writes) {
             if (write.texture != port->texture) continue;
             writer = i, ++writers;
-            alone = alone && !pass.compute && pass.writes.size() == 1;
+            alone = alone && !pass.is_compute && pass.writes.size() == 1;
         }
     }
     if (alone && writers == 1) {
@@ -184,11 +184,11 @@ namespace {
 
 bool check_count(const Port& port, const char* kind, const char* verb, std::size_t count,
                  Error& error) {
-    if (static_cast<std::int64_t>(count) == port.elements()) return true;
+    if (static_cast<std::int64_t>(count) == prod(port.shape)) return true;
     return fail(
         error, "SG0605", "the {} '{}' {} {} numbers, shape {}, not {}",
-        {kind, port.name, verb, port.elements(),
-         port.rank ? joined(port.shape.data(), port.rank, "x") : std::string("a single number"),
+        {kind, port.name, verb, prod(port.shape),
+         port.shape.size() ? joined(port.shape.begin(), port.shape.size(), "x") : std::string("a single number"),
          count});
 }
 

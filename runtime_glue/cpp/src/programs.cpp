@@ -136,14 +136,14 @@ void Programs::group(const Source& source, const Schedule& schedule) {
         const Pass& pass = schedule.passes[i];
         const std::string_view shader = source.shader(pass.shader)->text;
         const std::string_view vertex =
-            pass.compute ? std::string_view() : source.shader(pass.vertex)->text;
+            pass.is_compute ? std::string_view() : source.shader(pass.vertex)->text;
         std::size_t k = 0;
-        while (k < linked_.size() && !(linked_[k].compute == pass.compute &&
+        while (k < linked_.size() && !(linked_[k].compute == pass.is_compute &&
                                        linked_[k].shader == shader && linked_[k].vertex == vertex))
             ++k;
         if (k == linked_.size()) {
             Linked& made = linked_.add();
-            made.compute = pass.compute, made.shader = shader, made.vertex = vertex;
+            made.compute = pass.is_compute, made.shader = shader, made.vertex = vertex;
         }
         linked_[k].users.push_back(i);
     }
@@ -230,7 +230,7 @@ bool Programs::configure(const GL& gl, const Linked& linked, const Schedule& sch
         PassProgram& to = passes[user];
         to.program = linked.name;
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
-        if (pass.compute && pass.workgroup != actual)
+        if (pass.is_compute && pass.workgroup != actual)
             return pass_fails(
                 error, "SG0503", "the workgroup is stated as {}, the shader's is {}",
                 {joined(pass.workgroup.data(), 3, "x"), joined(actual.data(), 3, "x")}, pass.shader,
@@ -258,11 +258,11 @@ bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& s
     for (const std::size_t user : linked.users) {
         const Pass& pass = schedule.passes[user];
         for (const Block& block : pass.blocks) {
-            const Buffer& buffer = schedule.buffers[static_cast<std::size_t>(block.buffer)];
-            const char* const name = block.name.data();
+            const Buffer& buffer = schedule.buffers[at(block.buffer)];
+            const char* const name = block.block.data();
             Binding binding;
             Int needed = 0;
-            if (buffer.storage) {
+            if (buffer.is_storage) {
                 const Uint index =
                     gl.GetProgramResourceIndex(linked.name, gl::SHADER_STORAGE_BLOCK, name);
                 const Enum wanted[] = {gl::BUFFER_BINDING, gl::BUFFER_DATA_SIZE};
@@ -277,10 +277,10 @@ bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& s
             } else {
                 const Uint index = gl.GetUniformBlockIndex(linked.name, name);
                 if (index != invalid_index) {
-                    const std::size_t known = find(bound, block.name);
+                    const std::size_t known = find(bound, block.block);
                     binding = {gl::UNIFORM_BUFFER, static_cast<Uint>(known)};
                     if (known == bound.size()) {
-                        bound.push_back(block.name);
+                        bound.push_back(block.block);
                         gl.UniformBlockBinding(linked.name, index, binding.index);
                     }
                     gl.GetActiveUniformBlockiv(linked.name, index, gl::UNIFORM_BLOCK_DATA_SIZE,
@@ -290,7 +290,7 @@ bool Programs::bind_blocks(const GL& gl, const Linked& linked, const Schedule& s
             if (buffer.range.size < needed)
                 return pass_fails(
                     error, "SG0503", "the buffer '{}' has {} bytes, the block {} takes {}",
-                    {buffer.name, buffer.range.size, block.name, needed}, pass.shader, pass);
+                    {buffer.name, buffer.range.size, block.block, needed}, pass.shader, pass);
             passes[user].bindings.push_back(binding);
         }
     }

@@ -24,7 +24,7 @@ Touched touched_by(const Schedule& schedule, const List<PassProgram>& programs) 
     for (const Texture& texture : schedule.textures)
         touched.external = touched.external || texture.is_external;
     for (const Pass& pass : schedule.passes) {
-        if (pass.compute) add_once(touched.images, static_cast<Uint>(pass.image));
+        if (pass.is_compute) add_once(touched.images, static_cast<Uint>(pass.image));
         for (const Read& read : pass.reads)
             if (read.is_image()) add_once(touched.images, static_cast<Uint>(read.image));
     }
@@ -88,7 +88,7 @@ void Frame::record_pass(const Schedule& schedule, const Bound& bound, std::size_
     for (std::size_t i = 0; i < pass.uniforms.size(); ++i)
         if (program.varying[i])
             calls.push_back(set_uniform(pass.uniforms[i], program.locations[i]));
-    if (pass.compute) {
+    if (pass.is_compute) {
         const Write& write = pass.writes[0];
         bind_image(schedule, bound, pass.image, write.texture, write.layer, gl::WRITE_ONLY);
         const auto group = [&](std::size_t i) { return static_cast<Uint>(pass.groups[i]); };
@@ -113,7 +113,7 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
         if (read.is_image()) continue;
         const Uint unit = program.units[sampler];
         const Int matrix = program.matrices[sampler++];
-        const auto texture = static_cast<std::size_t>(read.texture);
+        const auto texture = at(read.texture);
         const auto layer = static_cast<std::size_t>(read.layer == none ? 0 : read.layer);
         const bool external = schedule.textures[texture].is_external;
         const Enum target = target_of(schedule.textures[texture]);
@@ -128,7 +128,7 @@ void Frame::bind_reads(const Schedule& schedule, const Bound& bound, std::size_t
             samplers_[unit] = wanted;
             add(calls, Command::bind_sampler, {unit, wanted});
         }
-        if (external) bind_external(bound, read.texture, matrix);
+        if (external) bind_external(bound, read.texture.index, matrix);
     }
 }
 
@@ -145,7 +145,7 @@ void Frame::bind_blocks(const Schedule& schedule, const Bound& bound, std::size_
     for (std::size_t i = 0; i < pass.blocks.size(); ++i) {
         const Binding& binding = (*bound.programs)[index].bindings[i];
         if (!binding.target) continue;
-        const Name name = (*bound.buffers)[static_cast<std::size_t>(pass.blocks[i].buffer)];
+        const Name name = (*bound.buffers)[at(pass.blocks[i].buffer)];
         if (replace(buffers_, binding.target, binding.index, name))
             add(calls, Command::bind_buffer_base, {binding.target, binding.index, name});
     }
@@ -153,9 +153,9 @@ void Frame::bind_blocks(const Schedule& schedule, const Bound& bound, std::size_
 
 // All layers of an array, or one 2D texture.
 void Frame::bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
-                       std::int32_t texture, std::int32_t layer, Enum access) {
-    const Texture& t = schedule.textures[static_cast<std::size_t>(texture)];
-    const GLTextures& names = (*bound.textures)[static_cast<std::size_t>(texture)];
+                       const Ref& texture, std::int32_t layer, Enum access) {
+    const Texture& t = schedule.textures[at(texture)];
+    const GLTextures& names = (*bound.textures)[at(texture)];
     const Name name = names[t.is_array || layer == none ? 0 : static_cast<std::size_t>(layer)];
     const auto at = static_cast<Uint>(unit);
     const Command bind = call(Command::bind_image,

@@ -68,7 +68,7 @@ private:
     void bind_external(const Bound& bound, std::int32_t texture, Int location);
     void bind_blocks(const Schedule& schedule, const Bound& bound, std::size_t index);
     void bind_image(const Schedule& schedule, const Bound& bound, std::int32_t unit,
-                    std::int32_t texture, std::int32_t layer, Enum access);
+                    const Ref& texture, std::int32_t layer, Enum access);
     static bool replace(List<Place>& places, Enum target, Uint index, Name name);
     void set(Command::Kind kind, std::initializer_list<Uint> arguments);
 

@@ -7,9 +7,17 @@
 
 namespace shadergen {
 
-const char dtype_names[10][8] = {"float32", "int64",  "int32",  "int16", "int8",
-                                 "uint64",  "uint32", "uint16", "uint8", "bool"};
-const char encoding_names[4][10] = {"float", "unorm8", "y2rg", "y2rg_half"};
+namespace {
+
+// Tables of characters: pointers would have to be relocated when a program starts.
+constexpr char dtype_names[][8] = {"float32", "int64",  "int32",  "int16", "int8",
+                                   "uint64",  "uint32", "uint16", "uint8", "bool"};
+constexpr char encoding_names[][10] = {"float", "unorm8", "y2rg", "y2rg_half"};
+
+}  // namespace
+
+const char* name_of(DType dtype) { return dtype_names[static_cast<int>(dtype)]; }
+const char* name_of(Encoding encoding) { return encoding_names[static_cast<int>(encoding)]; }
 
 const Format* format_of(std::string_view name) {
     static constexpr Format formats[] = {
@@ -24,21 +32,24 @@ const Format* format_of(std::string_view name) {
     return nullptr;
 }
 
-std::int64_t Port::elements() const {
+std::int64_t prod(const std::int64_t* first, const std::int64_t* last) {
     constexpr std::int64_t most = std::int64_t{1} << 62;
     std::int64_t product = 1;
-    for (int i = 0; i < rank; ++i) {
-        const std::int64_t size = shape[static_cast<std::size_t>(i)];
-        product = product > most / size ? most : product * size;
-    }
+    for (; first != last; ++first) product = product > most / *first ? most : product * *first;
     return product;
 }
 
-std::array<std::int64_t, max_rank> Port::logical() const {
-    std::array<std::int64_t, max_rank> logical{};
-    for (std::size_t i = 0; i < static_cast<std::size_t>(rank); ++i)
-        logical[static_cast<std::size_t>(axes[i])] = shape[i];
+Shape logical_shape(const Shape& host, const Shape& axes) {
+    Shape logical;
+    for (const std::int64_t axis : axes)
+        logical.items[static_cast<std::size_t>(axis)] = host[logical.rank++];
     return logical;
+}
+
+std::array<std::int64_t, 4> as_map(const Shape& shape) {
+    std::array<std::int64_t, 4> map = {1, 1, 1, 1};
+    std::copy(shape.begin(), shape.end(), map.end() - shape.size());
+    return map;
 }
 
 bool Uniform::operator==(const Uniform& other) const {
@@ -49,7 +60,7 @@ bool Uniform::operator==(const Uniform& other) const {
 }
 
 bool Pass::uses_images() const {
-    bool images = compute;
+    bool images = is_compute;
     for (const Read& read : reads) images = images || read.is_image();
     return images;
 }
@@ -64,42 +75,29 @@ namespace {
 // Names of a list and where they stand in it.
 class Names {
 public:
-    void add(std::string_view name) {
-        sorted_.push_back({name, static_cast<std::int32_t>(sorted_.size())});
+    Ref add(std::string_view name) {
+        const Ref ref = {name, static_cast<std::int32_t>(sorted_.size())};
+        sorted_.push_back(ref);
+        return ref;
     }
     // Once all are there: `list` is what they name.
     bool close(const char* list, Error& error) {
         sort(sorted_);
-        const std::size_t twice = repeated(sorted_);
-        if (twice == sorted_.size()) return true;
-        return malformed(error, "the name '{}' is taken", {sorted_[twice].name},
-                         say("{}[{}].name", {list, taken(sorted_[twice].name)}));
+        for (std::size_t i = 1; i < sorted_.size(); ++i)
+            if (!sorted_[i].compare(sorted_[i - 1]))
+                return malformed(error, "the name '{}' is taken", {sorted_[i]},
+                                 say("{}[{}].name", {list, sorted_[i].index}));
+        return true;
     }
-    std::int32_t operator[](std::string_view name) const {
-        const std::size_t found = position(sorted_, Named{name, none});
-        return found < sorted_.size() && sorted_[found].name == name ? sorted_[found].index : none;
+    Ref operator[](std::string_view name) const {
+        Ref ref = {name};
+        const std::size_t found = position(sorted_, ref);
+        if (found < sorted_.size() && !ref.compare(sorted_[found])) ref.index = sorted_[found].index;
+        return ref;
     }
 
 private:
-    struct Named {
-        std::string_view name;
-        std::int32_t index;
-
-        bool operator<(const Named& other) const { return name < other.name; }
-    };
-
-    // The second of those that have a name.
-    std::int32_t taken(std::string_view name) const {
-        std::int32_t first = INT32_MAX, second = INT32_MAX;
-        for (const Named& named : sorted_) {
-            if (named.name != name) continue;
-            second = std::min(second, std::max(first, named.index));
-            first = std::min(first, named.index);
-        }
-        return second;
-    }
-
-    List<Named> sorted_;
+    List<Ref> sorted_;
 };
 
 // Turns a document of right form into objects.
@@ -115,14 +113,13 @@ public:
         for (const Value v : root["textures"]) {
             Texture& texture = schedule_.textures.add();
             read(v, texture);
-            textures_.add(texture.name);
+            texture.name = textures_.add(v.text("name"));
         }
         for (const Value v : root["buffers"]) {
             Buffer& buffer = schedule_.buffers.add();
-            buffer.name = v.text("name");
-            buffer.storage = same(v.text("kind"), "storage");
+            buffer.name = buffers_.add(v.text("name"));
+            buffer.is_storage = same(v.text("kind"), "storage");
             buffer.range = range(v);
-            buffers_.add(buffer.name);
         }
         if (!textures_.close("textures", error) || !buffers_.close("buffers", error)) return false;
         for (const Value v : root["inputs"]) read(v, schedule_.inputs.add());
@@ -137,10 +134,12 @@ private:
         return static_cast<std::int32_t>(number(v, member));
     }
     std::int32_t small(Value value) const { return static_cast<std::int32_t>(sizes_(value)); }
-    int wholes(Value list, std::int64_t* to) const {
-        int count = 0;
-        for (const Value v : list) to[count++] = sizes_(v);
-        return count;
+    void wholes(Value list, std::int64_t* to) const {
+        for (const Value v : list) *to++ = sizes_(v);
+    }
+    void read(Value list, Shape& to) const {
+        wholes(list, to.items.data());
+        to.rank = list.size();
     }
     template <std::size_t N, std::size_t Longest>
     static std::uint8_t index_of(std::string_view word, const char (&words)[N][Longest]) {
@@ -156,17 +155,17 @@ private:
         required.glsl = small(v, "glsl");
         required.color_buffer =
             static_cast<ColorBuffer>(index_of(v.text("color_buffer"), color_buffers));
-        required.external = static_cast<bool>(v["extensions"]);  // there is only one
+        if (const Value used = v["extensions"])
+            required.extensions = used.first().text();  // there is only one
         for (std::size_t i = 0; i < limit_count; ++i)
             required.limits[i] = sizes_(v["limits"][limit_name(i)]);
     }
 
     void read(Value v, Texture& t) const {
-        t.name = v.text("name");
         t.format = format_of(v.text("format"));
         t.is_array = same(v.text("kind"), "array");
         t.is_external = same(v.text("kind"), "external");
-        t.planes = same(v.text("packing"), "planes");
+        t.is_planes = same(v.text("packing"), "planes");
         t.width = number(v, "width"), t.height = number(v, "height");
         t.layers = number(v, "layers");
         t.channels = number(v, "channels"), t.batch = number(v, "batch");
@@ -177,10 +176,8 @@ private:
     }
 
     void read(Value v, Port& p) const {
-        p.name = v.text("name"), p.texture_name = v.text("texture");
-        p.texture = textures_[p.texture_name];
-        p.rank = wholes(v["shape"], p.shape.data());
-        p.axes_count = wholes(v["axes"], p.axes.data());
+        p.name = v.text("name"), p.texture = textures_[v.text("texture")];
+        read(v["shape"], p.shape), read(v["axes"], p.axes);
         p.encoding = static_cast<Encoding>(index_of(v.text("encoding"), encoding_names));
         p.dtype = static_cast<DType>(index_of(v.text("dtype"), dtype_names));
         const Value span = v["range"];  // outputs have none
@@ -189,15 +186,13 @@ private:
     }
 
     void read(Value v, Read& r) const {
-        r.texture_name = v.text("texture"), r.texture = textures_[r.texture_name];
+        r.texture = textures_[v.text("texture")];
         if (const Value uniform = v["uniform"]) r.uniform = uniform.text();
         if (const Value matrix = v["matrix"]) r.matrix = matrix.text();
         if (const Value image = v["image"]) r.image = small(image);
         if (const Value layer = v["layer"]) r.layer = small(layer);
-        if (const Value span = v["layers"]) {
-            r.first = small(span.first());
-            r.layers = small(span.first().next());
-        }
+        if (const Value span = v["layers"])
+            r.layers = {small(span.first()), small(span.first().next())};
     }
 
     void read(Value v, Uniform& u) const {
@@ -214,20 +209,18 @@ private:
 
     void read(Value v, Pass& p) const {
         p.name = v.text("name");
-        p.compute = same(v.text("stage"), "compute");
+        p.is_compute = same(v.text("stage"), "compute");
         p.shader = v.text("shader");
         p.layers = v["layers"];
         for (const Value r : v["reads"]) read(r, p.reads.add());
         for (const Value b : v["blocks"]) {
             Block& block = p.blocks.add();
-            block.name = b.text("block"), block.buffer_name = b.text("buffer");
-            block.buffer = buffers_[block.buffer_name];
+            block.block = b.text("block"), block.buffer = buffers_[b.text("buffer")];
         }
         for (const Value u : v["uniforms"]) read(u, p.uniforms.add());
         for (const Value w : v["writes"]) {
             Write& write = p.writes.add();
-            write.texture_name = w.text("texture");
-            write.texture = textures_[write.texture_name];
+            write.texture = textures_[w.text("texture")];
             write.layer = small(w, "layer");
         }
         for (const Value b : v["barriers"]) {
@@ -236,7 +229,7 @@ private:
                           : same(name, "image") ? image_barrier
                                                 : framebuffer_barrier;
         }
-        if (p.compute) {
+        if (p.is_compute) {
             p.image = small(v, "image");
             wholes(v["workgroup"], p.workgroup.data());
             wholes(v["groups"], p.groups.data());
@@ -258,7 +251,7 @@ bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule,
     schedule.sizes = sizes;
     const Value open = root["sizes"];
     return (!open || sizes.check(open, error)) && check_form(root, sizes, source.lenient, error) &&
-           Builder(sizes, schedule).build(root, error) && check(schedule, error);
+           Builder(sizes, schedule).build(root, error) && rules::check(schedule, schedule.weights.size, error);
 }
 
 bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error) {

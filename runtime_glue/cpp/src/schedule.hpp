@@ -37,14 +37,30 @@ enum Limit : std::size_t {
     limit_count
 };
 const char* limit_name(std::size_t limit);
+using Limits = std::array<std::int64_t, limit_count>;
+
+// The name of a texture or buffer, and where that stands in the schedule's list.
+struct Ref : std::string_view {
+    std::int32_t index = none;
+
+    bool operator==(const Ref& other) const { return index == other.index; }
+    bool operator!=(const Ref& other) const { return index != other.index; }
+    bool operator<(const Ref& other) const {
+        const int order = compare(other);
+        return order ? order < 0 : index < other.index;
+    }
+};
+inline std::size_t at(const Ref& ref) { return static_cast<std::size_t>(ref.index); }
 
 enum class ColorBuffer : std::uint8_t { bytes, half_float, floats };
 
 struct Requires {
     int glsl = 300;
     ColorBuffer color_buffer = ColorBuffer::bytes;
-    bool external = false;  // the extension that reads external textures
-    std::array<std::int64_t, limit_count> limits{};
+    std::string_view extensions;  // the one that reads external textures, or nothing
+    Limits limits{};
+
+    int color_bits() const { return 8 << static_cast<int>(color_buffer); }
 };
 
 enum class Texel : std::uint8_t { bytes, halves, floats };
@@ -56,6 +72,7 @@ struct Format {
     std::uint32_t internal;  // GL's name
     bool image;              // whether shaders see it as an image too
     int bytes() const { return components << static_cast<int>(texel); }
+    int bits() const { return 8 << static_cast<int>(texel); }  // of a component
 };
 const Format* format_of(std::string_view name);
 
@@ -64,9 +81,9 @@ struct Range {
 };
 
 struct Texture {
-    std::string_view name;
+    Ref name;
     const Format* format = nullptr;
-    bool is_array = false, is_external = false, planes = true, has_data = false;
+    bool is_array = false, is_external = false, is_planes = true, has_data = false;
     std::int64_t width = 0, height = 0, layers = 0, channels = 0, batch = 0;
     std::int32_t slot = none, first = 0, last = 0;
     Range data;
@@ -76,30 +93,44 @@ struct Texture {
     std::int64_t texels_of_row() const { return (channels + lanes - 1) / lanes; }
 };
 
-constexpr int max_rank = 8;
+constexpr std::size_t max_rank = 8;
+
+// Sizes or axes of a tensor.
+struct Shape {
+    std::array<std::int64_t, max_rank> items{};
+    std::size_t rank = 0;
+
+    std::size_t size() const { return rank; }
+    const std::int64_t* begin() const { return items.data(); }
+    const std::int64_t* end() const { return begin() + rank; }
+    std::int64_t operator[](std::size_t i) const { return items[i]; }
+};
+
+// host = logical.transpose(axes)
+Shape logical_shape(const Shape& host, const Shape& axes);
+// N, C, H, W, padded with ones on the left.
+std::array<std::int64_t, 4> as_map(const Shape& shape);
+std::int64_t prod(const std::int64_t* first, const std::int64_t* last);  // cut at 2^62
+template <class Sizes>
+std::int64_t prod(const Sizes& sizes) {
+    return prod(&*sizes.begin(), &*sizes.begin() + sizes.size());
+}
 
 struct Port {
-    std::string_view name, texture_name;
-    std::int32_t texture = none;
-    int rank = 0;
-    std::array<std::int64_t, max_rank> shape{};
-    std::array<std::int64_t, max_rank> axes{};  // host = logical.transpose(axes)
-    int axes_count = 0;
+    std::string_view name;
+    Ref texture;
+    Shape shape, axes;
     Encoding encoding = Encoding::plain;
     DType dtype = DType::float32;
     bool has_range = false;
     double low = 0, high = 0;
-
-    std::int64_t elements() const;  // cut at 2^62
-    std::array<std::int64_t, max_rank> logical() const;
 };
-// Names are tables of characters: pointers would have to be relocated when a program starts.
-extern const char dtype_names[10][8];
-extern const char encoding_names[4][10];
+const char* name_of(DType dtype);
+const char* name_of(Encoding encoding);
 
 struct Buffer {
-    std::string_view name;
-    bool storage = false;
+    Ref name;
+    bool is_storage = false;
     Range range;
 };
 
@@ -107,22 +138,21 @@ struct Buffer {
 struct Read {
     std::string_view uniform;  // empty for an image
     std::string_view matrix;   // the uniform of an external texture's matrix
-    std::string_view texture_name;
-    std::int32_t texture = none, image = 0;
-    std::int32_t layer = none;
-    std::int32_t first = 0, layers = 0;  // of an array, where not all are read
+    Ref texture;
+    std::int32_t image = 0, layer = none;
+    std::array<std::int32_t, 2> layers = {none, 0};  // the first of an array and how many, or all
 
     bool is_image() const { return uniform.empty(); }
 };
 
 struct Write {
-    std::string_view texture_name;
-    std::int32_t texture = none, layer = 0;
+    Ref texture;
+    std::int32_t layer = 0;
 };
 
 struct Block {
-    std::string_view name, buffer_name;
-    std::int32_t buffer = none;
+    std::string_view block;
+    Ref buffer;
 };
 
 enum class UniformType : std::uint8_t { int_, ivec2, float_, vec4 };
@@ -143,7 +173,7 @@ constexpr unsigned texture_barrier = 1, image_barrier = 2, framebuffer_barrier =
 
 struct Pass {
     std::string_view name;
-    bool compute = false;
+    bool is_compute = false;
     std::string_view vertex, shader;  // paths
     Value layers;
     List<Read> reads;
@@ -200,7 +230,9 @@ bool read_schedule(const Source& source, const Sizes& sizes, Schedule& schedule,
 bool resize_schedule(const Source& source, const Sizes& sizes, Schedule& schedule, Error& error);
 
 // Refuse a schedule whose parts do not fit each other. SG0503.
-bool check(const Schedule& schedule, Error& error);
+namespace rules {
+bool check(const Schedule& build, std::int64_t weights_size, Error& error);
+}
 
 }  // namespace shadergen
 

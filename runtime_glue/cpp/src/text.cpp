@@ -92,9 +92,9 @@ void tell(std::string& text, const char* message, Words words) {
     }
 }
 
-std::string joined(const std::int64_t* numbers, int count, const char* between) {
+std::string joined(const std::int64_t* numbers, std::size_t count, const char* between) {
     std::string text;
-    for (int i = 0; i < count; ++i) tell(text, "{}{}", {i ? between : "", numbers[i]});
+    for (std::size_t i = 0; i < count; ++i) tell(text, "{}{}", {i ? between : "", numbers[i]});
     return text;
 }
 

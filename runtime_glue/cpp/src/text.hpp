@@ -46,7 +46,7 @@ void enlist(std::string& list, Word item);
 void enlist_once(std::string& list, std::string_view item);
 
 // Numbers with words between them: "1x3x5"
-std::string joined(const std::int64_t* numbers, int count, const char* between);
+std::string joined(const std::int64_t* numbers, std::size_t count, const char* between);
 
 // Where something is in a schedule, `outer.member[index]`: put into words when it is wrong.
 struct Place {
