@@ -8,6 +8,7 @@ from .....errors import ShadergenError, did_you_mean
 from .....ir.expr import Expr, Var, substitute
 from .....ir.formula_parser import parse
 from ....definitions import find
+from ...activations import activation
 from ..read.config import shown
 from ..tensors import pointwise
 from .qkeras import quantiser
@@ -20,33 +21,21 @@ if TYPE_CHECKING:
     from .layer import Layer
 
 ACTIVATIONS: dict[str, str] = {
-    "celu": "celu(x0)",
-    "elu": "elu(x0)",
-    "exponential": "exp(x0)",
-    "gelu": "gelu(x0)",
-    "hard_shrink": "where(0.5 < abs(x0), x0, 0)",
-    "hard_sigmoid": "hard_sigmoid(x0, 1 / 6, 0.5)",
-    "hard_silu": "hard_swish(x0)",
-    "hard_swish": "hard_swish(x0)",
-    "hard_tanh": "clamp(x0, -1, 1)",
-    "leaky_relu": "leaky_relu(x0, 0.2)",
-    "linear": "x0",
-    "log_sigmoid": "log_sigmoid(x0)",
-    "mish": "mish(x0)",
-    "relu": "relu(x0)",
-    "relu6": "relu6(x0)",
-    "selu": "selu(x0)",
-    "sigmoid": "sigmoid(x0)",
-    "silu": "silu(x0)",
-    "soft_shrink": "x0 - clamp(x0, -0.5, 0.5)",
-    "softplus": "softplus(x0)",
-    "softsign": "softsign(x0)",
-    "sparse_plus": "where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
-    "sparse_sigmoid": "clamp(0.5 * (x0 + 1), 0, 1)",
-    "squareplus": "0.5 * (x0 + sqrt(square(x0) + 4))",
-    "swish": "silu(x0)",
-    "tanh": "tanh(x0)",
-    "tanh_shrink": "x0 - tanh(x0)",
+    **{
+        name: activation(name)
+        for name in (
+            *("celu", "elu", "exponential", "gelu", "hard_swish", "hard_tanh", "linear"),
+            *("log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus"),
+            *("softsign", "sparse_plus", "sparse_sigmoid", "tanh", "tanh_shrink"),
+        )
+    },
+    "hard_shrink": activation("hard_shrink", threshold="0.5"),
+    "hard_sigmoid": activation("hard_sigmoid", alpha="1 / 6", beta="0.5"),
+    "hard_silu": activation("hard_swish"),
+    "leaky_relu": activation("leaky_relu", alpha="0.2"),
+    "soft_shrink": activation("soft_shrink", threshold="0.5"),
+    "squareplus": activation("squareplus", b="4"),
+    "swish": activation("silu"),
 }
 # What is no formula of one element; of a whole layer's result, over its last axis.
 OVER_AN_AXIS: dict[str, Callable[[Layer, Tensor, tuple[int, ...]], Tensor]] = {
@@ -55,7 +44,7 @@ OVER_AN_AXIS: dict[str, Callable[[Layer, Tensor, tuple[int, ...]], Tensor]] = {
     "softmax": softmax,
     "sparsemax": sparsemax,
 }
-IN_KERAS_2 = {"hard_sigmoid": "hard_sigmoid(x0, 0.2, 0.5)"}
+IN_KERAS_2 = {"hard_sigmoid": activation("hard_sigmoid", alpha="0.2", beta="0.5")}
 
 
 def formula(name: str, version: tuple[int, int]) -> str | None:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...activations import activation
 from ..layers.activation import rectified
+from ..layers.named_activations import ACTIVATIONS as NAMED
 from ..layers.softmax import glu, log_softmax, softmax, sparsemax
 from ..tensors import Tensor, call, pointwise
-from .elementwise import each, unary
+from .elementwise import unary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,34 +81,31 @@ def over_axis(
 
 
 ACTIVATIONS: dict[str, Operation] = {
-    **each(
-        unary,
-        hard_silu="hard_swish(x0)",
-        hard_tanh="clamp(x0, -1, 1)",
-        log_sigmoid="log_sigmoid(x0)",
-        relu6="relu6(x0)",
-        selu="selu(x0)",
-        sigmoid="sigmoid(x0)",
-        softplus="softplus(x0)",
-        softsign="softsign(x0)",
-        sparse_plus="where(x0 <= -1, 0, where(x0 < 1, 0.25 * square(x0 + 1), x0))",
-        sparse_sigmoid="clamp(0.5 * (x0 + 1), 0, 1)",
-        tanh_shrink="x0 - tanh(x0)",
-    ),
+    **{
+        name: partial(unary, NAMED[name])
+        for name in (
+            *("hard_silu", "hard_tanh", "log_sigmoid", "relu6", "selu", "sigmoid", "softplus"),
+            *("softsign", "sparse_plus", "sparse_sigmoid", "tanh_shrink"),
+        )
+    },
     "celu": partial(parametric, "celu", 1.0, ("alpha",)),
     "elu": partial(parametric, "elu", 1.0, ("alpha",)),
     "gelu": partial(gelu, True),
     "glu": partial(over_axis, glu),
-    "hard_shrink": partial(formula_with, "where(x1 < abs(x0), x0, 0)", 0.5, "threshold"),
+    "hard_shrink": partial(
+        formula_with, activation("hard_shrink", threshold="x1"), 0.5, "threshold"
+    ),
     "hard_sigmoid": hard_sigmoid,
     "leaky_relu": partial(parametric, "leaky_relu", 0.2, ("negative_slope", "alpha")),
     "log_softmax": partial(over_axis, log_softmax),
     "relu": relu,
     "silu": partial(parametric, "swish", 1.0, ("beta",)),
-    "soft_shrink": partial(formula_with, "x0 - clamp(x0, -x1, x1)", 0.5, "threshold"),
+    "soft_shrink": partial(
+        formula_with, activation("soft_shrink", threshold="x1"), 0.5, "threshold"
+    ),
     "softmax": partial(over_axis, softmax),
     "sparsemax": partial(over_axis, sparsemax),
-    "squareplus": partial(formula_with, "0.5 * (x0 + sqrt(square(x0) + x1))", 4.0, "b"),
+    "squareplus": partial(formula_with, activation("squareplus", b="x1"), 4.0, "b"),
     "tf_gelu": partial(gelu, False),
     "threshold": threshold,
 }

@@ -9,12 +9,14 @@ from .....errors import ShadergenError
 from .....ir.formula_parser import parse
 from .....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
 from .....ir.size import estimate
+from ...activations import ACTIVATIONS
 from .windows import numbers, read_windows, share
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
+    from ...activations import ACTIVATIONS
     from .node import OnnxNode
-    from .windows import Sizes, Windows
+from .windows import Sizes, Windows
 
 ANY_PAD = -(1 << 30)
 
@@ -138,7 +140,7 @@ def causal_conv_with_state(node: OnnxNode) -> list[Value]:
     bias = [node.real(2)] if node.given(2) else []
     y = node.apply(Conv((1,), (1,), (0, 0), x.shape[1]), x, w, *bias)
     if activation != "none":
-        y = node.apply(Pointwise(parse("silu(x0)")), y)
+        y = node.apply(Pointwise(parse(ACTIVATIONS["silu"])), y)
     if not any(node.used[1:]):
         return [y]
     if not kept:

@@ -12,6 +12,8 @@ from .....errors import ShadergenError
 from .....ir.expr import Call, Num, Var, substitute
 from .....ir.formula_parser import parse
 from .....ir.ops import Pointwise, Reshape, Softmax
+from ...activations import ACTIVATIONS as FORMULAS
+from .activation import ACTIVATIONS, activation
 from .attention import attention, microsoft_rotary_embedding, multi_head_attention
 from .convolution import conv
 from .elementwise import formula
@@ -46,14 +48,13 @@ if TYPE_CHECKING:
     from .elementwise import Handler
     from .node import OnnxNode
 
-# The activations that are fused into kernels, with their parameters in order.
-ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "Clip": ("clamp(x0, low, high)", ("low", "high")),
-    "HardSigmoid": ("hard_sigmoid(x0, alpha, beta)", ("alpha", "beta")),
-    "LeakyRelu": ("leaky_relu(x0, alpha)", ("alpha",)),
-    "Relu": ("relu(x0)", ()),
-    "Sigmoid": ("sigmoid(x0)", ()),
-    "Tanh": ("tanh(x0)", ()),
+# The activations that are fused into kernels. Their parameters are in order, none has a default.
+FUSED: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Clip": (FORMULAS["clip"], ("low", "high")),
+    **{
+        name: (ACTIVATIONS[name].formula, tuple(ACTIVATIONS[name].defaults))
+        for name in ("HardSigmoid", "LeakyRelu", "Relu", "Sigmoid", "Tanh")
+    },
 }
 
 
@@ -64,7 +65,7 @@ def fused_conv(node: OnnxNode) -> Value:
         y = node.apply(Pointwise(parse("x0 + x1")), y, node.operand(3))
     if not node.text("activation", ""):
         return y
-    text, names = ACTIVATIONS[node.choice("activation", tuple(ACTIVATIONS))]
+    text, names = FUSED[node.choice("activation", tuple(FUSED))]
     parameters = node.numbers("activation_params") if names else ()
     node.ignore("activation_params")
     if len(parameters) < len(names):
@@ -82,7 +83,7 @@ def fused_gemm(node: OnnxNode) -> Value:
     node.ignore("activation_alpha", "activation_beta", "activation_gamma")
     if not name:
         return y
-    text, names = ACTIVATIONS[node.choice("activation", ("LeakyRelu", "Relu", "Sigmoid", "Tanh"))]
+    text, names = FUSED[node.choice("activation", ("LeakyRelu", "Relu", "Sigmoid", "Tanh"))]
     bound = {n: Num(node.number(f"activation_{n}")) for n in names}
     return node.apply(Pointwise(substitute(parse(text), bound)), y)
 
@@ -100,6 +101,11 @@ def with_bias(function: str) -> Handler:
 
     handler.__doc__ = f"y = {function}(x + bias); the bias may be missing."
     return handler
+
+
+def quantized_activation(name: str) -> Handler:
+    """An activation of quantised numbers."""
+    return pointwise(ACTIVATIONS[name].formula, **ACTIVATIONS[name].defaults)
 
 
 def as_version(handler: Handler, version: int) -> Handler:
@@ -136,7 +142,7 @@ MICROSOFT: dict[str, Handler] = {
     "FusedGemm": fused_gemm,
     "FusedMatMul": fused_matmul,
     "GatherND": as_version(gather_nd, 11),
-    "Gelu": formula("gelu(x0)"),
+    "Gelu": formula(FORMULAS["gelu"]),
     "GridSample": as_version(grid_sample, 16),
     "MatMulIntegerToFloat": matmul_integer_to_float,
     "MultiHeadAttention": multi_head_attention,
@@ -147,13 +153,13 @@ MICROSOFT: dict[str, Handler] = {
     "QLinearConcat": qlinear_concat,
     "QLinearConv": qlinear_conv,
     "QLinearGlobalAveragePool": on_floats(global_pool("average")),
-    "QLinearLeakyRelu": pointwise("leaky_relu(x0, alpha)", alpha=0.01),
+    "QLinearLeakyRelu": quantized_activation("LeakyRelu"),
     "QLinearMul": pointwise("x0 * x1"),
-    "QLinearSigmoid": pointwise("sigmoid(x0)"),
+    "QLinearSigmoid": quantized_activation("Sigmoid"),
     "QLinearSoftmax": on_floats(over_axis(Softmax)),
     "QuantizeLinear": quantize_linear,
     "LayerNormalization": layer_normalization,
-    "QuickGelu": formula("swish(x0, alpha)", alpha=1.702),
+    "QuickGelu": activation("QuickGelu"),
     "RotaryEmbedding": microsoft_rotary_embedding,
     "SimplifiedLayerNormalization": simplified_layer_normalization,
     "SkipLayerNormalization": skip_layer_normalization(centred=True),

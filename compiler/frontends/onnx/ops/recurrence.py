@@ -13,6 +13,7 @@ from .....ir.formula_parser import parse
 from .....ir.graph import Node, constant
 from .....ir.ops import GRU, LSTM, RNN, Concat, Pointwise, Reshape, Slice, Transpose
 from ..operands import Known
+from .activation import ACTIVATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,20 +22,11 @@ if TYPE_CHECKING:
     from .....ir.ops.recurrence import Recurrence
     from .node import OnnxNode
 
-# Formulas of x, and the defaults of their parameters.
-ACTIVATIONS: dict[str, tuple[str, dict[str, float]]] = {
-    "Affine": ("alpha * x + beta", {"alpha": 1.0, "beta": 0.0}),
-    "Elu": ("elu(x, alpha)", {"alpha": 1.0}),
-    "HardSigmoid": ("hard_sigmoid(x, alpha, beta)", {"alpha": 0.2, "beta": 0.5}),
-    "LeakyRelu": ("leaky_relu(x, alpha)", {"alpha": 0.01}),
-    "Relu": ("relu(x)", {}),
-    "ScaledTanh": ("alpha * tanh(beta * x)", {"alpha": 1.0, "beta": 1.0}),
-    "Sigmoid": ("sigmoid(x)", {}),
-    "Softplus": ("softplus(x)", {}),
-    "Softsign": ("softsign(x)", {}),
-    "Tanh": ("tanh(x)", {}),
-    "ThresholdedRelu": ("thresholded_relu(x, alpha)", {"alpha": 1.0}),
-}
+# The activations that recurrent operators have.
+FUNCTIONS = (
+    *("Affine", "Elu", "HardSigmoid", "LeakyRelu", "Relu", "ScaledTanh", "Sigmoid", "Softplus"),
+    *("Softsign", "Tanh", "ThresholdedRelu"),
+)
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 BATCH_FIRST = (1, 0, 2)
@@ -194,14 +186,14 @@ def _activations(node: OnnxNode, directions: int) -> list[tuple[Expr, ...]]:
 
 
 def _activation(name: str, given: dict[str, Iterator[float]], seen: Expr) -> Expr:
-    known = {n.lower(): n for n in ACTIVATIONS}
+    known = {n.lower(): n for n in FUNCTIONS}
     if name.lower() not in known:
         raise ShadergenError(
             "SG0202",
             f"activation '{name}' is not implemented",
-            supported=", ".join(ACTIVATIONS),
-            help=did_you_mean(name, ACTIVATIONS),
+            supported=", ".join(FUNCTIONS),
+            help=did_you_mean(name, FUNCTIONS),
         )
     text, defaults = ACTIVATIONS[known[name.lower()]]
     values = {p: Num(float(np.float32(next(given[p], d)))) for p, d in defaults.items()}
-    return substitute(parse(text), {**values, "x": seen})
+    return substitute(parse(text), {**values, "x0": seen})

@@ -16,6 +16,7 @@ from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.ops import Pointwise, Slice
 from ..operands import Known
+from .activation import activation
 from .elementwise import formula
 from .movement import slice_
 
@@ -76,12 +77,12 @@ def image_scaler(node: OnnxNode) -> Value:
 
 
 RETIRED: dict[str, Handler] = {
-    "Affine": formula("alpha * x0 + beta", alpha=1.0, beta=0.0),
+    "Affine": activation("Affine"),
     "Crop": crop,
     "DynamicSlice": dynamic_slice,
     "GivenTensorFill": given_tensor_fill,
     "ImageScaler": image_scaler,
-    "ParametricSoftplus": formula("alpha * softplus(beta * x0)", alpha=1.0, beta=1.0),
+    "ParametricSoftplus": activation("ParametricSoftplus"),
     "Scale": formula("scale * x0", scale=1.0),
-    "ScaledTanh": formula("alpha * tanh(beta * x0)", alpha=1.0, beta=1.0),
+    "ScaledTanh": activation("ScaledTanh"),
 }
