@@ -11,6 +11,7 @@ import sys
 import tarfile
 import venv
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,11 @@ MAY_IMPORT["compiler"] |= {"runtime_glue"}  # to run and verify what it compiled
 MAY_IMPORT["runtime_glue"] = {"runtime_glue"}
 # Modules that still import each other; a group that no longer does is to be removed here.
 KNOWN_CYCLES = {("ir.ops", "ir.ops.conv_pair", "ir.placement")}
+# The parts of each frontend; they import those to their left.
+FRONTENDS = {
+    "keras": ("read", "tensors", "shapes", "layers", "ops", "importing"),
+    "onnx": ("read", "operands", "shapes", "ops", "folding", "importing"),
+}
 OWN_NAMES = {"shadergen", "errors", "runtime_glue", "templates", *LAYERS}
 
 
@@ -89,6 +95,7 @@ class WithoutTypes(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+@cache
 def import_graph() -> dict[str, set[str]]:
     """Return which modules of the package each module imports, functions included."""
     names = {
@@ -157,6 +164,25 @@ def test_modules_that_import_each_other_are_found() -> None:
 
 def test_no_modules_import_each_other() -> None:
     assert cycles(import_graph()) == KNOWN_CYCLES
+
+
+@pytest.mark.parametrize("frontend", FRONTENDS)
+def test_folders_of_a_frontend_import_one_way(frontend: str) -> None:
+    order = FRONTENDS[frontend]
+    place = f"compiler.frontends.{frontend}."
+    own = {
+        name: name.removeprefix(place).split(".")[0]
+        for name in import_graph()
+        if name.startswith(place)
+    }
+    assert set(own.values()) == set(order)
+    wrong = [
+        f"{name} imports {other}"
+        for name, found in import_graph().items()
+        for other in found
+        if name in own and other in own and order.index(own[name]) < order.index(own[other])
+    ]
+    assert not wrong
 
 
 def test_frontends_compute_constants_in_one_module() -> None:
