@@ -8,7 +8,7 @@ from ..errors import ShadergenError
 
 if TYPE_CHECKING:
     from ..ir.graph import Stage
-    from ..ir.target import Target
+    from ..passes.placement.target import Target
 
 
 def check_units(units: int, stage: Stage, target: Target, name: str) -> None:

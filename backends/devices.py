@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..errors import ShadergenError, did_you_mean, reason
-from ..ir.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
+from ..passes.placement.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import InternalError
 from ..ir.graph import Constant, Input
-from ..ir.sharing import places_of
 from ..ir.size import at_layer, is_open, largest, trace_of
 from ..ir.types import LANES, TensorType
+from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .constraints import sizes_member
 from .dialects.glsl_es import print_vertex
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..ir.graph import Graph, Port, Value
-    from ..ir.target import Target
+    from ..passes.placement.target import Target
     from .gpu import GpuPass
 
 FORMAT_VERSION = "5.2"

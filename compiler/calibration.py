@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean, few
-from ..ir.calibration import rounding_errors, widened
 from ..ir.ranges import Interval
 from ..passes.choose_precision import CALIBRATED
+from ..passes.placement.calibration import rounding_errors, widened
 from . import pictures
 from .frontends.input_shapes import model_shapes
 from .running import ARRAYS, named, read_arrays
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.calibration import RoundingError
     from ..ir.graph import Graph, Input
-    from ..ir.target import Target
+    from ..passes.placement.calibration import RoundingError
+    from ..passes.placement.target import Target
     from ..passes.rule import Decision
 
 SUFFIXES = (*ARRAYS, *pictures.SUFFIXES)

@@ -13,7 +13,7 @@ from ..backends.devices import PROFILE_SUFFIX, device
 from ..backends.replacing import replacing_file
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError, reason
-from ..ir.target import Limits
+from ..passes.placement.target import Limits
 from . import extras
 from .probing import faster_fetch
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ..ir.target import GlslVersion
+    from ..passes.placement.target import GlslVersion
 
 PACKAGES = (
     *("numpy", "onnx", "h5py", "jsonschema", "jsonschema-rs"),

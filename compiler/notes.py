@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..ir.graph import Graph, Value
-    from ..ir.target import Target
+    from ..passes.placement.target import Target
     from ..passes.rule import Decision
 
 

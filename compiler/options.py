@@ -14,8 +14,8 @@ import numpy as np
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
 from ..ir.size import OpenSizeError
-from ..ir.target import Target
 from ..passes.attach_preprocessing import Preprocessing
+from ..passes.placement.target import Target
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS
 from .tuning.file import read_tuning
 
@@ -55,10 +55,10 @@ class Options:
             on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
         calibrate: a folder of inputs (``compiler.calibration``): "auto" takes what they show where
             it can prove nothing.
-        textures: "auto", "2d" or "array" (``ir.target.Target``).
+        textures: "auto", "2d" or "array" (``placement.target.Target``).
         stage: "auto", "fragment" or "compute".
-        fetch: "texel", "sample", "image" or "image-zero" (``ir.target.Target``); "auto" takes what
-            the device is better at.
+        fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
+            takes what the device is better at.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
         winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).

@@ -16,13 +16,13 @@ from ..backends.schedule import schedule
 from ..backends.writer import write_build
 from ..ir.graph import Graph, Input, Output, Port, Value, apply, constant
 from ..ir.ops import Conv
-from ..ir.target import Fetch, Target
 from ..ir.types import TensorType
 from ..passes.pipeline import optimise
+from ..passes.placement.target import Fetch, Target
 from ..passes.rule import Context
 
 if TYPE_CHECKING:
-    from ..ir.target import GlslVersion, Limits
+    from ..passes.placement.target import GlslVersion, Limits
 
 CHANNELS, SIDE, LAYERS = 32, 64, 4
 FRAMES = 10

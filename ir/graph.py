@@ -93,7 +93,7 @@ class Choice:
         weights: where a convolution's weights live.
         precision: of storage and arithmetic.
         view: nothing is computed: operands lie in the result's texture, or the result in that of
-            the operand (``ir.sharing``).
+            the operand (``placement.aliases``).
         winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
             is a direct one. ``passes.expand_winograd`` makes three nodes of it.
     """

@@ -23,12 +23,14 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import variables
 from ..ir.ops import Conv, DepthToSpace, halves, parts
-from ..ir.placement import (
+from ..ir.ops.convolution import is_depthwise
+from ..ir.types import IMAGE_FORMATS, LANES
+from .expand_winograd import refusal, rows_fit, steps
+from .placement.kinds import (
     at_default,
     before_store,
     has_weights,
     input_planes,
-    is_depthwise,
     is_direct,
     is_pair,
     is_parameter,
@@ -36,15 +38,13 @@ from ..ir.placement import (
     planes_share_a_program,
     shared_out,
 )
-from ..ir.target import WORKGROUP
-from ..ir.types import IMAGE_FORMATS, LANES
-from .expand_winograd import refusal, rows_fit, steps
+from .placement.target import WORKGROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..ir.graph import Choice, Node, Stage, WeightStorage
-    from ..ir.target import Target
+    from .placement.target import Target
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them

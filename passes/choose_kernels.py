@@ -22,10 +22,7 @@ from typing import TYPE_CHECKING
 from ..errors import ShadergenError
 from ..ir.naming import told_apart
 from ..ir.ops import Conv, parts
-from ..ir.placement import planes_in_a_pass
-from ..ir.signature import signature
 from ..ir.size import estimate
-from ..ir.target import UNMEASURED, cost_text
 from .candidates import (
     LOOPED,
     TILES_OF,
@@ -36,13 +33,16 @@ from .candidates import (
     untiled,
     weight_bytes,
 )
+from .placement.kinds import planes_in_a_pass
+from .placement.target import UNMEASURED, cost_text
+from .placement.tuning_key import signature
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..ir.graph import Choice, Graph, Node
-    from ..ir.target import Target
+    from .placement.target import Target
     from .rule import Context
 
 STEP, NOT_IN_TILES = "choose kernels", "not in tiles"  # for --explain

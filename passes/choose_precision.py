@@ -3,8 +3,8 @@
 Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
 stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
 range (``ir.ranges``), or where that is not proven, for the inputs to calibrate with, and with room
-for numbers twice as large (``ir.calibration``). All else stays highp, and so do numbers that are
-too small for 16 bits, and places, where a sampling operator reads (``ir.placement``).
+for numbers twice as large (``placement.calibration``). All else stays highp. So do numbers that
+are too small for 16 bits, and positions that a sampling operator reads at (``placement.kinds``).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.calibration import MARGIN, observe
 from ..ir.graph import Constant
 from ..ir.ops import parts
-from ..ir.placement import computes_in_full, is_direct, places
 from ..ir.ranges import Bounds, Interval, bounds
 from ..ir.types import HALF_MAX, HALF_MIN, fits_half
+from .placement.calibration import MARGIN, observe
+from .placement.kinds import computes_in_full, is_direct, places
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision

@@ -1,7 +1,7 @@
 """Let kernels read through movements instead of waiting for copies.
 
 kernel(movement(x)) = the kernel with the movement's index map composed into its loads (ir.views).
-Taken where it takes no longer than the copy, by what the target says things cost (``ir.target``):
+Taken where it takes no longer than the copy, by the target's costs (``placement.target``):
 
     composed = loads * cost(load through the view)
     copied   = loads * cost(load of the copy) + texels of the copy * (cost(movement) + a store)
@@ -23,17 +23,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from ..ir.access import Access
 from ..ir.algebra import shift
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
 from ..ir.nests import nest_of
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
-from ..ir.placement import at_default, cuts_planes, is_direct, joins_planes
 from ..ir.size import estimate
-from ..ir.target import cost_text
 from ..ir.types import LANES
 from ..ir.views import simplified_load
+from .placement.access import Access
+from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
+from .placement.target import cost_text
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ..ir.indexing import Load
     from ..ir.ops import Op
     from ..ir.ops.viewed import Chain
-    from ..ir.target import Costs
     from ..ir.types import TensorType
+    from .placement.target import Costs
     from .rule import Context, Site
 
 ARITHMETIC = {"idiv": 4, "imod": 4}  # multiplications that take as long; else 1

@@ -29,15 +29,15 @@ from ..ir.ops import (
     parts,
 )
 from ..ir.ops.fused import Parts
-from ..ir.placement import is_direct, planes_in_a_pass
 from ..ir.size import is_open
 from ..ir.types import Layout
 from ..ir.winograd import TAPS
+from .placement.kinds import is_direct, planes_in_a_pass
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph
     from ..ir.ops import Op
-    from ..ir.target import Target
+    from .placement.target import Target
     from .rule import Context
 
 LINES = 2  # of a transformed patch that an invocation computes: all take long to compile

@@ -17,15 +17,15 @@ from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Num, Var, sizes, substitute, walk
 from ..ir.graph import Choice, Node, Result
 from ..ir.ops import Conv, Pointwise, assemble, parts
-from ..ir.placement import (
+from ..ir.size import same_shape
+from ..ir.types import LANES
+from .placement.kinds import (
     is_direct,
     is_parameter,
     joins_planes,
     planes_in_a_pass,
     tensor_operands,
 )
-from ..ir.size import same_shape
-from ..ir.types import LANES
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:

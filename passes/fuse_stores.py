@@ -17,10 +17,10 @@ from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice, Viewed, assemble, parts
 from ..ir.ops.viewed import seen
-from ..ir.placement import is_direct
-from ..ir.target import cost_text
 from .candidates import candidates
 from .choose_kernels import rank
+from .placement.kinds import is_direct
+from .placement.target import cost_text
 from .rule import Context, Rule, apply_rules
 
 if TYPE_CHECKING:

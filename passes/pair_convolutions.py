@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from ..ir.expr import variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv, paired, parts
-from ..ir.placement import is_depthwise, is_direct, is_parameter
-from ..ir.target import cost_text
+from ..ir.ops.convolution import is_depthwise
 from .candidates import PAIRED_PLANES, unsuited
 from .choose_kernels import ranking, within_budget
+from .placement.kinds import is_direct, is_parameter
+from .placement.target import cost_text
 from .rule import Rule, apply_once
 
 if TYPE_CHECKING:

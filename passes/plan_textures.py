@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.placement import tensor_operands
-from ..ir.sharing import Place, places_of
+from .placement.aliases import Place, places_of
+from .placement.kinds import tensor_operands
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value

@@ -3,9 +3,10 @@
     time = max(1, lanes / invocations of a pass) * sum(count * cost) + what does not depend on sizes
 
 Counts (:class:`Work`) follow from the node and the choice alone; what each costs is a property of
-the device (``ir.target.Costs``). A prediction serves to order the candidates of a node. It knows
-nothing of caches, so its sizes are not to be relied on. The arithmetic of index maps has no price:
-where that leaves two candidates of a loop nest too close to tell, the fewest GPU passes are best.
+the device (``placement.target.Costs``). A prediction serves to order the candidates of a node. It
+knows nothing of caches, so its sizes are not to be relied on. The arithmetic of index maps has no
+price: where that leaves two candidates of a loop nest too close to tell, the fewest GPU passes are
+best.
 """
 
 from __future__ import annotations
@@ -27,26 +28,26 @@ from ..ir.ops import (
     halves,
     parts,
 )
-from ..ir.placement import (
+from ..ir.ops.convolution import is_depthwise
+from ..ir.types import LANES
+from .candidates import weight_floats
+from .expand_winograd import steps
+from .placement.kinds import (
     at_default,
     before_store,
-    is_depthwise,
     is_direct,
     is_pair,
     tensor_operands,
     unrolls_rows,
 )
-from ..ir.types import LANES
-from .candidates import weight_floats
-from .expand_winograd import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ..ir.graph import Choice, Node
     from ..ir.ops import Op
-    from ..ir.target import Target
     from ..ir.types import TensorType
+    from .placement.target import Target
 
 # Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
 # and a direct one, which needs a fraction of the memory.

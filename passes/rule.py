@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice, Graph, Node, Value
     from ..ir.ops import Op
-    from ..ir.target import Target
+    from .placement.target import Target
 
 M = TypeVar("M")
 MIN_ROUNDS = 50
@@ -39,9 +39,9 @@ class Decision:
 class Context:
     """What a pass may look at besides the graph, and where it explains itself.
 
-    ``measured`` holds nanoseconds of choices by the signature of nodes (``ir.signature``), infinite
-    ones where a choice gave wrong results. ``samples`` are inputs to calibrate with, read anew
-    whenever they are gone through: arrays by name, in the model's own axis order.
+    ``measured`` holds nanoseconds of choices by a node's tuning key (``placement.tuning_key``),
+    infinite ones where a choice gave wrong results. ``samples`` are inputs to calibrate with, read
+    anew whenever they are gone through: arrays by name, in the model's own axis order.
     """
 
     target: Target

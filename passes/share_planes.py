@@ -1,7 +1,7 @@
 """Join and split maps on whole planes without moving anything.
 
 A concatenation of channels whose parts, but for the last, are whole planes has them written into
-its own texture: each part lies in it from some plane on (``ir.sharing``), and the concatenation
+its own texture: each part lies in it from some plane on (``placement.aliases``). The concatenation
 computes nothing. So do concatenations of concatenations, and those of the first parts of a wider
 one. A slice of whole planes is read where it lies.
 
@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Var
 from ..ir.graph import Node, Result
 from ..ir.ops import Pointwise
-from ..ir.placement import cuts_planes, joins_planes, tensor_operands
-from ..ir.sharing import Place, widest_first
 from .choose_kernels import rank
+from .placement.aliases import Place, widest_first
+from .placement.kinds import cuts_planes, joins_planes, tensor_operands
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Value

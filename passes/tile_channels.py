@@ -34,14 +34,14 @@ from ..ir.ops import (
     assemble,
     parts,
 )
-from ..ir.placement import is_direct, places, tensor_operands
 from ..ir.size import bounds, estimate, is_open
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
+from .placement.kinds import is_direct, places, tensor_operands
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
     from ..ir.ops import Op
-    from ..ir.target import Limits, Target
+    from .placement.target import Limits, Target
     from .rule import Context
 
 FEW_ENTRIES = 4  # a draw for each is as fast as rows are

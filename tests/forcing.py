@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from shadergen.ir.target import Target
+    from shadergen.passes.placement.target import Target
 
 
 @contextmanager

@@ -15,11 +15,11 @@ from shadergen.compiler.calibration import Samples, calibration, find_samples
 from shadergen.compiler.driver import compile_graph
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.calibration import MARGIN, observe, rounding_errors
 from shadergen.ir.graph import Graph, Input, Port, apply, constant
 from shadergen.ir.ops import Conv, Gather, Reduce
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
+from shadergen.passes.placement.calibration import MARGIN, observe, rounding_errors
 from shadergen.runtime_glue.python import load
 
 if TYPE_CHECKING:

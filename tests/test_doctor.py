@@ -15,7 +15,7 @@ from shadergen.compiler import extras, probing
 from shadergen.compiler.doctor import examine, save_profile
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.target import Fetch, Limits
+from shadergen.passes.placement.target import Fetch, Limits
 
 
 @pytest.fixture(scope="module")

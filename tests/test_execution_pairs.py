@@ -23,13 +23,13 @@ from shadergen.compiler.tuning.isolation import isolate
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
 from shadergen.ir.ops import Conv, ConvPair, DepthToSpace, halves, paired
-from shadergen.ir.signature import signature
-from shadergen.ir.target import Target, cost_text
 from shadergen.ir.types import TensorType
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.pair_convolutions import pair_convolutions
 from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.placement.target import Target, cost_text
+from shadergen.passes.placement.tuning_key import signature
 from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 

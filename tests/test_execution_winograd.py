@@ -23,11 +23,11 @@ from shadergen.ir.ops import (
     WinogradResult,
     WinogradTiles,
 )
-from shadergen.ir.signature import signature
 from shadergen.ir.winograd import TILES, of_kernel, transformed
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import rank
 from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.placement.tuning_key import signature
 from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl

@@ -20,13 +20,13 @@ from shadergen.ir.ops import (
     Pool,
     Softmax,
 )
-from shadergen.ir.placement import tensor_operands
-from shadergen.ir.target import Target
 from shadergen.ir.types import TensorType
 from shadergen.passes import pipeline
 from shadergen.passes.candidates import parameter_floats, weight_floats
 from shadergen.passes.choose_kernels import NETWORK_BUDGET, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
+from shadergen.passes.placement.kinds import tensor_operands
+from shadergen.passes.placement.target import Target
 from shadergen.passes.plan_textures import plan_textures
 from shadergen.passes.rule import Context
 from shadergen.passes.tile_channels import tile_channels

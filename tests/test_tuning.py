@@ -23,10 +23,10 @@ from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply
 from shadergen.ir.ops import Concat, Pool
-from shadergen.ir.signature import signature
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import rank, within_budget
 from shadergen.passes.pipeline import optimise
+from shadergen.passes.placement.tuning_key import signature
 from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 

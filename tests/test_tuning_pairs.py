@@ -14,7 +14,7 @@ from shadergen.compiler.tuning import session
 from shadergen.compiler.tuning.session import Session, tune_model
 from shadergen.compiler.tuning.trials import Settings, Trial
 from shadergen.ir.graph import Choice, Graph, Node
-from shadergen.ir.placement import is_pair
+from shadergen.passes.placement.kinds import is_pair
 
 pytestmark = pytest.mark.gl
 Tune = Callable[..., Session]

@@ -34,7 +34,7 @@ from shadergen.errors import CODES
 from shadergen.ir.expr import Call, Num, Var, number_text, to_text
 from shadergen.ir.formulas import FORMULAS, body, signature
 from shadergen.ir.primitives import PRIMITIVES
-from shadergen.ir.target import Limits
+from shadergen.passes.placement.target import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,8 +17,8 @@ from ...ir.ops import (
     WinogradTiles,
     parts,
 )
-from ...ir.placement import is_direct
 from ...ir.size import at_layer, marked
+from ...passes.placement.kinds import is_direct
 from .convolution import lower_convolution
 from .loop_nest import check_planes, lower_nest
 from .pointwise import lower_pointwise
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Graph, Node
     from ...ir.ops import Op
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
     Lowering = Callable[[Node, Target], Iterator[GpuPass]]

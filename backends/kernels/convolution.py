@@ -20,8 +20,8 @@ from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, WinogradProducts, parts
 from ...ir.ops.window import may_pad
-from ...ir.placement import unrolls_rows
 from ...ir.types import LANES, fits_half, fits_int8
+from ...passes.placement.kinds import unrolls_rows
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder, constant
 from ..shader.expressions import (
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from ...ir.graph import Node, Precision, Value
     from ...ir.ops import Parts
     from ...ir.ops.window import Sizes
-    from ...ir.target import Target
     from ...ir.types import TextureFormat
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression, Int
 

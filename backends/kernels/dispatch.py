@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.size import estimate
-from ...ir.target import WORKGROUP
+from ...passes.placement.target import WORKGROUP
 
 if TYPE_CHECKING:
     from ...ir.graph import Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
 
 SPANS = (64, 32, 16, 8)
 

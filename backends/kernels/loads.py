@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...ir.access import Access
 from ...ir.algebra import fold
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, flatten, idiv, imod, mul
 from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES
+from ...passes.placement.access import Access
 from ..shader.expressions import (
     Choice,
     Number,
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import TypeGuard
 
-    from ...ir.access import Kind
     from ...ir.graph import Value
     from ...ir.indexing import Load, Source
+    from ...passes.placement.access import Kind
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.statements import Statement

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ...ir.graph import Node
     from ...ir.nest import Binding, Nest
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
     from ..shader.statements import Statement

@@ -7,9 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
 from ...ir.expr import Expr, Num
-from ...ir.placement import before_store, entries_share_a_program, planes_share_a_program
 from ...ir.size import is_one, surely_equal
 from ...ir.types import LANES
+from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
 from ..gpu import GpuPass
 from ..gpu import Uniform as Setting
 from ..shader.expressions import Lanes, Uniform, Variable, integer, intrinsic, known

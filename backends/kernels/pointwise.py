@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...ir.graph import Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from .plane_groups import Group
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...ir.graph import Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
 FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those before it hold

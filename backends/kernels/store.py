@@ -9,10 +9,10 @@ from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
-from ...ir.placement import computes_in_full, is_parameter, tensor_operands
 from ...ir.size import MARK, check_text, is_one, is_open, same_shape
-from ...ir.target import WORKGROUP
 from ...ir.types import LANES
+from ...passes.placement.kinds import computes_in_full, is_parameter, tensor_operands
+from ...passes.placement.target import WORKGROUP
 from ..dialects.glsl_es import print_program
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting

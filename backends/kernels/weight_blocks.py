@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...ir.placement import input_planes, is_depthwise
+from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES
+from ...passes.placement.kinds import input_planes
 
 
 @dataclass(frozen=True)

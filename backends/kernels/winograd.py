@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...ir.graph import Node, Value
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
     from .plane_groups import Group

@@ -16,8 +16,8 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import WinogradTiles, parts
-from ...ir.placement import entries_share_a_program
 from ...ir.winograd import of_result
+from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable, integer, offset
 from ..shader.program import Function
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...ir.graph import Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
 

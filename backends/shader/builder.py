@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ...ir.expr import Expr
     from ...ir.graph import Precision, Stage, Value, WeightStorage
     from ...ir.size import Size
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ..kernels.loads import LoadFunction
     from .expressions import Expression, Int
     from .program import TextureKind

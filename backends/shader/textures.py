@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...ir.graph import Value
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from .expressions import Expression, Int
     from .program import TextureBinding
 

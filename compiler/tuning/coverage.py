@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.graph import Choice
-from ...ir.signature import signature
 from ...passes.candidates import candidates
+from ...passes.placement.tuning_key import signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from ...ir.graph import Graph, Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
 
 
 def coverage_notes(

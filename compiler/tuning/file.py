@@ -35,7 +35,7 @@ class Tuning:
 
     Attributes:
         renderer: as GL names it.
-        measured: nanoseconds of choices, or ``WRONG``, by ``ir.signature``.
+        measured: nanoseconds of choices, or ``WRONG``, by ``placement.tuning_key``.
     """
 
     renderer: str

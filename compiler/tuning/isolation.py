@@ -18,8 +18,8 @@ from ...backends.writer import write_build
 from ...ir.expr import Var
 from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
 from ...ir.ops import Pointwise
-from ...ir.placement import planes_in_a_pass
 from ...passes.expand_winograd import expand_winograd
+from ...passes.placement.kinds import planes_in_a_pass
 from ...passes.plan_textures import plan_textures
 from ...passes.rule import Context
 from ...runtime_glue.python import load
@@ -27,8 +27,8 @@ from ...runtime_glue.python.schedule import ComputePass
 
 if TYPE_CHECKING:
     from ...ir.graph import Value
-    from ...ir.target import Target
     from ...ir.types import TensorType
+    from ...passes.placement.target import Target
     from ...runtime_glue.python import Build
 
 GENERATOR = "shadergen tune"

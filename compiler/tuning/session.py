@@ -13,9 +13,9 @@ from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
 from ...ir.naming import told_apart
-from ...ir.signature import signature
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
+from ...passes.placement.tuning_key import signature
 from ...passes.predict_cost import Predictor
 from ...passes.share_planes import share_planes
 from .. import extras
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...ir.graph import Graph, Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ...passes.rule import Context
     from ...runtime_glue.python import HeadlessContext
     from ..options import Options

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ...ir.graph import Choice, Node
-    from ...ir.target import Target
+    from ...passes.placement.target import Target
     from ...runtime_glue.python import Build, HeadlessContext
 
 ENOUGH = 5.0  # milliseconds of the node in a frame

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..graph import Node
-from ..placement import is_depthwise
 from ..types import Layout
 from .base import Op, require
-from .convolution import Conv
+from .convolution import Conv, is_depthwise
 from .fused import Fused, assemble, parts
 
 if TYPE_CHECKING:

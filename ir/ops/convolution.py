@@ -225,3 +225,8 @@ def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
         len(op.strides) == len(op.dilations) == axes and len(op.pads) == 2 * axes,
         f"strides, dilations or padding for another number of axes than {axes}",
     )
+
+
+def is_depthwise(shape: tuple[int, ...], groups: int) -> bool:
+    """Whether every output channel reads the input channel of its own number, OIHW weights."""
+    return groups > 1 and shape[1] == 1 and shape[0] == groups

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .graph import Constant, Input
-from .text import op_text, type_text
+from ...ir.graph import Constant, Input
+from ...ir.text import op_text, type_text
 
 if TYPE_CHECKING:
-    from .graph import Node, Value
+    from ...ir.graph import Node, Value
     from .target import Target
 
 

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError
-from .evaluation import evaluate
-from .expr import Call, walk
-from .ops import Conv, ConvPair, Fused, Pointwise, Viewed
-from .placement import computes_in_full
-from .ranges import UNBOUNDED, Bounds, Interval
-from .reference import Machine, as_logical
-from .reference import evaluate as run
-from .types import HALF_MIN, TensorType
+from ...errors import ShadergenError
+from ...ir.evaluation import evaluate
+from ...ir.expr import Call, walk
+from ...ir.ops import Conv, ConvPair, Fused, Pointwise, Viewed
+from ...ir.ranges import UNBOUNDED, Bounds, Interval
+from ...ir.reference import Machine, as_logical
+from ...ir.reference import evaluate as run
+from ...ir.types import HALF_MIN, TensorType
+from .kinds import computes_in_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
-    from .expr import Expr
-    from .graph import Graph, Node, Value
-    from .ops import Op
-    from .types import DType
+    from ...ir.expr import Expr
+    from ...ir.graph import Graph, Node, Value
+    from ...ir.ops import Op
+    from ...ir.types import DType
 
 MARGIN = 2.0  # times as large as anything that was seen may become
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from .graph import Constant
-from .nests import nest_of
-from .size import closed, is_one, is_open, same_shape
-from .types import LANES, Layout, format_for
+from ...ir.graph import Constant
+from ...ir.nests import nest_of
+from ...ir.ops import Concat, Conv, ConvPair, Pointwise, Slice, assemble, parts
+from ...ir.ops.convolution import is_depthwise
+from ...ir.size import closed, is_one, is_open, same_shape
+from ...ir.types import LANES, Layout, format_for
 
 if TYPE_CHECKING:
-    from .graph import Graph, Node, Value
-    from .ops import Conv
+    from ...ir.graph import Graph, Node, Value
+    from ...ir.types import TensorType
     from .target import Target
-    from .types import TensorType
 
 MAX_UNROLLED = 7  # taps of a row: beyond, drivers compile long for little
 
@@ -31,8 +32,6 @@ def is_parameter(value: Value, result: TensorType) -> bool:
 
 def is_direct(node: Node) -> bool:
     """Whether a convolution has a kernel of its own: maps in planes and constant weights."""
-    from .ops import Conv, parts
-
     p = parts(node)
     if not isinstance(p.kernel, Conv):
         return False
@@ -43,8 +42,6 @@ def is_direct(node: Node) -> bool:
 
 def is_pair(node: Node) -> bool:
     """Whether a node is two convolutions in one kernel."""
-    from .ops import ConvPair, parts
-
     return isinstance(parts(node).kernel, ConvPair)
 
 
@@ -55,8 +52,6 @@ def has_weights(node: Node) -> bool:
 
 def joins_planes(node: Node) -> bool:
     """Whether a node joins maps whose planes are planes of the result."""
-    from .ops import Concat
-
     if not isinstance(node.op, Concat) or node.op.axis != 1 or not node.result.type.in_planes:
         return False
     return all(v.type.in_planes and v.shape[1] % LANES == 0 for v in node.inputs[:-1])
@@ -64,8 +59,6 @@ def joins_planes(node: Node) -> bool:
 
 def cuts_planes(node: Node) -> bool:
     """Whether a node takes whole planes, one after the other, out of a map."""
-    from .ops import Slice
-
     op = node.op
     if not isinstance(op, Slice) or not (
         node.result.type.in_planes and node.inputs[0].type.in_planes
@@ -80,8 +73,6 @@ def cuts_planes(node: Node) -> bool:
 
 def before_store(node: Node) -> Node:
     """Return the node as its invocations compute it, before its store rearranges what they have."""
-    from .ops import assemble, parts
-
     p = parts(node)
     layout = node.result.type.layout
     if not p.store or layout is None:
@@ -100,11 +91,6 @@ def input_planes(shape: tuple[int, ...], groups: int, plane: int) -> range:
     low = plane * LANES // out_per_group * per_group
     high = (last // out_per_group + 1) * per_group - 1
     return range(low // LANES, high // LANES + 1)
-
-
-def is_depthwise(shape: tuple[int, ...], groups: int) -> bool:
-    """Whether every output channel reads the input channel of its own number, OIHW weights."""
-    return groups > 1 and shape[1] == 1 and shape[0] == groups
 
 
 def planes_in_a_pass(t: TensorType, target: Target) -> int:
@@ -127,8 +113,6 @@ def tensor_operands(node: Node) -> tuple[Value, ...]:
     What a kernel computes with always lies in a texture, but for a convolution's weights; operands
     of formulas only where they are not parameters.
     """
-    from .ops import Pointwise, parts
-
     p = parts(node)
     kernel, formula = p.operands, p.extras
     if isinstance(p.kernel, Pointwise):
@@ -145,8 +129,6 @@ def computes_in_full(node: Node) -> bool:
     Loops do, whose sums and extremes lose too much in 16, formulas that count, and integers, whose
     products are exact.
     """
-    from .ops import parts
-
     if {v.type.dtype for v in (node.result, *node.inputs)} != {"float32"}:
         return True
     p = parts(node)
@@ -160,8 +142,6 @@ def places(graph: Graph) -> set[Value]:
     16 bits hold a place of hundreds to a tenth or worse. What convolutions give counts as exact:
     they are as good in 16 bits as the rest of a network.
     """
-    from .ops import Conv, parts
-
     found: set[Value] = set()
     for node in reversed(graph.nodes):
         p = parts(node)
@@ -182,8 +162,6 @@ def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:
 
 def planes_share_a_program(node: Node) -> bool:
     """Whether kernels of a node's planes differ in the number of the plane alone."""
-    from .ops import Conv, parts
-
     p = parts(node)
     if isinstance(p.kernel, Conv) and is_direct(node):
         even = p.kernel.groups == 1 or is_depthwise(p.operands[1].shape, p.kernel.groups)
@@ -198,8 +176,7 @@ def entries_share_a_program(node: Node) -> bool:
 
     Where that decides which tensor is read, of several that are joined, each entry reads its own.
     """
-    from .expr import variables
-    from .ops import parts
+    from ...ir.expr import variables
 
     t = node.result.type
     if not t.in_planes or is_one(t.shape[0]):

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from .algebra import affine
-from .evaluation import evaluate
-from .expr import Call, Expr, Num, variables
-from .size import is_open
-from .types import LANES
+from ...ir.algebra import affine
+from ...ir.evaluation import evaluate
+from ...ir.expr import Call, Expr, Num, variables
+from ...ir.size import is_open
+from ...ir.types import LANES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from .indexing import Load, Source
-    from .types import TensorType
+    from ...ir.indexing import Load, Source
+    from ...ir.types import TensorType
 
     Types = Sequence[TensorType] | Mapping[int, TensorType]  # of operands, by number
 

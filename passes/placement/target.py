@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .graph import Precision, Stage, WeightStorage
+from ...ir.graph import Precision, Stage, WeightStorage
 
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "sample", "image", "image-zero"]

@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .ops import Slice
-from .types import LANES
+from ...ir.ops import Slice
+from ...ir.types import LANES
 
 if TYPE_CHECKING:
-    from .graph import Graph, Node, Value
+    from ...ir.graph import Graph, Node, Value
 
 
 @dataclass(frozen=True)
