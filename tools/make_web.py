@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import click
-from runtimes import rules_cpp, rules_js, schema_cpp, schema_js
+from runtimes import members, rules_cpp, rules_js, schema_cpp, schema_js
 
 GLUE = Path(__file__).resolve().parents[1] / "runtime_glue"
 
@@ -27,6 +27,8 @@ def modules() -> dict[Path, str]:
     schema = json.loads((GLUE / "schedule.schema.json").read_text("utf-8"))
     rules = ast.parse((GLUE / "python" / "rules.py").read_text("utf-8"))
     return {
+        GLUE / "python" / "members.py": members.python(schema),
+        GLUE / "web" / "members.js": members.javascript(schema),
         GLUE / "cpp" / "src" / "rules.cpp": rules_cpp.module(rules),
         GLUE / "web" / "rules.js": rules_js.module(rules),
         GLUE / "web" / "schema.js": schema_js.module(copy.deepcopy(schema)),

@@ -201,10 +201,6 @@ class GpuPass:
         return bool(self.barriers)
 
     @property
-    def uses_images(self) -> bool:
-        return bool(self.images) or isinstance(self, ComputePass)
-
-    @property
     def samplers(self) -> tuple[Read, ...]:
         """What is read by samplers."""
         return tuple(r for r in self.reads if not r.is_image)

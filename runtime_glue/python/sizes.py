@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, did_you_mean
 from .document import SCHEDULE, malformed, place
+from .members import MEMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,26 +31,6 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 
-# the members that may be expressions; * is every item of an array or object
-MEMBERS = (
-    "requires.limits.*",
-    "inputs.*.shape.*",
-    "outputs.*.shape.*",
-    "textures.*.width",
-    "textures.*.height",
-    "textures.*.layers",
-    "textures.*.channels",
-    "textures.*.batch",
-    "passes.*.viewport.*",
-    "passes.*.groups.*",
-    "passes.*.uniforms.*.value.*",
-    "passes.*.reads.*.layer",
-    "passes.*.reads.*.layers.*",
-    "passes.*.writes.*.layer",
-    "passes.*.macs",
-    "passes.*.bytes.read",
-    "passes.*.bytes.written",
-)
 _PATHS = tuple(tuple(member.split(".")) for member in MEMBERS)
 
 

@@ -4,6 +4,7 @@
 import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";
 import { Build } from "./loading.js";
+import members from "./members.js";
 
 const LARGEST = Number.MAX_SAFE_INTEGER; // up to here results are exact, or beyond it
 const OPERATORS = {
@@ -15,21 +16,6 @@ const OPERATORS = {
   min: Math.min,
   max: Math.max,
 };
-// The members that may be expressions; * is every item of an array or object.
-const MEMBERS = [
-  "requires.limits.*",
-  "inputs.*.shape.*",
-  "outputs.*.shape.*",
-  ...["width", "height", "layers", "channels", "batch"].map((m) => `textures.*.${m}`),
-  "passes.*.viewport.*",
-  "passes.*.groups.*",
-  "passes.*.uniforms.*.value.*",
-  "passes.*.reads.*.layer",
-  "passes.*.reads.*.layers.*",
-  "passes.*.writes.*.layer",
-  "passes.*.macs",
-  "passes.*.bytes.*",
-].map((member) => member.split("."));
 
 /** Return the value of an expression in postfix notation; throws the text of what is wrong. */
 export function evaluate(expression, values) {
@@ -84,7 +70,7 @@ export function resolve(document, values) {
       }
     }
   };
-  for (const member of MEMBERS) replace(resolved, member, "");
+  for (const member of members) replace(resolved, member.split("."), "");
   return resolved;
 }
 

@@ -205,7 +205,10 @@ def module(schema: Schema) -> str:
     ]
     names = [f'    "{name}\\0"' for name in tables.letters]
     lines += ["", "constexpr char letters[] =", "\n".join(names) + ";"]
-    lines += ["", "}  // namespace shadergen::forms", "", "#endif", ""]
+    lines += ["", "}  // namespace shadergen::forms", ""]
+    words = "".join(f"    {name},\n" for name in (*limits["properties"], "limit_count"))
+    enum = f"enum Limit : std::size_t {{\n{words}}};"
+    lines += ["namespace shadergen {", "", enum, "", "}  // namespace shadergen", "", "#endif", ""]
     if max(len(tables.forms), len(tables.members), len(tables.bounds)) > 256:
         raise ValueError("forms.hpp counts in bytes")
     return "\n".join(lines)

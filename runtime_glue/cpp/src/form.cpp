@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "schedule.hpp"
-#include "schema.hpp"
 #include "text.hpp"
 
 namespace shadergen {

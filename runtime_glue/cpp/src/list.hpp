@@ -130,12 +130,6 @@ std::size_t position(const List<T>& sorted, const T& item) {
     return low;
 }
 
-template <class T>
-bool contains(const List<T>& sorted, const T& item) {
-    const std::size_t at = position(sorted, item);
-    return at < sorted.size() && !(item < sorted[at]);
-}
-
 // Where the first item is that is equal to another, in a sorted list; its size where none is.
 template <class T>
 std::size_t repeated(const List<T>& sorted) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "document.hpp"
+#include "schema.hpp"
 #include "shadergen/shadergen.hpp"
 #include "sizes.hpp"
 
@@ -18,24 +19,6 @@ namespace shadergen {
 constexpr int lanes = 4;
 constexpr std::int32_t none = -1;
 
-// In the order of the form, in which the requirements of a device are told.
-enum Limit : std::size_t {
-    texture_size,
-    array_texture_layers,
-    texture_units,
-    draw_buffers,
-    uniform_block_size,
-    uniform_blocks,
-    storage_block_size,
-    storage_blocks,
-    fragment_images,
-    compute_images,
-    compute_texture_units,
-    compute_uniform_blocks,
-    workgroup_invocations,
-    workgroup_count,
-    limit_count
-};
 const char* limit_name(std::size_t limit);
 using Limits = std::array<std::int64_t, limit_count>;
 

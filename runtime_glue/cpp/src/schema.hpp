@@ -474,4 +474,26 @@ constexpr char letters[] =
 
 }  // namespace shadergen::forms
 
+namespace shadergen {
+
+enum Limit : std::size_t {
+    texture_size,
+    array_texture_layers,
+    texture_units,
+    draw_buffers,
+    uniform_block_size,
+    uniform_blocks,
+    storage_block_size,
+    storage_blocks,
+    fragment_images,
+    compute_images,
+    compute_texture_units,
+    compute_uniform_blocks,
+    workgroup_invocations,
+    workgroup_count,
+    limit_count,
+};
+
+}  // namespace shadergen
+
 #endif
