@@ -137,14 +137,6 @@ Result<Build> load(const File* files, std::size_t count, const std::vector<Size>
     return load_from(MemoryFiles(files, count), sizes, {});
 }
 
-// Here and not in every caller.
-Build::Build() = default;
-Build::Build(const Build&) = default;
-Build::Build(Build&&) noexcept = default;
-Build& Build::operator=(const Build&) = default;
-Build& Build::operator=(Build&&) noexcept = default;
-Build::~Build() = default;
-
 std::string_view Build::model() const { return schedule_ ? schedule_->model : std::string_view(); }
 
 std::size_t Build::passes() const { return schedule_ ? schedule_->passes.size() : 0; }

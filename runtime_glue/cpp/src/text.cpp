@@ -5,14 +5,6 @@
 
 namespace shadergen {
 
-// Here and not in every caller: errors are passed around a lot, and are large.
-Error::Error() = default;
-Error::Error(const Error&) = default;
-Error::Error(Error&&) noexcept = default;
-Error& Error::operator=(const Error&) = default;
-Error& Error::operator=(Error&&) noexcept = default;
-Error::~Error() = default;
-
 std::string Error::render() const {
     if (code.empty()) return {};  // no error
     std::string text = say("error[{}]: {}", {code, what});

@@ -82,13 +82,6 @@ struct Error {
     std::vector<std::string> where;  // file, member, pass: the outermost first
     std::string why, supported, help;
 
-    Error();
-    Error(const Error&);
-    Error(Error&&) noexcept;
-    Error& operator=(const Error&);
-    Error& operator=(Error&&) noexcept;
-    ~Error();
-
     explicit operator bool() const { return !code.empty(); }
     std::string render() const;  // as shadergen prints it, without a final newline
 };
@@ -148,12 +141,6 @@ class Files;
 // A build, read and checked. Copies share it; several Players may play it.
 class Build {
 public:
-    Build();
-    Build(const Build&);
-    Build(Build&&) noexcept;
-    Build& operator=(const Build&);
-    Build& operator=(Build&&) noexcept;
-    ~Build();
     explicit operator bool() const { return schedule_ != nullptr; }
 
     std::string_view model() const;                  // the model's name
