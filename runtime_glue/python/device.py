@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
+from .gl import asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,19 +99,14 @@ def _limit(gl: Any, enum: int) -> int:
     """Return a limit; of one for each of three axes, the least."""
     if enum != gl.GL_MAX_COMPUTE_WORK_GROUP_COUNT:
         return get_integer(gl, enum)
-    value = ctypes.c_int(0)
-    counts = []
-    for axis in range(3):
-        gl.glGetIntegeri_v(enum, axis, ctypes.byref(value))
-        counts.append(value.value if value.value >= 0 else 2**31 - 1)
-    return min(counts)
+    counts = [asked(gl.glGetIntegeri_v, enum, axis) for axis in range(3)]
+    return min(count if count >= 0 else 2**31 - 1 for count in counts)
 
 
 def get_integer(gl: Any, enum: int) -> int:
     """Return a number of the GL's state; those beyond 2^31 - 1 are cut to it."""
-    value = ctypes.c_int(0)
-    gl.glGetIntegerv(enum, ctypes.byref(value))
-    return value.value if value.value >= 0 else 2**31 - 1
+    value = asked(gl.glGetIntegerv, enum)
+    return value if value >= 0 else 2**31 - 1
 
 
 def _text(gl: Any, enum: int) -> str:

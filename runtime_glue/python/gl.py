@@ -73,6 +73,13 @@ class Library:
         return address
 
 
+def asked(function: Any, *arguments: Any) -> int:
+    """Return the integer that a GL function writes to where its last argument points."""
+    value = ctypes.c_int(0)
+    function(*arguments, ctypes.byref(value))
+    return value.value
+
+
 def _result_type(declared: Any) -> Any:
     if declared is None or declared in _SCALARS:
         return declared

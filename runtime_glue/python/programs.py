@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
 from .files import COPY
+from .gl import asked
 from .pixels import shape_text
 from .schedule import ComputePass
 
@@ -91,7 +92,7 @@ def _program(
             _compile(gl, shader, source, path, first)
         gl.glAttachShader(program, stages[stage, source])
     gl.glLinkProgram(program)
-    if not _parameter(gl.glGetProgramiv, program, gl.GL_LINK_STATUS):
+    if not asked(gl.glGetProgramiv, program, gl.GL_LINK_STATUS):
         log = _log(gl, gl.glGetProgramiv, gl.glGetProgramInfoLog, program)
         raise _error(f"the shaders of pass {first.name!r} do not link", log, first.shader, first)
     if isinstance(first, ComputePass):
@@ -127,7 +128,7 @@ def _compile(gl: Any, shader: int, source: str, path: str, gpu_pass: GpuPass) ->
     strings = (ctypes.c_char_p * 1)(encoded)
     gl.glShaderSource(shader, 1, strings, ctypes.byref(ctypes.c_int(len(encoded))))
     gl.glCompileShader(shader)
-    if not _parameter(gl.glGetShaderiv, shader, gl.GL_COMPILE_STATUS):
+    if not asked(gl.glGetShaderiv, shader, gl.GL_COMPILE_STATUS):
         log = _log(gl, gl.glGetShaderiv, gl.glGetShaderInfoLog, shader)
         raise _error(
             f"the shader '{path}' does not compile", interleave(log, source), path, gpu_pass
@@ -168,14 +169,8 @@ def interleave(log: str, source: str) -> str:
     return "\n".join(shown + loose)
 
 
-def _parameter(get: Any, name: int, enum: int) -> int:
-    value = ctypes.c_int(0)
-    get(name, enum, ctypes.byref(value))
-    return value.value
-
-
 def _log(gl: Any, get: Any, get_log: Any, name: int) -> str:
-    length = max(_parameter(get, name, gl.GL_INFO_LOG_LENGTH), 1)
+    length = max(asked(get, name, gl.GL_INFO_LOG_LENGTH), 1)
     text = ctypes.create_string_buffer(length)
     get_log(name, length, None, text)
     return text.value.decode("utf-8", "replace")
@@ -236,11 +231,9 @@ def _bind_blocks(
             index = gl.glGetUniformBlockIndex(program, name)
             if index == _INVALID_INDEX:
                 continue
-            size = ctypes.c_int(0)
-            gl.glGetActiveUniformBlockiv(
-                program, index, gl.GL_UNIFORM_BLOCK_DATA_SIZE, ctypes.byref(size)
+            needed = asked(
+                gl.glGetActiveUniformBlockiv, program, index, gl.GL_UNIFORM_BLOCK_DATA_SIZE
             )
-            needed = size.value
             if block.block not in bindings:
                 bindings[block.block] = gl.GL_UNIFORM_BUFFER, len(bindings)
                 gl.glUniformBlockBinding(program, index, bindings[block.block][1])
@@ -264,15 +257,6 @@ def _bind_blocks(
 
 
 def _resource(gl: Any, program: int, index: int, enum: int) -> int:
-    value = ctypes.c_int(0)
-    gl.glGetProgramResourceiv(
-        program,
-        gl.GL_SHADER_STORAGE_BLOCK,
-        index,
-        1,
-        ctypes.byref(ctypes.c_uint(enum)),
-        1,
-        None,
-        ctypes.byref(value),
-    )
-    return value.value
+    wanted = ctypes.byref(ctypes.c_uint(enum))
+    place = program, gl.GL_SHADER_STORAGE_BLOCK, index
+    return asked(gl.glGetProgramResourceiv, *place, 1, wanted, 1, None)

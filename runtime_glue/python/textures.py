@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
+from .gl import asked
 from .pixels import FORMATS, LANES
 
 if TYPE_CHECKING:
@@ -49,10 +50,7 @@ def make_textures(gl: Any, objects: Objects, texture: Texture) -> tuple[int, ...
             gl.glTexStorage3D(target, 1, internal, texture.width, texture.height, texture.layers)
         else:
             gl.glTexStorage2D(target, 1, internal, texture.width, texture.height)
-        for parameter in ("GL_TEXTURE_MIN_FILTER", "GL_TEXTURE_MAG_FILTER"):
-            gl.glTexParameteri(target, getattr(gl, parameter), gl.GL_NEAREST)
-        for parameter in ("GL_TEXTURE_WRAP_S", "GL_TEXTURE_WRAP_T"):
-            gl.glTexParameteri(target, getattr(gl, parameter), gl.GL_CLAMP_TO_EDGE)
+        _sample_nearest(gl, gl.glTexParameteri, target)
     gl.glBindTexture(target, 0)
     return names
 
@@ -60,11 +58,15 @@ def make_textures(gl: Any, objects: Objects, texture: Texture) -> tuple[int, ...
 def make_sampler(gl: Any, objects: Objects) -> int:
     """Make the sampler through which every texture is read, the application's included."""
     sampler = objects.make("sampler")
-    for parameter in ("GL_TEXTURE_MIN_FILTER", "GL_TEXTURE_MAG_FILTER"):
-        gl.glSamplerParameteri(sampler, getattr(gl, parameter), gl.GL_NEAREST)
-    for parameter in ("GL_TEXTURE_WRAP_S", "GL_TEXTURE_WRAP_T"):
-        gl.glSamplerParameteri(sampler, getattr(gl, parameter), gl.GL_CLAMP_TO_EDGE)
+    _sample_nearest(gl, gl.glSamplerParameteri, sampler)
     return sampler
+
+
+def _sample_nearest(gl: Any, set_parameter: Any, of: int) -> None:
+    for filter in (gl.GL_TEXTURE_MIN_FILTER, gl.GL_TEXTURE_MAG_FILTER):
+        set_parameter(of, filter, gl.GL_NEAREST)
+    for side in (gl.GL_TEXTURE_WRAP_S, gl.GL_TEXTURE_WRAP_T):
+        set_parameter(of, side, gl.GL_CLAMP_TO_EDGE)
 
 
 def fill_textures(
@@ -136,14 +138,12 @@ def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
     internal = getattr(gl, f"GL_{texture.format.upper()}")
     wrong = ""
     for name in names:
-        value = ctypes.c_int(0)
         gl.glBindTexture(target, name)
-        gl.glGetTexParameteriv(target, gl.GL_TEXTURE_IMMUTABLE_FORMAT, ctypes.byref(value))
-        if not value.value:
+        if not asked(gl.glGetTexParameteriv, target, gl.GL_TEXTURE_IMMUTABLE_FORMAT):
             wrong = wrong or "its storage is not immutable"
-        gl.glGetTexLevelParameteriv(target, 0, gl.GL_TEXTURE_INTERNAL_FORMAT, ctypes.byref(value))
-        if value.value != internal:
-            wrong = wrong or f"its format is 0x{value.value:04x}"
+        found = asked(gl.glGetTexLevelParameteriv, target, 0, gl.GL_TEXTURE_INTERNAL_FORMAT)
+        if found != internal:
+            wrong = wrong or f"its format is 0x{found:04x}"
     gl.glBindTexture(target, 0)
     if wrong:
         raise ShadergenError(
@@ -208,11 +208,9 @@ def await_textures(gl: Any, framebuffer: int, texture: Texture, names: tuple[int
 
 
 def _holds_floats(gl: Any, target: int, point: int) -> bool:
-    value = ctypes.c_int(0)
-    gl.glGetFramebufferAttachmentParameteriv(
-        target, point, gl.GL_FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE, ctypes.byref(value)
-    )
-    return bool(value.value == gl.GL_FLOAT)
+    kind = gl.GL_FRAMEBUFFER_ATTACHMENT_COMPONENT_TYPE
+    found = asked(gl.glGetFramebufferAttachmentParameteriv, target, point, kind)
+    return bool(found == gl.GL_FLOAT)
 
 
 def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[int, ...]:
@@ -277,10 +275,7 @@ def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
     """Return what keeps the bound texture from being read or written as floats, or nothing."""
 
     def ask(what: str) -> int:
-        value = ctypes.c_int(0)
-        parameter = getattr(gl, f"GL_TEXTURE_{what}")
-        gl.glGetTexLevelParameteriv(target, 0, parameter, ctypes.byref(value))
-        return value.value
+        return asked(gl.glGetTexLevelParameteriv, target, 0, getattr(gl, f"GL_TEXTURE_{what}"))
 
     expected = {"width": texture.width, "height": texture.height}
     if texture.is_array:

@@ -6,6 +6,8 @@ import ctypes
 import time
 from typing import TYPE_CHECKING, Any
 
+from .gl import asked
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -72,6 +74,4 @@ class Timer:
 
     def _disturbed(self) -> bool:
         """Return, and reset, whether the GPU changed its clock meanwhile."""
-        value = ctypes.c_int(0)
-        self._gl.glGetIntegerv(self._gl.GL_GPU_DISJOINT_EXT, ctypes.byref(value))
-        return bool(value.value)
+        return bool(asked(self._gl.glGetIntegerv, self._gl.GL_GPU_DISJOINT_EXT))
