@@ -118,10 +118,10 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 3_000),
     sequences: (60, 7_000),
     split: (60, 8_000),
-    residual: (60, 9_500),
-    branches: (60, 6_700),
-    dense: (40, 14_500),
-    moves: (30, 23_000),
+    residual: (60, 10_500),
+    branches: (60, 7_200),
+    dense: (40, 16_000),
+    moves: (30, 25_000),
     summed: (60, 9_000),
 }
 
