@@ -72,13 +72,12 @@ class Uniform:
 class GpuPass:
     """What both stages have: a program, what it reads, and the layers of one result it writes.
 
-    ``source`` is the program as text; ``layers`` are texture layers of the result.
+    ``layers`` are texture layers of the result.
     """
 
     node: Node
     kernel: str
     program: Program
-    source: str
     reads: tuple[Read, ...]
     blocks: tuple[Block, ...]
     layers: tuple[int, ...]

@@ -17,7 +17,7 @@ from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .constraints import sizes_member
-from .dialects.glsl_es import print_vertex
+from .dialects.glsl_es import print_program, print_vertex
 from .gpu import EXTERNAL, Blob, ComputePass
 from .shader.builder import weight_texture_width
 from .sizes import expression
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph, Port, Value
     from ..passes.placement.target import Target
     from .gpu import GpuPass
+    from .shader.program import Program
 
 FORMAT_VERSION = "5.2"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
@@ -100,6 +101,7 @@ class _Assembly:
         self.extents: list[tuple[int, str]] = []  # of the textures, and whose they are
         self.shaders: dict[str, str] = {}
         self.layers: dict[str, str] = {}
+        self.printed: dict[Program, str] = {}  # program -> path
         self.paths: dict[str, str] = {}  # source without comments -> path
         self.sharing: dict[str, int] = {}  # path -> how many passes use it
         self.barriers = barriers(passes)
@@ -237,14 +239,23 @@ class _Assembly:
         return f"{self.names[result]}[{p.layers[0] - first}:{p.layers[-1] + 1 - first}]"
 
     def _shader(self, position: int, p: GpuPass) -> str:
-        key = COMMENT.sub("", p.source)  # other layers' names make no other program
+        if p.program in self.printed:
+            path = self.printed[p.program]
+            self.sharing[path] += 1
+            return path
+        path = self.printed[p.program] = self._printed(position, p)
+        return path
+
+    def _printed(self, position: int, p: GpuPass) -> str:
+        source = print_program(p.program, self.target.glsl)
+        key = COMMENT.sub("", source)  # other layers' names make no other program
         if key in self.paths:
             self.sharing[self.paths[key]] += 1
             return self.paths[key]
         stem = re.sub(r"[^A-Za-z0-9]+", "_", p.node.name).strip("_")[:40] or "pass"
         suffix = "comp" if isinstance(p, ComputePass) else "frag"
         path = f"shaders/{position:02d}_{stem}.{suffix}"
-        self.shaders[path] = p.source
+        self.shaders[path] = source
         self.paths[key] = path
         self.sharing[path] = 1
         self.layers[path] = ", ".join(p.node.layers)

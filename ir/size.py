@@ -8,27 +8,24 @@ arithmetic gives Sizes, or ints where nothing is left open. What it is exactly s
 facts are the constraints of the build.
 
 **Nothing is dropped.** ``int()``, ``float()``, ``range()`` and whatever else would turn a Size into
-a number for good raises :class:`OpenSizeError`, which names the layer at hand. While shaders are
-written (:func:`marked`) its text has a mark that :func:`check_text` finds in them. Where a number
-must be had there is :func:`estimate`, for what has no influence on results.
+a number for good raises :class:`OpenSizeError`, which names the layer at hand. So does a number in
+a shader program. Where a number must be had there is :func:`estimate`, for what has no influence on
+results.
 
 Type checkers see an int: code that computes sizes is written once for both.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
-from ..errors import ShadergenError
 from .form import LARGEST, Form, Operation, Parameter
 from .size_error import OpenSizeError, SizeLimitError, at_layer
 from .trace import Bounds, Trace, divided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from typing_extensions import TypeIs
 
@@ -36,8 +33,6 @@ __all__ = ["OpenSizeError", "Size", "SizeLimitError", "Trace", "at_layer", "is_o
 
 SLACK = 4  # how many times more than at the default may be added up at once
 LONGEST_TEXT = 200  # of a size, in messages and comments
-MARK = "\N{BLACK SQUARE}"  # beside an open size in texts of shaders: no GLSL has it
-_mark: ContextVar[str] = ContextVar("mark", default="")
 
 T = TypeVar("T")
 
@@ -173,8 +168,8 @@ class Size:
 
     def __str__(self) -> str:
         """Return it as people read it; the whole of what is long is its ``repr``."""
-        mark, text = _mark.get(), str(self.form)
-        return f"{mark}{text if len(text) <= LONGEST_TEXT else f'{text[:LONGEST_TEXT]}...'}{mark}"
+        text = str(self.form)
+        return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
 
     def _itself(self, *_: object) -> int:
         return cast("int", self)
@@ -272,31 +267,6 @@ def largest(*sizes: int) -> int:
     for form in others:
         result = Form.of([((Operation("max", result, form),), 1)])
     return _size(trace, result)
-
-
-@contextmanager
-def marked() -> Iterator[None]:
-    """Mark open sizes in texts, for :func:`check_text`. Errors leave without the marks."""
-    token = _mark.set(MARK)
-    try:
-        yield
-    except ShadergenError as error:
-        for member in ("what", "why", "supported", "help"):
-            setattr(error, member, getattr(error, member).replace(MARK, ""))
-        error.where = tuple(place.replace(MARK, "") for place in error.where)
-        raise
-    finally:
-        _mark.reset(token)
-
-
-def check_text(source: str) -> None:
-    """Refuse a text, comments apart, that an open size was written into while it was marked.
-
-    Raises:
-        OpenSizeError: for the layer at hand.
-    """
-    if MARK in source and any(MARK in line.split("//")[0] for line in source.splitlines()):
-        raise OpenSizeError("its shader")
 
 
 def holds_open(thing: object) -> bool:

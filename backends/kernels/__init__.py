@@ -17,7 +17,7 @@ from ...ir.ops import (
     WinogradTiles,
     parts,
 )
-from ...ir.size import at_layer, marked
+from ...ir.size import at_layer
 from ...passes.placement.kinds import is_direct
 from .convolution import lower_convolution
 from .loop_nest import check_planes, lower_nest
@@ -62,7 +62,7 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
             check_planes(node, target)
     passes: list[GpuPass] = []
     for node, lowering in zip(nodes, lowerings, strict=True):
-        with at_layer(node.name), marked():
+        with at_layer(node.name):
             passes.extend(lowering(node, target))
     return tuple(passes)
 

@@ -20,10 +20,11 @@ from .loads import Reader
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ...ir.graph import Node
+    from ...ir.graph import Node, Value
     from ...ir.types import TensorType
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
+    from .loads import LoadFunction
 
 COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 PIXEL = Variable("o", IVEC2)  # what an invocation writes, the first of a block
@@ -44,6 +45,7 @@ class Group:
             or it is a compute pass, and ``plane`` comes from the invocation.
         entries: the batch entry is a variable, too: the uniform ``u_batch``.
         prelude: statements that compute the coordinates of :meth:`at`.
+        loads: functions that load operands of an epilogue, by role and operand.
     """
 
     batch: int
@@ -53,6 +55,7 @@ class Group:
     shared: bool = False
     entries: bool = False
     prelude: Body = field(default_factory=Body)
+    loads: dict[tuple[str, Value], LoadFunction] = field(default_factory=dict)
     _coordinates: dict[str, Expression] = field(default_factory=dict)
 
     @property

@@ -9,11 +9,10 @@ from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
-from ...ir.size import MARK, check_text, is_one, is_open, same_shape
+from ...ir.size import is_one, is_open, same_shape
 from ...ir.types import LANES
 from ...passes.placement.kinds import computes_in_full, is_parameter, tensor_operands
 from ...passes.placement.target import WORKGROUP
-from ..dialects.glsl_es import print_program
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
 from ..shader.expressions import (
@@ -68,11 +67,11 @@ def operand(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int
     if alike and same_shape(value.type.extent, result.extent):
         return shader.texture(value, role).fetch(PIXEL, group.plane(k), everywhere=True)
     key = (role, value)
-    if key not in shader.loads:
+    if key not in group.loads:
         reader = group.reader(shader)
         load = broadcast_load(0, value.shape, result.rank)
-        shader.loads[key] = reader.declare(role, load, (value,), (role,))
-    return shader.loads[key].call(group.at(k, shader))
+        group.loads[key] = reader.declare(role, load, (value,), (role,))
+    return group.loads[key].call(group.at(k, shader))
 
 
 def _of_map(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int) -> Expression:
@@ -176,7 +175,7 @@ def header(group: Group, what: str, macs: int) -> list[str]:
         lines.append(f"{what} of {t.extent[1]}x{t.extent[0]} texels, in rows{layer}")
     if is_open(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
-    return [line.replace(MARK, "") for line in lines]
+    return lines
 
 
 def finish(
@@ -216,15 +215,12 @@ def finish(
         program = _compute(shader, group, dispatch, lines, body, stores)
     else:
         program = _draw(shader, group, lines, body, stores)
-    source = print_program(program, shader.target.glsl)
-    check_text(source)
     sizes = tuple(Setting(f"u_{name}", value) for name, value in shader.sizes.items())
     own = own_uniforms(group)
     common: dict[str, Any] = {
         "node": group.written,
         "kernel": kernel,
         "program": program,
-        "source": source,
         "reads": tuple(shader.reads),
         "blocks": tuple(shader.blocks),
         "layers": group.layers,

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ...ir.graph import Precision, Stage, Value, WeightStorage
     from ...ir.size import Size
     from ...passes.placement.target import Target
-    from ..kernels.loads import LoadFunction
     from .expressions import Expression, Int
     from .program import TextureKind
     from .statements import Statement
@@ -73,7 +72,6 @@ class ShaderBuilder:
         self.sizes: dict[str, int] = {}
         self.arrays: list[Array] = []
         self.names = Namer()
-        self.loads: dict[tuple[str, Value], LoadFunction] = {}
         self._tensors: dict[tuple[Value, int | None], TensorTexture] = {}
         self._rows: list[np.ndarray] = []  # of the block of parameters
         self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))

@@ -365,7 +365,7 @@ def literal(value: Operand, type: Type) -> Expression:
     """Return a number of Python as a scalar of a type's kind; an expression as it is."""
     if isinstance(value, Expression):
         return value
-    return Number(value, type.of(1))
+    return Number(int(value) if type.scalar == "int" else value, type.of(1))
 
 
 def integer(value: Int) -> Expression:
@@ -438,8 +438,8 @@ def filled(value: Operand, type: Type) -> Expression:
     if isinstance(value, Expression) and not isinstance(value, Number):
         return value
     number = value.value if isinstance(value, Number) else value
-    if type == INT or type.lanes == 1:
-        return Number(number, type)
+    if type.lanes == 1:
+        return literal(number, type)
     if type.scalar == "float":
         return Numbers((float(number),) * type.lanes)
     return Construct(type, (Number(number, type.of(1)),))

@@ -80,7 +80,7 @@ class Function:
         return Invoke(self, arguments)
 
 
-@dataclass
+@dataclass(eq=False)
 class Program:
     """A shader.
 
