@@ -220,7 +220,6 @@ def test_what_is_decided_holds_for_every_size_that_keeps_to_the_facts(
             assert compare(compute(a, sizes), compute(b, sizes)) == answer
 
 
-@settings(deadline=None)
 @given(
     trees=st.lists(st.tuples(TREES, st.sampled_from(COMPARISONS), TREES), min_size=1, max_size=3),
     most=st.integers(12, 30),
