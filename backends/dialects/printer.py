@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError
@@ -55,7 +56,7 @@ CHOICE, SIGN, ATOM = 0, 11, 12
 BITS = ("<<", ">>", "&", "|", "^")  # whose operands are put in brackets for the reader's sake
 
 
-class Printer:
+class Printer(ABC):
     """Prints expressions and statements; a dialect says what differs.
 
     A dialect gives names to types (:meth:`type`) and built-in values, and spells numbers, calls,
@@ -68,45 +69,45 @@ class Printer:
     BUILT_INS: ClassVar[dict[str, str]] = {}
     NAMES: ClassVar[dict[str, str]] = {}  # of intrinsics, where not their own
 
+    @abstractmethod
     def type(self, t: Type) -> str:
         """Return what a type is called."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scalar(self, number: Number) -> str:
         """Return a literal."""
-        raise NotImplementedError
 
+    @abstractmethod
     def declare(self, name: str, t: Type, value: str, full: bool) -> str:
         """Return the declaration of a variable with its value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def declare_all(self, names: Sequence[str], t: Type, full: bool) -> Iterator[str]:
         """Yield the declarations of variables of one type that are assigned later."""
-        raise NotImplementedError
 
+    @abstractmethod
     def texel(self, e: Texel) -> str:
         """Return what reads a texture."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_target(self, s: WriteTarget) -> str:
         """Return what writes to a render target."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write_image(self, s: WriteImage) -> str:
         """Return what stores in the result's image."""
-        raise NotImplementedError
 
+    @abstractmethod
     def head(self, function: Function) -> str:
         """Return the head of a function."""
-        raise NotImplementedError
 
+    @abstractmethod
     def loop_head(self, counter: str, start: str, end: str, step: int) -> str:
         """Return the head of a loop."""
-        raise NotImplementedError
 
+    @abstractmethod
     def choice(self, e: Choice) -> tuple[str, int]:
         """Return one of two values by a condition, and how tightly that binds."""
-        raise NotImplementedError
 
     # Statements
 

@@ -3,6 +3,8 @@
 An expression has no effect and may be written more than once. Numbers of Python take the type of
 what they are combined with; sums and products of known ints are worked out at once, and what adds 0
 or multiplies by 1 is left out.
+
+The file is long because operators of the classes and the functions that build them call each other.
 """
 
 from __future__ import annotations
