@@ -13,7 +13,7 @@ from ...errors import InternalError
 from ..gpu import EXTERNAL
 from ..shader.expressions import Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
-from .printer import CHOICE, Printer, comment, indented
+from .printer import CHOICE, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -235,9 +235,7 @@ def _literal(size: float) -> str:
         single = np.float32(size)
     if np.isinf(single):
         return "uintBitsToFloat(0x7F800000u)"
-    if single == 0 or 1e-4 <= single < 1e7:
-        return np.format_float_positional(single, trim="0")
-    return np.format_float_scientific(single, trim="0", exp_digits=2)
+    return decimal(single)
 
 
 def _bound(e: Expression) -> Expression:

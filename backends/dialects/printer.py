@@ -7,6 +7,8 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
+
 from ...errors import InternalError
 from ..shader.expressions import (
     Binary,
@@ -339,6 +341,13 @@ class Printer(ABC):
 def indented(text: str) -> str:
     """Return lines, one level further in."""
     return "    " + text.replace("\n", "\n    ")
+
+
+def decimal(single: np.float32) -> str:
+    """Return a finite float32 as the shortest text that reads back as it, with a decimal point."""
+    if single == 0 or 1e-4 <= abs(single) < 1e7:
+        return np.format_float_positional(single, trim="0")
+    return np.format_float_scientific(single, trim="0", exp_digits=2)
 
 
 def comment(text: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import InternalError
 from ..shader.expressions import Binary, Number
 from ..shader.types import BOOL, FLOAT, UINT
-from .printer import ATOM, Printer, comment, indented
+from .printer import ATOM, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -174,9 +174,7 @@ def float_literal(value: float) -> str:
         single = np.float32(value)
     if np.isinf(single):
         return f"{'-' * (value < 0)}bitcast<f32>(infinite_bits)"
-    if single == 0 or 1e-4 <= abs(single) < 1e7:
-        return np.format_float_positional(single, trim="0")
-    return np.format_float_scientific(single, trim="0", exp_digits=2)
+    return decimal(single)
 
 
 def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | None]]:
