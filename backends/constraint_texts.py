@@ -6,13 +6,13 @@ from math import gcd, inf
 from typing import TYPE_CHECKING
 
 from ..errors import count
-from ..ir.form import Form, Operation, Parameter, as_remainder
+from ..ir.dimensions.form import Form, Operation, Parameter, as_remainder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..ir.form import Atom
-    from ..ir.trace import Fact
+    from ..ir.dimensions.form import Atom
+    from ..ir.dimensions.trace import Fact
     from .solutions import Rectangle
 
 MOST_LAYERS = 4  # that are named

@@ -1,7 +1,7 @@
 """The member ``sizes`` of a schedule: what open sizes may be, as shortly as that can be said.
 
-Facts (:mod:`..ir.trace`) are as layers asked for them, and many follow from others. What is dropped
-or put differently here changes nothing about the sizes that a build takes:
+Facts (:mod:`..ir.dimensions.trace`) are as layers asked for them, and many follow from others. What
+is dropped or put differently here changes nothing about the sizes that a build takes:
 
 1. Facts about one parameter are tried with each of its values. What they let in together is mostly
    every n-th value from a first to a last: bounds of the parameter and one constraint.
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.form import Form, Operation, Parameter
-from ..ir.size import OpenSizeError, SizeLimitError, Trace, at_layer
-from ..ir.trace import divided
+from ..ir.dimensions.form import Form, Operation, Parameter
+from ..ir.dimensions.size import OpenSizeError, SizeLimitError, Trace, at_layer
+from ..ir.dimensions.trace import divided
 from .constraint_texts import (
     bounds_text,
     constraint_text,
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.form import Atom
-    from ..ir.trace import Fact
+    from ..ir.dimensions.form import Atom
+    from ..ir.dimensions.trace import Fact
     from .sizes import Expression
 
     Facts = dict[Form, Fact]

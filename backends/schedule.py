@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InternalError
+from ..ir.dimensions.size import at_layer, is_open, largest, trace_of
 from ..ir.graph import Constant, Input
-from ..ir.size import at_layer, is_open, largest, trace_of
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
 from .barriers import barriers

@@ -11,13 +11,13 @@ import operator
 from math import inf
 from typing import TYPE_CHECKING
 
-from ..ir.form import MOST_TERMS, Parameter
-from ..ir.size import SizeLimitError, Trace, is_open
+from ..ir.dimensions.form import MOST_TERMS, Parameter
+from ..ir.dimensions.size import SizeLimitError, Trace, is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ir.form import Form
+    from ..ir.dimensions.form import Form
 
 LARGEST = 2**53 - 1  # of what a runtime works out
 OPERATORS: dict[int | str, Callable[[int, int], int]] = {

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.form import Form, Parameter
+from ..ir.dimensions.form import Form, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..ir.form import Atom
-    from ..ir.trace import Fact
+    from ..ir.dimensions.form import Atom
+    from ..ir.dimensions.trace import Fact
     from .grid import Grid
 
     Values = NDArray[np.int64]

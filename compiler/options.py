@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
-from ..ir.size import OpenSizeError
+from ..ir.dimensions.size import OpenSizeError
 from ..passes.attach_preprocessing import Preprocessing
 from ..passes.placement.target import Target
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS

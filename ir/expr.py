@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .dimensions.size import is_open
 from .interning import Interned
-from .size import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .size import Size
+    from .dimensions.size import Size
 
 
 @dataclass(frozen=True, eq=False)

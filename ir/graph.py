@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from .size import at_layer, is_open
+from .dimensions.size import at_layer, is_open
 from .types import DTYPES, TensorType
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 
 from .algebra import fold
+from .dimensions.size import bounds, is_one, is_open, surely_equal
 from .evaluation import evaluate
 from .expr import Call, Expr, Extent, Num, Var, literal
-from .size import bounds, is_one, is_open, surely_equal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .size import is_open
+from .dimensions.size import is_open
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from . import size as sizes
+from .dimensions import size as sizes
 from .evaluation import expand
 from .expr import Call, Expr, Extent, Num, Var, walk
 from .graph import Constant, Input

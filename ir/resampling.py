@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from .dimensions.size import OpenSizeError
 from .evaluation import evaluate
 from .expr import Num, substitute
 from .formula_parser import parse
 from .graph import Value, apply, constant
 from .ops import Pointwise, Range, Reduce, Reshape
 from .ops.resampling import Resample, ResizeLinear, Step
-from .size import OpenSizeError
 
 Floats = NDArray[np.float64]
 Outside = Literal["edge", "drop"]

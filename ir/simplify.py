@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from math import gcd, isfinite
 from typing import TYPE_CHECKING, cast
 
+from .dimensions.size import bounds
 from .expr import Call, Expr, Extent, Num, Var, walk
-from .size import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

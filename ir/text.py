@@ -26,10 +26,10 @@ from lark.exceptions import LarkError, VisitError
 
 from ..errors import ShadergenError
 from . import formula_parser
+from .dimensions.size import is_open
 from .expr import to_text as formula_text
 from .graph import Choice, Constant, Graph, Input, Node, Output, Port, Value
 from .ops import OPS, Op
-from .size import is_open
 from .types import DTYPES, Layout, TensorType
 
 if TYPE_CHECKING:

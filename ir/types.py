@@ -24,7 +24,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .size import is_one, is_open
+from .dimensions.size import is_one, is_open
 
 DType = Literal[
     "float32",

@@ -11,10 +11,10 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from .dimensions.size import bounds
 from .expr import Expr, Num, substitute, variables
 from .indexing import Load, Source, coordinates
 from .simplify import simplify
-from .size import bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -20,9 +20,9 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
+from ..ir.dimensions.size import estimate
 from ..ir.naming import told_apart
 from ..ir.ops import Conv, parts
-from ..ir.size import estimate
 from .candidates import (
     LOOPED,
     TILES_OF,

@@ -24,11 +24,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from ..ir.algebra import shift
+from ..ir.dimensions.size import estimate
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
 from ..ir.nests import nest_of
 from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
-from ..ir.size import estimate
 from ..ir.types import LANES
 from ..ir.views import simplified_load
 from .placement.access import Access

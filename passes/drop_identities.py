@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..ir.dimensions.size import is_one, same_shape
 from ..ir.expr import Var
 from ..ir.graph import Result, apply
 from ..ir.indexing import coordinates
 from ..ir.ops import Movement, Pointwise, Reshape, Transpose
-from ..ir.size import is_one, same_shape
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:

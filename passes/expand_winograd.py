@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InternalError
+from ..ir.dimensions.size import is_open
 from ..ir.graph import Choice, Constant, Node, infer
 from ..ir.ops import (
     Conv,
@@ -29,7 +30,6 @@ from ..ir.ops import (
     parts,
 )
 from ..ir.ops.fused import Parts
-from ..ir.size import is_open
 from ..ir.types import Layout
 from ..ir.winograd import TAPS
 from .placement.kinds import is_direct, planes_in_a_pass

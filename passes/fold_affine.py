@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir.algebra import affine
+from ..ir.dimensions.size import same_shape
 from ..ir.evaluation import evaluate
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice
-from ..ir.size import same_shape
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:

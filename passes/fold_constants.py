@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..ir.dimensions.size import holds_open
 from ..ir.graph import Constant, constant
-from ..ir.size import holds_open
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:

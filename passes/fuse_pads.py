@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir.dimensions.size import is_open
 from ..ir.indexing import simplest_mode
 from ..ir.ops import Conv, Pad
 from ..ir.ops.window import may_pad
-from ..ir.size import is_open
 from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..ir.dimensions.size import surely_equal
 from ..ir.ops import Conv, ResizeNearest
-from ..ir.size import surely_equal
 from .rule import Reading, Rule, apply_rules
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError, require_inputs
+from ..ir.dimensions.size import is_one
 from ..ir.graph import Graph, Input, Value
-from ..ir.size import is_one
 from ..ir.types import MAP_RANK
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
+from ..ir.dimensions.size import bounds, estimate, is_open
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Num, walk
 from ..ir.graph import Constant, Input
@@ -34,7 +35,6 @@ from ..ir.ops import (
     assemble,
     parts,
 )
-from ..ir.size import bounds, estimate, is_open
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
 from .placement.kinds import is_direct, places, tensor_operands
 

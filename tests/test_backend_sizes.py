@@ -11,8 +11,8 @@ from shadergen.backends import constraints, sizes
 from shadergen.backends.constraints import sizes_member
 from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
-from shadergen.ir.form import Form, Operation, Parameter
-from shadergen.ir.size import (
+from shadergen.ir.dimensions.form import Form, Operation, Parameter
+from shadergen.ir.dimensions.size import (
     Size,
     Trace,
     at_layer,

@@ -25,10 +25,10 @@ from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.face import make_options
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.form import Form
+from shadergen.ir.dimensions.form import Form
+from shadergen.ir.dimensions.size import OpenSizeError, at_layer, is_open, parameter
+from shadergen.ir.dimensions.trace import Trace
 from shadergen.ir.interning import Interned
-from shadergen.ir.size import OpenSizeError, at_layer, is_open, parameter
-from shadergen.ir.trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,6 +14,8 @@ from trees import trees
 from shadergen.backends.dialects.glsl_es import float_literal as number
 from shadergen.errors import ShadergenError
 from shadergen.ir.algebra import affine, fold
+from shadergen.ir.dimensions.size import parameter
+from shadergen.ir.dimensions.trace import Trace
 from shadergen.ir.evaluation import check, evaluate, expand
 from shadergen.ir.expr import (
     Call,
@@ -29,8 +31,6 @@ from shadergen.ir.expr import (
 from shadergen.ir.formula_parser import Definition, parse, parse_definitions
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.primitives import PRIMITIVES
-from shadergen.ir.size import parameter
-from shadergen.ir.trace import Trace
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 2.0, 0.1, -3.75, 1e-40, 1e300, -1e15, math.inf, -math.inf)
 ANY = {name: p.arity for name, p in PRIMITIVES.items()} | {

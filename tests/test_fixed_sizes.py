@@ -15,7 +15,7 @@ from shadergen.backends.solutions import Rectangle, Solutions
 from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.size import Trace, at_layer, estimate, largest, parameter
+from shadergen.ir.dimensions.size import Trace, at_layer, estimate, largest, parameter
 
 if TYPE_CHECKING:
     from pathlib import Path

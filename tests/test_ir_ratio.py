@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from shadergen.ir.ratio import Ratio
-from shadergen.ir.size import OpenSizeError, Trace, estimate, parameter
+from shadergen.ir.dimensions.ratio import Ratio
+from shadergen.ir.dimensions.size import OpenSizeError, Trace, estimate, parameter
 
 STEPS = st.lists(
     st.tuples(

@@ -16,10 +16,8 @@ from shadergen.backends.shader.expressions import Variable, integer
 from shadergen.backends.shader.types import INT
 from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
-from shadergen.ir.expr import Call, literal
-from shadergen.ir.form import Form, Operation, Parameter
-from shadergen.ir.ops import Pointwise, Slice
-from shadergen.ir.size import (
+from shadergen.ir.dimensions.form import Form, Operation, Parameter
+from shadergen.ir.dimensions.size import (
     OpenSizeError,
     Trace,
     at_layer,
@@ -33,6 +31,8 @@ from shadergen.ir.size import (
     surely_equal,
     trace_of,
 )
+from shadergen.ir.expr import Call, literal
+from shadergen.ir.ops import Pointwise, Slice
 from shadergen.ir.types import TensorType
 from shadergen.runtime_glue.python.sizes import evaluate
 

@@ -8,7 +8,7 @@ import pytest
 from test_ir_size import holds, new, value
 
 from shadergen.backends.constraints import sizes_member
-from shadergen.ir.size import (
+from shadergen.ir.dimensions.size import (
     Trace,
     at_layer,
     bounds,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...ir.dimensions.size import at_layer
 from ...ir.ops import (
     Conv,
     ConvPair,
@@ -17,7 +18,6 @@ from ...ir.ops import (
     WinogradTiles,
     parts,
 )
-from ...ir.size import at_layer
 from ...passes.placement.kinds import is_direct
 from .convolution import lower_convolution
 from .loop_nest import check_planes, lower_nest

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
-from ...ir.size import estimate
+from ...ir.dimensions.size import estimate
 from ...passes.placement.target import WORKGROUP
 
 if TYPE_CHECKING:

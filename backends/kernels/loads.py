@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir.algebra import fold
+from ...ir.dimensions.size import is_one, is_open, surely_equal
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, flatten, idiv, imod, mul
-from ...ir.size import is_one, is_open, surely_equal
 from ...ir.types import LANES
 from ...passes.placement.access import Access
 from ..shader.expressions import (

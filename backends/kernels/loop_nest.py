@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
+from ...ir.dimensions.size import is_one, is_open
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import Load
 from ...ir.nests import nest_of
 from ...ir.ops import parts
-from ...ir.size import is_one, is_open
 from ...ir.types import LANES
 from ...ir.views import simplified
 from ..device_limits import check_units

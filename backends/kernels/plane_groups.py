@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
+from ...ir.dimensions.size import is_one, surely_equal
 from ...ir.expr import Expr, Num
-from ...ir.size import is_one, surely_equal
 from ...ir.types import LANES
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
 from ..gpu import GpuPass

@@ -5,11 +5,11 @@ from __future__ import annotations
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from ...ir.dimensions.size import is_one, is_open, same_shape
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
-from ...ir.size import is_one, is_open, same_shape
 from ...ir.types import LANES
 from ...passes.placement.kinds import computes_in_full, is_parameter, tensor_operands
 from ...passes.placement.target import WORKGROUP

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ...errors import InternalError
+from ...ir.dimensions.size import is_open, surely_equal
 from ...ir.expr import Extent
 from ...ir.expr import walk as parts_of
 from ...ir.graph import Constant, Result
-from ...ir.size import is_open, surely_equal
 from ...ir.types import IMAGE_FORMATS, LANES, fits_half
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block, Read
@@ -26,9 +26,9 @@ from .types import INT, MAT4, VEC4
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ...ir.dimensions.size import Size
     from ...ir.expr import Expr
     from ...ir.graph import Precision, Stage, Value, WeightStorage
-    from ...ir.size import Size
     from ...passes.placement.target import Target
     from .expressions import Expression, Int
     from .program import TextureKind

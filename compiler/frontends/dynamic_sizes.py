@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, few
-from ...ir.size import Trace, is_open, parameter
+from ...ir.dimensions.size import Trace, is_open, parameter
 from ...ir.types import MAP_RANK
 
 if TYPE_CHECKING:

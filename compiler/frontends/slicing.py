@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.size import is_open
+from ...ir.dimensions.size import is_open
 
 
 def taken(size: int, part: slice) -> tuple[int, int, int]:

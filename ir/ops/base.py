@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ShadergenError
+from ..dimensions.size import is_open
 from ..expr import Call, Extent, Num, Var, walk
-from ..size import is_open
 from ..types import TensorType
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ..dimensions.size import bounds, surely_equal
 from ..expr import Expr, Num
 from ..graph import Constant, apply, constant
 from ..indexing import (
@@ -30,7 +31,6 @@ from ..indexing import (
     unflatten,
 )
 from ..nest import Nest
-from ..size import bounds, surely_equal
 from ..types import TensorType
 from .base import MOST_OPERANDS, Op, require, unlike_text
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
+from ..dimensions.size import is_open
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import Load, Source, add, coordinates, idiv, mul
 from ..nest import Nest
-from ..size import is_open
 from ..types import TensorType, broadcast
 from .base import Array, Op, require
 from .movement import Reshape, ResizeNearest, moved

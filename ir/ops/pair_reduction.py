@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from ..dimensions.size import at_most, is_one, is_open
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
 from ..nest import Nest
-from ..size import at_most, is_one, is_open
 from ..types import TensorType
 from .base import Op, require
 from .movement import Concat, Reshape, Slice

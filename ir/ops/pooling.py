@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..algebra import fold
+from ..dimensions.size import estimate
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
 from ..nest import Nest
-from ..size import estimate
 from ..types import TensorType
 from .base import Op, require
 from .window import Sizes, Window, quotient, tap_source, taps, windows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..algebra import fold
+from ..dimensions.size import at_most, estimate, is_one, surely_equal
 from ..evaluation import check, evaluate
 from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
@@ -16,7 +17,6 @@ from ..graph import apply
 from ..indexing import Load, Source, add, broadcast_load, coordinates, less, mul, select
 from ..integers import NARROW, quotient
 from ..nest import Binding, Nest
-from ..size import at_most, estimate, is_one, surely_equal
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape

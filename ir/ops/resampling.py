@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ..dimensions.size import is_open
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates
 from ..nest import Binding, Nest
-from ..size import is_open
 from ..types import EXACT_INTEGERS, TensorType
 from .base import Op, require
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..dimensions.size import largest
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
-from ..size import largest
 from ..types import MAP_RANK, TensorType
 from .base import Op, require, shape_text
 from .convolution import Conv, check_convolution

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra import fold
+from ..dimensions.size import bounds, is_open, largest
 from ..expr import Call, Expr, Num, Var
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
-from ..size import bounds, is_open, largest
 from .base import require
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...ir.algebra import affine
+from ...ir.dimensions.size import is_open
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, variables
-from ...ir.size import is_open
 from ...ir.types import LANES
 
 if TYPE_CHECKING:

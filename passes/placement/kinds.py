@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from ...ir.dimensions.size import closed, is_one, is_open, same_shape
 from ...ir.graph import Constant
 from ...ir.nests import nest_of
 from ...ir.ops import Concat, Conv, ConvPair, Pointwise, Slice, assemble, parts
 from ...ir.ops.convolution import is_depthwise
-from ...ir.size import closed, is_one, is_open, same_shape
 from ...ir.types import LANES, Layout, format_for
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
+from ....ir.dimensions.ratio import Ratio, as_ratio
+from ....ir.dimensions.size import OpenSizeError, holds_open, is_open
 from ....ir.graph import Input, Result, Value, apply, constant
 from ....ir.ops import Concat, Range, Reshape
 from ....ir.ops.base import MOST_OPERANDS
-from ....ir.ratio import Ratio, as_ratio
-from ....ir.size import OpenSizeError, holds_open, is_open
 from ....ir.types import EXACT_INTEGERS, MAX_RANK, TensorType
 from .read.narrow_types import NARROW
 from .read.types import STRING, number_of_type

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError, did_you_mean
+from .....ir.dimensions.size import at_layer
 from .....ir.graph import Constant, OperandError
-from .....ir.size import at_layer
 from ....definitions import find
 from ...constant_folding import fold_value
 from ..layers.masks import handed_on

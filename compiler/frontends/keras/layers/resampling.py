@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .....ir.dimensions.size import OpenSizeError, is_open
 from .....ir.ops import Pad, ResizeLinear, ResizeNearest
 from .....ir.resampling import (
     GAUSSIAN,
@@ -20,7 +21,6 @@ from .....ir.resampling import (
     resample,
     resample_cubic,
 )
-from .....ir.size import OpenSizeError, is_open
 from ..tensors import Tensor
 from .common import identity, one
 from .movement import cropped, repeated

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.form import LARGEST
+from .....ir.dimensions.form import LARGEST
+from .....ir.dimensions.ratio import Ratio, as_ratio
+from .....ir.dimensions.size import SizeLimitError, is_open
 from .....ir.ops import Expand, Range, Tile
-from .....ir.ratio import Ratio, as_ratio
-from .....ir.size import SizeLimitError, is_open
 from ..operands import Known, has_fractions, has_open_fractions
 from ..ops.node import LONGEST_LIST
 from .budget import WORK_PER_TERM, work

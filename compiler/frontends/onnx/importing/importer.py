@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from onnx.onnx_ml_pb2 import AttributeProto
 
 from .....errors import ShadergenError, did_you_mean, require_inputs
+from .....ir.dimensions.size import OpenSizeError, at_layer
 from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
-from .....ir.size import OpenSizeError, at_layer
 from .....ir.types import MAP_RANK
 from ....definitions import find, instantiate
 from ...request import ValueNeededError

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
+from .....ir.dimensions.ratio import Ratio
+from .....ir.dimensions.size import OpenSizeError, is_open
 from .....ir.expr import Call, Expr, Var
 from .....ir.formula_parser import parse
 from .....ir.integers import wrapped
 from .....ir.ops import Pointwise
-from .....ir.ratio import Ratio
-from .....ir.size import OpenSizeError, is_open
 from ...constant_folding import fold_formula
 from ..operands import Known, Narrow, element_type, objects
 from ..read.narrow_types import NARROW

@@ -6,9 +6,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
+from .....ir.dimensions.size import estimate
 from .....ir.formula_parser import parse
 from .....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
-from .....ir.size import estimate
 from ...activations import ACTIVATIONS
 from .windows import numbers, read_windows, share
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
+from .....ir.dimensions.size import same_shape
 from .....ir.ops import (
     Concat,
     DepthToSpace,
@@ -19,7 +20,6 @@ from .....ir.ops import (
     Transpose,
 )
 from .....ir.ops.base import unlike_text
-from .....ir.size import same_shape
 from ...slicing import taken
 from ..operands import Known, typed_item, whole_numbers
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
+from .....ir.dimensions.size import OpenSizeError, holds_open, is_open
 from .....ir.graph import Constant, Input, Value, apply, constant
-from .....ir.size import OpenSizeError, holds_open, is_open
 from .....ir.types import TensorType
 from ...constant_folding import fold_op
 from ...request import ValueNeededError

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
+from .....ir.dimensions.size import bounds, surely_equal
 from .....ir.ops import Pad, Slice
-from .....ir.size import bounds, surely_equal
 
 if TYPE_CHECKING:
     from .....ir.indexing import PadMode

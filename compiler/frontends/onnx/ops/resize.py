@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
+from .....ir.dimensions.size import OpenSizeError, estimate, is_one, is_open
 from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import Value, constant
@@ -31,7 +32,6 @@ from .....ir.resampling import (
     resample_cubic,
     single_taps,
 )
-from .....ir.size import OpenSizeError, estimate, is_one, is_open
 from .resize_dynamic import AnyAxis, OpenAxis, open_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 

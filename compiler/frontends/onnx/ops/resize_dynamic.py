@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .....ir.size import OpenSizeError, estimate, is_one, is_open, surely_equal
+from .....ir.dimensions.size import OpenSizeError, estimate, is_one, is_open, surely_equal
 from .....ir.types import EXACT_INTEGERS
 from .resize_nearest import Axis, Step
 

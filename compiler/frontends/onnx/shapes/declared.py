@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
-from .....ir.size import is_open
+from .....ir.dimensions.size import is_open
 from ..read.types import dimensions
 from .inference import infer_types
 

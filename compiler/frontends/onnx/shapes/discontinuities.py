@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .....ir.dimensions.size import OpenSizeError
 from .....ir.evaluation import expand
 from .....ir.expr import Call, Var, walk
 from .....ir.graph import Constant, Result
 from .....ir.ops import ArgMax, GridSample, Hardmax, Movement, Pointwise, Range
-from .....ir.size import OpenSizeError
 from ..operands import behind, follows_from_open_sizes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 
-from ..errors import ShadergenError
+from ...errors import ShadergenError
 
 _layer: ContextVar[str] = ContextVar("layer", default="")
 

@@ -1,6 +1,6 @@
 """Exact forms of open sizes: polynomials of parameters, quotients, minima and maxima.
 
-Equal forms are one object (:mod:`.interning`), and no form is larger than ``LONGEST``,
+Equal forms are one object (:mod:`..interning`), and no form is larger than ``LONGEST``,
 ``MOST_FACTORS``, ``DEEPEST`` and ``LARGEST`` say: what would be is refused (SG0207). So each
 operation here takes bounded time, whatever a model computes of its sizes.
 """
@@ -12,7 +12,7 @@ from functools import cached_property
 from math import gcd
 from typing import TYPE_CHECKING
 
-from .interning import Interned
+from ..interning import Interned
 from .size_error import OpenSizeError, SizeLimitError
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING, NoReturn, cast
 
+from ..types import EXACT_INTEGERS
 from .size import OpenSizeError, is_open
-from .types import EXACT_INTEGERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,0 +1,1 @@
+"""Dynamic dimensions: heights and widths that are chosen when a build runs."""
