@@ -1,4 +1,4 @@
-"""Names of nodes for people: a layer may be several nodes, and two layers may have one name."""
+"""Unique names of nodes for people: a layer may be several nodes, two layers may share a name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from .graph import Node
 
 
-def told_apart(nodes: Iterable[Node]) -> dict[Node, str]:
-    """Return a name of its own for each node.
+def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:
+    """Return a unique name for each node.
 
-    That of its layer, behind it the operator where others have that name, too, and a number where
-    that is not enough: ``scores (PairReduce) #2``.
+    The name is the layer's. Nodes of equal names add their operator, then a number:
+    ``scores (PairReduce) #2``.
     """
     names = {node: node.name for node in nodes}
     shared = Counter(names.values())

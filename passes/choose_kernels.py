@@ -21,21 +21,21 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from ..ir.dimensions.size import estimate
-from ..ir.naming import told_apart
+from ..ir.naming import unique_names
 from ..ir.ops import Conv, parts
 from .candidates import (
     LOOPED,
     TILES_OF,
     candidates,
     constants,
-    storage_room,
     unsuited,
     untiled,
     weight_bytes,
+    weight_capacity,
 )
 from .placement.kinds import planes_in_a_pass
 from .placement.target import UNMEASURED, cost_text
-from .placement.tuning_key import signature
+from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     within = within_budget(rankings, target)
     wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
 
-    names = told_apart(graph.nodes)
+    names = unique_names(graph.nodes)
 
     def choose(now: Node, was: Node) -> Node | None:
         if was not in rankings:
@@ -236,7 +236,7 @@ def _refuse_weights(node: Node, target: Target) -> None:
             help="use --glsl 310 and a --device that has them, or --weights texture",
         )
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
-    needed, room = weight_bytes(node, planes, asked, target), storage_room(target, "fragment")
+    needed, room = weight_bytes(node, planes, asked, target), weight_capacity(target, "fragment")
     raise ShadergenError(
         "SG0402",
         f"the weights of '{node.name}' do not fit --weights {asked}",

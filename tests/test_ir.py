@@ -20,7 +20,7 @@ from shadergen.ir.graph import (
     Result,
     constant,
 )
-from shadergen.ir.naming import told_apart
+from shadergen.ir.naming import unique_names
 from shadergen.ir.ops import (
     Pointwise,
 )
@@ -171,7 +171,7 @@ def test_nodes_of_one_name_are_told_apart():
     y = conv(rng, pointwise("tanh(x0)", x, layer="a"), 3, (3, 3), "b")
     for layer in ("b", "c", "b", "d"):
         y = pointwise("relu(x0)", y, layer=layer)
-    names = told_apart(graph_of(y, inputs=(x,)).nodes)
+    names = unique_names(graph_of(y, inputs=(x,)).nodes)
     assert [*names.values()] == ["a", "b (Conv)", "b (Pointwise) #1", "c", "b (Pointwise) #2", "d"]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
-from ...ir.naming import told_apart
+from ...ir.naming import unique_names
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.placement.tuning_key import signature
@@ -177,7 +177,7 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
     """
     found: dict[str, Node] = {}
     counts = [_count(g, target, found) for g in (graph, *others)]
-    labels = told_apart(found.values())
+    labels = unique_names(found.values())
     every = []
     for name, node in found.items():
         opened = replace(node, choice=Choice(precision=node.choice.precision))
