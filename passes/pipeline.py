@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InternalError, ShadergenError
 from ..ir.verifier import Sound, verify
 from .absorb_transposes import absorb_transposes
+from .alias_planes import alias_planes
 from .apply_options import apply_options
 from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
@@ -24,7 +25,6 @@ from .pair_convolutions import pair_convolutions
 from .plan_textures import plan_textures
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
-from .share_planes import share_planes
 from .tile_channels import tile_channels
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ PLACEMENT = (
     fuse_stores,
     pair_convolutions,
     choose_kernels,
-    share_planes,
+    alias_planes,
     expand_winograd,
     compose_views,
     plan_textures,

@@ -13,11 +13,11 @@ from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
 from ...ir.naming import unique_names
+from ...passes.alias_planes import alias_planes
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.placement.tuning_key import signature
 from ...passes.predict_cost import Predictor
-from ...passes.share_planes import share_planes
 from .. import extras
 from ..driver import context_for, import_model
 from .file import WRONG, Tuning, read_tuning, save_tuning
@@ -263,7 +263,7 @@ def _decided(graph: Graph, context: Context) -> Graph:
     """Return a graph with the choices made, each node still one."""
     seen: dict[str, Graph] = {}
     optimise(graph, context, seen.__setitem__)
-    return seen[share_planes.__name__]
+    return seen[alias_planes.__name__]
 
 
 def _profile_of(renderer: str) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .rule import Context
 
 
-def share_planes(graph: Graph, context: Context) -> Graph:
+def alias_planes(graph: Graph, context: Context) -> Graph:
     """Mark what computes nothing as a view, and insert the copies that it takes."""
     excluded: set[Node] = set()
     while True:
@@ -41,11 +41,11 @@ def share_planes(graph: Graph, context: Context) -> Graph:
             break
         excluded |= found
     for node, why in plan.refused.items():
-        context.explain("share planes", node.name, "copied", why)
+        context.explain("alias planes", node.name, "copied", why)
     for node in plan.views:
         copies = [node.inputs[k].name for k in plan.copies.get(node, ())]
         context.explain(
-            "share planes", node.name, "view", f"{', '.join(copies)} copied" * bool(copies)
+            "alias planes", node.name, "view", f"{', '.join(copies)} copied" * bool(copies)
         )
 
     def rewrite(now: Node, was: Node) -> Node | None:
