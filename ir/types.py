@@ -67,7 +67,7 @@ class Layout:
 
     ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
     ``slot`` is the physical texture it shares with tensors that are never alive together, set by
-    ``passes.plan_textures``. ``first`` is the layer from which the tensor's own begin: not 0 where
+    ``passes.allocate_textures``. ``first`` is the layer from which the tensor's own begin: not 0 where
     it is some planes of another's texture, whose slot it has (``placement.aliases``).
     """
 

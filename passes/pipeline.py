@@ -8,6 +8,7 @@ from ..errors import InternalError, ShadergenError
 from ..ir.verifier import Sound, verify
 from .absorb_transposes import absorb_transposes
 from .alias_planes import alias_planes
+from .allocate_textures import allocate_textures
 from .apply_options import apply_options
 from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
@@ -22,7 +23,6 @@ from .fuse_pointwise import fuse_pointwise
 from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
 from .pair_convolutions import pair_convolutions
-from .plan_textures import plan_textures
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 from .tile_channels import tile_channels
@@ -57,7 +57,7 @@ PLACEMENT = (
     alias_planes,
     expand_winograd,
     compose_views,
-    plan_textures,
+    allocate_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)
 

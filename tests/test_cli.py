@@ -81,7 +81,7 @@ def test_dumped_ir_reads_back(shadergen, tmp_path):
     assert ran.code == 0
     dumps = sorted((tmp_path / "ir").glob("*.ir"))
     assert [d.stem[3:] for d in dumps][:2] == ["import", "canonicalise"]
-    assert dumps[-1].stem[3:] == "plan_textures"
+    assert dumps[-1].stem[3:] == "allocate_textures"
     for dump in dumps:
         with np.load(dump.with_name("constants.npz")) as arrays:
             assert text.to_text(text.parse(dump.read_text(), dict(arrays))) == dump.read_text()

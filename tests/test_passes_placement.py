@@ -22,12 +22,12 @@ from shadergen.ir.ops import (
 )
 from shadergen.ir.types import TensorType
 from shadergen.passes import pipeline
+from shadergen.passes.allocate_textures import allocate_textures
 from shadergen.passes.candidates import parameter_floats, weight_floats
 from shadergen.passes.choose_kernels import NETWORK_BUDGET, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
-from shadergen.passes.plan_textures import plan_textures
 from shadergen.passes.rule import Context
 from shadergen.passes.tile_channels import tile_channels
 
@@ -285,7 +285,7 @@ def test_slots_of_random_graphs_never_overlap(seed):
     graph = graph_of(pool[-1], pool[5], inputs=(X,))
     graph = pipeline.optimise(graph, context())
     assert_slots_do_not_overlap(graph)
-    assert text.to_text(plan_textures(graph, context())) == text.to_text(graph)
+    assert text.to_text(allocate_textures(graph, context())) == text.to_text(graph)
 
 
 def test_a_kernel_is_chosen_for_each_node_by_a_name_of_its_own():

@@ -18,9 +18,9 @@ from ...backends.writer import write_build
 from ...ir.expr import Var
 from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
 from ...ir.ops import Pointwise
+from ...passes.allocate_textures import allocate_textures
 from ...passes.expand_winograd import expand_winograd
 from ...passes.placement.kinds import planes_in_a_pass
-from ...passes.plan_textures import plan_textures
 from ...passes.rule import Context
 from ...runtime_glue.python import load
 from ...runtime_glue.python.schedule import ComputePass
@@ -59,7 +59,7 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     outputs += [Output(f"y{r.index}", r, _port(r.type)) for r in own.results]
     context = Context(target)
     graph = expand_winograd(Graph("tuning", tuple(inputs), tuple(outputs)), context)
-    return plan_textures(graph, context)
+    return allocate_textures(graph, context)
 
 
 def _port(t: TensorType) -> Port:

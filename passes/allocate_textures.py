@@ -39,7 +39,7 @@ def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
     return alive
 
 
-def plan_textures(graph: Graph, context: Context) -> Graph:
+def allocate_textures(graph: Graph, context: Context) -> Graph:
     """Assign slots in order of writing: among the free ones, the nearest in depth."""
     alive, places = intervals(graph), places_of(graph)
     outputs = {o.value for o in graph.outputs}
