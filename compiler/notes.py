@@ -25,7 +25,7 @@ def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) 
 
 def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]:
     """Return a line for each map that the application meets in rows and not in planes."""
-    why = {d.subject: d.why for d in decisions if d.step == "tile channels"}
+    why = {d.subject: d.why for d in decisions if d.step == "assign layouts"}
     seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
     seen += [(f"output {o.name}", o.value) for o in graph.outputs]
     return [

@@ -10,6 +10,7 @@ from .absorb_transposes import absorb_transposes
 from .alias_planes import alias_planes
 from .allocate_textures import allocate_textures
 from .apply_options import apply_options
+from .assign_layouts import assign_layouts
 from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
@@ -25,7 +26,6 @@ from .fuse_upsampling import fuse_upsampling
 from .pair_convolutions import pair_convolutions
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
-from .tile_channels import tile_channels
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ MATHEMATICS = (
 NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
     choose_precision,
-    tile_channels,
+    assign_layouts,
     fuse_stores,
     pair_convolutions,
     choose_kernels,

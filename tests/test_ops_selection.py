@@ -52,7 +52,7 @@ SELECTIONS: dict[str, tuple[Op, tuple[np.ndarray, ...], Any]] = {
     "expand": (Expand((3, 1, 4)), (floats(3, 2, 1),), lambda x: np.broadcast_to(x, (3, 2, 4))),
     "expand to more axes": (Expand((2, 3)), (floats(3),), lambda x: np.broadcast_to(x, (2, 3))),
     "tile": (Tile((2, 1, 3)), (floats(2, 3, 4),), lambda x: np.tile(x, (2, 1, 3))),
-    "tile channels": (
+    "assign layouts": (
         Tile((1, 3, 1, 2)),
         (floats(2, 3, 2, 5),),
         lambda x: np.tile(x, (1, 3, 1, 2)),

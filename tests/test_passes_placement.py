@@ -23,13 +23,13 @@ from shadergen.ir.ops import (
 from shadergen.ir.types import TensorType
 from shadergen.passes import pipeline
 from shadergen.passes.allocate_textures import allocate_textures
+from shadergen.passes.assign_layouts import assign_layouts
 from shadergen.passes.candidates import parameter_floats, weight_floats
 from shadergen.passes.choose_kernels import NETWORK_BUDGET, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
 from shadergen.passes.rule import Context
-from shadergen.passes.tile_channels import tile_channels
 
 RNG = np.random.default_rng(0)
 pytestmark = pytest.mark.usefixtures("fresh_random_numbers")
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("fresh_random_numbers")
 
 def placed(value: Value, *inputs: Input, **options) -> Graph:
     found = context(**options)
-    return tile_channels(choose_precision(graph_of(value, inputs=inputs), found), found)
+    return assign_layouts(choose_precision(graph_of(value, inputs=inputs), found), found)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_the_limit_that_puts_a_map_in_rows_is_explained(shape, why):
     x = image(*shape)
     found = context(device="gles30-min")
     graph = graph_of(pointwise("tanh(x0)", x), inputs=(x,))
-    tile_channels(choose_precision(graph, found), found)
-    explained = {d.subject: d.why for d in found.decisions if d.step == "tile channels"}
+    assign_layouts(choose_precision(graph, found), found)
+    explained = {d.subject: d.why for d in found.decisions if d.step == "assign layouts"}
     assert explained == {"x": why, graph.nodes[0].name: why}
 
 
@@ -131,7 +131,7 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     last = conv(RNG, x, 16, (3, 3), pads=(1, 1, 1, 1), layer="largest")
     found = context(device="gles30")
     graph = graph_of(values[-1], last, inputs=(x,))
-    graph = choose_kernels(tile_channels(choose_precision(graph, found), found), found)
+    graph = choose_kernels(assign_layouts(choose_precision(graph, found), found), found)
     stored = {n.name: n.choice.weights for n in graph.nodes}
     assert stored["largest"] == stored["large"] == "constants"
     assert stored[f"small{len(values) - 2}"] == "ubo"

@@ -58,7 +58,7 @@ def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
     """Return a node's nest and the shape of its result, before any epilogue."""
     p = parts(node)
     if p.prologue is not None:
-        raise InternalError(f"{node.name}: a nest has no prologue, tile_channels takes it apart")
+        raise InternalError(f"{node.name}: a nest has no prologue, assign_layouts takes it apart")
     nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")

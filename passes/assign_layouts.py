@@ -60,7 +60,7 @@ IN_ROWS = (
 ROOM = 8  # times the side of a square is the width that an open size is folded into
 
 
-def tile_channels(graph: Graph, context: Context) -> Graph:
+def assign_layouts(graph: Graph, context: Context) -> Graph:
     """Attach layouts to inputs, results and constants that are read as textures.
 
     Raises:
@@ -223,7 +223,7 @@ def _place(
     folded = None
     if t.in_planes and not fits:
         why = rows_since or _excess((width, height), layers, limits)
-        context.explain("tile channels", name, "rows", why)
+        context.explain("assign layouts", name, "rows", why)
     if not fits:
         t = t.placed(Layout("array", "rgba32f", (1, 1)))  # from here on its lanes are the last axis
         folded = rows(t, limits)
