@@ -96,7 +96,7 @@ def _fragment(node: Node, target: Target) -> Iterator[Choice]:
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
         sizes += [shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
-    room = storage_room(target, "fragment")
+    room = weight_capacity(target, "fragment")
     for planes in dict.fromkeys(sizes):
         choice = replace(node.choice, stage="fragment", planes=planes)
         if not is_direct(node):
@@ -231,7 +231,7 @@ def unsuited(node: Node, target: Target) -> str:
 
 def _storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
     """Return where all of a convolution's weights have room, of what the user leaves open."""
-    planes, room = node.result.type.planes, storage_room(target, "compute")
+    planes, room = node.result.type.planes, weight_capacity(target, "compute")
     return tuple(
         weights
         for weights in LOOPED_AT_ONCE
@@ -314,10 +314,10 @@ def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target
     return floats * 4
 
 
-def storage_room(target: Target, stage: Stage) -> dict[WeightStorage, int]:
-    """Return how many bytes of weights a GPU pass of a stage can read from each storage.
+def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
+    """Return the bytes of weights that each storage offers a GPU pass of a stage.
 
-    Compute shaders have storage blocks wherever there are compute shaders: OpenGL ES promises four.
+    Compute shaders always have storage blocks: OpenGL ES guarantees four.
     """
     limits = target.limits
     if stage == "compute":
