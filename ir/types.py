@@ -66,9 +66,9 @@ class Layout:
     An "external" one is an input of one layer, which only a sampler of its own kind reads.
 
     ``rows`` is the width and height in texels of a texture that holds rows; None means planes.
-    ``slot`` is the physical texture it shares with tensors that are never alive together, set by
-    ``passes.allocate_textures``. ``first`` is the layer from which the tensor's own begin: not 0 where
-    it is some planes of another's texture, whose slot it has (``placement.aliases``).
+    ``slot`` is the physical texture, shared by tensors with disjoint lifetimes
+    (``passes.allocate_textures``). ``first`` is the tensor's first layer in that texture: not 0
+    for an alias, which is some planes of another tensor's texture (``placement.aliases``).
     """
 
     kind: TextureKind

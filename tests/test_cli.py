@@ -310,7 +310,7 @@ def test_a_bug_exits_with_70_and_says_where_the_graph_was_left(
     before = contents(tmp_path / "build")
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "build", *SIZE, "--dump-ir", tmp_path / "ir")
     assert ran.code == 70
-    left = tmp_path / "ir" / "failed_after_plan_textures.ir"
+    left = tmp_path / "ir" / "failed_after_allocate_textures.ir"
     said = f"internal error: ZeroDivisionError: a bug\nthe graph was left in {left}\n"
     assert ran.err.startswith(said)
     assert "please report it" in ran.err
