@@ -153,7 +153,7 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
     found = candidates(node, target)
     if not found:
         return Ranking(())
-    known = context.measured.get(signature(node, target), {}) if context.measured else {}
+    known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
     predictor = Predictor(node, target)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if predicted or not costs:

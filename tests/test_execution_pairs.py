@@ -29,7 +29,7 @@ from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.pair_convolutions import pair_convolutions
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.target import Target, cost_text
-from shadergen.passes.placement.tuning_key import signature
+from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 
@@ -307,7 +307,7 @@ def test_a_pair_is_taken_apart_into_what_it_was_made_of():
 
 
 def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choice, float]]:
-    return {signature(node, target): dict.fromkeys(candidates(node, target), nanoseconds)}
+    return {tuning_key(node, target): dict.fromkeys(candidates(node, target), nanoseconds)}
 
 
 def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]:
@@ -334,7 +334,7 @@ def test_measurements_decide_where_all_three_are_measured(predicted):
     why = "measured 4 ms, and 3 ms in two passes"
     assert paired_with(one, graph, **DESKTOP) == (False, why)
     assert paired_with(other, graph, **DESKTOP) == (True, "")
-    without = {k: v for k, v in one.items() if k != signature(second, target)}
+    without = {k: v for k, v in one.items() if k != tuning_key(second, target)}
     for measured in ({}, without, pair):
         assert paired_with(measured, graph, **DESKTOP)[0] == (predicted == "one")
 

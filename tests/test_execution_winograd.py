@@ -27,7 +27,7 @@ from shadergen.ir.winograd import TILES, of_kernel, transformed
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import rank
 from shadergen.passes.pipeline import PIPELINE
-from shadergen.passes.placement.tuning_key import signature
+from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl
@@ -300,7 +300,7 @@ def test_without_measured_costs_only_a_measurement_takes_tiles():
     assert kernels(graph, **DESKTOP) == ["Conv"]
     node, context = choosing(graph, **DESKTOP)
     times = {c: 1.0 if c.winograd == 4 else 2.0 for c in candidates(node, context.target)}
-    context.measured = {signature(node, context.target): times}
+    context.measured = {tuning_key(node, context.target): times}
     assert rank(node, context).costs[0][1].winograd == 4
 
 

@@ -27,7 +27,7 @@ from shadergen.ir.ops import Concat, Pool
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import rank, within_budget
 from shadergen.passes.pipeline import optimise
-from shadergen.passes.placement.tuning_key import signature
+from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context
 
@@ -64,7 +64,7 @@ X = image(1, 16, 12, 20)
 def test_names_and_weights_are_no_part_of_a_signature():
     one, other = node_of(two("a"), X), node_of(two("b"), X)
     assert one.name != other.name
-    assert signature(one, LLVMPIPE.target()) == signature(other, LLVMPIPE.target())
+    assert tuning_key(one, LLVMPIPE.target()) == tuning_key(other, LLVMPIPE.target())
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_names_and_weights_are_no_part_of_a_signature():
 )
 def test_what_changes_a_shader_changes_the_signature(other):
     target = LLVMPIPE.target()
-    assert signature(node_of(two(), X), target) != signature(node_of(other, X), target)
+    assert tuning_key(node_of(two(), X), target) != tuning_key(node_of(other, X), target)
 
 
 def test_the_targets_way_to_read_is_part_of_the_signature():
     sampled = Options(device="llvmpipe", fetch="texel").target()
     node = node_of(two(), X)
-    assert signature(node, LLVMPIPE.target()) != signature(node, sampled)
+    assert tuning_key(node, LLVMPIPE.target()) != tuning_key(node, sampled)
 
 
 # --- candidates and predictions -------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
 
 def decide(times: dict[Choice, float]) -> Choice:
     y = two()
-    name = signature(node_of(y, X), LLVMPIPE.target())
+    name = tuning_key(node_of(y, X), LLVMPIPE.target())
     context = Context(LLVMPIPE.target(), {name: times})
     seen: dict[str, Graph] = {}
     optimise(graph_of(y, inputs=(X,)), context, seen.__setitem__)
@@ -215,7 +215,8 @@ def test_compile_uses_the_file(tmp_path):
     node = next(n for n in plain.graph.nodes if n.name == "conv2")
     slow = replace(node.choice, stage="compute", block=(2, 1), planes=1, weights="ubo")
     save_tuning(
-        Tuning("llvmpipe (LLVM)", {}).extended(signature(node, options.target()), {slow: 1.0}), path
+        Tuning("llvmpipe (LLVM)", {}).extended(tuning_key(node, options.target()), {slow: 1.0}),
+        path,
     )
     tuned = shadergen.compile_model(
         ESPCN, tmp_path / "tuned", device="llvmpipe", input_size="16x24", tuning=str(path)

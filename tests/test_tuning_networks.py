@@ -76,7 +76,7 @@ def test_tuning_and_verify_find_the_same_kernels_right(network):
     x = RNG.uniform(-1, 1, X.type.shape).astype(np.float32)
     (want,) = evaluate(graph, {"x": x}, np.float64).values()
     for k in range(max(len(ways(kind)) for kind in every)):
-        forced = {i.signature: {ways(i)[k % len(ways(i))]: 1.0} for i in every}
+        forced = {i.tuning_key: {ways(i)[k % len(ways(i))]: 1.0} for i in every}
         placed = optimise(graph, Context(TARGET, forced))
         files = schedule(placed, lower(placed, TARGET), TARGET, "tests")
         (got,) = play(files, {"x": x}).values()

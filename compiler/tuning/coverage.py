@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...ir.graph import Choice
 from ...passes.candidates import candidates
-from ...passes.placement.tuning_key import signature
+from ...passes.placement.tuning_key import tuning_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ def coverage_notes(
         return not node.choice.view and len(candidates(undecided, target)) > 1
 
     layers = [node for node in graph.nodes if is_choice(node)]
-    known = sum(signature(node, target) in measured for node in layers)
+    known = sum(tuning_key(node, target) in measured for node in layers)
     if known == len(layers):
         return ()
     said = f"{known or 'none'} of the {len(layers)} layers"

@@ -1,7 +1,7 @@
-"""Tuning files: nanoseconds of choices by the signature of nodes, measured on one renderer.
+"""Tuning files: nanoseconds of choices by the tuning keys of nodes, measured on one renderer.
 
-JSON, read strictly and without GL: a compilation only looks measurements up. A candidate whose
-result was wrong has null for its time.
+JSON, read strictly and without GL: a compilation only looks measurements up. The member "signature"
+is the tuning key. The time of a candidate with a wrong result is null.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Tuning:
     renderer: str
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
 
-    def extended(self, signature: str, times: Mapping[Choice, float]) -> Tuning:
+    def extended(self, tuning_key: str, times: Mapping[Choice, float]) -> Tuning:
         """Return it with the choices of a node added; those that are known are kept."""
-        known = self.measured.get(signature, {})
-        return replace(self, measured={**self.measured, signature: {**times, **known}})
+        known = self.measured.get(tuning_key, {})
+        return replace(self, measured={**self.measured, tuning_key: {**times, **known}})
 
     def check_renderer(self, renderer: str, path: Path) -> None:
         """Refuse what was measured elsewhere.
@@ -76,8 +76,8 @@ def save_tuning(tuning: Tuning, path: Path) -> None:
         "version": VERSION,
         "renderer": tuning.renderer,
         "nodes": [
-            {"signature": signature, "choices": [_entry(c, t) for c, t in times.items()]}
-            for signature, times in tuning.measured.items()
+            {"signature": tuning_key, "choices": [_entry(c, t) for c, t in times.items()]}
+            for tuning_key, times in tuning.measured.items()
         ],
     }
     try:
@@ -127,15 +127,15 @@ def _tuning(data: Any) -> Tuning:
     measured: dict[str, dict[Choice, float]] = {}
     for node in _expect(data["nodes"], list, "nodes"):
         _members(_expect(node, dict, "a node"), {"signature", "choices"}, "a node")
-        signature = _expect(node["signature"], str, "a signature")
-        if signature in measured:
-            raise ValueError(f"two nodes have the signature {signature!r}")
+        tuning_key = _expect(node["signature"], str, "a signature")
+        if tuning_key in measured:
+            raise ValueError(f"two nodes have the signature {tuning_key!r}")
         times: dict[Choice, float] = {}
         for choice, time in map(_choice, _expect(node["choices"], list, "choices")):
             if choice in times:
                 raise ValueError(f"two choices of a node are the same: {choice}")
             times[choice] = time
-        measured[signature] = times
+        measured[tuning_key] = times
     return Tuning(_expect(data["renderer"], str, "the renderer"), measured)
 
 

@@ -16,7 +16,7 @@ from ...ir.naming import unique_names
 from ...passes.alias_planes import alias_planes
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
-from ...passes.placement.tuning_key import signature
+from ...passes.placement.tuning_key import tuning_key
 from ...passes.predict_cost import Predictor
 from .. import extras
 from ..driver import context_for, import_model
@@ -40,10 +40,10 @@ HOPELESS = 10.0  # times the least prediction: not tried even to check the predi
 
 @dataclass(frozen=True)
 class Kind:
-    """Nodes of one signature in a model.
+    """Nodes of one tuning key in a model.
 
     Attributes:
-        signature: of them.
+        tuning_key: of all of them.
         node: the first, its choice open but for the precision.
         name: of the node, that no other kind has.
         count: how many there are, compiled without tuning; 0 for one half of a pair that is made
@@ -52,7 +52,7 @@ class Kind:
         predicted: nanoseconds of every candidate.
     """
 
-    signature: str
+    tuning_key: str
     node: Node
     name: str
     count: int
@@ -191,11 +191,11 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
 
 
 def _count(graph: Graph, target: Target, found: dict[str, Node]) -> Counter[str]:
-    """Count the nodes of each signature, and note the first where there is none yet."""
+    """Count the nodes of each tuning key, and add the first of each to ``found``."""
     count: Counter[str] = Counter()
     for node in graph.nodes:
         if not node.choice.view:  # else it computes nothing
-            name = signature(node, target)
+            name = tuning_key(node, target)
             count[name] += 1
             found.setdefault(name, node)
     return count
@@ -249,12 +249,12 @@ def tune_model(
     count = _count(tuned, target, taken)
     outcomes = []
     for kind in every:
-        known = session.tuning.measured.get(kind.signature, {})
+        known = session.tuning.measured.get(kind.tuning_key, {})
         right = {c: t for c, t in known.items() if t != WRONG and c in kind.predicted}
-        node = taken.get(kind.signature)
-        if right or (known and kind.count != count[kind.signature]):
+        node = taken.get(kind.tuning_key)
+        if right or (known and kind.count != count[kind.tuning_key]):
             choice = None if node is None else node.choice
-            outcomes.append(Outcome(kind, right, choice, count[kind.signature]))
+            outcomes.append(Outcome(kind, right, choice, count[kind.tuning_key]))
     wrong = tuple(session.wrong)
     return Session(options.device, session.tuning, tuple(outcomes), left, wrong)
 
@@ -297,7 +297,7 @@ class _Session:
         limit = np.inf if self.seconds is None else time.perf_counter() + self.seconds
         left = 0
         for done, kind in enumerate(self.every):
-            known = self.tuning.measured.get(kind.signature, {})
+            known = self.tuning.measured.get(kind.tuning_key, {})
             todo = [c for c in kind.likely if c not in known]
             if todo and time.perf_counter() > limit:
                 left += 1
@@ -314,5 +314,5 @@ class _Session:
         trials = measure(kind.node, todo, self.target, self.context, self.settings, tell)
         self.wrong += [(name, t.choice, t.wrong) for t in trials if t.wrong]
         times = {t.choice: WRONG if t.wrong else t.nanoseconds for t in trials}
-        self.tuning = self.tuning.extended(kind.signature, times)
+        self.tuning = self.tuning.extended(kind.tuning_key, times)
         save_tuning(self.tuning, self.path)

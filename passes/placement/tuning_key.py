@@ -1,8 +1,8 @@
-"""What two nodes have in common that take the same time: all but names and numbers.
+"""Tuning keys: nodes of equal keys take the same time, in any model.
 
-The text of the operator, of the types and kinds of its operands, and of what the target changes in
-its shaders. A measurement of one node holds for every node of the same signature, in any model.
-Zeros among weights are not told apart, though constants of zero are left out of unrolled code.
+A key is the text of the operator, of the types and kinds of its operands, and of the target's
+shader options. Names and weights are not part of it. Two nodes that differ only in the number of
+zero weights share a key, though unrolled code leaves out zero constants.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from .target import Target
 
 
-def signature(node: Node, target: Target) -> str:
-    """Return the signature of a placed node, whatever its choice but for the precision."""
-    places = [f"{node.inputs.index(v)}: {_operand(v)}" for v in dict.fromkeys(node.inputs)]
+def tuning_key(node: Node, target: Target) -> str:
+    """Return the tuning key of a placed node; of its choice only the precision is part of it."""
+    operands = [f"{node.inputs.index(v)}: {_operand(v)}" for v in dict.fromkeys(node.inputs)]
     order = [str(node.inputs.index(v)) for v in node.inputs]
     results = ", ".join(type_text(r.type.without_slot()) for r in node.results)
     return (
-        f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(places)}; "
+        f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
         f"{node.choice.precision} in GLSL ES {target.glsl}, {target.fetch}, "
         f"parameters in {target.parameters}, weights of {target.weight_format}"
     )
