@@ -281,7 +281,7 @@ def weight_floats(node: Node, planes: int) -> int:
         return own + -own % LANES**2 + weight_floats(second, planes)  # whole tiles
     p = parts(node)
     assert isinstance(p.kernel, Conv)
-    shape, groups = p.kernel.held_shape(p.operands[1].shape), p.kernel.groups
+    shape, groups = p.kernel.packed_shape(p.operands[1].shape), p.kernel.groups
     _, per_group, kh, kw = shape
     if is_depthwise(shape, groups):
         return kh * kw * planes * LANES

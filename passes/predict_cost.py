@@ -292,7 +292,7 @@ class Predictor:
         n, _, height, width = t.shape
         p = parts(self._node)
         assert isinstance(p.kernel, Conv)
-        conv, shape = p.kernel, p.kernel.held_shape(p.operands[1].shape)
+        conv, shape = p.kernel, p.kernel.packed_shape(p.operands[1].shape)
         _, per_group, kh, kw = shape
         planes, (columns, rows) = choice.planes or 1, choice.block
         groups = -(-t.planes // planes)

@@ -71,7 +71,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     x, w, *bias = p.operands
     assert isinstance(w, Constant)
     shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
-    shape = conv.held_shape(w.shape)
+    shape = conv.packed_shape(w.shape)
     tiles = plan_tiles(shape, conv.groups, group.planes)
     o, per_group, *kernel = shape
     kh, kw = (1, 1) if conv.positions > 1 else kernel
@@ -84,7 +84,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         blob = Blob(
             f"{node.name}.weights",
             prod(tiles.shape[:4]) * len(group.covered) // len(group.planes),
-            lambda: rows_of(conv.held(w.data), conv.groups, group),
+            lambda: rows_of(conv.packed(w.data), conv.groups, group),
             weight_format(w.data, target, shader.precision),
         )
         shader.weights(blob, storage)
@@ -148,7 +148,7 @@ def looped(
         conv: the convolution.
         tiles: of the planes of an invocation.
         group: what an invocation computes.
-        kernel: height and width of the weights that are held.
+        kernel: height and width of the packed weights.
         load: from :func:`loader`.
         sums: what the names of accumulators begin with.
     """

@@ -86,8 +86,8 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
     if not isinstance(w, Constant) or node.choice.weights != "constants":
         raise InternalError(f"{node.name}: tiles of a draw take constants")
     m, k = op.tile, op.patch
-    shape = op.held_shape(w.shape)
-    columns = cut_weights(op.held(w.data), 1, group.planes)
+    shape = op.packed_shape(w.shape)
+    columns = cut_weights(op.packed(w.data), 1, group.planes)
     starts = first_sums(bias, op, group, shader)
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))

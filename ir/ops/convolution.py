@@ -91,12 +91,12 @@ class Conv(Op):
         """How many rows of the result, one after the other, have weights of their own."""
         return 1
 
-    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of weights, OIHW, as the kernel for maps keeps them."""
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of OIHW weights after ``packed``."""
         return shape
 
-    def held(self, w: np.ndarray) -> np.ndarray:
-        """Return weights as the kernel for maps keeps them."""
+    def packed(self, w: np.ndarray) -> np.ndarray:
+        """Return OIHW weights as the kernel reads them: transformed ones for Winograd."""
         return w
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:

@@ -116,10 +116,10 @@ class WinogradProducts(_Tiled, Conv):
 
     tile: int = 2
 
-    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:2], self.patch, self.patch)
 
-    def held(self, w: np.ndarray) -> np.ndarray:
+    def packed(self, w: np.ndarray) -> np.ndarray:
         return transformed(w, self.tile).astype(np.float32)
 
     @property
@@ -165,10 +165,10 @@ class WinogradTiles(_Tiled, Conv):
 
     tile: int = 2
 
-    def held_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:2], self.patch, self.patch)
 
-    def held(self, w: np.ndarray) -> np.ndarray:
+    def packed(self, w: np.ndarray) -> np.ndarray:
         return transformed(w, self.tile).astype(np.float32)
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
