@@ -4,8 +4,8 @@
 
 The likely candidates of every kind of layer are measured as shadergen tune does, into the same kind
 of file. Then those costs are printed, none below zero, that make the predictions nearest to the
-measurements in proportion; "accumulators", "near" and "lanes" are the profile's. What compiling
-costs ("code") is not measured.
+measurements in proportion; "accumulators", "instruction_cache" and "lanes" are the
+profile's. The cost of compiling ("code") is not measured.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ ADDITIONS = {
     (WinogradResult, 2): 4,
     (WinogradResult, 4): 10,
 }
-CROWD = 4  # render targets; the tiles that GPUs draw in have room for about as many
+FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
 @dataclass(frozen=True)
@@ -187,15 +187,18 @@ class Predictor:
         yield block or ("image" if image else texel), work.weights
         yield "stream", work.distinct
         costs = self._target.costs
-        yield "multiply" if work.code <= costs.near else "far_multiply", work.multiplies
+        yield (
+            "multiply" if work.code <= costs.instruction_cache else "instruction_miss",
+            work.multiplies,
+        )
         yield "spill", work.multiplies * max(0, work.accumulators - costs.accumulators)
         layout = self._node.result.type.layout
         assert layout is not None
         half = "" if layout.format.endswith("32f") else "_half"
         yield ("image_store" if compute else "store") + half, work.stores
         targets = work.stores // work.invocations
-        if not compute and targets > CROWD:
-            yield "crowd", work.stores
+        if not compute and targets > FREE_TARGETS:
+            yield "mrt_penalty", work.stores
 
     def work(self, choice: Choice) -> Work:
         """Return how often each thing is done."""

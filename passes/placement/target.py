@@ -38,15 +38,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Costs:
-    """What things take on a device, in nanoseconds while it is busy; the defaults are no device's.
+    """Costs of operations on a busy device in nanoseconds; the defaults are no device's.
 
-    They say what most GPUs have in common: reading costs more than multiplying, constants are
-    free, invocations that keep many numbers run slowly. Only ratios matter.
+    The defaults follow what most GPUs have in common: reading costs more than multiplying,
+    constants are free, many live values slow an invocation down. Only ratios matter.
 
     Attributes:
         gpu_pass: a draw or a dispatch.
-        code: a multiply-add of four numbers in a program's text: what it takes to compile, spread
-            over the first thousand frames.
+        code: compiling a multiply-add of four numbers, spread over the first thousand frames.
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
         texel: four numbers read from a texture by ``texelFetch``, in a fragment shader.
@@ -55,18 +54,16 @@ class Costs:
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
-        stream: four weights of a pass that come from memory: each is read there once, and near by
-            from then on.
+        stream: the first read of four weights of a pass, from memory; later reads hit a cache.
         multiply: a multiply-add of four numbers.
-        far_multiply: one in a program of more than ``near`` of them, too long for the caches of
-            code.
-        spill: what each accumulator beyond ``accumulators`` adds to a multiply-add.
+        instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
+        spill: added to a multiply-add for each accumulator beyond ``accumulators``.
         store: four numbers written to a render target of 32 bits, ``store_half`` of fewer.
-        crowd: what a store adds where a pass has more than four render targets.
+        mrt_penalty: added to a store in passes of more than four render targets.
         image_store: four written to an image of 32 bits, ``image_store_half`` of fewer.
-        near: multiply-adds of four numbers in the text of a program.
+        instruction_cache: multiply-adds of four numbers that fit in the instruction cache.
         accumulators: vectors of four that an invocation keeps at once without harm.
-        lanes: invocations that run at once: fewer take as long.
+        lanes: invocations that run at once; fewer take as long.
     """
 
     gpu_pass: float = 10000.0
@@ -81,14 +78,14 @@ class Costs:
     ssbo: float = 0.03
     stream: float = 0.0
     multiply: float = 0.01
-    far_multiply: float = 0.01
+    instruction_miss: float = 0.01
     spill: float = 0.001
     store: float = 0.05
     store_half: float = 0.03
-    crowd: float = 0.0
+    mrt_penalty: float = 0.0
     image_store: float = 0.1
     image_store_half: float = 0.06
-    near: int = 128
+    instruction_cache: int = 128
     accumulators: int = 16
     lanes: int = 1
 
@@ -97,10 +94,9 @@ UNMEASURED = Costs()
 
 
 def cost_text(costs: Costs, cost: float, measured: bool = False) -> str:
-    """Return what something takes, given in nanoseconds, with its unit.
+    """Format a cost given in nanoseconds: as milliseconds, or as a relative cost.
 
-    Predictions are times only where the device's costs were measured; elsewhere they compare ways
-    to run a kernel with each other, and are called that.
+    Predictions are times only if the device's costs were measured.
     """
     number = f"{cost / 1e6:.3g}"
     return f"{number} ms" if measured or costs != UNMEASURED else f"relative cost {number}"
