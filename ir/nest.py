@@ -87,7 +87,7 @@ class Nest:
                 yield from (start, step)
         yield self.result
 
-    def places(self) -> set[int]:
+    def index_operands(self) -> set[int]:
         """Return the operands whose elements decide where others are read."""
         bound = {f"u{k}": b for k, b in enumerate(self.outer)}
         bound |= {f"v{k}": b for k, b in enumerate(self.inner)}

@@ -36,7 +36,7 @@ from ..ir.ops import (
     parts,
 )
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
-from .placement.kinds import is_direct, places, tensor_operands
+from .placement.kinds import index_values, is_direct, tensor_operands
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
@@ -177,7 +177,7 @@ def _kernel(node: Node) -> Op:
 
 def _exact(graph: Graph, target: Target) -> set[Value]:
     """Return what "auto" keeps in 32 bits although 16 could hold it."""
-    return places(graph) if target.precision == "auto" else set()
+    return index_values(graph) if target.precision == "auto" else set()
 
 
 def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:

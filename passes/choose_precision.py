@@ -18,7 +18,7 @@ from ..ir.ops import parts
 from ..ir.ranges import Bounds, Interval, bounds
 from ..ir.types import HALF_MAX, HALF_MIN, fits_half
 from .placement.calibration import MARGIN, observe
-from .placement.kinds import computes_in_full, is_direct, places
+from .placement.kinds import computes_in_full, index_values, is_direct
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
@@ -36,7 +36,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
     auto = target.precision == "auto"
     proven = bounds(graph, Interval(*target.input_range)) if auto else {}
     seen = observe(graph, context.samples) if auto else {}
-    exact = places(graph) if auto else set()
+    exact = index_values(graph) if auto else set()
 
     def choose(now: Node, was: Node) -> Node | None:
         if now.choice.precision is not None:

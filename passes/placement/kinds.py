@@ -136,11 +136,11 @@ def computes_in_full(node: Node) -> bool:
     return nest is not None and (bool(nest.loops) or nest.counts())
 
 
-def places(graph: Graph) -> set[Value]:
-    """Return the values that decide where elements are read, and what they are computed from.
+def index_values(graph: Graph) -> set[Value]:
+    """Return index-determining values: indices of gathers, and all values they are computed from.
 
-    16 bits hold a place of hundreds to a tenth or worse. What convolutions give counts as exact:
-    they are as good in 16 bits as the rest of a network.
+    A 16-bit float holds an index of some hundreds to a tenth or worse. The search stops at
+    convolutions: their results are as accurate in 16 bits as the rest of a network.
     """
     found: set[Value] = set()
     for node in reversed(graph.nodes):
@@ -149,7 +149,7 @@ def places(graph: Graph) -> set[Value]:
             found.update(node.inputs)
         nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
         if nest is not None:
-            found.update(p.operands[k] for k in nest.places())
+            found.update(p.operands[k] for k in nest.index_operands())
     return found
 
 
