@@ -31,9 +31,9 @@ from .ops import (
     Concat,
     Expand,
     MatMul,
+    OnlineStatistics,
     Op,
     Pad,
-    PairReduce,
     Pointwise,
     Reduce,
     Reshape,
@@ -100,7 +100,7 @@ def _pulled(
 
 def _simpler(node: Node) -> Any:
     """Return what an operator is composed of, with a gradient by each of its statistics."""
-    if isinstance(node.op, PairReduce):
+    if isinstance(node.op, OnlineStatistics):
         return node.op.singly(*node.inputs)
     return node.op.decompose(*node.inputs)
 

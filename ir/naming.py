@@ -17,7 +17,7 @@ def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:
     """Return a unique name for each node.
 
     The name is the layer's. Nodes of equal names add their operator, then a number:
-    ``scores (PairReduce) #2``.
+    ``scores (OnlineStatistics) #2``.
     """
     names = {node: node.name for node in nodes}
     shared = Counter(names.values())

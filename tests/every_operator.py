@@ -163,8 +163,8 @@ def every_operator() -> list[Graph]:
         apply(ops.Reduce("sum", (1, 3), False, parse("exp(x0 - x1)"), "float32"), x, y),
         apply(ops.PartialReduce("mean", 3, 2), x),
         apply(
-            ops.PairReduce("max_sum_exp", (2, 3), True),
-            apply(ops.PairReduce("max_sum_exp", (3,)), x),
+            ops.OnlineStatistics("max_sum_exp", (2, 3), True),
+            apply(ops.OnlineStatistics("max_sum_exp", (3,)), x),
         ),
         apply(
             ops.Viewed(ops.Concat(0), ((ops.Transpose((3, 0, 1, 2)), ops.Reshape((6, 40))), ())),

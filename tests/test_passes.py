@@ -56,7 +56,7 @@ def test_what_a_decomposition_uses_twice_is_computed_once():
     """A pair of statistics, of which the maximum and the sum are taken."""
     y = apply(Softmax((1,)), X, layer="scores")
     graph = canonicalise(graph_of(y, inputs=(X,)), context())
-    assert operators(graph) == ["PairReduce", "Slice", "Slice", "Pointwise"]
+    assert operators(graph) == ["OnlineStatistics", "Slice", "Slice", "Pointwise"]
     assert all(n.layers == ("scores",) for n in graph.nodes)
 
 

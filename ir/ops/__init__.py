@@ -40,8 +40,8 @@ from .normalization import (
     MeanVarianceNormalization,
     RMSNormalization,
 )
+from .online_statistics import OnlineStatistics
 from .ordering import ArgMax, ArgMin, Sorted, SortOrder
-from .pair_reduction import PairReduce
 from .pointwise import Pointwise
 from .pooling import AdaptivePool, Pool
 from .range import Range
@@ -125,7 +125,7 @@ OPS: dict[str, type[Op]] = {
         MeanVarianceNormalization,
         OneHot,
         Pad,
-        PairReduce,
+        OnlineStatistics,
         PartialReduce,
         Pointwise,
         Pool,
@@ -217,9 +217,9 @@ __all__ = [
     "MeanVarianceNormalization",
     "Movement",
     "OneHot",
+    "OnlineStatistics",
     "Op",
     "Pad",
-    "PairReduce",
     "PartialReduce",
     "Parts",
     "Pointwise",

@@ -1,8 +1,8 @@
 """Normalisation by statistics: what lies around is made to have mean 0 and deviation 1, or norm 1.
 
-The variance is never the difference of two large means, which would leave nothing of a small one:
-it is updated along with the mean (:mod:`.pair_reduction`), or computed after it. Each operator is
-a few reductions and a formula.
+The variance is never the difference of two large means, which would cancel: it is updated along
+with the mean (:mod:`.online_statistics`), or computed after it. Each operator is a few reductions
+and a formula.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..nest import Nest
 from ..types import TensorType, broadcast
 from .base import Array, Op, require
 from .movement import Reshape, ResizeNearest, moved
-from .pair_reduction import PairReduce, pair_of, statistics, taken_apart
+from .online_statistics import OnlineStatistics, both_statistics, split_statistics, statistics
 from .pointwise import Pointwise
 from .reduction import LONGEST, Reduce
 
@@ -37,7 +37,7 @@ SQUARED_DIFFERENCE = parse("square(x0 - x1)")
 
 def mean_and_variance(x: Value, axes: Axes) -> tuple[Value, Value]:
     """Return mean and variance of x over ``axes``; the variance divides by their number."""
-    pair = pair_of("mean_variance", x, axes)
+    pair = both_statistics("mean_variance", x, axes)
     if pair is not None:
         return pair
     mean = apply(Reduce("mean", axes), x)
@@ -259,9 +259,9 @@ class GroupNormalization(Op):
         together = apply(Reshape((n, self.groups, size, 2)), of_channels)
         same, each = (1, 0, 1), (1, 0, channels // self.groups)
         repeated = ResizeNearest((n, channels, size, 2), (same, each, same, same))
-        merged = apply(PairReduce("mean_variance", (2, 3), True), apply(repeated, together))
+        merged = apply(OnlineStatistics("mean_variance", (2, 3), True), apply(repeated, together))
         shape = Reshape((n, channels, *(1,) * len(rest)))
-        mean, variance = (apply(shape, v) for v in taken_apart(merged, 3))
+        mean, variance = (apply(shape, v) for v in split_statistics(merged, 3))
         return mean, variance
 
 

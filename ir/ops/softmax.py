@@ -11,8 +11,8 @@ from ..formula_parser import parse
 from ..graph import apply
 from ..types import TensorType
 from .base import Op, require
+from .online_statistics import both_statistics
 from .ordering import ArgMax, positions
-from .pair_reduction import pair_of
 from .pointwise import Pointwise
 from .reduction import Reduce
 
@@ -87,7 +87,7 @@ class Hardmax(_OverAxes):
 
 def _max_and_sum(x: Value, axes: tuple[int, ...]) -> tuple[Value, Value]:
     """Return m = max x and the sum of exp(x - m)."""
-    pair = pair_of("max_sum_exp", x, axes)
+    pair = both_statistics("max_sum_exp", x, axes)
     if pair is not None:
         return pair
     m = apply(Reduce("max", axes), x)

@@ -1,4 +1,4 @@
-"""Statistics in pairs: their nests against numpy, what they cost in passes, and on GL."""
+"""Two statistics in one pass: loop nests against numpy, their GPU passes, and on GL."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from shadergen.ir.ops import (
     InstanceNormalization,
     LayerNormalization,
     LogSoftmax,
+    OnlineStatistics,
     Op,
-    PairReduce,
     Softmax,
 )
-from shadergen.ir.ops.pair_reduction import PAIR_KINDS
+from shadergen.ir.ops.online_statistics import STATISTICS_KINDS
 from shadergen.ir.ops.reduction import LONGEST
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
@@ -47,11 +47,11 @@ SHAPES = [
 DESKTOP = {"device": "gles32-desktop", "glsl": 310}
 
 
-@pytest.mark.parametrize("kind", PAIR_KINDS)
+@pytest.mark.parametrize("kind", STATISTICS_KINDS)
 @pytest.mark.parametrize(("shape", "axes"), SHAPES)
 def test_pairs_and_their_parts_are_what_numpy_gives(kind, shape, axes):
     x = RNG.normal(size=shape) * 3 + 5
-    found = check_kernels(PairReduce(kind, axes), x, tolerance=1e-10)
+    found = check_kernels(OnlineStatistics(kind, axes), x, tolerance=1e-10)
     first, second = (np.take(found, [k], axes[-1]) for k in range(2))
     if kind == "mean_variance":
         np.testing.assert_allclose(first, x.mean(axes, keepdims=True))
@@ -61,26 +61,29 @@ def test_pairs_and_their_parts_are_what_numpy_gives(kind, shape, axes):
         np.testing.assert_allclose(second, np.exp(x - first).sum(axes, keepdims=True))
 
 
-@pytest.mark.parametrize("kind", PAIR_KINDS)
+@pytest.mark.parametrize("kind", STATISTICS_KINDS)
 def test_pairs_are_two_reductions(kind):
     x = image(2, 5, 4, 6)
-    op = PairReduce(kind, (1, 3))
+    op = OnlineStatistics(kind, (1, 3))
     data = RNG.normal(size=x.shape)
     (found,) = evaluate(graph_of(op.singly(x), inputs=(x,)), {"x": data}).values()
     np.testing.assert_allclose(found, op.reference(data))
 
 
-@pytest.mark.parametrize("kind", PAIR_KINDS)
+@pytest.mark.parametrize("kind", STATISTICS_KINDS)
 def test_parts_of_equal_size_merge(kind):
     x = RNG.normal(size=(3, 6, 5))
-    parts = PairReduce(kind, (2,)).reference(x)
-    merged = check_nest(PairReduce(kind, (1, 2), True), parts)
-    np.testing.assert_allclose(merged, PairReduce(kind, (1, 2)).reference(x))
+    parts = OnlineStatistics(kind, (2,)).reference(x)
+    merged = check_nest(OnlineStatistics(kind, (1, 2), True), parts)
+    np.testing.assert_allclose(merged, OnlineStatistics(kind, (1, 2)).reference(x))
 
 
 def test_what_has_no_pairs_or_axes_in_disorder_is_refused():
     x = TensorType((3, 4))
-    for op in (PairReduce("max_sum_exp", (1, 0)), PairReduce("max_sum_exp", (0, 1), True)):
+    for op in (
+        OnlineStatistics("max_sum_exp", (1, 0)),
+        OnlineStatistics("max_sum_exp", (0, 1), True),
+    ):
         with pytest.raises(ShadergenError, match="SG0205"):
             op.infer(x)
 

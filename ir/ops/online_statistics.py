@@ -1,8 +1,8 @@
 """Two statistics in one pass: mean and variance, or the maximum and a sum of exponentials.
 
-Each is known while the elements come: the mean and the sum of squared differences from it by
-Welford's update, the sum of exp(x - m) by rescaling it whenever m grows. So what takes both waits
-for one pass and not for two. Long reductions are done in stages: parts of equal size merge alike.
+Welford's update keeps the mean and the sum of squared differences from it; the sum of exp(x - m)
+is rescaled whenever the maximum m grows. An operator that needs both statistics takes one pass
+instead of two. Long reductions run in stages: statistics of parts of equal size are merged.
 
 Source: B. P. Welford, Note on a method for calculating corrected sums of squares and products
 (1962); T. F. Chan, G. H. Golub, R. J. LeVeque, Updating formulae and a pairwise algorithm (1979).
@@ -32,29 +32,29 @@ if TYPE_CHECKING:
 
     from ..graph import Value
 
-PairKind = Literal["mean_variance", "max_sum_exp"]
-PAIR_KINDS: tuple[str, ...] = get_args(PairKind)
+StatisticsKind = Literal["mean_variance", "max_sum_exp"]
+STATISTICS_KINDS: tuple[str, ...] = get_args(StatisticsKind)
 
 
 @dataclass(frozen=True)
-class PairReduce(Op):
+class OnlineStatistics(Op):
     """Reduce over ``axes`` to two statistics, stored along the last of them.
 
     mean_variance: y[0] = mean x, y[1] = mean (x - y[0])^2.
     max_sum_exp: y[0] = max x, y[1] = sum exp(x - y[0]).
 
-    With ``merge``, x holds such pairs along the last of ``axes``, each of as many elements, and y
-    is the pair of all their elements.
+    With ``merge``, x holds the statistics of parts of equal size along the last of ``axes``, and y
+    is the statistics of all their elements.
 
     x: any shape -> y: the same, where ``axes`` (ascending) have size 1, and the last of them 2.
     """
 
-    kind: PairKind
+    kind: StatisticsKind
     axes: tuple[int, ...]
     merge: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
-        require(self.kind in PAIR_KINDS, f"unknown statistics '{self.kind}'")
+        require(self.kind in STATISTICS_KINDS, f"unknown statistics '{self.kind}'")
         require(x.dtype == "float32", f"statistics of {x.dtype}")
         require(
             bool(self.axes)
@@ -63,7 +63,7 @@ class PairReduce(Op):
             and self.axes[-1] < x.rank,
             f"statistics over axes {list(self.axes)} of a tensor of rank {x.rank}",
         )
-        require(not self.merge or x.shape[self.axes[-1]] == 2, f"no pairs in {x}")
+        require(not self.merge or x.shape[self.axes[-1]] == 2, f"{x} holds no statistics to merge")
         shape = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]
         shape[self.axes[-1]] = 2
         return x.of(tuple(shape))
@@ -122,8 +122,8 @@ class PairReduce(Op):
         return Nest((), loops, tuple(loads), start, step, finish, ((Num(0.0), other),))
 
     def singly(self, x: Value) -> Value:
-        """Return the same pair from statistics that are computed one after the other."""
-        require(not self.merge, "pairs of pairs are not taken apart")
+        """Return the same result with each statistic computed by a pass of its own."""
+        require(not self.merge, "merged statistics cannot be computed one by one")
         single: Kind = "mean" if self.kind == "mean_variance" else "max"
         term = parse("square(x0 - x1)" if self.kind == "mean_variance" else "exp(x0 - x1)")
         first = apply(Reduce(single, self.axes), x)
@@ -145,11 +145,11 @@ class PairReduce(Op):
             return None
         part = apply(replace(self, axes=tuple(sorted(first))), x)
         rest = tuple(a for a in self.axes if a not in first)
-        return apply(PairReduce(self.kind, (*rest, last), True), part)
+        return apply(OnlineStatistics(self.kind, (*rest, last), True), part)
 
 
 def _count(loops: Sequence[int]) -> Expr:
-    """Return how many steps have been made, as a number."""
+    """Return the number of the step, from 0."""
     count: Expr = Var("k0")
     for axis, size in enumerate(loops[1:], 1):
         count = Call("add", (Call("mul", (count, literal(size))), Var(f"k{axis}")))
@@ -168,35 +168,37 @@ def _max_sum_exp(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
 _STATISTICS: dict[str, Any] = {"mean_variance": _mean_variance, "max_sum_exp": _max_sum_exp}
 
 
-def statistics(kind: PairKind, x: Value, axes: tuple[int, ...]) -> Value | None:
-    """Return the pair of statistics over ``axes``; None where an axis is too long."""
+def statistics(kind: StatisticsKind, x: Value, axes: tuple[int, ...]) -> Value | None:
+    """Return the statistics over ``axes``, in one tensor; None if an axis is too long."""
     axes = tuple(sorted(axes))
     if not axes or not all(at_most(x.shape[a], LONGEST) for a in axes):
         return None
-    return apply(PairReduce(kind, axes), x)
+    return apply(OnlineStatistics(kind, axes), x)
 
 
-def taken_apart(pair: Value, axis: int) -> tuple[Value, Value]:
-    """Return both numbers of pairs that lie along an axis, which keeps size 1."""
-    sizes = list(pair.shape)
+def split_statistics(both: Value, axis: int) -> tuple[Value, Value]:
+    """Split statistics that lie along an axis into two tensors; the axis keeps size 1."""
+    sizes = list(both.shape)
     sizes[axis] = 1
 
     def taken(k: int) -> Value:
-        starts = [0] * pair.type.rank
+        starts = [0] * both.type.rank
         starts[axis] = k
-        return apply(Slice(tuple(starts), (1,) * pair.type.rank, tuple(sizes)), pair)
+        return apply(Slice(tuple(starts), (1,) * both.type.rank, tuple(sizes)), both)
 
     return taken(0), taken(1)
 
 
-def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Value] | None:
-    """Return both statistics over ``axes``, which keep size 1; None where an axis is too long.
+def both_statistics(
+    kind: StatisticsKind, x: Value, axes: tuple[int, ...]
+) -> tuple[Value, Value] | None:
+    """Return both statistics over ``axes``, which keep size 1; None if an axis is too long.
 
-    A long last axis alone is reduced as two, if its length is a product of such.
+    A single long last axis is reduced as two axes if its length has suitable factors.
     """
-    pair = statistics(kind, x, axes)
-    if pair is not None:
-        return taken_apart(pair, max(axes))
+    both = statistics(kind, x, axes)
+    if both is not None:
+        return split_statistics(both, max(axes))
     *lead, length = x.shape
     if tuple(axes) != (x.type.rank - 1,) or is_open(length):
         return None
@@ -204,6 +206,6 @@ def pair_of(kind: PairKind, x: Value, axes: tuple[int, ...]) -> tuple[Value, Val
     if not parts:
         return None
     folded = apply(Reshape((prod(lead), parts, length // parts)), x)
-    first, second = taken_apart(apply(PairReduce(kind, (1, 2)), folded), 2)
+    first, second = split_statistics(apply(OnlineStatistics(kind, (1, 2)), folded), 2)
     shape = Reshape((*lead, 1))
     return apply(shape, first), apply(shape, second)
