@@ -18,7 +18,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weights": ("auto", "constants", "ubo", "texture", "ssbo"),
     "weight_format": ("float32", "float16", "int8"),
     "winograd": ("auto", "off", "2x2", "4x4"),
-    "pairs": ("auto", "off", "on"),
+    "fuse_separable": ("auto", "off", "on"),
     "parameters": ("constants", "ubo"),
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }

@@ -22,7 +22,7 @@ from ..ir.formula_parser import Definition
 from ..ir.formula_parser import parse_definitions as parse
 from ..ir.formulas import FORMULAS
 from ..ir.graph import Value, apply, constant
-from ..ir.ops import OPS, ConvPair, Fused, Op, Pointwise, Viewed
+from ..ir.ops import OPS, Fused, Op, Pointwise, SeparableConv, Viewed
 from ..ir.primitives import FLOAT_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def _snake(name: str) -> str:
 
 
 CALLABLE: dict[str, type[Op]] = {
-    _snake(name): op for name, op in OPS.items() if op not in (ConvPair, Fused, Pointwise, Viewed)
+    _snake(name): op
+    for name, op in OPS.items()
+    if op not in (SeparableConv, Fused, Pointwise, Viewed)
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ..runtime_glue.python import Build
     from .driver import Compilation
     from .verification import Report
+
+RENAMED = {"pairs": "fuse_separable"}  # options by their names before 1.0
 
 
 def make_options(**options: Any) -> Options:
@@ -26,6 +29,10 @@ def make_options(**options: Any) -> Options:
         ShadergenError: SG0301 for an unknown option, size, range or name.
     """
     known = {f.name for f in fields(Options)}
+    for old, name in RENAMED.items():
+        if old in options:
+            warn(f"{old} is now called {name}", DeprecationWarning, stacklevel=3)
+            options[name] = options.pop(old)
     for name in options:
         if name not in known:
             raise ShadergenError(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir.ops import ConvPair, WinogradProducts, WinogradTiles, parts
+from ..ir.ops import SeparableConv, WinogradProducts, WinogradTiles, parts
 from ..ir.types import MAP_RANK
 from ..passes.candidates import TILES_OF
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
-from ..passes.pair_convolutions import PAIR
+from ..passes.fuse_separable import FUSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,8 +44,8 @@ def _idle_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> 
     if target.winograd in TILES_OF and not kernels & {WinogradProducts, WinogradTiles}:
         why = [d.why for d in decisions if d.decision == NOT_IN_TILES]
         idle[f"--winograd {target.winograd}"] = why
-    if target.pairs == "on" and ConvPair not in kernels:
-        idle["--pairs on"] = [d.why for d in decisions if d.step == PAIR.name]
+    if target.fuse_separable == "on" and SeparableConv not in kernels:
+        idle["--fuse-separable on"] = [d.why for d in decisions if d.step == FUSE.name]
     for option, reasons in idle.items():
         said = "; ".join(dict.fromkeys(reasons)) or "no layer is of the kind"
         yield f"{option} has no effect: {said}"

@@ -62,7 +62,8 @@ class Options:
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
         winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).
-        pairs: "auto", "off" or "on": depthwise convolutions and 1x1 ones behind as one kernel.
+        fuse_separable: "auto", "off" or "on": a depthwise convolution and the 1x1 convolution
+            after it as one kernel.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes what the device allows.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
@@ -95,7 +96,7 @@ class Options:
     weights: str = "auto"
     weight_format: str = "float32"
     winograd: str = "auto"
-    pairs: str = "auto"
+    fuse_separable: str = "auto"
     parameters: str = "constants"
     mrt: int | None = None
     output_encoding: str = "float"
@@ -160,7 +161,7 @@ class Options:
             weights=self.weights,  # type: ignore[arg-type]
             weight_format=self.weight_format,  # type: ignore[arg-type]
             winograd=self.winograd,  # type: ignore[arg-type]
-            pairs=self.pairs,  # type: ignore[arg-type]
+            fuse_separable=self.fuse_separable,  # type: ignore[arg-type]
             parameters=self.parameters,  # type: ignore[arg-type]
             planes_per_pass=self.mrt,
             output_encoding=self.output_encoding,  # type: ignore[arg-type]
@@ -170,7 +171,7 @@ class Options:
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:
-        """Return the times in the tuning file, by the signature of nodes.
+        """Return the times in the tuning file, by the tuning keys of nodes.
 
         Raises:
             ShadergenError: SG0101, SG0305 for a file that cannot be read, SG0306 for one of another

@@ -32,8 +32,8 @@ from .placement.kinds import (
     has_weights,
     input_planes,
     is_direct,
-    is_pair,
     is_parameter,
+    is_separable,
     planes_in_a_pass,
     planes_share_a_program,
     shared_out,
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
-PAIRED_PLANES = 6  # of a pair's result: an invocation has all of them, and more slow it down
-PAIRED_ACCUMULATORS = 32  # vectors of a pair's result that one invocation computes at most
+SEPARABLE_PLANES = 6  # of a pair's result: an invocation has all of them, and more slow it down
+SEPARABLE_ACCUMULATORS = 32  # vectors of a pair's result that one invocation computes at most
 TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
@@ -90,7 +90,7 @@ def _pinned(node: Node, choice: Choice) -> bool:
 
 
 def _fragment(node: Node, target: Target) -> Iterator[Choice]:
-    if parts(node).store or is_pair(node):  # a fragment writes few planes of its own pixel
+    if parts(node).store or is_separable(node):  # a fragment writes few planes of its own pixel
         return
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
@@ -121,7 +121,7 @@ def _compute(node: Node, target: Target) -> Iterator[Choice]:
     inner = before_store(node)
     storages = _storages(inner, target) if has_weights(node) else (None,)
     for weights, columns, planes in product(storages, _columns(inner, target), _planes(node)):
-        if is_pair(node) and columns * planes > PAIRED_ACCUMULATORS:
+        if is_separable(node) and columns * planes > SEPARABLE_ACCUMULATORS:
             continue
         yield replace(
             node.choice, stage="compute", block=(columns, 1), planes=planes, weights=weights
@@ -256,8 +256,8 @@ def _planes(node: Node) -> list[int]:
     kernel, planes = parts(node).kernel, node.result.type.planes
     if parts(node).store:
         return [n for n in (planes_of_store(node),) if n <= max(PLANES)]
-    if is_pair(node):
-        return [planes] if planes <= PAIRED_PLANES else []
+    if is_separable(node):
+        return [planes] if planes <= SEPARABLE_PLANES else []
     if isinstance(kernel, Conv) and is_direct(node) and kernel.groups == 1:
         return [n for n in PLANES if planes % n == 0]
     return [1]
@@ -275,7 +275,7 @@ def planes_of_store(node: Node) -> int:
 
 def weight_floats(node: Node, planes: int) -> int:
     """Return how many floats one GPU pass over ``planes`` output planes reads as weights."""
-    if is_pair(node):
+    if is_separable(node):
         first, second = halves(node)
         own = weight_floats(first, first.result.type.planes)
         return own + -own % LANES**2 + weight_floats(second, planes)  # whole tiles
@@ -295,7 +295,7 @@ def parameter_floats(node: Node, planes: int, target: Target) -> int:
     """Return how many floats of bias and of the epilogue's parameters follow looped weights."""
     if target.parameters != "constants":
         return 0
-    if is_pair(node):
+    if is_separable(node):
         first, second = halves(node)
         own = parameter_floats(first, first.result.type.planes, target)
         return own + parameter_floats(second, planes, target)

@@ -21,9 +21,9 @@ from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
+from .fuse_separable import fuse_separable
 from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
-from .pair_convolutions import pair_convolutions
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
 
@@ -52,7 +52,7 @@ PLACEMENT = (
     choose_precision,
     assign_layouts,
     fuse_stores,
-    pair_convolutions,
+    fuse_separable,
     choose_kernels,
     alias_planes,
     expand_winograd,

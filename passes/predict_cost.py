@@ -36,7 +36,7 @@ from .placement.kinds import (
     at_default,
     before_store,
     is_direct,
-    is_pair,
+    is_separable,
     tensor_operands,
     unrolls_rows,
 )
@@ -121,7 +121,9 @@ class Predictor:
         self._extra_loads = sum(v not in own for v in read) * t.texels
         self._formula = t.texels * (sum(1 for _ in walk(formula)) if formula is not None else 0)
         self._reads_own = any(isinstance(v, Result) for v in read)
-        self._halves = tuple(Predictor(n, target) for n in halves(node)) if is_pair(node) else ()
+        self._halves = (
+            tuple(Predictor(n, target) for n in halves(node)) if is_separable(node) else ()
+        )
         self._direct = is_direct(node)
         self._plane_floats = weight_floats(node, 1) if self._direct else 0
         self._steps_of: dict[int, tuple[Predictor, dict[str, float]]] = {}

@@ -133,8 +133,10 @@ def test_the_formula_within_a_pair_of_convolutions_counts():
     lossy = pointwise("max(x0 + 2048, 0) - 2048", each, layer="first")
     y = apply(Conv(), lossy, constant(np.eye(8).reshape(8, 8, 1, 1)), layer="second")
     inputs = {"x": np.full(x.shape, 0.75, np.float32)}  # a multiple of 2 is left
-    for pairs, count in (("on", 1), ("off", 2)):
-        options = Options(device="gles31-min", precision="mediump", stage="compute", pairs=pairs)
+    for fuse, count in (("on", 1), ("off", 2)):
+        options = Options(
+            device="gles31-min", precision="mediump", stage="compute", fuse_separable=fuse
+        )
         placed, _, _ = compile_graph(graph_of(y, inputs=(x,)), options)
         assert len(placed.nodes) == count
         assert rounding_errors(placed, [inputs])["y0"].most == 0.75

@@ -289,10 +289,10 @@ def test_shares_of_a_pair_are_of_the_work_of_both(tmp_path: Path) -> None:
     found = examine()
     save_profile(found, tmp_path / "device.json")
     setting = Setting(tmp_path / "device.json", found.renderer, 2)
-    options = Options(device=str(setting.profile), pairs="on")
+    options = Options(device=str(setting.profile), fuse_separable="on")
     build = tmp_path / "build"
     passes = compile_model(path, build, options).files.schedule["passes"]
-    if [p["kernel"] for p in passes] != ["convolution pair"]:
+    if [p["kernel"] for p in passes] != ["separable convolution"]:
         pytest.skip("this GL has no compute shaders")
     shown = shares(pair, build, tmp_path / "direct", setting, lambda what: None)
     assert list(shown) == [passes[0]["layers"][0], ""]

@@ -43,7 +43,7 @@ COMPUTE = {"device": "llvmpipe", "stage": "compute", "fetch": "image"}
 TARGETS: dict[str, dict[str, Any]] = {
     "fragment": {},
     "compute": COMPUTE,
-    "tiles and pairs": {**COMPUTE, "winograd": "4x4", "pairs": "on"},
+    "tiles and pairs": {**COMPUTE, "winograd": "4x4", "fuse_separable": "on"},
 }
 
 

@@ -18,7 +18,7 @@ WAYS: list[dict[str, Any]] = [
     {"weights": "texture", "mrt": 1},
     {"weights": "ubo", "parameters": "ubo", "mrt": 2},
     COMPUTE,
-    {**COMPUTE, "pairs": "on"},
+    {**COMPUTE, "fuse_separable": "on"},
     {**COMPUTE, "winograd": "4x4"},
     {"device": "llvmpipe", "stage": "fragment", "winograd": "2x2"},
 ]

@@ -22,11 +22,11 @@ from shadergen.compiler.tuning.file import WRONG
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
-from shadergen.ir.ops import Conv, ConvPair, DepthToSpace, halves, paired
+from shadergen.ir.ops import Conv, DepthToSpace, SeparableConv, halves, separable
 from shadergen.ir.types import TensorType
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import choose_kernels
-from shadergen.passes.pair_convolutions import pair_convolutions
+from shadergen.passes.fuse_separable import fuse_separable
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.target import Target, cost_text
 from shadergen.passes.placement.tuning_key import tuning_key
@@ -35,8 +35,8 @@ from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl
 DESKTOP = {"device": "gles32-desktop"}
-FORCED = {**DESKTOP, "pairs": "on"}
-NO_ROOM = "one invocation has no room for all planes of the result"
+FORCED = {**DESKTOP, "fuse_separable": "on"}
+NO_ROOM = "the result has more planes than an invocation can hold (6)"
 
 
 def two(
@@ -80,7 +80,7 @@ def test_a_pair_is_its_two_convolutions(bias):
     between = first.reference(x, w, *a)
     want = np.einsum("oc,nchw->nohw", u, between) + (b[0].reshape(4, 1, 1) if bias else 0)
     operands = (x, w, *a, u.reshape(4, 5, 1, 1), *b)
-    op = ConvPair(first, 2 + bias)
+    op = SeparableConv(first, 2 + bias)
     np.testing.assert_allclose(op.reference(*operands), want, atol=1e-12)
     assert op.infer(*(TensorType(v.shape) for v in operands)).shape == want.shape
 
@@ -102,7 +102,7 @@ def test_a_pair_is_its_two_convolutions(bias):
 )
 def test_pairs_run_like_the_reference(channels, out, attributes, fetch):
     graph = two(channels, out, **attributes)
-    assert kernels(graph, fetch=fetch, **FORCED) == ["ConvPair"]
+    assert kernels(graph, fetch=fetch, **FORCED) == ["SeparableConv"]
     files = assert_runs_like_reference(graph, fetch=fetch, **FORCED)
     assert len(files.schedule["passes"]) == attributes.get("batch", 1)
 
@@ -111,7 +111,7 @@ def test_pairs_run_like_the_reference(channels, out, attributes, fetch):
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
 def test_every_padding_mode_runs_in_pairs(mode):
     graph = two(5, 6, (6, 7), pads=(2, 1, 0, 3), pad_mode=mode, pad_value=-0.75)
-    assert kernels(graph, **FORCED) == ["ConvPair"]
+    assert kernels(graph, **FORCED) == ["SeparableConv"]
     assert_runs_like_reference(graph, **FORCED)
 
 
@@ -121,7 +121,7 @@ def test_every_padding_mode_runs_in_pairs(mode):
 def test_weights_of_pairs_live_anywhere(weights, parameters):
     graph = two(6, 7, formulas=("max(x0, 0.1 * x0)", "tanh(x0)"))
     options = {"weights": weights, "parameters": parameters, **FORCED}
-    assert kernels(graph, **options) == ["ConvPair"]
+    assert kernels(graph, **options) == ["SeparableConv"]
     assert_runs_like_reference(graph, **options)
 
 
@@ -144,8 +144,8 @@ def test_weights_of_fewer_bits_are_those_of_two_passes(weight_format, fetch):
     options = {"weight_format": weight_format, "weights": "texture", "fetch": fetch}
     x = {"x": np.random.default_rng(0).normal(size=(1, 9, 9, 10)).astype(np.float32)}
     results = []
-    for pairs, kinds in (("on", ["ConvPair"]), ("off", ["Conv", "Conv"])):
-        chosen = {**DESKTOP, **options, "pairs": pairs}
+    for fuse, kinds in (("on", ["SeparableConv"]), ("off", ["Conv", "Conv"])):
+        chosen = {**DESKTOP, **options, "fuse_separable": fuse}
         assert kernels(graph, **chosen) == kinds
         results.append(play(compile_graph(graph, **chosen)[1], x)["y0"])
     np.testing.assert_allclose(*results, atol=1e-4)
@@ -156,7 +156,7 @@ def test_weights_of_fewer_bits_are_those_of_two_passes(weight_format, fetch):
 def test_pairs_run_in_16_bits(precision):
     graph = two(9, 7)
     options = {"precision": precision, "input_range": (-5.0, 5.0), **FORCED}
-    assert kernels(graph, **options) == ["ConvPair"]
+    assert kernels(graph, **options) == ["SeparableConv"]
     assert_runs_like_reference(graph, **options)
 
 
@@ -170,7 +170,7 @@ def test_formulas_around_a_pair_stay_fused():
     y = conv(rng, pointwise("tanh(x0) * x1 + 0.5", y, other), 6, (1, 1), "second")
     y = pointwise("x0 * x1 + x2", y, scale, x)
     graph = graph_of(y, inputs=(x,))
-    assert kernels(graph, **FORCED) == ["ConvPair"]
+    assert kernels(graph, **FORCED) == ["SeparableConv"]
     assert_runs_like_reference(graph, **FORCED)
 
 
@@ -184,7 +184,7 @@ def test_lanes_without_channels_do_not_spoil_a_pair(channels):
     y = apply(Conv(groups=channels), pointwise("x0 * x0 + 1", x), w, layer="first")
     y = conv(rng, pointwise("1 / x0", y), 4, (1, 1), "second")
     graph = graph_of(y, inputs=(x,))
-    assert kernels(graph, **FORCED)[-1] == "ConvPair"
+    assert kernels(graph, **FORCED)[-1] == "SeparableConv"
     assert_runs_like_reference(graph, **FORCED)
 
 
@@ -209,14 +209,14 @@ def middle(reader: str) -> Graph:
 
 
 REASONS = {
-    "map": "the first reads a map for each element of its result",
-    "stride": "the second does more than to multiply the first's channels",
-    "border": "the second does more than to multiply the first's channels",
-    "groups": "the second does more than to multiply the first's channels",
+    "map": "the epilogue of the first convolution reads a map",
+    "stride": "the second convolution has a stride, padding, groups or a prologue",
+    "border": "the second convolution has a stride, padding, groups or a prologue",
+    "groups": "the second convolution has a stride, padding, groups or a prologue",
     "output": "'first' is read elsewhere too",
     "node": "'first' is read elsewhere too",
     "wide": NO_ROOM,
-    "shuffle": "the second does more than to multiply the first's channels",
+    "shuffle": "the second convolution has a stride, padding, groups or a prologue",
 }
 
 
@@ -225,7 +225,7 @@ REASONS = {
 def test_what_one_invocation_cannot_do_stays_two(reader):
     graph = middle(reader)
     placed, _, context = compile_graph(graph, stage="compute", **FORCED)
-    assert not any(isinstance(getattr(n.op, "kernel", n.op), ConvPair) for n in placed.nodes)
+    assert not any(isinstance(getattr(n.op, "kernel", n.op), SeparableConv) for n in placed.nodes)
     assert REASONS[reader] in refusals(context)
     assert_runs_like_reference(graph, stage="compute", **FORCED)
 
@@ -233,15 +233,15 @@ def test_what_one_invocation_cannot_do_stays_two(reader):
 @pytest.mark.parametrize(
     ("graph", "options", "why"),
     [
-        (two(), {**FORCED, "pairs": "off"}, "--pairs off"),
+        (two(), {**FORCED, "fuse_separable": "off"}, "--fuse-separable off"),
         (two(), {**FORCED, "stage": "fragment"}, "--stage fragment"),
         (two(), {**FORCED, "weights": "constants"}, "--weights constants"),
-        (two(), {"device": "gles30", "pairs": "on"}, "GLSL ES 300 has no compute shaders"),
+        (two(), {"device": "gles30", "fuse_separable": "on"}, "GLSL ES 300 has no compute shaders"),
         (two(), {**FORCED, "textures": "2d"}, "its result lies in several textures"),
         (
             two(),
             {**FORCED, "zero_guard": 0.01},
-            "--zero-guard: nothing between is read, so nothing is put in place of its zeros",
+            "--zero-guard: the intermediate is never stored, so its zeros cannot be replaced",
         ),
         (two(out=2), FORCED, "there are no images of rg32f"),
         (two(8, 25), FORCED, NO_ROOM),  # seven planes
@@ -253,20 +253,20 @@ def test_what_one_invocation_cannot_do_stays_two(reader):
 def test_pairs_are_made_only_where_they_can_be(graph, options, why):
     placed, _, context = compile_graph(graph, **options)
     assert [type(getattr(n.op, "kernel", n.op)) for n in placed.nodes] == [Conv, Conv]
-    said = [d.why for d in context.decisions if d.step == "pair convolutions"]
+    said = [d.why for d in context.decisions if d.step == "fuse separable"]
     assert said == ([] if why is None else [why])
 
 
 def test_a_depthwise_convolution_is_paired_without_being_asked():
-    assert kernels(two(), **DESKTOP) == ["ConvPair"]
+    assert kernels(two(), **DESKTOP) == ["SeparableConv"]
     assert kernels(two(), device="gles30") == ["Conv", "Conv"]
     rng = np.random.default_rng(0)
     x = image(1, 3, 56, 56)
     y = pointwise("relu(x0)", conv(rng, x, 96, (1, 1), "zeroth"))
     y = pointwise("relu(x0)", conv(rng, y, 96, (3, 3), "first", pads=(1, 1, 1, 1), groups=96))
     graph = graph_of(conv(rng, y, 24, (1, 1), "second"), inputs=(x,))
-    assert kernels(graph, device="llvmpipe") == ["Conv", "ConvPair"]
-    assert kernels(graph, device="llvmpipe", pairs="off") == ["Conv"] * 3
+    assert kernels(graph, device="llvmpipe") == ["Conv", "SeparableConv"]
+    assert kernels(graph, device="llvmpipe", fuse_separable="off") == ["Conv"] * 3
 
 
 def inverted_residuals() -> Graph:
@@ -286,24 +286,24 @@ def inverted_residuals() -> Graph:
 @GL
 def test_a_block_of_mobilenet_takes_a_pass_less():
     graph, options = inverted_residuals(), {"device": "gles31-min", "stage": "compute"}
-    assert kernels(graph, **options) == ["Conv", *["Conv", "ConvPair"] * 2]
+    assert kernels(graph, **options) == ["Conv", *["Conv", "SeparableConv"] * 2]
     assert len(assert_runs_like_reference(graph, **options).schedule["passes"]) == 5
-    apart = assert_runs_like_reference(graph, pairs="off", **options)
+    apart = assert_runs_like_reference(graph, fuse_separable="off", **options)
     assert len(apart.schedule["passes"]) == 7
 
 
 def test_a_pair_is_taken_apart_into_what_it_was_made_of():
-    graph, _ = before_choice(two(6, 5), **{**FORCED, "pairs": "off"})
+    graph, _ = before_choice(two(6, 5), **{**FORCED, "fuse_separable": "off"})
     first, second = graph.nodes
-    pair = paired(first, second)
-    assert isinstance(pair.op, ConvPair)
+    pair = separable(first, second)
+    assert isinstance(pair.op, SeparableConv)
     again = halves(pair)
     assert [n.op for n in again] == [first.op, second.op]
     assert again[1].inputs[1:] == second.inputs[1:]
     alone = isolate(
         pair, candidates(pair, Options(**FORCED).target())[0], Options(**FORCED).target()
     )
-    assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is ConvPair
+    assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is SeparableConv
 
 
 def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choice, float]]:
@@ -313,7 +313,7 @@ def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choi
 def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]:
     """Return whether a pair is made of two placed nodes, and why not."""
     context = Context(Options(**options).target(), measured)
-    made = len(pair_convolutions(graph, context).nodes) < len(graph.nodes)
+    made = len(fuse_separable(graph, context).nodes) < len(graph.nodes)
     (decision,) = context.decisions
     assert made == (decision.decision == "applied")
     return made, decision.why
@@ -325,13 +325,13 @@ PREDICTED = {"one": two(), "two": two(8, 24, (300, 300), formulas=("x0", "x0"))}
 
 @pytest.mark.parametrize("predicted", PREDICTED)
 def test_measurements_decide_where_all_three_are_measured(predicted):
-    graph, _ = before_choice(PREDICTED[predicted], **DESKTOP, pairs="off")
+    graph, _ = before_choice(PREDICTED[predicted], **DESKTOP, fuse_separable="off")
     target = Options(**DESKTOP).target()
     first, second = graph.nodes
-    pair = times(paired(first, second), target, 4e6)
+    pair = times(separable(first, second), target, 4e6)
     one = {**times(first, target, 1e6), **times(second, target, 2e6), **pair}
     other = {**times(first, target, 1e6), **times(second, target, 4e6), **pair}
-    why = "measured 4 ms, and 3 ms in two passes"
+    why = "measured 4 ms fused, 3 ms in two passes"
     assert paired_with(one, graph, **DESKTOP) == (False, why)
     assert paired_with(other, graph, **DESKTOP) == (True, "")
     without = {k: v for k, v in one.items() if k != tuning_key(second, target)}
@@ -340,20 +340,23 @@ def test_measurements_decide_where_all_three_are_measured(predicted):
 
 
 @pytest.mark.parametrize("device", ["gles32-desktop", "llvmpipe"])
-@pytest.mark.parametrize("pairs", ["auto", "on"])
-def test_a_pair_whose_results_were_wrong_is_not_made(device, pairs):
-    graph, _ = before_choice(two(), device=device, pairs="off")
+@pytest.mark.parametrize("fuse_separable", ["auto", "on"])
+def test_a_pair_whose_results_were_wrong_is_not_made(device, fuse_separable):
+    graph, _ = before_choice(two(), device=device, fuse_separable="off")
     target = Options(device=device).target()
-    wrong = times(paired(*graph.nodes), target, WRONG)
-    assert paired_with({}, graph, device=device, pairs=pairs) == (True, "")
-    why = "its results were wrong when it was measured"
-    assert paired_with(wrong, graph, device=device, pairs=pairs) == (False, why)
+    wrong = times(separable(*graph.nodes), target, WRONG)
+    assert paired_with({}, graph, device=device, fuse_separable=fuse_separable) == (True, "")
+    why = "wrong results when measured"
+    assert paired_with(wrong, graph, device=device, fuse_separable=fuse_separable) == (False, why)
     alone = times(graph.nodes[0], target, WRONG)
-    assert paired_with({**wrong, **alone}, graph, device=device, pairs=pairs) == (False, why)
+    assert paired_with({**wrong, **alone}, graph, device=device, fuse_separable=fuse_separable) == (
+        False,
+        why,
+    )
 
 
 def test_a_pair_is_made_of_what_gives_wrong_results_alone():
-    graph, _ = before_choice(PREDICTED["two"], **DESKTOP, pairs="off")
+    graph, _ = before_choice(PREDICTED["two"], **DESKTOP, fuse_separable="off")
     target = Options(**DESKTOP).target()
     assert not paired_with({}, graph, **DESKTOP)[0]
     assert paired_with(times(graph.nodes[1], target, WRONG), graph, **DESKTOP)[0]
@@ -363,8 +366,8 @@ def test_a_pair_is_made_of_what_gives_wrong_results_alone():
 @pytest.mark.parametrize("predicted", PREDICTED)
 def test_predictions_decide_on_every_device(device, predicted):
     """They are of what would be built: constants that the budget denies do not count."""
-    graph, _ = before_choice(PREDICTED[predicted], device=device, pairs="off")
-    pair = paired(*graph.nodes)
+    graph, _ = before_choice(PREDICTED[predicted], device=device, fuse_separable="off")
+    pair = separable(*graph.nodes)
     target = Options(device=device).target()
     alone = choose_kernels(graph, Context(target)).nodes
     cost = sum(Predictor(n, target).cost(m.choice) for n, m in zip(graph.nodes, alone, strict=True))
@@ -372,13 +375,17 @@ def test_predictions_decide_on_every_device(device, predicted):
     made, why = paired_with({}, graph, device=device)
     assert made == (least <= cost) == (predicted == "one")
     one, two = (cost_text(target.costs, c) for c in (least, cost))
-    assert why == ("" if made else f"predicted {one}, and {two} in two passes")
+    assert why == ("" if made else f"predicted {one} fused, {two} in two passes")
 
 
 def test_a_pair_is_made_of_what_cannot_run_alone():
     """Two channels have no image, and fragments no storage block, but all between is in one."""
     graph = two(2, 8)
     options = {"device": "gles31-min", "weights": "ssbo"}
-    assert kernels(graph, **options) == kernels(graph, **options, pairs="on") == ["ConvPair"]
+    assert (
+        kernels(graph, **options)
+        == kernels(graph, **options, fuse_separable="on")
+        == ["SeparableConv"]
+    )
     with pytest.raises(ShadergenError, match="SG0403"):
-        kernels(graph, **options, pairs="off")
+        kernels(graph, **options, fuse_separable="off")

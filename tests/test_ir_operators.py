@@ -23,7 +23,6 @@ from shadergen.ir.ops import (
     BatchNormalization,
     Concat,
     Conv,
-    ConvPair,
     ConvTranspose,
     DepthToSpace,
     Fused,
@@ -31,6 +30,7 @@ from shadergen.ir.ops import (
     Pointwise,
     Reshape,
     ResizeNearest,
+    SeparableConv,
     Slice,
     Transpose,
 )
@@ -188,14 +188,14 @@ REFUSED = {
     "resize rank": (ResizeNearest((5,), ((1, 0, 1),)), X4),
     "broadcast": (Pointwise(parse("x0 + x1")), X4, TensorType((1, 3, 1, 1))),
     "pair of convolutions of all channels": (
-        ConvPair(Conv(), 2), X4, TensorType((4, 4, 3, 3)), TensorType((2, 4, 1, 1)),
+        SeparableConv(Conv(), 2), X4, TensorType((4, 4, 3, 3)), TensorType((2, 4, 1, 1)),
     ),
-    "pair without a second": (ConvPair(Conv(groups=4), 2), X4, TensorType((4, 1, 3, 3))),
+    "pair without a second": (SeparableConv(Conv(groups=4), 2), X4, TensorType((4, 1, 3, 3))),
     "pair whose second is 3x3": (
-        ConvPair(Conv(groups=4), 2), X4, TensorType((4, 1, 1, 1)), TensorType((2, 4, 3, 3)),
+        SeparableConv(Conv(groups=4), 2), X4, TensorType((4, 1, 1, 1)), TensorType((2, 4, 3, 3)),
     ),
     "pair of convolutions of two groups": (
-        ConvPair(Conv(groups=2), 2), X4, TensorType((4, 2, 1, 1)), TensorType((2, 4, 1, 1)),
+        SeparableConv(Conv(groups=2), 2), X4, TensorType((4, 2, 1, 1)), TensorType((2, 4, 1, 1)),
     ),
     "epilogue over space": (
         Fused(Conv(), 2, None, parse("y + e0")), X4, TensorType((2, 4, 5, 6)), TensorType((5, 6)),

@@ -45,8 +45,10 @@ def two(groups: int = 8) -> Graph:
 )
 def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
     assert notes(graph, **options) == ()
-    assert notes(graph, **options, pairs="on") == (f"--pairs on has no effect: {why}",)
-    assert notes(two(), **DESKTOP, pairs="on") == ()
+    assert notes(graph, **options, fuse_separable="on") == (
+        f"--fuse-separable on has no effect: {why}",
+    )
+    assert notes(two(), **DESKTOP, fuse_separable="on") == ()
 
 
 @pytest.mark.parametrize("tiles", ["2x2", "4x4"])
@@ -89,6 +91,6 @@ def test_compute_that_was_asked_for_and_has_no_place_is_noted():
 
 
 def test_compiling_hands_the_notes_on(tmp_path):
-    options = Options(input_size={"": (8, 8)}, pairs="on")
+    options = Options(input_size={"": (8, 8)}, fuse_separable="on")
     compiled = compile_model(ESPCN, tmp_path / "b", options)
-    assert compiled.notes == ("--pairs on has no effect: no layer is of the kind",)
+    assert compiled.notes == ("--fuse-separable on has no effect: no layer is of the kind",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from support import ESPCN
@@ -62,3 +62,13 @@ def test_a_compilation_prints_short(tmp_path: Path) -> None:
         repr(made)
         == f"Compilation(output={tmp_path / 'b'!r}, validated=False, notes=(), calibration=None)"
     )
+
+
+def test_the_earlier_name_of_an_option_is_taken_with_a_note(tmp_path: Path, shadergen: Any) -> None:
+    with pytest.warns(DeprecationWarning, match="pairs is now called fuse_separable"):
+        assert make_options(pairs="on") == make_options(fuse_separable="on")
+    model, build = ("--input-size", "16x24", ESPCN), ("-o", tmp_path / "build")
+    ran = shadergen("compile", *model, *build, "--pairs", "off", "--explain")
+    assert ran.code == 0
+    assert "note: --pairs is now called --fuse-separable" in ran.err
+    assert "--pairs" not in shadergen("compile", "--help").out

@@ -14,7 +14,7 @@ from shadergen.compiler.tuning import session
 from shadergen.compiler.tuning.session import Session, tune_model
 from shadergen.compiler.tuning.trials import Settings, Trial
 from shadergen.ir.graph import Choice, Graph, Node
-from shadergen.passes.placement.kinds import is_pair
+from shadergen.passes.placement.kinds import is_separable
 
 pytestmark = pytest.mark.gl
 Tune = Callable[..., Session]
@@ -34,8 +34,8 @@ def tune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
 
     def run(pair: float, wrong: str = "", seconds: float | None = None, **options: str) -> Session:
         def measured(node: Node, todo: list[Choice], *rest: object) -> list[Trial]:
-            time = pair if is_pair(node) else 1e6
-            return [Trial(c, time, wrong if is_pair(node) else "") for c in todo]
+            time = pair if is_separable(node) else 1e6
+            return [Trial(c, time, wrong if is_separable(node) else "") for c in todo]
 
         monkeypatch.setattr(session, "measure", measured)
         chosen = Options(device="llvmpipe", **options)  # type: ignore[arg-type]
@@ -47,8 +47,8 @@ def tune(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tune:
 
 def rows(found: Session) -> list[tuple[bool, int, int, float | None, float | None]]:
     return [
-        (is_pair(o.kind.node), o.kind.count, o.count, o.before, o.after)
-        for o in sorted(found.outcomes, key=lambda o: not is_pair(o.kind.node))
+        (is_separable(o.kind.node), o.kind.count, o.count, o.before, o.after)
+        for o in sorted(found.outcomes, key=lambda o: not is_separable(o.kind.node))
         if o.kind.node.name != "start"
     ]
 
@@ -61,7 +61,7 @@ def test_one_run_measures_both_ways_and_decides(tune):
     assert rows(found)[0] == (True, 1, 0, 3e6, None)
     assert found.gain() == pytest.approx((3 + 1) / (2 + 1))  # with what is before both
     names = {o.kind.name for o in found.outcomes}
-    assert names == {"start", "first", "second (Conv)", "second (ConvPair)"}
+    assert names == {"start", "first", "second (Conv)", "second (SeparableConv)"}
 
 
 def test_a_pair_that_is_faster_stays(tune):
@@ -74,12 +74,12 @@ def test_what_was_wrong_does_not_count_as_a_gain(tune):
     found = tune(1e3, wrong="it differs from the reference")
     assert rows(found) == [(True, 1, 0, None, None), *[(False, 0, 1, None, 1e6)] * 2]
     assert found.gain() == 1.0  # of the node before both alone
-    assert {layer for layer, _, _ in found.wrong} == {"second (ConvPair)"}
+    assert {layer for layer, _, _ in found.wrong} == {"second (SeparableConv)"}
 
 
-@pytest.mark.parametrize(("pairs", "kinds"), [("on", 2), ("off", 3)])
-def test_what_is_asked_for_is_measured_alone(tune, pairs, kinds):
-    assert len(tune(1e6, pairs=pairs).tuning.measured) == kinds
+@pytest.mark.parametrize(("fuse_separable", "kinds"), [("on", 2), ("off", 3)])
+def test_what_is_asked_for_is_measured_alone(tune, fuse_separable, kinds):
+    assert len(tune(1e6, fuse_separable=fuse_separable).tuning.measured) == kinds
 
 
 def test_what_has_one_candidate_is_measured_too(tune, monkeypatch):

@@ -25,7 +25,7 @@ TARGETS: dict[str, dict[str, Any]] = {
     "textures": {"device": "gles30", "textures": "2d", "weights": "ubo", "mrt": 1},
     "tiles": {"device": "gles32-desktop", "stage": "compute", "winograd": "4x4"},
     "tiles-of-a-draw": {"device": "gles32-desktop", "stage": "fragment", "winograd": "2x2"},
-    "separable": {"device": "gles32-desktop", "stage": "compute", "pairs": "on"},
+    "separable": {"device": "gles32-desktop", "stage": "compute", "fuse_separable": "on"},
     "parameters": {"device": "gles30", "parameters": "ubo", "weights": "texture"},
     "storage": {"device": "gles32-desktop", "glsl": 310, "stage": "fragment", "weights": "ssbo"},
 }

@@ -148,7 +148,7 @@ def options(command: str) -> Callable[[], str]:
     def part() -> str:
         rows = []
         for p in cli.commands[command].params:
-            if not isinstance(p, click.Option):
+            if not isinstance(p, click.Option) or p.hidden:
                 continue
             value = names(getattr(p.type, "choices", ()))
             if not value and not p.is_flag:

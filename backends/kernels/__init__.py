@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ...ir.dimensions.size import at_layer
 from ...ir.ops import (
     Conv,
-    ConvPair,
     Pointwise,
+    SeparableConv,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -22,7 +22,7 @@ from ...passes.placement.kinds import is_direct
 from .convolution import lower_convolution
 from .loop_nest import check_planes, lower_nest
 from .pointwise import lower_pointwise
-from .separable_convolution import lower_pair
+from .separable_convolution import lower_separable
 from .winograd import lower_winograd
 from .winograd_tiles import lower_tiles
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
     Conv: (is_direct, lower_convolution),
-    ConvPair: (lambda node: True, lower_pair),
+    SeparableConv: (lambda node: True, lower_separable),
     Pointwise: (lambda node: True, lower_pointwise),
     WinogradPatches: (lambda node: True, lower_winograd),
     WinogradProducts: (is_direct, lower_convolution),

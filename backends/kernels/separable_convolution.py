@@ -1,8 +1,8 @@
-"""A depthwise convolution and the 1x1 one behind it in one kernel: nothing between is stored.
+"""A depthwise convolution and the 1x1 convolution after it in one kernel.
 
-An invocation holds all planes of the result for its pixels. It goes through the planes between:
-for each, the depthwise convolution's own loop and epilogue, then one product for every plane of the
-result. The rows of weights are those of the first, then from a whole tile on those of the second.
+An invocation holds all result planes of its pixels. For each intermediate plane it runs the
+depthwise convolution's loop and epilogue, then adds one product to every result plane; nothing
+intermediate is stored. The depthwise weights come first, then, 4-row aligned, the 1x1 weights.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those before it hold
 
 
-def lower_pair(node: Node, target: Target) -> Iterator[GpuPass]:
-    """Lower a ConvPair node, fused or not."""
+def lower_separable(node: Node, target: Target) -> Iterator[GpuPass]:
+    """Lower a SeparableConv node, fused or not."""
     yield from lower_groups(groups(node), lambda group: _lower(node, group, target), weights=True)
 
 
@@ -57,9 +57,9 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     conv, (x, w, *bias), (_, w2, *bias2) = p.kernel, p.operands, q.operands
     storage = node.choice.weights
     if not (isinstance(conv, Conv) and isinstance(w, Constant) and isinstance(w2, Constant)):
-        raise InternalError(f"{node.name}: a pair of convolutions without constant weights")
+        raise InternalError(f"{node.name}: a separable convolution without constant weights")
     if storage is None or not group.in_compute or len(group.planes) != node.result.type.planes:
-        raise InternalError(f"{node.name}: an invocation is to have all planes of a pair's result")
+        raise InternalError(f"{node.name}: an invocation must compute all result planes")
     shader = ShaderBuilder(target, precision(node), "compute")
     between = first.result.type
     inner = Group(group.batch, range(1), first, first, shared=True, entries=group.entries)
@@ -109,8 +109,8 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         shader,
         node,
         group,
-        "convolution pair",
-        f"{kind}, and of that 1x1 to {out} channels",
+        "separable convolution",
+        f"{kind}, then 1x1 to {out} channels",
         body,
         stores(shader, node, group, [Variable(name, VEC4) for name in sums]),
         macs=between.channels * (prod(kernel) + out) * height * width,
@@ -119,10 +119,10 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
 
 
 def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variable]) -> None:
-    """Complete a plane between: the epilogue, and zeros in lanes without channels.
+    """Complete an intermediate plane: the epilogue, and zeros in lanes without channels.
 
-    Weights of 0 do not undo what such a lane may be, infinite say; those of an only plane are not
-    read.
+    A weight of 0 would not cancel an infinite value in an unused lane. The unused lanes of a single
+    plane are never read.
     """
     p, t = parts(inner.node), inner.node.result.type
     used = t.channels - (t.planes - 1) * LANES

@@ -2,7 +2,7 @@
 
 A layer's work is what it takes computed directly, whatever was chosen: minimal filtering, which
 multiplies less, may reach more than the whole ceiling. Its time is that of all its GPU passes.
-Layers that share passes, as pairs of convolutions do, are one row under the name of the first.
+Layers that share passes, such as fused separable convolutions, are one row with the first's name.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def shares(
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
-    options = Options(device=str(setting.profile), winograd="off", pairs="off")
+    options = Options(device=str(setting.profile), winograd="off", fuse_separable="off")
     direct = compile_model(model.path, folder, options).files.schedule["passes"]
     work = Counter[Layers]()
     for p in direct:

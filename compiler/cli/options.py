@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ..choices import CHOICES, GLSL_VERSIONS
+from .output import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,13 +155,14 @@ def _with_options(
             "be faster.",
         ),
         click.option(
-            "--pairs",
-            type=click.Choice(CHOICES["pairs"]),
+            "--fuse-separable",
+            type=click.Choice(CHOICES["fuse_separable"]),
             default="auto",
             show_default=True,
             help="Fuse a depthwise convolution and the 1x1 convolution after it into one compute "
             "shader: on wherever possible, auto where measured or predicted to be faster.",
         ),
+        click.option("--pairs", type=click.Choice(CHOICES["fuse_separable"]), hidden=True),
         click.option(
             "--parameters",
             type=click.Choice(CHOICES["parameters"]),
@@ -284,6 +286,9 @@ def to_options(flags: dict[str, Any]) -> Options:
         parse_values,
     )
 
+    if old := flags.pop("pairs"):  # the option's name before 1.0
+        echo("note: --pairs is now called --fuse-separable", err=True)
+        flags["fuse_separable"] = old
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     dynamic, texts = parse_dynamic(flags.pop("input_size"))
     within = flags.pop("input_range")

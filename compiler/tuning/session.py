@@ -239,8 +239,8 @@ def tune_model(
         imported = import_model(model, options)
         context = context_for(imported, replace(options, tuning=None))
         target = context.target
-        both = (replace(target, pairs="on"), replace(target, pairs="off"))
-        ways = (target, *both) if target.pairs == "auto" else (target,)
+        both = (replace(target, fuse_separable="on"), replace(target, fuse_separable="off"))
+        ways = (target, *both) if target.fuse_separable == "auto" else (target,)
         every = kinds(target, *(_decided(imported, replace(context, target=t)) for t in ways))
         session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()

@@ -7,7 +7,6 @@ from .base import Op
 from .binary import BinaryConv, BinaryDense
 from .columns import Col2Im, WindowsToChannels
 from .conv_lstm import ConvLSTM
-from .conv_pair import ConvPair, halves, paired
 from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
 from .fourier import DFT, Frames, Spectrum
@@ -68,6 +67,7 @@ from .selection import (
     Tile,
     Trilu,
 )
+from .separable_convolution import SeparableConv, halves, separable
 from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
@@ -89,7 +89,7 @@ OPS: dict[str, type[Op]] = {
         Concat,
         Conv,
         ConvLSTM,
-        ConvPair,
+        SeparableConv,
         ConvTranspose,
         CumProd,
         CumSum,
@@ -185,7 +185,6 @@ __all__ = [
     "Concat",
     "Conv",
     "ConvLSTM",
-    "ConvPair",
     "ConvTranspose",
     "CumProd",
     "CumSum",
@@ -240,6 +239,7 @@ __all__ = [
     "RotaryEmbedding",
     "ScatterElements",
     "ScatterND",
+    "SeparableConv",
     "Slice",
     "Softmax",
     "SortOrder",
@@ -260,6 +260,6 @@ __all__ = [
     "apart",
     "assemble",
     "halves",
-    "paired",
     "parts",
+    "separable",
 ]

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ShadergenError
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, walk
-from ...ir.ops import Conv, ConvPair, Fused, Pointwise, Viewed
+from ...ir.ops import Conv, Fused, Pointwise, SeparableConv, Viewed
 from ...ir.ranges import UNBOUNDED, Bounds, Interval
 from ...ir.reference import Machine, as_logical
 from ...ir.reference import evaluate as run
@@ -119,7 +119,7 @@ class _Apart(Machine):
     def _kernel(self, kernel: Op, *operands: Any) -> Any:
         if isinstance(kernel, Fused):
             return kernel.carry_out(operands, self.compute, partial(self._kernel, kernel.kernel))
-        if isinstance(kernel, ConvPair):
+        if isinstance(kernel, SeparableConv):
             between = self._kernel(kernel.first, *operands[: kernel.arity])
             return self._kernel(Conv(), between, *operands[kernel.arity :])
         if isinstance(kernel, Viewed):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from ...ir.dimensions.size import closed, is_one, is_open, same_shape
 from ...ir.graph import Constant
 from ...ir.nests import nest_of
-from ...ir.ops import Concat, Conv, ConvPair, Pointwise, Slice, assemble, parts
+from ...ir.ops import Concat, Conv, Pointwise, SeparableConv, Slice, assemble, parts
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES, Layout, format_for
 
@@ -40,14 +40,14 @@ def is_direct(node: Node) -> bool:
     return constant and x.type.in_planes and node.result.type.in_planes
 
 
-def is_pair(node: Node) -> bool:
+def is_separable(node: Node) -> bool:
     """Whether a node is two convolutions in one kernel."""
-    return isinstance(parts(node).kernel, ConvPair)
+    return isinstance(parts(node).kernel, SeparableConv)
 
 
 def has_weights(node: Node) -> bool:
     """Whether a node's kernel has the weights of a convolution, or of a pair of them."""
-    return is_direct(node) or is_pair(node)
+    return is_direct(node) or is_separable(node)
 
 
 def joins_planes(node: Node) -> bool:

@@ -117,8 +117,8 @@ class Target:
         weight_format: what weights in textures are rounded to; computing is not affected.
         winograd: size of the tiles that 3x3 convolutions are filtered in, where they can be; "off"
             computes them directly, "auto" takes what is better.
-        pairs: whether a depthwise convolution and a 1x1 one behind it are one kernel wherever they
-            can be ("on"), nowhere ("off"), or where that is better ("auto").
+        fuse_separable: fuse a depthwise convolution and the 1x1 convolution after it wherever
+            possible ("on"), nowhere ("off"), or where faster ("auto").
         parameters: where biases and other per-channel values live.
         stage: where kernels run; "auto" takes compute where it is better.
         fetch: how textures are read: "texel" by ``texelFetch``; "sample" by ``texture`` at the
@@ -139,7 +139,7 @@ class Target:
     weights: Literal["auto"] | WeightStorage = "auto"
     weight_format: WeightFormat = "float32"
     winograd: Literal["auto", "off", "2x2", "4x4"] = "auto"
-    pairs: Literal["auto", "off", "on"] = "auto"
+    fuse_separable: Literal["auto", "off", "on"] = "auto"
     parameters: Literal["constants", "ubo"] = "constants"
     stage: Literal["auto"] | Stage = "auto"
     fetch: Fetch = "texel"

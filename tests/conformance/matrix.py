@@ -26,7 +26,7 @@ CHOICES = (
     "stage=fragment,winograd=2x2",
     "winograd=2x2,device=gles31-min",
     "winograd=4x4,device=llvmpipe",
-    "pairs=on,device=gles31-min",
+    "fuse_separable=on,device=gles31-min",
     "stage=auto,device=llvmpipe",
 )
 

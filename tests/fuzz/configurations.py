@@ -33,7 +33,7 @@ def configuration(draw: Draw) -> dict[str, Any]:
     choose("fetch", "texel", "sample", *(("image", "image-zero") if images else ()))
     choose("textures", "2d", "array")
     choose("winograd", "off", *(("2x2", "4x4") if compute else ("2x2",)))
-    choose("pairs", "off", *(("on",) if compute else ()))
+    choose("fuse_separable", "off", *(("on",) if compute else ()))
     choose("parameters", "ubo")
     choose("mrt", 1, 2, device.limits.draw_buffers)
     if draw.chance(0.25) and found.get("weight_format") != "int8":

@@ -1,4 +1,4 @@
-"""A depthwise convolution and the 1x1 one behind it as one kernel."""
+"""Fused separable convolution: a depthwise convolution and the 1x1 convolution after it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ConvPair(Op):
+class SeparableConv(Op):
     """y = conv(first(x, ...); w, b) with 1x1 weights w, where first is depthwise, perhaps Fused.
 
-    The first ``arity`` operands are those of ``first``, of which all but x are constants. What is
-    between the two is never stored, so it is in the precision of arithmetic.
+    The first ``arity`` operands are those of ``first``, all constants but x. The intermediate is
+    never stored, so it has the precision of arithmetic.
     """
 
     first: Op
@@ -31,10 +31,10 @@ class ConvPair(Op):
         between = self.first.infer(*inputs[: self.arity])
         conv = self.first.kernel if isinstance(self.first, Fused) else self.first
         depthwise = isinstance(conv, Conv) and is_depthwise(inputs[1].shape, conv.groups)
-        require(depthwise, "the first of a pair of convolutions is depthwise")
+        require(depthwise, "the first convolution must be depthwise")
         assert not isinstance(between, tuple)
         w = inputs[self.arity]
-        require(w.shape[2:] == (1, 1), "the second of a pair of convolutions is 1x1")
+        require(w.shape[2:] == (1, 1), "the second convolution must be 1x1")
         return Conv().infer(between, *inputs[self.arity :])
 
     def reference(self, *inputs: Any) -> Any:
@@ -42,10 +42,10 @@ class ConvPair(Op):
         return Conv().reference(between, *inputs[self.arity :])
 
 
-def paired(first: Node, second: Node) -> Node:
-    """Return two convolutions as one placed node; ``second`` alone reads ``first``."""
+def separable(first: Node, second: Node) -> Node:
+    """Fuse two convolutions into one placed node; only ``second`` reads ``first``."""
     p = parts(second)
-    kernel = ConvPair(first.op, len(first.inputs))
+    kernel = SeparableConv(first.op, len(first.inputs))
     layers = tuple(dict.fromkeys((*first.layers, *second.layers)))
     both = replace(p, kernel=kernel, operands=(*first.inputs, *p.operands[1:]))
     return replace(
@@ -54,12 +54,12 @@ def paired(first: Node, second: Node) -> Node:
 
 
 def halves(node: Node) -> tuple[Node, Node]:
-    """Return the two convolutions of a placed pair, the first one plane at a time.
+    """Return the two convolutions of a placed node; the first computes one plane at a time.
 
-    What is between them looks like an array of planes of 32 bits.
+    The type of the intermediate is an array of 32-bit planes.
     """
     p = parts(node)
-    assert isinstance(p.kernel, ConvPair)
+    assert isinstance(p.kernel, SeparableConv)
     k = p.kernel.arity
     first = Node(p.kernel.first, p.operands[:k], node.layers, replace(node.choice, planes=1))
     first = replace(first, types=(first.result.type.placed(Layout("array", "rgba32f")),))

@@ -1,11 +1,12 @@
-"""Compute a depthwise convolution and the 1x1 convolution behind it in one kernel.
+"""Fuse a depthwise convolution and the 1x1 convolution after it into one kernel.
 
-conv(first(x); w, b) = pair(x, ..., w, b): an invocation computes one plane of the first after the
-other and adds what each gives to all planes of the result, so nothing between is stored. In the
-compute stage only. Refused when the first is read elsewhere too, when it or the second does what
-one invocation cannot (a border or a stride between them, an epilogue that reads maps), or when the
-result has more planes than one has room for. Of what is left the faster is taken, by measured times
-where there are some for the pair and for both alone, else by predictions.
+conv(first(x); w, b) = separable(x, ..., w, b): an invocation computes the intermediate plane by
+plane and adds each plane's products to all planes of the result. The intermediate is never stored.
+
+In the compute stage only. Refused if another node reads the intermediate, if the second has a
+border or a stride, if the first's epilogue reads maps, or if the result has too many planes for an
+invocation. Otherwise the faster way is taken: by measured times if the fused node and both single
+nodes have some, else by predictions.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import variables
 from ..ir.graph import Node, Result
-from ..ir.ops import Conv, paired, parts
+from ..ir.ops import Conv, parts, separable
 from ..ir.ops.convolution import is_depthwise
-from .candidates import PAIRED_PLANES, unsuited
+from .candidates import SEPARABLE_PLANES, unsuited
 from .choose_kernels import ranking, within_budget
 from .placement.kinds import is_direct, is_parameter
 from .placement.target import cost_text
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from .choose_kernels import Ranking
     from .rule import Context, Site
 
-NO_ROOM = "one invocation has no room for all planes of the result"
+NO_ROOM = f"the result has more planes than an invocation can hold ({SEPARABLE_PLANES})"
 
 
 @dataclass(frozen=True, eq=False)
-class _Pair:
+class _Found:
     """``second`` is a 1x1 convolution that reads ``first``, which is depthwise."""
 
     first: Node
@@ -40,7 +41,7 @@ class _Pair:
     read_elsewhere: bool
 
 
-def _match(site: Site) -> _Pair | None:
+def _match(site: Site) -> _Found | None:
     second = site.node
     x = second.inputs[0] if second.inputs else None
     if not isinstance(x, Result) or not (_is_convolution(second) and _is_convolution(x.node)):
@@ -50,17 +51,17 @@ def _match(site: Site) -> _Pair | None:
     depthwise = is_depthwise(p.operands[1].shape, p.kernel.groups)
     if not depthwise or parts(second).operands[1].shape[2:] != (1, 1):
         return None
-    return _Pair(x.node, second, site.uses[0] > 1)
+    return _Found(x.node, second, site.uses[0] > 1)
 
 
 def _is_convolution(node: Node) -> bool:
     return type(parts(node).kernel) is Conv and is_direct(node)
 
 
-def _check(found: _Pair, context: Context) -> str:
+def _check(found: _Found, context: Context) -> str:
     target = context.target
-    if target.pairs == "off":
-        return "--pairs off"
+    if target.fuse_separable == "off":
+        return "--fuse-separable off"
     if target.stage == "fragment":
         return "--stage fragment"
     why = target.lacks_compute or _unfit(found)
@@ -68,21 +69,21 @@ def _check(found: _Pair, context: Context) -> str:
         why = "--weights constants"
     if why:
         return why
-    if found.second.result.type.planes > PAIRED_PLANES:
+    if found.second.result.type.planes > SEPARABLE_PLANES:
         return NO_ROOM
-    pair = paired(found.first, found.second)
+    pair = separable(found.first, found.second)
     together = ranking(pair, context)
     if not together.costs:
         return unsuited(pair, target) or NO_ROOM
     if together.wrong:
-        return "its results were wrong when it was measured"
-    return "" if target.pairs == "on" else _slower(found, pair, together, context)
+        return "wrong results when measured"
+    return "" if target.fuse_separable == "on" else _slower(found, pair, together, context)
 
 
-def _slower(found: _Pair, pair: Node, together: Ranking, context: Context) -> str:
-    """Return what two passes take less than one, or nothing.
+def _slower(found: _Found, pair: Node, together: Ranking, context: Context) -> str:
+    """Return both times if two passes are faster than one, else nothing.
 
-    Times are compared where all three are measured, else predictions.
+    Measured times are compared if all three nodes have some, else predictions.
     """
     rankings = {pair: together}
     rankings |= {n: ranking(n, context) for n in (found.first, found.second)}
@@ -98,36 +99,36 @@ def _slower(found: _Pair, pair: Node, together: Ranking, context: Context) -> st
         return ""
     how = "measured" if measured else "predicted"
     fused, apart = (cost_text(context.target.costs, c, measured) for c in (one, sum(two)))
-    return f"{how} {fused}, and {apart} in two passes"
+    return f"{how} {fused} fused, {apart} in two passes"
 
 
-def _unfit(found: _Pair) -> str:
-    """Return why two convolutions are not one kernel on any device, or nothing."""
+def _unfit(found: _Found) -> str:
+    """Return why no device can fuse two convolutions, or nothing."""
     p, q = parts(found.first), parts(found.second)
     assert isinstance(q.kernel, Conv)
     if found.read_elsewhere:
         return f"'{found.first.name}' is read elsewhere too"
     if q.kernel.zero_guard:
-        return "--zero-guard: nothing between is read, so nothing is put in place of its zeros"
+        return "--zero-guard: the intermediate is never stored, so its zeros cannot be replaced"
     plain = replace(q.kernel, dilations=(1, 1), pad_mode="constant", pad_value=0.0)
     if plain != Conv() or q.prologue is not None or q.store:
-        return "the second does more than to multiply the first's channels"
+        return "the second convolution has a stride, padding, groups or a prologue"
     if p.store or found.first.result.type.dtype != "float32":
-        return "the first does more than to compute channels"
+        return "the first convolution stores a pixel shuffle or another type than float32"
     names = variables(p.epilogue) if p.epilogue is not None else ()
     read = (p.extras[int(n[1:])] for n in names if n != "y")
     if not all(is_parameter(v, found.first.result.type) for v in read):
-        return "the first reads a map for each element of its result"
+        return "the epilogue of the first convolution reads a map"
     if found.first.choice.precision != found.second.choice.precision:
-        return "the two differ in precision"
+        return "the two convolutions differ in precision"
     return ""
 
 
-PAIR: Rule[_Pair] = Rule(
-    "pair convolutions", _match, _check, lambda found: paired(found.first, found.second).result
+FUSE: Rule[_Found] = Rule(
+    "fuse separable", _match, _check, lambda found: separable(found.first, found.second).result
 )
 
 
-def pair_convolutions(graph: Graph, context: Context) -> Graph:
-    """Make one node of every two convolutions where that pays."""
-    return apply_once(graph, context, PAIR)
+def fuse_separable(graph: Graph, context: Context) -> Graph:
+    """Fuse every two convolutions for which it pays."""
+    return apply_once(graph, context, FUSE)
