@@ -1,4 +1,4 @@
-"""What a build asks of its open sizes, in words."""
+"""Constraints on dynamic dimensions in words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from math import gcd, inf
 from typing import TYPE_CHECKING
 
 from ..errors import count
-from ..ir.dimensions.form import Form, Operation, Parameter, as_remainder
+from ..ir.dimensions.polynomial import Operation, Polynomial, Symbol, as_remainder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ..ir.dimensions.form import Atom
-    from ..ir.dimensions.trace import Fact
+    from ..ir.dimensions.environment import Guard
+    from ..ir.dimensions.polynomial import Atom
     from .solutions import Rectangle
 
 MOST_LAYERS = 4  # that are named
@@ -48,8 +48,10 @@ def fixing_text(layers: Iterable[str], what: str) -> str:
     return f"{text or 'the network'} {'fix' if number > 1 else 'fixes'} {what}"
 
 
-def solutions_text(rectangles: Sequence[Rectangle], defaults: Mapping[str, int], fact: Fact) -> str:
-    """Return what a fact lets in, of that what holds the default sizes first."""
+def solutions_text(
+    rectangles: Sequence[Rectangle], defaults: Mapping[str, int], guard: Guard
+) -> str:
+    """Return what a guard lets in, of that what holds the default sizes first."""
     at = tuple(defaults.values())
     inside = (
         all(a <= x <= b for a, x, b in zip(r.first, at, r.last, strict=True)) for r in rectangles
@@ -57,18 +59,18 @@ def solutions_text(rectangles: Sequence[Rectangle], defaults: Mapping[str, int],
     own = next(r for r, holds in zip(rectangles, inside, strict=True) if holds)
     others = len(rectangles) - 1
     more = f", or {count(others, 'other pair')}" if others else ""
-    return fixing_text(fact.layers, f"the size: {own.text(list(defaults))}{more}")
+    return fixing_text(guard.layers, f"the size: {own.text(list(defaults))}{more}")
 
 
-def length(form: Form, fact: Fact) -> int:
-    """Return how long the text of a fact is without its layers."""
-    return len(_asked(form, fact.low, fact.high))
+def length(polynomial: Polynomial, guard: Guard) -> int:
+    """Return how long the text of a guard is without its layers."""
+    return len(_asked(polynomial, guard.low, guard.high))
 
 
-def formula_text(form: Form, fact: Fact) -> str:
+def formula_text(polynomial: Polynomial, guard: Guard) -> str:
     """Return that sizes must fit a formula that is too long to be read."""
-    what = " and ".join(sorted(form.parameters))
-    return f"{what} must fit a formula of {form.count} terms{for_layers(fact.layers)}"
+    what = " and ".join(sorted(polynomial.symbols))
+    return f"{what} must fit a formula of {polynomial.count} terms{for_layers(guard.layers)}"
 
 
 def bounds_text(what: str, low: float, high: float) -> str:
@@ -83,52 +85,52 @@ def bounds_text(what: str, low: float, high: float) -> str:
     return f"{what} must be from {low:.0f} to {high:.0f}"
 
 
-def constraint_text(form: Form, fact: Fact) -> str:
-    """Return what a fact about sizes asks, and which layers need it."""
-    return _asked(form, fact.low, fact.high) + for_layers(fact.layers)
+def constraint_text(polynomial: Polynomial, guard: Guard) -> str:
+    """Return what a guard about sizes asks, and which layers need it."""
+    return _asked(polynomial, guard.low, guard.high) + for_layers(guard.layers)
 
 
-def _asked(form: Form, low: float, high: float) -> str:
-    if other := _differing(form):
+def _asked(polynomial: Polynomial, low: float, high: float) -> str:
+    if other := _differing(polynomial):
         if (low, high) == (1, inf):
             left, right = _sides(other)
             return f"{left} must not be {right}"
-    elif found := as_remainder(form):
+    elif found := as_remainder(polynomial):
         divided, step = found
         rest = divided.constant
         if low == high:
-            shifted = divided.plus(Form.number(rest), -1)
+            shifted = divided.plus(Polynomial.number(rest), -1)
             return f"{size_words(shifted)} must be {multiple_text(step, int(low) % step)}"
         what = size_words(divided)
         what = f"({what})" if " " in what else what
         return bounds_text(f"{what} % {step}", low + rest, high + rest)
-    elif low == high and any(factor < 0 for _, factor in form.terms):
-        left, right = _sides(form.plus(Form.number(int(low)), -1))
+    elif low == high and any(factor < 0 for _, factor in polynomial.terms):
+        left, right = _sides(polynomial.plus(Polynomial.number(int(low)), -1))
         return f"{left} must be {right}"
-    return bounds_text(size_words(form), low, high)
+    return bounds_text(size_words(polynomial), low, high)
 
 
-def _differing(form: Form) -> Form | None:
-    """Return x where a form is max(x, -x)."""
-    match form.terms:
+def _differing(polynomial: Polynomial) -> Polynomial | None:
+    """Return x where a polynomial is max(x, -x)."""
+    match polynomial.terms:
         case ((((Operation("max", left, right),), 1)),) if not left.plus(right).terms:
             return left
     return None
 
 
-def _sides(form: Form) -> tuple[str, str]:
-    """Return a and b without a minus, which are equal where a form is 0; products first."""
-    divisor = gcd(*(f for _, f in form.terms))
-    a = Form(tuple((m, f // divisor) for m, f in form.terms if f > 0))
-    b = Form(tuple((m, -f // divisor) for m, f in form.terms if f < 0))
+def _sides(polynomial: Polynomial) -> tuple[str, str]:
+    """Return a and b without a minus, which are equal where a polynomial is 0; products first."""
+    divisor = gcd(*(f for _, f in polynomial.terms))
+    a = Polynomial(tuple((m, f // divisor) for m, f in polynomial.terms if f > 0))
+    b = Polynomial(tuple((m, -f // divisor) for m, f in polynomial.terms if f < 0))
     a, b = sorted((a, b), key=lambda side: (-side.degree, str(side)))
     return size_words(a), size_words(b)
 
 
-def size_words(form: Form) -> str:
-    """Return a form as people write it, with ``floor`` and ``ceil``."""
+def size_words(polynomial: Polynomial) -> str:
+    """Return a polynomial as people write it, with ``floor`` and ``ceil``."""
     text = ""
-    for monomial, factor in form.terms:
+    for monomial, factor in polynomial.terms:
         factors = [str(abs(factor))] if abs(factor) != 1 or not monomial else []
         sign = ("-" if factor < 0 else "") if not text else (" - " if factor < 0 else " + ")
         text += sign + "*".join(factors + [_atom_words(atom) for atom in monomial])
@@ -136,13 +138,13 @@ def size_words(form: Form) -> str:
 
 
 def _atom_words(atom: Atom) -> str:
-    if isinstance(atom, Parameter):
+    if isinstance(atom, Symbol):
         return atom.name
     if atom.sign != "/":
         return f"{atom.sign}({size_words(atom.left)}, {size_words(atom.right)})"
     left, function = atom.left, "floor"
     if atom.right.is_number and left.constant == atom.right.constant - 1:
-        left, function = left.plus(Form.number(left.constant), -1), "ceil"
+        left, function = left.plus(Polynomial.number(left.constant), -1), "ceil"
     sides = [size_words(left), size_words(atom.right)]
     sides = [f"({side})" if " + " in side or " - " in side else side for side in sides]
     sides[1] = f"({sides[1]})" if "*" in sides[1] and sides[1][0] != "(" else sides[1]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.dimensions.size import at_layer, is_open, largest, trace_of
+from ..ir.dimensions import at_layer, environment_of, is_dynamic, largest
 from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
@@ -129,7 +129,7 @@ class _Assembly:
         if not all(isinstance(p, ComputePass) for p in self.passes):
             vertex = print_vertex(self.target.glsl)
             self.shaders[VERTEX_SHADER] = vertex
-        trace = trace_of(s for i in self.graph.inputs for s in i.shape)
+        environment = environment_of(s for i in self.graph.inputs for s in i.shape)
         sizes: dict[str, Any] = {}  # filled last: what is written down may need constraints, too
         data = {
             "format": "shadergen",
@@ -137,7 +137,7 @@ class _Assembly:
             "generator": self.generator,
             "model": label(self.graph.name),
             "requires": self._requirements(),
-            **({} if trace is None else {"sizes": sizes}),
+            **({} if environment is None else {"sizes": sizes}),
             "inputs": [
                 _port(i.name, self.names[i], i.type, i.port) | {"range": self._range(i)}
                 for i in self.graph.inputs
@@ -154,8 +154,8 @@ class _Assembly:
             },
             "passes": entries,
         }
-        if trace is not None:
-            sizes.update(sizes_member(trace))
+        if environment is not None:
+            sizes.update(sizes_member(environment))
         return BuildFiles(data, self.shaders, self.weights, self.layers)
 
     def _range(self, i: Input) -> list[float] | None:
@@ -338,9 +338,9 @@ class _Assembly:
         """Return the largest width or height of a texture.
 
         Raises:
-            OpenSizeError: for the layer whose texture has the longest expression.
+            DynamicDimensionError: for the layer whose texture has the longest expression.
         """
-        terms = [size.form.count if is_open(size) else 1 for size, _ in self.extents]
+        terms = [size.polynomial.count if is_dynamic(size) else 1 for size, _ in self.extents]
         with at_layer(self.extents[terms.index(max(terms))][1]):
             return expression(largest(*(size for size, _ in self.extents)))
 

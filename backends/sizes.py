@@ -1,4 +1,4 @@
-"""Open sizes in the schedule: expressions in postfix notation.
+"""Dynamic dimensions in the schedule: expressions in postfix notation.
 
 Runtimes work out no more than ``MOST_TERMS`` and ``LARGEST`` say, as docs/schedule.md and its
 schema have it. What would need more is refused here, by its layer. What is asked of the parameters
@@ -11,13 +11,13 @@ import operator
 from math import inf
 from typing import TYPE_CHECKING
 
-from ..ir.dimensions.form import MOST_TERMS, Parameter
-from ..ir.dimensions.size import SizeLimitError, Trace, is_open
+from ..ir.dimensions import DimensionLimitError, ShapeEnvironment, is_dynamic
+from ..ir.dimensions.polynomial import MOST_TERMS, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..ir.dimensions.form import Form
+    from ..ir.dimensions.polynomial import Polynomial
 
 LARGEST = 2**53 - 1  # of what a runtime works out
 OPERATORS: dict[int | str, Callable[[int, int], int]] = {
@@ -38,58 +38,58 @@ def expression(size: int) -> int | Expression:
     That runtimes can work it out becomes a constraint where it is not so for all sizes.
 
     Raises:
-        SizeLimitError: for the layer at hand, when no runtime can work it out at the default sizes.
+        DimensionLimitError: for the layer at hand, if beyond runtimes at the default sizes.
     """
-    if not is_open(size):
+    if not is_dynamic(size):
         return int(size)
-    result = postfix(size.trace, size.form)
-    _keep_exact(size.trace, size.form)
+    result = postfix(size.environment, size.polynomial)
+    _keep_exact(size.environment, size.polynomial)
     return result
 
 
-def _keep_exact(trace: Trace, form: Form) -> None:
-    if trace.reach(form) <= LARGEST:
+def _keep_exact(environment: ShapeEnvironment, polynomial: Polynomial) -> None:
+    if environment.largest_intermediate(polynomial) <= LARGEST:
         return
-    for monomial, _ in form.terms:
+    for monomial, _ in polynomial.terms:
         for atom in monomial:
-            if not isinstance(atom, Parameter):
-                _keep_exact(trace, atom.left)
-                _keep_exact(trace, atom.right)
-    low, high = trace.bounds_of(form)
+            if not isinstance(atom, Symbol):
+                _keep_exact(environment, atom.left)
+                _keep_exact(environment, atom.right)
+    low, high = environment.bounds_of(polynomial)
     if low < -LARGEST or high > LARGEST:
         least = -LARGEST if low < -LARGEST else -inf
-        trace.note(form, least, LARGEST if high > LARGEST else inf)
+        environment.add_guard(polynomial, least, LARGEST if high > LARGEST else inf)
 
 
-def postfix(trace: Trace, form: Form) -> Expression:
-    """Return a form in postfix notation.
+def postfix(environment: ShapeEnvironment, polynomial: Polynomial) -> Expression:
+    """Return a polynomial in postfix notation.
 
     Raises:
-        SizeLimitError: for the layer at hand, when no runtime can work it out.
+        DimensionLimitError: for the layer at hand, when no runtime can work it out.
     """
-    if form.count > MOST_TERMS:
-        raise SizeLimitError(f"a formula of {form.count:,} terms", MOST_TERMS)
-    result = _postfix(form)
+    if polynomial.count > MOST_TERMS:
+        raise DimensionLimitError(f"a formula of {polynomial.count:,} terms", MOST_TERMS)
+    result = _postfix(polynomial)
     stack: list[int] = []
     for term in result:
         if term in OPERATORS:
             right, left = stack.pop(), stack.pop()
             stack.append(OPERATORS[term](left, right))
         else:
-            stack.append(trace.defaults[term] if isinstance(term, str) else term)
+            stack.append(environment.defaults[term] if isinstance(term, str) else term)
         if abs(stack[-1]) > LARGEST:
-            raise SizeLimitError("a number that JavaScript rounds", LARGEST)
+            raise DimensionLimitError("a number that JavaScript rounds", LARGEST)
     return result
 
 
-def _postfix(form: Form) -> Expression:
+def _postfix(polynomial: Polynomial) -> Expression:
     result: Expression = []
-    for monomial, factor in form.terms:
+    for monomial, factor in polynomial.terms:
         term: Expression = []
         for atom in monomial:
             one: Expression = (
                 [atom.name]
-                if isinstance(atom, Parameter)
+                if isinstance(atom, Symbol)
                 else [*_postfix(atom.left), *_postfix(atom.right), atom.sign]
             )
             term += one + (["*"] if term else [])

@@ -1,6 +1,6 @@
-"""The sizes for which several facts hold together, by branch and bound.
+"""The sizes for which several guards hold together, by branch and bound.
 
-A box is a range of each parameter. Boxes are halved until interval arithmetic shows that all facts
+A box is a range of each parameter. Boxes are halved until interval arithmetic shows that all guards
 hold at every point of a box, or that one fails at every point. A point is a box without doubt.
 """
 
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.dimensions.form import Form, Parameter
+from ..ir.dimensions.polynomial import Polynomial, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from ..ir.dimensions.form import Atom
-    from ..ir.dimensions.trace import Fact
+    from ..ir.dimensions.environment import Guard
+    from ..ir.dimensions.polynomial import Atom
     from .grid import Grid
 
     Values = NDArray[np.int64]
     Interval = tuple[Values, Values]
 
-MOST_WORK = 2**22  # terms of facts times boxes
+MOST_WORK = 2**22  # terms of guards times boxes
 CALL = 1024  # boxes whose arithmetic takes as long as calling numpy for a term
 AT_ONCE = 1024  # boxes, the last first: points are found soon where there are many
 MOST_POINTS = 2**20  # rows of boxes that are put together to rectangles
@@ -45,10 +45,10 @@ class Rectangle:
 
 
 class Solutions:
-    """Points of the parameters' grids at which all facts hold.
+    """Points of the parameters' grids at which all guards hold.
 
     Args:
-        facts: about polynomials whose values numpy's integers hold.
+        guards: about polynomials whose values numpy's integers hold.
         grids: of the parameters.
         enough: how many points may be found before the search stops.
 
@@ -58,11 +58,14 @@ class Solutions:
     """
 
     def __init__(
-        self, facts: Mapping[Form, Fact], grids: Mapping[str, Grid], enough: int | None = None
+        self,
+        guards: Mapping[Polynomial, Guard],
+        grids: Mapping[str, Grid],
+        enough: int | None = None,
     ) -> None:
         self._grids = grids
         self.count, self.complete = 0, False
-        terms = sum(form.count for form in facts)
+        terms = sum(p.count for p in guards)
         found: list[Values] = []
         boxes = np.array([[0] * len(grids) + [g.count - 1 for g in grids.values()]], np.int64)
         work = 0
@@ -71,7 +74,7 @@ class Solutions:
             work += terms * (CALL + len(now))
             if work > MOST_WORK:
                 return
-            some, every = _hold(facts, grids, now)
+            some, every = _hold(guards, grids, now)
             found.append(now[every])
             self.count += sum(map(int, _points(now[every])))
             boxes = np.concatenate((boxes, _halved(now[some & ~every])))
@@ -128,29 +131,29 @@ def _halved(boxes: Values) -> Values:
 
 
 def _hold(
-    facts: Mapping[Form, Fact], grids: Mapping[str, Grid], boxes: Values
+    guards: Mapping[Polynomial, Guard], grids: Mapping[str, Grid], boxes: Values
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether the facts may hold somewhere in each box, and whether they hold everywhere."""
+    """Return whether the guards may hold somewhere in each box, and whether everywhere."""
     half = boxes.shape[1] // 2
     at: dict[Atom, Interval] = {}
     for i, (name, grid) in enumerate(grids.items()):
-        at[Parameter(name)] = (
+        at[Symbol(name)] = (
             grid.first + grid.step * boxes[:, i],
             grid.first + grid.step * boxes[:, half + i],
         )
     some = every = np.ones(len(boxes), np.bool_)
-    for form, fact in facts.items():
-        low, high = _interval(form, at)
-        some = some & (high >= fact.low) & (low <= fact.high)
-        every = every & (low >= fact.low) & (high <= fact.high)
+    for polynomial, guard in guards.items():
+        low, high = _interval(polynomial, at)
+        some = some & (high >= guard.low) & (low <= guard.high)
+        every = every & (low >= guard.low) & (high <= guard.high)
     return some, every
 
 
-def _interval(form: Form, at: dict[Atom, Interval]) -> Interval:
-    """Return bounds of a form in each box; what atoms were found to have goes to ``at``."""
+def _interval(polynomial: Polynomial, at: dict[Atom, Interval]) -> Interval:
+    """Return bounds of a polynomial in each box; what atoms were found to have goes to ``at``."""
     zero = np.zeros_like(next(iter(at.values()))[0])
     low, high = zero, zero
-    for monomial, factor in form.terms:
+    for monomial, factor in polynomial.terms:
         ends = zero + factor, zero + factor
         for atom in monomial:
             if atom not in at:
@@ -162,12 +165,12 @@ def _interval(form: Form, at: dict[Atom, Interval]) -> Interval:
 
 
 def _atom_interval(atom: Atom, at: dict[Atom, Interval]) -> Interval:
-    assert not isinstance(atom, Parameter)
+    assert not isinstance(atom, Symbol)
     left, right = _interval(atom.left, at), _interval(atom.right, at)
     if atom.sign == "min":
         return np.minimum(left[0], right[0]), np.minimum(left[1], right[1])
     if atom.sign == "max":
         return np.maximum(left[0], right[0]), np.maximum(left[1], right[1])
-    # another fact lets in positive divisors alone
+    # another guard lets in positive divisors alone
     quotients = [a // np.maximum(b, 1) for a in left for b in right]
     return np.minimum.reduce(quotients), np.maximum.reduce(quotients)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
 from ..errors import ShadergenError, did_you_mean
-from ..ir.dimensions.size import OpenSizeError
+from ..ir.dimensions import DynamicDimensionError
 from ..passes.attach_preprocessing import Preprocessing
 from ..passes.placement.target import Target
 from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS
@@ -146,7 +146,7 @@ class Options:
             help = "WebGL has no external textures: a page gives its video to run()"
             raise _invalid("device", self.device, supported, help)
         if self.calibrate is not None and self.dynamic is not None:
-            raise OpenSizeError("--calibrate")
+            raise DynamicDimensionError("--calibrate")
         if self.fetch.startswith("image") and glsl < 310:
             supported = "texel and sample, or --glsl 310 with a --device that has images"
             raise _invalid("fetch", self.fetch, supported)

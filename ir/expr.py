@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .dimensions.size import is_open
+from .dimensions import is_dynamic
 from .interning import Interned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from .dimensions.size import Size
+    from .dimensions import SymbolicInt
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,17 +56,17 @@ class Var(metaclass=Interned):
 
 @dataclass(frozen=True, eq=False)
 class Extent(Var):
-    """A size that the build leaves open, as a number in an expression; ``name`` is its text.
+    """A dynamic dimension as a number in an expression; ``name`` is its text.
 
     It is free like a variable, and bound to a uniform where a shader is written. Those of two
     models differ, whatever their text: what is kept of one must not serve the other.
     """
 
-    size: Size
+    size: SymbolicInt
 
     @staticmethod
-    def key(name: str, size: Size) -> tuple[Any, ...]:
-        return name, size.trace
+    def key(name: str, size: SymbolicInt) -> tuple[Any, ...]:
+        return name, size.environment
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +96,8 @@ if TYPE_CHECKING:
 
 
 def literal(value: float) -> Num | Extent:
-    """Return a number as an expression, also where it is a size that the build leaves open."""
-    return Extent(f"${value!r}", value) if is_open(value) else Num(float(value))
+    """Return a number, or a dynamic dimension, as an expression."""
+    return Extent(f"${value!r}", value) if is_dynamic(value) else Num(float(value))
 
 
 _INFIX = {"add": (1, " + "), "sub": (1, " - "), "mul": (2, " * "), "div": (2, " / ")}

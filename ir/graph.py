@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from .dimensions.size import at_layer, is_open
+from .dimensions import at_layer, is_dynamic
 from .types import DTYPES, TensorType
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ def _same_type(a: Value, b: Value) -> bool:
         one.dtype == other.dtype
         and len(one.shape) == len(other.shape)
         and all(
-            x is y or (not is_open(x) and not is_open(y) and x == y)
+            x is y or (not is_dynamic(x) and not is_dynamic(y) and x == y)
             for x, y in zip(one.shape, other.shape, strict=True)
         )
     )

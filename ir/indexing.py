@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 
 from .algebra import fold
-from .dimensions.size import bounds, is_one, is_open, surely_equal
+from .dimensions import bounds, is_dynamic, is_one, statically_equal
 from .evaluation import evaluate
 from .expr import Call, Expr, Extent, Num, Var, literal
 
@@ -56,7 +56,7 @@ def idiv(a: Expr, b: int) -> Expr:
 
 def imod(a: Expr, b: int) -> Expr:
     """Return the remainder of a / b, a not negative."""
-    return Num(0.0) if surely_equal(b, 1) else _call("imod", a, b)
+    return Num(0.0) if statically_equal(b, 1) else _call("imod", a, b)
 
 
 def clamp(a: Expr, low: int, high: int) -> Expr:
@@ -80,14 +80,14 @@ def select(condition: Expr, a: Expr, b: Expr) -> Expr:
 
 
 def _call(function: str, *args: Expr | int) -> Expr:
-    if any(map(is_open, args)) and (size := _size_of(function, args)) is not None:
+    if any(map(is_dynamic, args)) and (size := _size_of(function, args)) is not None:
         return literal(size)
     exprs = (a if isinstance(a, (Num, Var, Call)) else literal(a) for a in args)
     return fold(Call(function, tuple(exprs)))
 
 
 def _size_of(function: str, args: Sequence[Expr | int]) -> int | None:
-    """Return the result of arithmetic where all operands are numbers, some of them open."""
+    """Return the result of arithmetic where all operands are numbers, some of them dynamic."""
     operate: Mapping[str, Callable[[int, int], int]] = {
         "add": operator.add,
         "sub": operator.sub,
@@ -169,7 +169,7 @@ def border(mode: PadMode, i: Expr, size: int, before: int, after: int) -> Expr:
         far = _call("min", i, sub(2 * size - 1 - skipped, i)) if most_after > 0 else i
         return _call("max", far, sub(skipped - 1, i)) if most_before > 0 else far
     period = {"reflect": 2 * (size - 1), "symmetric": 2 * size, "wrap": size}[mode]
-    enough = period > 0 and before <= period  # of open sizes, which are then kept to it
+    enough = period > 0 and before <= period  # dynamic ones are guarded to be
     shift = (period if bounds(before)[1] > 0 else 0) if enough else -(-before // period) * period
     j = imod(add(i, shift), period)
     if mode == "wrap":

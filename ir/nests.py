@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .dimensions.size import is_open
+from .dimensions import is_dynamic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def by_structure(function: Callable[..., T]) -> Callable[..., T]:
 
     @wraps(function)
     def found(op: Op, *types: TensorType) -> T:
-        if op.structure is None or any(is_open(size) for t in types for size in t.shape):
+        if op.structure is None or any(is_dynamic(size) for t in types for size in t.shape):
             return function(op, *types)
         stored = tuple((t.shape, t.dtype, t.layout and t.layout.rows) for t in types)
         return kept(_Applied((op.structure, stored), op, types))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .dimensions import size as sizes
+from .dimensions import bounds as size_bounds
 from .evaluation import expand
 from .expr import Call, Expr, Extent, Num, Var, walk
 from .graph import Constant, Input
@@ -165,7 +165,7 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
         env |= {f"k{axis}": _below(size) for axis, size in enumerate(nest.loops)}
         largest = max(largest, _bind("v", nest.inner, operands, env))
         env["a"], stepped = _accumulate(
-            nest.step or Var("a"), start, sizes.bounds(nest.steps)[1], env
+            nest.step or Var("a"), start, size_bounds(nest.steps)[1], env
         )
         if nest.others:  # they depend on each other
             env |= dict.fromkeys((name for name, *_ in nest.accumulators), UNBOUNDED)
@@ -176,8 +176,8 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
 
 
 def _below(size: int) -> Interval:
-    """Return the interval of a coordinate below a size, at most where that is open."""
-    return Interval(0.0, sizes.bounds(size)[1] - 1.0)
+    """Return the interval of a coordinate below a size, at most where that is dynamic."""
+    return Interval(0.0, size_bounds(size)[1] - 1.0)
 
 
 def _bind(
@@ -244,7 +244,7 @@ def _parts(
         if isinstance(e, Num):
             found = Interval(e.value, e.value)
         elif isinstance(e, Extent):
-            found = Interval(*sizes.bounds(cast("int", e.size)))
+            found = Interval(*size_bounds(cast("int", e.size)))
         elif isinstance(e, Var):
             found = env[e.name]
         elif e.function == "mul" and _negated(e.args[0]) == _negated(e.args[1]):

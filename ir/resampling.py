@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .dimensions.size import OpenSizeError
+from .dimensions import DynamicDimensionError
 from .evaluation import evaluate
 from .expr import Num, substitute
 from .formula_parser import parse
@@ -148,7 +148,7 @@ def resample_cubic(
     outside: Outside = "edge",
     layer: str | tuple[str, ...] = (),
 ) -> Value:
-    """Resample an axis, of which a size is left open, by Keys's cubic kernel.
+    """Resample an axis with a dynamic dimension by Keys's cubic kernel.
 
     The tables that :func:`kernel_taps` makes are computed where the model runs. Numerators and
     quotients are integers, which are exact, so the quotient rounded down is: see ``ResizeLinear``.
@@ -163,11 +163,11 @@ def resample_cubic(
         layer: the names of the result.
 
     Raises:
-        OpenSizeError: where float32 does not hold the numerators.
+        DynamicDimensionError: where float32 does not hold the numerators.
     """
     size = x.shape[axis]
     if not ResizeLinear.takes(size, out, step):
-        raise OpenSizeError("a resize of so many steps")
+        raise DynamicDimensionError("a resize of so many steps")
     p, q, r = step
 
     def computed(text: str, *operands: Value, whole: bool = False, **known: float) -> Value:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import gcd, isfinite
 from typing import TYPE_CHECKING, cast
 
-from .dimensions.size import bounds
+from .dimensions import bounds
 from .expr import Call, Expr, Extent, Num, Var, walk
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from lark.exceptions import LarkError, VisitError
 
 from ..errors import ShadergenError
 from . import formula_parser
-from .dimensions.size import is_open
+from .dimensions import is_dynamic
 from .expr import to_text as formula_text
 from .graph import Choice, Constant, Graph, Input, Node, Output, Port, Value
 from .ops import OPS, Op
@@ -160,7 +160,7 @@ def _value(value: Any) -> str:
         return f"[{', '.join(map(_value, value))}]"
     if isinstance(value, Op):
         return f"{type(value).__name__}{_attributes(value)}"
-    if is_open(value):
+    if is_dynamic(value):
         return repr(value)
     return f"`{formula_text(value)}`"
 

@@ -24,7 +24,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from .dimensions.size import is_one, is_open
+from .dimensions import is_dynamic, is_one
 
 DType = Literal[
     "float32",
@@ -134,7 +134,7 @@ class TensorType:
         if self.layout is None or self.layout.rows is None:
             return self.planes, self.texels // self.planes, 1
         width, height = self.layout.rows
-        if is_open(height):  # which is then as high as it takes
+        if is_dynamic(height):  # which is then as high as it takes
             return width, height, 1
         return width, height, -(-self.texels // (width * height))
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from .dimensions.size import bounds
+from .dimensions import bounds
 from .expr import Expr, Num, substitute, variables
 from .indexing import Load, Source, coordinates
 from .simplify import simplify

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.dimensions.size import bounds, estimate, is_open
+from ..ir.dimensions import bounds, hint, is_dynamic
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Num, walk
 from ..ir.graph import Constant, Input
@@ -57,7 +57,7 @@ IN_ROWS = (
     Reduce,
     RotaryEmbedding,
 )
-ROOM = 8  # times the side of a square is the width that an open size is folded into
+ROOM = 8  # times the side of a square is the width that a dynamic one is folded into
 
 
 def assign_layouts(graph: Graph, context: Context) -> Graph:
@@ -140,7 +140,7 @@ def _batches(graph: Graph, target: Target) -> dict[Value, str]:
     """Return maps of more than :data:`FEW_ENTRIES` that nothing needs in planes, and why not.
 
     For rows a kernel reads all of a tensor, and what is a parameter of planes is one: there must be
-    units for each, and there are not where each plane is a texture. Rows of an open size have
+    units for each, and there are not where each plane is a texture. Rows of a dynamic size have
     room for less than planes.
     """
     if target.textures == "2d":
@@ -155,7 +155,7 @@ def _batches(graph: Graph, target: Target) -> dict[Value, str]:
         for n in graph.nodes
         for r in n.results
         if r.type.in_planes and r not in needed
-        if not any(map(is_open, r.shape)) and r.shape[0] > FEW_ENTRIES
+        if not any(map(is_dynamic, r.shape)) and r.shape[0] > FEW_ENTRIES
     }
 
 
@@ -188,13 +188,13 @@ def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:
     """
     size = limits.texture_size
     lines = t.texels // t.planes
-    if not is_open(t.texels):
+    if not is_dynamic(t.texels):
         if t.planes <= size and lines <= size:
             return t.planes, lines
     elif bounds(t.planes)[1] <= size and bounds(lines)[1] <= size:
         return t.planes, lines
     else:  # wider than is square by default, as larger sizes take more rows until none is left
-        side = 1 << (math.isqrt(estimate(t.texels) - 1)).bit_length()
+        side = 1 << (math.isqrt(hint(t.texels) - 1)).bit_length()
         width = min(ROOM * side, size)
         height = -(-t.texels // width)
         return (width, height) if height <= size else None
@@ -216,8 +216,8 @@ def _place(
     target, limits = context.target, context.target.limits
     width, height, layers = t.extent
     fits = t.in_planes and not rows_since
-    fits = fits and not is_open(layers)  # what lies in rows is looked at below
-    fits = fits and all(estimate(size) <= limits.texture_size for size in (width, height))
+    fits = fits and not is_dynamic(layers)  # what lies in rows is looked at below
+    fits = fits and all(hint(size) <= limits.texture_size for size in (width, height))
     fits = fits and all(size <= limits.texture_size for size in (width, height))  # others, too
     fits = fits and (target.textures == "2d" or layers <= limits.array_texture_layers)
     folded = None
@@ -265,9 +265,9 @@ def _external(t: TensorType, name: str) -> TensorType:
 
 def _excess(size: tuple[int, int], layers: int, limits: Limits) -> str:
     """Say which limit keeps a map from lying in planes."""
-    if is_open(layers):
-        return f"the number of its channels, {layers}, is open"
-    if max(map(estimate, size)) > limits.texture_size:
+    if is_dynamic(layers):
+        return f"the number of its channels, {layers}, is dynamic"
+    if max(map(hint, size)) > limits.texture_size:
         return f"{size[1]}x{size[0]} texels, the device profile allows {limits.texture_size}"
     return f"{layers} layers, the device profile allows {limits.array_texture_layers}"
 

@@ -20,7 +20,7 @@ from math import inf, isfinite
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
-from ..ir.dimensions.size import estimate
+from ..ir.dimensions import hint
 from ..ir.naming import unique_names
 from ..ir.ops import Conv, parts
 from .candidates import (
@@ -220,7 +220,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
 
 
 def _pixels(node: Node) -> int:
-    return estimate(node.result.type.size // node.result.shape[1])
+    return hint(node.result.type.size // node.result.shape[1])
 
 
 def _refuse_weights(node: Node, target: Target) -> None:

@@ -24,7 +24,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from ..ir.algebra import shift
-from ..ir.dimensions.size import estimate
+from ..ir.dimensions import hint
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
 from ..ir.nests import nest_of
@@ -134,9 +134,7 @@ def _check(found: _View, context: Context) -> str:
     costs = context.target.costs
     composed, copied = _cost(after, costs), _cost(node, costs)
     if not found.read_elsewhere:
-        copied += (
-            _cost(found.inner, costs) + costs.store * estimate(copy.type.texels) + costs.gpu_pass
-        )
+        copied += _cost(found.inner, costs) + costs.store * hint(copy.type.texels) + costs.gpu_pass
     if composed > copied:
         through, with_copy = cost_text(costs, composed), cost_text(costs, copied)
         return f"predicted {through}, and {with_copy} with a copy"
@@ -152,7 +150,7 @@ def _cost(node: Node, costs: Costs) -> float:
 
 @lru_cache(maxsize=1024)
 def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs: Costs) -> float:
-    """Return the same of a kernel by types without open sizes: many nodes of a network agree."""
+    """Return the same by types without dynamic dimensions: many nodes of a network agree."""
     nest = nest_of(kernel, *types)
     if nest is None:
         return 0.0

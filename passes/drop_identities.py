@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir.dimensions.size import is_one, same_shape
+from ..ir.dimensions import is_one, same_shape
 from ..ir.expr import Var
 from ..ir.graph import Result, apply
 from ..ir.indexing import coordinates

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import InternalError
-from ..ir.dimensions.size import is_open
+from ..ir.dimensions import is_dynamic
 from ..ir.graph import Choice, Constant, Node, infer
 from ..ir.ops import (
     Conv,
@@ -70,7 +70,7 @@ def refusal(node: Node, target: Target) -> str:
 
 
 def rows_fit(node: Node, tile: int, target: Target) -> bool:
-    """Whether tiles have room where each row of them is one of the map, as in open sizes."""
+    """Whether tiles have room if each row of tiles is one of the map, as for dynamic sizes."""
     height = node.result.shape[2]
     return -(-height // tile) * (tile + TAPS - 1) ** 2 <= target.limits.texture_size
 
@@ -128,7 +128,7 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
     _, _, height, width = result.shape
     rows, columns = -(-height // tile), -(-width // tile)
     most = target.limits.texture_size
-    if not is_open(rows * columns):  # the longer rows are, the fuller are blocks of them
+    if not is_dynamic(rows * columns):  # the longer rows are, the fuller are blocks of them
         count = rows * columns
         rows = -(-count // most)
         columns = -(-count // rows)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..ir.algebra import affine
-from ..ir.dimensions.size import same_shape
+from ..ir.dimensions import same_shape
 from ..ir.evaluation import evaluate
 from ..ir.graph import Constant, Node, Result, constant
 from ..ir.ops import Conv, Pointwise, Slice

@@ -3,7 +3,7 @@
 op(constants) = constant, computed in float64 and rounded once. Refused when a result is not
 finite, so that the model's own infinities are met where they arise, and when it is much larger
 than its operands: a small file must not make the compiler allocate gigabytes. What has a size that
-the build leaves open is no constant: its elements are repeated, or resized, when it runs.
+is dynamic is no constant: its elements are repeated, or resized, when it runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..ir.dimensions.size import holds_open
+from ..ir.dimensions import has_dynamic
 from ..ir.graph import Constant, constant
 from .rule import Rule, apply_rules
 
@@ -40,7 +40,7 @@ class _Known:
 def _match(site: Site) -> _Known | None:
     node = site.node
     known = all(isinstance(v, Constant) for v in node.inputs)
-    if not known or len(node.results) != 1 or holds_open(node.op):
+    if not known or len(node.results) != 1 or has_dynamic(node.op):
         return None
     return _Known(node)
 

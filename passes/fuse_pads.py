@@ -2,7 +2,7 @@
 
 conv(pad(x)) = conv with larger pads, when the padding is spatial and of one kind: the convolution
 pads nothing yet, or both pad the same constant, or both repeat the border (as mirroring one border
-element does). Refused otherwise, and where it is left open how much is padded, which a
+element does). Refused otherwise, and where the padding is dynamic, which a
 convolution's code says in numbers; the padding stays a GPU pass of its own.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.dimensions.size import is_open
+from ..ir.dimensions import is_dynamic
 from ..ir.indexing import simplest_mode
 from ..ir.ops import Conv, Pad
 from ..ir.ops.window import may_pad
@@ -34,8 +34,8 @@ def _check(found: Reading, context: Context) -> str:
         return "the convolution enlarges what was padded"
     if any((*pad.before[:2], *pad.after[:2])):
         return "the padding adds channels or batch entries"
-    if any(map(is_open, (*pad.before, *pad.after))):
-        return "how much it adds is left open"
+    if any(map(is_dynamic, (*pad.before, *pad.after))):
+        return "how much it adds is dynamic"
     if not may_pad(conv.pads) or _repeats_border(found):
         return ""
     if pad.mode == conv.pad_mode == "constant" and pad.value == conv.pad_value:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..ir.dimensions.size import same_shape
+from ..ir.dimensions import same_shape
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Num, Var, sizes, substitute, walk
 from ..ir.graph import Choice, Node, Result

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..ir.dimensions.size import surely_equal
+from ..ir.dimensions import statically_equal
 from ..ir.ops import Conv, ResizeNearest
 from .rule import Reading, Rule, apply_rules
 
@@ -34,7 +34,7 @@ def _factors(resize: Node) -> list[int] | None:
             not factor
             or factor * p != r
             or not 0 <= q < p
-            or not surely_equal(after, before * factor)
+            or not statically_equal(after, before * factor)
         ):
             return None
         found.append(factor)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError, require_inputs
-from ..ir.dimensions.size import is_one
+from ..ir.dimensions import is_one
 from ..ir.graph import Graph, Input, Value
 from ..ir.types import MAP_RANK
 

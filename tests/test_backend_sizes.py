@@ -1,4 +1,4 @@
-"""Sizes that are left open in a schedule: what runtimes can work out."""
+"""Dynamic dimensions in a schedule: what runtimes can work out."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from shadergen.backends import constraints, sizes
 from shadergen.backends.constraints import sizes_member
 from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
-from shadergen.ir.dimensions.form import Form, Operation, Parameter
-from shadergen.ir.dimensions.size import (
-    Size,
-    Trace,
+from shadergen.ir.dimensions import (
+    ShapeEnvironment,
+    SymbolicInt,
     at_layer,
-    parameter,
+    dimension,
 )
+from shadergen.ir.dimensions.polynomial import Operation, Polynomial, Symbol
 from shadergen.runtime_glue.python.document import SCHEMA
 from shadergen.runtime_glue.python.sizes import LARGEST, evaluate
 
 DEFAULTS = {"height": 256, "width": 384}
 
 
-def new(**bounds: tuple[float, float]) -> tuple[Trace, Any, Any]:
+def new(**bounds: tuple[float, float]) -> tuple[ShapeEnvironment, Any, Any]:
     within = {name: bounds.get(name, (1.0, 4096.0)) for name in DEFAULTS}
-    trace = Trace(DEFAULTS, within)
-    return trace, parameter(trace, "height"), parameter(trace, "width")
+    environment = ShapeEnvironment(DEFAULTS, within)
+    return environment, dimension(environment, "height"), dimension(environment, "width")
 
 
-def sum_of_quotients(trace: Trace, count: int) -> Any:
+def sum_of_quotients(environment: ShapeEnvironment, count: int) -> Any:
     """Return a size whose expression has 4 * count - 1 terms."""
-    height = Form.of([((Parameter("height"),), 1)])
-    quotients = [Operation("/", height, Form.number(k)) for k in range(2, 2 + count)]
-    return Size(trace, Form.of([((quotient,), 1) for quotient in quotients]))
+    height = Polynomial.of([((Symbol("height"),), 1)])
+    quotients = [Operation("/", height, Polynomial.number(k)) for k in range(2, 2 + count)]
+    return SymbolicInt(environment, Polynomial.of([((quotient,), 1) for quotient in quotients]))
 
 
 def test_the_limits_are_those_that_runtimes_go_by() -> None:
@@ -46,12 +46,12 @@ def test_the_limits_are_those_that_runtimes_go_by() -> None:
 
 
 def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
-    trace, h, _ = new()
-    most = expression(sum_of_quotients(trace, 1024))
+    environment, h, _ = new()
+    most = expression(sum_of_quotients(environment, 1024))
     assert isinstance(most, list)
     assert len(most) == 4095
     with at_layer("join"), pytest.raises(ShadergenError) as caught:
-        expression(sum_of_quotients(trace, 1025))
+        expression(sum_of_quotients(environment, 1025))
     assert caught.value.code == "SG0207"
     assert "a formula of 4,099 terms" in caught.value.what
     assert caught.value.where == ("layer join",)
@@ -62,13 +62,13 @@ def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
 
 
 def test_a_size_that_runtimes_can_work_out_only_while_it_is_small_is_a_constraint() -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     expression(2**28 * h * w)
-    assert not trace.facts
+    assert not environment.guards
     with at_layer("wide"):
         macs = expression(2**31 * h * w)
         quotient = expression(2**42 * h // w)  # what is divided may be too large
-    member: Any = sizes_member(trace)
+    member: Any = sizes_member(environment)
     assert [c["why"] for c in member["constraints"]] == [
         "height must be at most 2047, for layer wide",
         "height*width must be at most 4194303, for layer wide",
@@ -79,14 +79,14 @@ def test_a_size_that_runtimes_can_work_out_only_while_it_is_small_is_a_constrain
 
 
 def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     for k in range(1024):
         assert h * w + k * w > 5000
-    assert len(sizes_member(trace)["constraints"]) == 1024
+    assert len(sizes_member(environment)["constraints"]) == 1024
     with at_layer("join"):
         assert h * w + 1024 * w > 5000
     with pytest.raises(ShadergenError, match="too many constraints") as caught:
-        sizes_member(trace)
+        sizes_member(environment)
     assert caught.value.where == ("layer join",)
 
 
@@ -96,7 +96,7 @@ def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> No
 @pytest.mark.parametrize(
     ("decide", "words"),
     [
-        # one parameter: what all facts let in together
+        # one parameter: what all guards let in together
         (lambda h, w: 4 * ((h + 1) // 2) == 2 * h, ["height 2 to 4096", "height must be even"]),
         (lambda h, w: h % 4 < 1, ["height 4 to 4096", "height must be a multiple of 4"]),
         (
@@ -152,16 +152,16 @@ def test_more_constraints_than_a_runtime_checks_are_refused_by_the_layer() -> No
 )
 def test_constraints_are_said_in_words(decide: Any, words: list[str]) -> None:
     """Of a height of 256 and a width of 384, each from 1 to 4096."""
-    trace, h, w = new()
+    environment, h, w = new()
     decide(h, w)
-    member: Any = sizes_member(trace)
+    member: Any = sizes_member(environment)
     limits = [f"{p['name']} {p['min']} to {p['max']}" for p in member["parameters"]]
     changed = [text for text in limits if not text.endswith(" 1 to 4096")]
     assert changed + [c["why"] for c in member["constraints"]] == words
 
 
 def test_a_constraint_names_the_layers_that_need_it() -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     for k, layer in enumerate(("up", "down", "join", "skip", "last")):
         with at_layer(layer):
             assert h % 2**k == 0
@@ -169,7 +169,7 @@ def test_a_constraint_names_the_layers_that_need_it() -> None:
         assert (h - 2) * (h - 2) > 4000
     with at_layer("window"):
         assert w > 2
-    member: Any = sizes_member(trace)
+    member: Any = sizes_member(environment)
     assert [c["why"] for c in member["constraints"]] == [
         "height must be at least 80, for layer pool",
         "height must be a multiple of 16, for layers down, join, skip and last",

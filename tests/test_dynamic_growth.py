@@ -25,9 +25,9 @@ from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.face import make_options
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.dimensions.form import Form
-from shadergen.ir.dimensions.size import OpenSizeError, at_layer, is_open, parameter
-from shadergen.ir.dimensions.trace import Trace
+from shadergen.ir.dimensions import DynamicDimensionError, at_layer, dimension, is_dynamic
+from shadergen.ir.dimensions.environment import ShapeEnvironment
+from shadergen.ir.dimensions.polynomial import Polynomial
 from shadergen.ir.interning import Interned
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def counting(patch: pytest.MonkeyPatch) -> list[str]:
 
         patch.setattr(kind, name, method)
 
-    counted(Form, "__post_init__")
-    counted(Trace, "_bounds_from_parts")
+    counted(Polynomial, "__post_init__")
+    counted(ShapeEnvironment, "_bounds_from_parts")
     return done
 
 
@@ -172,9 +172,14 @@ def test_numbers_beside_sizes_have_limits_of_their_own(
 
 
 def test_more_comparisons_than_a_trace_keeps_are_refused_by_the_layer() -> None:
-    trace = Trace({"height": 256, "width": 384}, dict.fromkeys(("height", "width"), (1.0, 4096.0)))
-    height, width = (parameter(trace, name) for name in trace.defaults)
-    with at_layer("compare"), pytest.raises(OpenSizeError, match="too many comparisons") as caught:
+    environment = ShapeEnvironment(
+        {"height": 256, "width": 384}, dict.fromkeys(("height", "width"), (1.0, 4096.0))
+    )
+    height, width = (dimension(environment, name) for name in environment.defaults)
+    with (
+        at_layer("compare"),
+        pytest.raises(DynamicDimensionError, match="too many comparisons") as caught,
+    ):
         for k in range(5000):
             assert height * width + k * width > 5000
     assert caught.value.where == ("layer compare",)
@@ -186,11 +191,11 @@ def test_a_compilation_leaves_no_sizes_in_memory(tmp_path: Path) -> None:
     options = make_options(input_size="dynamic", validate=False)
     compilation = compile_model(tmp_path / "mean.onnx", tmp_path / "build", options)
     height = compilation.graph.inputs[0].shape[2]
-    assert is_open(height)
-    trace = weakref.ref(height.trace)
+    assert is_dynamic(height)
+    environment = weakref.ref(height.environment)
     del compilation, height
     gc.collect()
-    assert trace() is None
+    assert environment() is None
 
 
 def test_two_threads_that_make_equal_values_get_one_object() -> None:
@@ -206,8 +211,8 @@ def test_two_threads_that_make_equal_values_get_one_object() -> None:
 
 
 def test_constraints_work_out_what_they_share_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    trace = Trace({"height": 256}, {"height": (1.0, 4096.0)})
-    height = parameter(trace, "height")
+    environment = ShapeEnvironment({"height": 256}, {"height": (1.0, 4096.0)})
+    height = dimension(environment, "height")
     size = height
     for _ in range(7):
         size = size // 2 + size // 3
@@ -216,7 +221,7 @@ def test_constraints_work_out_what_they_share_once(monkeypatch: pytest.MonkeyPat
     done: list[object] = []
     values = constraints._values
     monkeypatch.setattr(constraints, "_values", lambda *a: (done.append(a), values(*a))[1])
-    sizes_member(trace)
+    sizes_member(environment)
     assert len(done) < 500
 
 

@@ -14,8 +14,8 @@ from trees import trees
 from shadergen.backends.dialects.glsl_es import float_literal as number
 from shadergen.errors import ShadergenError
 from shadergen.ir.algebra import affine, fold
-from shadergen.ir.dimensions.size import parameter
-from shadergen.ir.dimensions.trace import Trace
+from shadergen.ir.dimensions import dimension
+from shadergen.ir.dimensions.environment import ShapeEnvironment
 from shadergen.ir.evaluation import check, evaluate, expand
 from shadergen.ir.expr import (
     Call,
@@ -322,7 +322,7 @@ def test_definitions_that_cannot_be_meant_are_refused(text, says):
 
 def test_open_sizes_of_two_models_differ_in_what_is_kept_of_formulas():
     first, second = (
-        literal(parameter(Trace({"height": default}, {"height": (1, 64)}), "height") + 1)
+        literal(dimension(ShapeEnvironment({"height": default}, {"height": (1, 64)}), "height") + 1)
         for default in (8, 16)
     )
     assert first.name == second.name

@@ -15,7 +15,7 @@ from shadergen.backends.solutions import Rectangle, Solutions
 from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.ir.dimensions.size import Trace, at_layer, estimate, largest, parameter
+from shadergen.ir.dimensions import ShapeEnvironment, at_layer, dimension, hint, largest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,11 +106,13 @@ def test_a_dense_layer_of_keras_is_named_with_the_sizes_that_it_takes(tmp_path: 
 
 
 def test_a_constraint_that_is_no_equation_and_cannot_be_read_is_said_without_its_formula() -> None:
-    trace = Trace({"height": 256, "width": 384}, dict.fromkeys(("height", "width"), (1.0, 4096.0)))
-    h, w = parameter(trace, "height"), parameter(trace, "width")
+    environment = ShapeEnvironment(
+        {"height": 256, "width": 384}, dict.fromkeys(("height", "width"), (1.0, 4096.0))
+    )
+    h, w = dimension(environment, "height"), dimension(environment, "width")
     with at_layer("join"):
         assert sum((h // k) * (w // (k + 1)) for k in range(2, 12)) < 10**6
-    member: Any = sizes_member(trace)
+    member: Any = sizes_member(environment)
     (constraint,) = member["constraints"]
     assert constraint["why"] == "height and width must fit a formula of 79 terms, for layer join"
 
@@ -227,16 +229,18 @@ def test_solutions_are_those_of_trying_every_size() -> None:
     rng = np.random.default_rng(16)
     counts = []
     for case in range(60):
-        trace = Trace({"height": 12, "width": 18}, dict.fromkeys(("height", "width"), (1.0, 40.0)))
-        h, w = parameter(trace, "height"), parameter(trace, "width")
+        environment = ShapeEnvironment(
+            {"height": 12, "width": 18}, dict.fromkeys(("height", "width"), (1.0, 40.0))
+        )
+        h, w = dimension(environment, "height"), dimension(environment, "width")
         a, b, c, d = (int(n) for n in rng.integers(1, 6, 4))
         size = (h + a) // b * ((w + c) // d) - a * largest(w, c * h - b) + b * h
-        assert size == estimate(size) if case % 3 else size >= estimate(size)
+        assert size == hint(size) if case % 3 else size >= hint(size)
         step = int(rng.integers(1, 4))
         grids = {"height": Grid(12 % step or step, 37, step), "width": Grid(2, 40, 2)}
         points = product(grids["height"].values.tolist(), grids["width"].values.tolist())
-        wanted = {point for point in points if holds(trace, point)}
-        found = Solutions(trace.facts, grids)
+        wanted = {point for point in points if holds(environment, point)}
+        found = Solutions(environment.guards, grids)
         assert found.complete
         assert found.count == len(wanted)
         covered = [point for r in found.rectangles() for point in points_of(r, grids)]
@@ -247,9 +251,9 @@ def test_solutions_are_those_of_trying_every_size() -> None:
     assert max(counts) > 100
 
 
-def holds(trace: Trace, point: tuple[int, int]) -> bool:
-    at = Trace(dict(zip(trace.defaults, point, strict=True)), {})
-    return all(fact.low <= at.value(form) <= fact.high for form, fact in trace.facts.items())
+def holds(environment: ShapeEnvironment, point: tuple[int, int]) -> bool:
+    at = ShapeEnvironment(dict(zip(environment.defaults, point, strict=True)), {})
+    return all(guard.low <= at.hint(p) <= guard.high for p, guard in environment.guards.items())
 
 
 def points_of(rectangle: Rectangle, grids: dict[str, Grid]) -> set[tuple[int, ...]]:
@@ -259,9 +263,9 @@ def points_of(rectangle: Rectangle, grids: dict[str, Grid]) -> set[tuple[int, ..
 
 def test_a_search_for_solutions_ends() -> None:
     bounds = dict.fromkeys(("height", "width"), (1.0, 16384.0))
-    trace = Trace({"height": 256, "width": 384}, bounds)
-    h, w = parameter(trace, "height"), parameter(trace, "width")
+    environment = ShapeEnvironment({"height": 256, "width": 384}, bounds)
+    h, w = dimension(environment, "height"), dimension(environment, "width")
     assert h * w * w % 7 == 256 * 384 * 384 % 7  # of which intervals know nothing
-    found = Solutions(trace.facts, {name: Grid(1, 16384) for name in bounds})
+    found = Solutions(environment.guards, {name: Grid(1, 16384) for name in bounds})
     assert not found.complete
     assert found.rectangles() == []

@@ -148,7 +148,7 @@ def test_variances_far_below_the_mean_stay(size):
     scale, bias = constant(np.full(5, 2.0)), constant(np.arange(5.0))
     graph = graph_of(apply(InstanceNormalization(), x, scale, bias), inputs=(x,))
     data = (3000 + 0.1 * RNG.normal(size=x.shape)).astype(np.float32)
-    data[:, :, 0, 0] = 2990  # the first is no estimate of the mean
+    data[:, :, 0, 0] = 2990  # the first is no hint of the mean
     _, files, _ = compile_graph(graph, stage="compute", **DESKTOP)
     (found,) = play(files, {"x": data}).values()
     wide = data.astype(np.float64)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...ir.dimensions.size import at_layer
+from ...ir.dimensions import at_layer
 from ...ir.ops import (
     Conv,
     Pointwise,

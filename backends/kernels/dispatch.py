@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
-from ...ir.dimensions.size import estimate
+from ...ir.dimensions import hint
 from ...passes.placement.target import WORKGROUP
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
         return -(-counts[0] // span), -(-counts[1] * span // WORKGROUP)
 
     def started(span: int) -> int:
-        return prod(map(estimate, groups(span)))
+        return prod(map(hint, groups(span)))
 
     most = target.limits.workgroup_count
-    fitting = [span for span in SPANS if max(map(estimate, groups(span))) <= most]
+    fitting = [span for span in SPANS if max(map(hint, groups(span))) <= most]
     if not fitting:
         raise InternalError(f"{node.name}: no dispatch fits, so this choice was no candidate")
     span = min(fitting, key=started)

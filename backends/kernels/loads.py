@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...ir.algebra import fold
-from ...ir.dimensions.size import is_one, is_open, surely_equal
+from ...ir.dimensions import is_dynamic, is_one, statically_equal
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
 from ...ir.indexing import add, flatten, idiv, imod, mul
@@ -112,7 +112,7 @@ class LoadFunction:
         if parameter != reader.lane or not lane:
             return value
         moved = value + lane
-        if known(value) is not None or (not is_open(reader.lanes) and not reader.lanes % LANES):
+        if known(value) is not None or (not is_dynamic(reader.lanes) and not reader.lanes % LANES):
             return moved
         return intrinsic("min", moved, reader.shader.number(reader.lanes - 1))
 
@@ -280,7 +280,7 @@ class Reader:
             width, height = t.layout.rows if t.layout and t.layout.rows else t.extent[:2]
             row = flatten(index[:-1], t.shape[:-1])
             group = Num(0.0) if is_one(t.planes) else idiv(channel, LANES)
-            if surely_equal(width, t.planes):
+            if statically_equal(width, t.planes):
                 x = group
             else:
                 texel = named("texel", add(mul(row, t.planes), group))
@@ -336,7 +336,7 @@ def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:
         conditions = []
         never = False
         for condition in source.valid:
-            if not is_open(size) and set(variables(condition)) <= {lane}:
+            if not is_dynamic(size) and set(variables(condition)) <= {lane}:
                 holds = np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0
                 never = never or not holds.any()
                 if holds.all():

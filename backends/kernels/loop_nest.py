@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
-from ...ir.dimensions.size import is_one, is_open
+from ...ir.dimensions import is_dynamic, is_one
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import Load
@@ -206,7 +206,7 @@ class _Nest:
 
     def _find_texels(self) -> None:
         """Find the loads of which the innermost loop takes a texel for four steps."""
-        if not self.nest.loops or is_open(self.nest.loops[-1]) or self.nest.loops[-1] < LANES:
+        if not self.nest.loops or is_dynamic(self.nest.loops[-1]) or self.nest.loops[-1] < LANES:
             return
         operands = parts(self.node).operands
         for name, load in self.nest.loads():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, TypeVar
 
-from ...ir.dimensions.size import is_one, surely_equal
+from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
 from ...ir.types import LANES
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
@@ -145,9 +145,9 @@ class Group:
         (layer,) = self.planes
         x, line = PIXEL.x, PIXEL.y + number(layer * height) if layer else PIXEL.y
         group, last = x, f"o{max(t.rank - 1, 0)}"
-        if not surely_equal(width, t.planes):
+        if not statically_equal(width, t.planes):
             texel = line * number(width) + x
-            if not surely_equal(width * height * layers, t.texels):
+            if not statically_equal(width * height * layers, t.texels):
                 texel = intrinsic("min", texel, number(t.texels - 1))
             line = body.let("texel", texel)
             group = integer(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
-from ...ir.dimensions.size import is_one, is_open, same_shape
+from ...ir.dimensions import is_dynamic, is_one, same_shape
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
@@ -173,7 +173,7 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     else:
         layer = f", layer {group.planes[0]} of {t.layers}" if t.layers > 1 else ""
         lines.append(f"{what} of {t.extent[1]}x{t.extent[0]} texels, in rows{layer}")
-    if is_open(macs) or macs:
+    if is_dynamic(macs) or macs:
         lines.append(f"cost   {macs} multiply-adds")
     return lines
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ...errors import InternalError
-from ...ir.dimensions.size import is_open, surely_equal
+from ...ir.dimensions import is_dynamic, statically_equal
 from ...ir.expr import Extent
 from ...ir.expr import walk as parts_of
 from ...ir.graph import Constant, Result
@@ -26,7 +26,7 @@ from .types import INT, MAT4, VEC4
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...ir.dimensions.size import Size
+    from ...ir.dimensions import SymbolicInt
     from ...ir.expr import Expr
     from ...ir.graph import Precision, Stage, Value, WeightStorage
     from ...passes.placement.target import Target
@@ -141,7 +141,9 @@ class ShaderBuilder:
 
     def _samples(self, value: Value) -> bool:
         """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
-        sized = not isinstance(value, Constant) and not any(is_open(s) for s in value.type.extent)
+        sized = not isinstance(value, Constant) and not any(
+            is_dynamic(s) for s in value.type.extent
+        )
         return sized and self.target.samples and self.stage == "fragment"
 
     def _binding(
@@ -168,7 +170,7 @@ class ShaderBuilder:
         So one program serves all of them, and drivers compile a few for a whole network. A draw's
         program has its numbers, as every invocation of one pixel would have to work with uniforms.
         """
-        if self.stage != "compute" and not is_open(value):
+        if self.stage != "compute" and not is_dynamic(value):
             return integer(value)
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
@@ -180,12 +182,12 @@ class ShaderBuilder:
 
     def number(self, size: int) -> Expression:
         """Return an int: a number, or a uniform where it is open."""
-        return self.extent(size) if is_open(size) else integer(size)
+        return self.extent(size) if is_dynamic(size) else integer(size)
 
-    def extent(self, size: Size) -> Expression:
+    def extent(self, size: SymbolicInt) -> Expression:
         """Return the uniform of a size that the build leaves open, one for equal ones."""
         for name, size_of_name in self.sizes.items():
-            if is_open(size_of_name) and surely_equal(size_of_name, cast("int", size)):
+            if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
                 return Uniform(f"u_{name}")
         count = sum(name.startswith("size_") for name in self.sizes)
         return self.size(f"size_{count}", cast("int", size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, few
-from ...ir.dimensions.size import Trace, is_open, parameter
+from ...ir.dimensions import ShapeEnvironment, dimension, is_dynamic
 from ...ir.types import MAP_RANK
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ class Opening:
             )
         names = ("height", "width")
         bounds = dict.fromkeys(names, (1.0, float(self._most)))
-        trace = Trace(dict(zip(names, defaults, strict=True)), bounds)
-        return parameter(trace, "height"), parameter(trace, "width")
+        environment = ShapeEnvironment(dict(zip(names, defaults, strict=True)), bounds)
+        return dimension(environment, "height"), dimension(environment, "width")
 
     def notes(self) -> list[str]:
         """Return which axes are dynamic, a line for each way that inputs have theirs."""
@@ -96,7 +96,7 @@ class Opening:
             ShadergenError: SG0301.
         """
         inputs = tuple(inputs)
-        if any(is_open(size) for i in inputs for size in i.shape):
+        if any(is_dynamic(size) for i in inputs for size in i.shape):
             return
         if not any(i.type.rank == MAP_RANK for i in inputs):
             raise ShadergenError(
@@ -131,7 +131,7 @@ def check_left_open(
     if sizes is None or any(p["min"] < p["max"] for p in sizes["parameters"]):
         return
     size = "x".join(str(p["default"]) for p in sizes["parameters"])
-    name = next(i.name for i in inputs if any(map(is_open, i.shape)))
+    name = next(i.name for i in inputs if any(map(is_dynamic, i.shape)))
     option = f"--inputs {name}={size}" if name in cut else f"--input-size {size}"
     raise ShadergenError(
         "SG0301",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ir.dimensions.size import is_open
+from ...ir.dimensions import is_dynamic
 
 
 def taken(size: int, part: slice) -> tuple[int, int, int]:
@@ -11,7 +11,7 @@ def taken(size: int, part: slice) -> tuple[int, int, int]:
     Where a size or a bound is open, that it lies inside the axis, or beyond its end, is decided.
     """
     start, end, step = part.start, part.stop, 1 if part.step is None else part.step
-    if not any(map(is_open, (size, start, end))):
+    if not any(map(is_dynamic, (size, start, end))):
         found = range(size)[part]
         return (found.start if len(found) else 0), step, len(found)
     low, high = (0, size) if step > 0 else (-1, size - 1)

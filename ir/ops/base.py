@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ShadergenError
-from ..dimensions.size import is_open
+from ..dimensions import is_dynamic
 from ..expr import Call, Extent, Num, Var, walk
 from ..types import TensorType
 
@@ -39,7 +39,7 @@ class Op:
             if isinstance(part, tuple):
                 found.append(len(part))
                 todo.extend(part)
-            elif is_open(part) or (isinstance(part, Op) and part.structure is None):
+            elif is_dynamic(part) or (isinstance(part, Op) and part.structure is None):
                 return None
             elif isinstance(part, (Num, Var, Call)):
                 if any(isinstance(e, Extent) for e in walk(part)):

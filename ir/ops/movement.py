@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..dimensions.size import bounds, surely_equal
+from ..dimensions import bounds, statically_equal
 from ..expr import Expr, Num
 from ..graph import Constant, apply, constant
 from ..indexing import (
@@ -100,7 +100,7 @@ class Pad(Movement):
         valid: list[Expr] = []
         own = coordinates(x.rank)
         for i, size, b, a in zip(own, x.shape, self.before, self.after, strict=True):
-            if surely_equal(a, 0) and surely_equal(b, 0):
+            if statically_equal(a, 0) and statically_equal(b, 0):
                 index.append(i)
                 continue
             at = sub(i, b)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..dimensions.size import is_open
+from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
@@ -251,7 +251,7 @@ class GroupNormalization(Op):
         n, channels, *rest = x.shape
         size = channels // self.groups
         axes, rows = tuple(range(2, x.type.rank)), rest[0] if len(rest) > 1 else 1
-        if not is_open(prod(rest)) and prod(rest) > LONGEST and size * rows <= MERGED:
+        if not is_dynamic(prod(rest)) and prod(rest) > LONGEST and size * rows <= MERGED:
             axes, size = axes[1:], size * rows  # what is left of a channel joins its group
         of_channels = statistics("mean_variance", x, axes)
         if of_channels is None or size > LONGEST:

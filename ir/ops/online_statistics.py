@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from ..dimensions.size import at_most, is_one, is_open
+from ..dimensions import at_most, is_dynamic, is_one
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..graph import apply
@@ -200,7 +200,7 @@ def both_statistics(
     if both is not None:
         return split_statistics(both, max(axes))
     *lead, length = x.shape
-    if tuple(axes) != (x.type.rank - 1,) or is_open(length):
+    if tuple(axes) != (x.type.rank - 1,) or is_dynamic(length):
         return None
     parts = next((n for n in range(2, LONGEST + 1) if not length % n and length // n <= LONGEST), 0)
     if not parts:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..algebra import fold
-from ..dimensions.size import estimate
+from ..dimensions import hint
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import apply
@@ -94,7 +94,7 @@ class Pool(Op):
         wide = [i for i, w in enumerate(along) if w.taps > 1]
         if len(wide) < 2:
             return None
-        sizes = [(estimate(w.size), estimate(w.count)) for w in along]
+        sizes = [(hint(w.size), hint(w.count)) for w in along]
         wide.sort(key=lambda i: sizes[i][1] / sizes[i][0])
         size, staged = prod(before for before, _ in sizes), 0
         for i in wide:

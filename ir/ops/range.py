@@ -19,7 +19,7 @@ from .pointwise import as_type
 class Range(Op):
     """Numbers that are evenly spaced: y[i] = (first + i * step) / divisor.
 
-    Where all of it is known, frontends compute them. This is for what a build leaves open: how many
+    Where all of it is known, frontends compute them. This is for dynamic dimensions: how many
     there are, or the numbers, of which one may be all.
 
     -> y: (count,) of ``dtype``.

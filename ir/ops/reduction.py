@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..algebra import fold
-from ..dimensions.size import at_most, estimate, is_one, surely_equal
+from ..dimensions import at_most, hint, is_one, statically_equal
 from ..evaluation import check, evaluate
 from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
@@ -174,7 +174,7 @@ class Reduce(Op):
                 break
             first.append(axis)
         if not at_most(shape[first[0]], LONGEST):
-            blocks = _blocks(estimate(shape[first[0]]))
+            blocks = _blocks(hint(shape[first[0]]))
             part: Op = PartialReduce(rule.partial, first[0], blocks, self.element, dtype)
         else:
             part = Reduce(rule.partial, tuple(sorted(first)), True, self.element, dtype)
@@ -244,7 +244,7 @@ class PartialReduce(Op):
         steps = -(-size // self.blocks)
         own = coordinates(len(shape))
         place = add(mul(Var("k0"), self.blocks), own[self.axis])
-        exists = None if surely_equal(size, steps * self.blocks) else less(place, size)
+        exists = None if statically_equal(size, steps * self.blocks) else less(place, size)
         # Past the end, an extremum may well see the first element again.
         index = place if exists is None else select(exists, place, own[self.axis])
         at = _Places(shape, {self.axis: index}, own)

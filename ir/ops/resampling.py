@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dimensions.size import is_open
+from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, clamp, coordinates
@@ -126,7 +126,7 @@ class ResizeLinear(Op):
         outer: list[Binding] = []
         for axis in self._moving():
             p, q, r = self.steps[axis]
-            exact = not is_open(r) and r & (r - 1) == 0
+            exact = not is_dynamic(r) and r & (r - 1) == 0
             low = "floor(x * s)" if exact else "floor(x / r) + floor((x - r * floor(x / r)) / r)"
             n: dict[str, Expr] = {"x": _line(p, Var(f"o{axis}"), q), "r": literal(r)}
             n |= {"s": Num(1.0 / r)} if exact else {}

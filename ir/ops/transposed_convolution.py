@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dimensions.size import largest
+from ..dimensions import largest
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..types import MAP_RANK, TensorType

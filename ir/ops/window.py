@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..algebra import fold
-from ..dimensions.size import bounds, is_open, largest
+from ..dimensions import bounds, is_dynamic, largest
 from ..expr import Call, Expr, Num, Var
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
 from .base import require
@@ -68,9 +68,9 @@ class Window:
     def past(self) -> int:
         """How far the last window reaches past the last element at most, 0 where it does not.
 
-        Of an open size it may be less at some of its values.
+        Of a dynamic dimension it may be less at some sizes.
         """
-        if is_open(beyond := self.beyond):
+        if is_dynamic(beyond := self.beyond):
             most = bounds(beyond)[1]
             return max(int(most), 0) if isfinite(most) else self.reach
         return max(beyond, 0)
@@ -98,7 +98,7 @@ class Window:
 
     def check_taps(self) -> None:
         """Refuse windows of padding alone (SG0205)."""
-        if not is_open(self.size):
+        if not is_dynamic(self.size):
             held = bool(self.taps_in(0, self.size).all())
         else:  # the first windows reach into the axis, by less than a hole; the last begin in it
             held = (
@@ -122,7 +122,7 @@ class Window:
 
     def taps_formula(self, o: Expr, low: int, high: int) -> Expr:
         """Return the same number as a floating-point formula of the window's position ``o``."""
-        if not is_open(self.size):
+        if not is_dynamic(self.size):
             counts = self.taps_in(low, high)
             if (counts == counts[0]).all():
                 return Num(float(counts[0]))
@@ -183,7 +183,7 @@ def same_padding(size: int, stride: int, reach: int) -> int:
 
 
 def may_pad(pads: Sizes) -> bool:
-    """Whether there is padding: of open sizes, at any of their values. Decides nothing."""
+    """Whether there is padding: if dynamic, at any size. Adds no guard."""
     return any(bounds(pad)[1] > 0 for pad in pads)
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...ir.algebra import affine
-from ...ir.dimensions.size import is_open
+from ...ir.dimensions import is_dynamic
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, variables
 from ...ir.types import LANES
@@ -100,7 +100,7 @@ def _between_texels(condition: Expr, lane: str, size: int) -> bool:
     names = variables(condition)
     if lane not in names:
         return True
-    if names != (lane,) or is_open(size):
+    if names != (lane,) or is_dynamic(size):
         return False
     holds = np.broadcast_to(np.asarray(evaluate(condition, {lane: np.arange(size)})) != 0, (size,))
     return not any((np.flatnonzero(np.diff(holds)) + 1) % LANES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from ...ir.dimensions.size import closed, is_one, is_open, same_shape
+from ...ir.dimensions import is_dynamic, is_one, same_shape, with_hints
 from ...ir.graph import Constant
 from ...ir.nests import nest_of
 from ...ir.ops import Concat, Conv, Pointwise, SeparableConv, Slice, assemble, parts
@@ -192,14 +192,17 @@ def entries_share_a_program(node: Node) -> bool:
 
 
 def at_default(node: Node) -> Node:
-    """Return a node with its open sizes at their defaults: for what has no influence on results.
+    """Return a node with hints for its dynamic dimensions: for what has no influence on results.
 
     What computes its operands is not looked at, so they stay as they are but for their types.
     """
     types = [*(v.type for v in node.inputs), *(r.type for r in node.results)]
-    if not any(is_open(s) for t in types for s in t.shape):
+    if not any(is_dynamic(s) for t in types for s in t.shape):
         return node
-    inputs = tuple(replace(v, type=closed(v.type)) for v in node.inputs)
+    inputs = tuple(replace(v, type=with_hints(v.type)) for v in node.inputs)
     return replace(
-        node, op=closed(node.op), inputs=inputs, types=tuple(closed(r.type) for r in node.results)
+        node,
+        op=with_hints(node.op),
+        inputs=inputs,
+        types=tuple(with_hints(r.type) for r in node.results),
     )

@@ -23,7 +23,7 @@ PATTERNS = {
     "^[0-9a-f]{64}$": ("sha256", 64, 64),
     "^[a-z_][a-z0-9_]*$": ("parameter", 1, LONGEST_TEXT),
 }
-FLAGS = ("is_nullable", "is_open", "is_unique", "is_exclusive")
+FLAGS = ("is_nullable", "is_dynamic", "is_unique", "is_exclusive")
 NUMBERS = ("low", "high", "items", "second", "first", "count")
 PARAMETER = {"enum": ["min", "max"]}  # what no parameter is called
 TERM = {"$ref": f"{REFERENCE}term"}
@@ -55,7 +55,7 @@ class Tables:
         types = [types] if isinstance(types, str) else types
         if types == ["integer", "array"]:
             self.take_terms(parts)
-            return self.integer(parts, is_open=True)
+            return self.integer(parts, is_dynamic=True)
         kinds = {"string": self.text, "array": self.array, "object": self.object}
         kinds |= {"integer": self.integer, "number": self.number}
         if types[1:] not in ([], ["null"]):

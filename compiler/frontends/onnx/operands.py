@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....errors import ShadergenError
-from ....ir.dimensions.ratio import Ratio, as_ratio
-from ....ir.dimensions.size import OpenSizeError, holds_open, is_open
+from ....ir.dimensions import DynamicDimensionError, has_dynamic, is_dynamic
+from ....ir.dimensions.fraction import SymbolicFraction, as_fraction
 from ....ir.graph import Input, Result, Value, apply, constant
 from ....ir.ops import Concat, Range, Reshape
 from ....ir.ops.base import MOST_OPERANDS
@@ -80,10 +80,12 @@ class Known:
 
     def _open_operand(self) -> Value:
         if not 1 <= self.array.size <= MOST_OPERANDS:
-            raise OpenSizeError(f"a tensor of {self.array.size} numbers")
+            raise DynamicDimensionError(f"a tensor of {self.array.size} numbers")
         dtype = self.type.dtype
-        ratios = map(as_ratio, self.array.flat)
-        numbers = [apply(Range(1, x.above, 0, x.below, dtype), layer=self.name) for x in ratios]
+        ratios = map(as_fraction, self.array.flat)
+        numbers = [
+            apply(Range(1, x.numerator, 0, x.denominator, dtype), layer=self.name) for x in ratios
+        ]
         joined = apply(Concat(0), *numbers, layer=self.name) if numbers[1:] else numbers[0]
         return apply(Reshape(self.shape), joined, layer=self.name) if self.shape != (1,) else joined
 
@@ -150,7 +152,7 @@ def follows_from_open_sizes(item: Item) -> bool:
     """Whether a tensor is computed from what is known and from open sizes, and nothing else."""
     values = behind(item)
     nodes = (value.node for value in values if isinstance(value, Result))
-    return not inputs_behind(item) and any(holds_open(node.op) for node in nodes)
+    return not inputs_behind(item) and any(has_dynamic(node.op) for node in nodes)
 
 
 def behind(item: Item) -> dict[Value, None]:
@@ -168,20 +170,20 @@ def behind(item: Item) -> dict[Value, None]:
 
 def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
     """Return a list of integers as an array, of objects where a size among them is open."""
-    if not any(map(is_open, sizes)):
+    if not any(map(is_dynamic, sizes)):
         return np.array(sizes, np.int64)
     return objects((len(sizes),), sizes)
 
 
 def has_fractions(array: NDArray[Any]) -> bool:
     """Whether an array is of fractions of open sizes, in place of floats."""
-    return array.dtype.kind == "O" and any(isinstance(x, Ratio) for x in array.flat)
+    return array.dtype.kind == "O" and any(isinstance(x, SymbolicFraction) for x in array.flat)
 
 
 def has_open_fractions(array: NDArray[Any]) -> bool:
     """Whether a fraction of open sizes among them is open itself."""
     return array.dtype.kind == "O" and any(
-        isinstance(x, Ratio) and is_open(x.above) for x in array.flat
+        isinstance(x, SymbolicFraction) and is_dynamic(x.numerator) for x in array.flat
     )
 
 

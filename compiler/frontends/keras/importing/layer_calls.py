@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .....errors import ShadergenError, did_you_mean
-from .....ir.dimensions.size import at_layer
+from .....ir.dimensions import at_layer
 from .....ir.graph import Constant, OperandError
 from ....definitions import find
 from ...constant_folding import fold_value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .....ir.dimensions.size import OpenSizeError, is_open
+from .....ir.dimensions import DynamicDimensionError, is_dynamic
 from .....ir.ops import Pad, ResizeLinear, ResizeNearest
 from .....ir.resampling import (
     GAUSSIAN,
@@ -62,9 +62,9 @@ def resized(layer: Layer, x: Value, size: Sequence[int], method: str, antialias:
         steps = ((1, 0, 1), (1, 0, 1), *((2 * b, b - a, 2 * a) for b, a in pairs))
         return layer.apply(ResizeLinear((n, c, *size), steps), x)
     tables = {}
-    if any(map(is_open, (*before, *size))):
+    if any(map(is_dynamic, (*before, *size))):
         if method != "bicubic" or stretched or layer.version[0] < 3:
-            raise OpenSizeError(f"a resize of method {method}")
+            raise DynamicDimensionError(f"a resize of method {method}")
         for k, (b, a) in enumerate(pairs, 2):
             x = resample_cubic(x, k, a, (2 * b, b - a, 2 * a), -0.5, "drop", layer.name)
         return x

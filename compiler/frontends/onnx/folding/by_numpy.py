@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.form import LARGEST
-from .....ir.dimensions.ratio import Ratio, as_ratio
-from .....ir.dimensions.size import SizeLimitError, is_open
+from .....ir.dimensions import DimensionLimitError, is_dynamic
+from .....ir.dimensions.fraction import SymbolicFraction, as_fraction
+from .....ir.dimensions.polynomial import LARGEST
 from .....ir.ops import Expand, Range, Tile
 from ..operands import Known, has_fractions, has_open_fractions
 from ..ops.node import LONGEST_LIST
@@ -56,7 +56,7 @@ def compute(node: OnnxNode) -> Tensor:
     """
     arrays = [node.known(i, "an operand") for i in range(len(node.inputs)) if node.given(i)]
     try:
-        if node.op in FILLING and any(map(is_open, arrays[-1].flat)):
+        if node.op in FILLING and any(map(is_dynamic, arrays[-1].flat)):
             return _filled(node)
         if node.op == "Range" and any(a.dtype.kind == "O" for a in arrays):
             return _open_range(node, *arrays)
@@ -89,15 +89,15 @@ def _terms(array: NDArray[Any]) -> int:
     """Return what computing an array of open sizes takes of the budget, by their lengths.
 
     Raises:
-        SizeLimitError: for integers beyond 64 bits, which wrap around where the model runs.
+        DimensionLimitError: for integers beyond 64 bits, which wrap around where the model runs.
     """
     terms = 0
     for x in array.flat:
-        number = x.above if isinstance(x, Ratio) else x
-        if is_open(number):
-            terms += number.form.count
+        number = x.numerator if isinstance(x, SymbolicFraction) else x
+        if is_dynamic(number):
+            terms += number.polynomial.count
         elif abs(number) > LARGEST:
-            raise SizeLimitError("a number beyond 64 bits", LARGEST)
+            raise DimensionLimitError("a number beyond 64 bits", LARGEST)
     return WORK_PER_TERM * terms
 
 
@@ -146,16 +146,16 @@ def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
 def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
     """Return a range of a length, or of numbers, that is left open."""
     node.ignore("stash_type")
-    start, limit, delta = (as_ratio(a.item()) for a in arrays)
+    start, limit, delta = (as_fraction(a.item()) for a in arrays)
     if delta == 0:
         raise ZeroDivisionError("division by zero")
     span = start - limit if delta < 0 else limit - start
-    count = (span / abs(delta)).__ceil__().above
+    count = (span / abs(delta)).__ceil__().numerator
     dtype: DType = "float32" if any(map(has_fractions, arrays)) else "int64"
     if count <= 0:
         return Known(node.layer, np.zeros(0, dtype))
-    divisor = lcm(start.below, delta.below)
-    first, step = (x.above * (divisor // x.below) for x in (start, delta))
+    divisor = lcm(start.denominator, delta.denominator)
+    first, step = (x.numerator * (divisor // x.denominator) for x in (start, delta))
     return node.apply(Range(count, first, step, divisor, dtype))
 
 
@@ -200,7 +200,7 @@ def _sizes(array: NDArray[Any]) -> tuple[int, ...]:
 
 
 def _not_negative(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    if any(size < 0 for size in sizes if not is_open(size)):
+    if any(size < 0 for size in sizes if not is_dynamic(size)):
         raise ValueError(f"a negative size in {list(sizes)}")
     return sizes
 
@@ -215,7 +215,7 @@ def reduction(function: Callable[..., Any]) -> Compute:
         if not given and nothing:
             return x
         if x.dtype.kind == "O" and x.size > LONGEST_LIST:
-            raise SizeLimitError(f"a reduction of {x.size:,} sizes", LONGEST_LIST)
+            raise DimensionLimitError(f"a reduction of {x.size:,} sizes", LONGEST_LIST)
         over = node.axes(given, x.ndim) if given else tuple(range(x.ndim))
         return np.asarray(function(x, axis=over, keepdims=keep)).astype(x.dtype)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onnx.onnx_ml_pb2 import AttributeProto
 
 from .....errors import ShadergenError, did_you_mean, require_inputs
-from .....ir.dimensions.size import OpenSizeError, at_layer
+from .....ir.dimensions import DynamicDimensionError, at_layer
 from .....ir.graph import Constant, Graph, Input, OperandError, Output, Port, Value
 from .....ir.types import MAP_RANK
 from ....definitions import find, instantiate
@@ -133,7 +133,7 @@ class Importer:
             with at_layer(layer):
                 self._apply(scope.resolved(proto), layer, scope, inputs)
         except ShadergenError as error:
-            if isinstance(error, OpenSizeError):
+            if isinstance(error, DynamicDimensionError):
                 error.where = ()  # the layer, which is named again here
             place = f"node {layer} ({proto.op_type})"
             place += f", inputs {', '.join(shapes)}" if shapes else ""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.ratio import Ratio
-from .....ir.dimensions.size import OpenSizeError, is_open
+from .....ir.dimensions import DynamicDimensionError, is_dynamic
+from .....ir.dimensions.fraction import SymbolicFraction
 from .....ir.expr import Call, Expr, Var
 from .....ir.formula_parser import parse
 from .....ir.integers import wrapped
@@ -79,12 +79,15 @@ def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
 
 def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Cast sizes, or fractions of them, of which some are open."""
-    if not any(isinstance(x, Ratio) or is_open(x) for x in array.flat):
+    if not any(isinstance(x, SymbolicFraction) or is_dynamic(x) for x in array.flat):
         return array.astype(np.int64).astype(dtype)
     if dtype.kind == "f" and dtype.itemsize >= np.float32().itemsize:
-        return objects(array.shape, (x if isinstance(x, Ratio) else Ratio(x) for x in array.flat))
+        return objects(
+            array.shape,
+            (x if isinstance(x, SymbolicFraction) else SymbolicFraction(x) for x in array.flat),
+        )
     if dtype.kind not in "iu":
-        raise OpenSizeError(f"a number of type {dtype.name}")
+        raise DynamicDimensionError(f"a number of type {dtype.name}")
     return objects(array.shape, map(trunc, array.flat))
 
 

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import estimate
+from .....ir.dimensions import hint
 from .....ir.formula_parser import parse
 from .....ir.ops import Col2Im, Concat, Conv, ConvTranspose, DeformConv, Pad, Pointwise, Slice
 from ...activations import ACTIVATIONS
@@ -92,7 +92,7 @@ def _require_in_reach(wanted: Sizes, natural: Sizes, strides: Sizes) -> None:
         ShadergenError: SG0105 with the sizes that are possible. Of open sizes it is a constraint.
     """
     if any(w - n >= s for w, n, s in zip(wanted, natural, strides, strict=True)):
-        natural = tuple(map(estimate, natural))
+        natural = tuple(map(hint, natural))
         most = "x".join(str(n + s - 1) for n, s in zip(natural, strides, strict=True))
         raise ShadergenError(
             "SG0105",

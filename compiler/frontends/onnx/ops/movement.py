@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import same_shape
+from .....ir.dimensions import same_shape
 from .....ir.ops import (
     Concat,
     DepthToSpace,

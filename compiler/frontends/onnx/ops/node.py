@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import OpenSizeError, holds_open, is_open
+from .....ir.dimensions import DynamicDimensionError, has_dynamic, is_dynamic
 from .....ir.graph import Constant, Input, Value, apply, constant
 from .....ir.types import TensorType
 from ...constant_folding import fold_op
@@ -267,7 +267,7 @@ class OnnxNode:
         item = self.item(index)
         if not isinstance(item, Known):
             if follows_from_open_sizes(item):
-                raise OpenSizeError(f"{self.op} of computed {role.removeprefix('the ')}")
+                raise DynamicDimensionError(f"{self.op} of computed {role.removeprefix('the ')}")
             what = f"{role} of {self.op} must be known at compile time"
             raise ValueNeededError(what, inputs_behind(item))
         return item.array
@@ -316,7 +316,7 @@ class OnnxNode:
         if any(v.type.is_empty for v in operands):
             raise ShadergenError("SG0206", f"an operand of {self.op} is empty")
         arrays = [v.data for v in operands if isinstance(v, Constant)]
-        if len(arrays) < len(operands) or holds_open(op):
+        if len(arrays) < len(operands) or has_dynamic(op):
             return value
         if value.type.size > self.budget.left:
             return value
@@ -339,7 +339,7 @@ class OnnxNode:
         """Apply an operator that moves elements to tensors that need not be the node's inputs."""
         arrays = [item.array for item in items if isinstance(item, Known)]
         shape = self._shape(op, items)
-        if len(arrays) < len(items) or any(map(is_open, shape)):
+        if len(arrays) < len(items) or any(map(is_dynamic, shape)):
             values = (item.operand if isinstance(item, Known) else item for item in items)
             return self.apply(op, *values)
         self.budget.allow(prod(shape))

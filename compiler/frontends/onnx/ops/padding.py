@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import bounds, surely_equal
+from .....ir.dimensions import bounds, statically_equal
 from .....ir.ops import Pad, Slice
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _padded(
             raise ShadergenError("SG0206", "the padding is so negative that nothing is left")
         x = node.moved(Slice(starts, (1,) * len(sizes), sizes), x)
     grown = tuple(map(_positive, before)), tuple(map(_positive, after))
-    nothing = all(surely_equal(amount, 0) for amounts in grown for amount in amounts)
+    nothing = all(statically_equal(amount, 0) for amounts in grown for amount in amounts)
     return x if nothing else node.moved(Pad(*grown, mode, value), x)
 
 

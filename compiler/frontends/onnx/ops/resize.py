@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import OpenSizeError, estimate, is_one, is_open
+from .....ir.dimensions import DynamicDimensionError, hint, is_dynamic, is_one
 from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import Value, constant
@@ -61,7 +61,7 @@ def resize(node: OnnxNode) -> Value:
     if coordinates == CROP:
         _read_regions(node, axes)
     value = node.number("extrapolation_value", 0.0)
-    stay = all(estimate(a.resized) == estimate(a.size) for a in axes)
+    stay = all(hint(a.resized) == hint(a.size) for a in axes)
     if coordinates != CROP and stay and all(a.resized == a.size for a in axes):
         node.ignore(*_OF_MODES)
         return x
@@ -122,14 +122,14 @@ def _interpolated(
         if isinstance(axis, OpenAxis):
             line = axis.line(coordinates)
             if antialias:
-                raise OpenSizeError("an antialiased resize")
+                raise DynamicDimensionError("an antialiased resize")
             if mode == "cubic":
                 x = resample_cubic(
                     x, k, axis.resized, line, a, "drop" if drop else "edge", node.layer
                 )
                 continue
             if drop or not ResizeLinear.takes(axis.size, axis.resized, line):
-                raise OpenSizeError(f"a resize of mode {mode}")
+                raise DynamicDimensionError(f"a resize of mode {mode}")
             steps[k] = line
             continue
         slope, offset = _line(axis, coordinates)
@@ -221,9 +221,9 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
     if node.given(sizes_at) and not scales.size:
         sizes = node.known_integers(sizes_at, "sizes")
         _check_count(node, len(sizes), chosen)
-        if any(map(is_open, (*sizes, *shape))):
+        if any(map(is_dynamic, (*sizes, *shape))):
             if policy != "stretch":
-                raise OpenSizeError(f"keep_aspect_ratio_policy={policy}")
+                raise DynamicDimensionError(f"keep_aspect_ratio_policy={policy}")
             return open_axes(shape, chosen, sizes)
         exact = [Fraction(s, shape[a]) for a, s in zip(chosen, sizes, strict=True)]
         if policy != "stretch" and exact:
@@ -237,7 +237,7 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
             raise ShadergenError("SG0105", f"scales of {scales.tolist()}")
         rounded = list(scales)
         exact = [_simple(s) for s in scales]
-        if any(map(is_open, shape)):
+        if any(map(is_dynamic, shape)):
             return scaled_axes(shape, chosen, exact, scales)
         sizes = tuple(int(s * np.float32(shape[a])) for a, s in zip(chosen, scales, strict=True))
     result: list[AnyAxis] = [Axis(size, size, np.float32(1), Fraction(1)) for size in shape]
@@ -286,7 +286,7 @@ def _read_regions(node: OnnxNode, axes: list[AnyAxis]) -> None:
     for k, start, end in zip(chosen, roi[: len(chosen)], roi[len(chosen) :], strict=True):
         axis = axes[k]
         if isinstance(axis, OpenAxis):
-            raise OpenSizeError(f"a resize of mode {CROP}")
+            raise DynamicDimensionError(f"a resize of mode {CROP}")
         axes[k] = axis.cropped(*(float(str(np.float32(v))) for v in (start, end)))
 
 

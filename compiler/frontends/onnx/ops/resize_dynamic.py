@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .....ir.dimensions.size import OpenSizeError, estimate, is_one, is_open, surely_equal
+from .....ir.dimensions import DynamicDimensionError, hint, is_dynamic, is_one, statically_equal
 from .....ir.types import EXACT_INTEGERS
 from .resize_nearest import Axis, Step
 
@@ -51,33 +51,33 @@ class OpenAxis:
     @property
     def growth(self) -> float:
         """By about how much it grows."""
-        return estimate(self.resized) / estimate(self.size)
+        return hint(self.resized) / hint(self.size)
 
     def line(self, coordinates: str) -> Step:
         """Return (p, q, r) of the positions.
 
         Raises:
-            OpenSizeError: for a mode whose positions are no such line.
+            DynamicDimensionError: for a mode whose positions are no such line.
         """
         if coordinates == "align_corners":
             if self.exact is not None and self.exact.numerator * self.size != (
                 self.exact.denominator * self.resized
             ):
-                raise OpenSizeError("a resize of mode align_corners by a scale")
+                raise DynamicDimensionError("a resize of mode align_corners by a scale")
             if not self.resized > 1:
-                raise OpenSizeError("a resize of mode align_corners to one element")
+                raise DynamicDimensionError("a resize of mode align_corners to one element")
             return self.size - 1, 0, self.resized - 1
         out, size = self._ratio
         if coordinates == "asymmetric":
             return size, 0, out
         if coordinates == "tf_half_pixel_for_nn":
             return 2 * size, size, 2 * out
-        whole = surely_equal(self.resized * size, self.size * out)
+        whole = statically_equal(self.resized * size, self.size * out)
         one = coordinates == "pytorch_half_pixel" and not self.resized > 1
         if one or coordinates not in ("half_pixel", "pytorch_half_pixel", "half_pixel_symmetric"):
-            raise OpenSizeError(f"a resize of mode {coordinates}")
+            raise DynamicDimensionError(f"a resize of mode {coordinates}")
         if coordinates == "half_pixel_symmetric" and not whole:
-            raise OpenSizeError(f"a resize of mode {coordinates}")
+            raise DynamicDimensionError(f"a resize of mode {coordinates}")
         return 2 * size, size - out, 2 * out
 
     @property
@@ -91,26 +91,28 @@ class OpenAxis:
         """Return the step function of the elements that are nearest to the positions.
 
         Raises:
-            OpenSizeError: where the scale is not plain.
+            DynamicDimensionError: where the scale is not plain.
         """
         if is_one(self.size):
             return 0, 0, 1
         if coordinates == "align_corners":
-            raise OpenSizeError("the nearest elements of a resize of mode align_corners")
+            raise DynamicDimensionError("the nearest elements of a resize of mode align_corners")
         exact = self._decided()
         if exact is not None and not _rounds_back(exact.denominator):
-            raise OpenSizeError(f"the nearest elements of a resize by {exact}")
+            raise DynamicDimensionError(f"the nearest elements of a resize by {exact}")
         if exact is None:
             if (coordinates, rounding) == ("asymmetric", "floor") and self._one_off():
                 return self.size, 0, self.resized
-            raise OpenSizeError("the nearest elements of a resize by an open ratio")
+            raise DynamicDimensionError("the nearest elements of a resize by an open ratio")
         if exact == 1:
             return 1, 0, 1
         p, q, r = replace(self, exact=exact).line(coordinates)
         if not rounding:  # before operator set 11: truncation, but up where the axis shrinks
             rounding = "ceil" if exact < 1 else "floor"
             if q < 0:
-                raise OpenSizeError("the nearest elements of a resize before operator set 11")
+                raise DynamicDimensionError(
+                    "the nearest elements of a resize before operator set 11"
+                )
         if rounding == "floor":
             return p, q, r
         if rounding == "ceil":
@@ -124,7 +126,7 @@ class OpenAxis:
 
         None where it is not, or where one size is fixed, which would fix the other.
         """
-        if self.exact is not None or not (is_open(self.size) and is_open(self.resized)):
+        if self.exact is not None or not (is_dynamic(self.size) and is_dynamic(self.resized)):
             return self.exact
         ratio = _plain(self.size, self.resized)
         if ratio is None or self.resized * ratio.denominator != self.size * ratio.numerator:
@@ -138,14 +140,14 @@ class OpenAxis:
         whole for i = 0 alone, where float32 has it exactly, and elsewhere 1 / resized or more from
         any whole number. Two roundings move it by less than size / 2**23. Multiples are exact.
         """
-        if not (is_open(self.size) and is_open(self.resized)):
+        if not (is_dynamic(self.size) and is_dynamic(self.resized)):
             return False
         small, large = self.size, self.resized
-        if estimate(small) > estimate(large):
+        if hint(small) > hint(large):
             small, large = large, small
-        factor = round(estimate(large) / estimate(small))
+        factor = round(hint(large) / hint(small))
         off = large - factor * small
-        if factor > PLAIN or abs(estimate(off)) > 1:
+        if factor > PLAIN or abs(hint(off)) > 1:
             return False
         if small is self.resized and not _rounds_back(factor):
             return False
@@ -164,17 +166,17 @@ def scaled_axes(
     """Return the axes of a shape, some of them open, with scales.
 
     Raises:
-        OpenSizeError: for the scale of an open axis whose multiples float32 rounds.
+        DynamicDimensionError: for the scale of an open axis whose multiples float32 rounds.
     """
     axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
     for axis, fraction, scale in zip(chosen, exact, scales, strict=True):
         size = shape[axis]
-        if not is_open(size):
+        if not is_dynamic(size):
             resized = int(scale * np.float32(size))
             axes[axis] = Axis(size, resized, scale, fraction)
             continue
         if Fraction(float(scale)) != fraction or max(fraction.as_integer_ratio()) > PLAIN:
-            raise OpenSizeError(f"a resize by {scale}")
+            raise DynamicDimensionError(f"a resize by {scale}")
         resized = size * fraction.numerator // fraction.denominator
         axes[axis] = OpenAxis(size, resized, fraction)
     return axes
@@ -185,13 +187,13 @@ def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int])
     axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
     for axis, resized in zip(chosen, sizes, strict=True):
         size = shape[axis]
-        if not is_open(size) and not is_open(resized):
+        if not is_dynamic(size) and not is_dynamic(resized):
             exact = Fraction(resized, size)
             scale = np.float32(exact.numerator) / np.float32(exact.denominator)
             axes[axis] = Axis(size, resized, scale, exact)
             continue
         ratio = _plain(size, resized)
-        if ratio and not surely_equal(resized * ratio.denominator, size * ratio.numerator):
+        if ratio and not statically_equal(resized * ratio.denominator, size * ratio.numerator):
             ratio = None
         axes[axis] = OpenAxis(size, resized, ratio)
     return axes
@@ -199,7 +201,7 @@ def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int])
 
 def _plain(size: int, resized: int) -> Fraction | None:
     """Return the scale at the default sizes where it, or its inverse, is a small whole number."""
-    ratio = Fraction(estimate(resized), estimate(size))
+    ratio = Fraction(hint(resized), hint(size))
     numbers = ratio.as_integer_ratio()
     return ratio if 1 in numbers and max(numbers) <= PLAIN else None
 

@@ -23,7 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
-from .....ir.dimensions.size import is_open
+from .....ir.dimensions import is_dynamic
 from ..read.types import dimensions
 from .inference import infer_types
 
@@ -121,7 +121,7 @@ def _contradicting(declared: Sequence[int | None], shape: Shape) -> Sequence[int
     if len(declared) != len(shape):
         return range(max(len(declared), len(shape)))
     pairs = enumerate(zip(declared, shape, strict=True))
-    return [axis for axis, (a, b) in pairs if a and not is_open(b) and a != b]
+    return [axis for axis, (a, b) in pairs if a and not is_dynamic(b) and a != b]
 
 
 def _text(shape: Sequence[int | None]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .....ir.dimensions.size import OpenSizeError
+from .....ir.dimensions import DynamicDimensionError
 from .....ir.evaluation import expand
 from .....ir.expr import Call, Var, walk
 from .....ir.graph import Constant, Result
@@ -28,14 +28,14 @@ def refuse_discontinuities(result: Item | None) -> None:
     """Refuse what rounds or compares numbers that were computed in floats from open sizes alone.
 
     Raises:
-        OpenSizeError: for the layer at hand.
+        DynamicDimensionError: for the layer at hand.
     """
     if not isinstance(result, Result) or not _is_discontinuous(op := result.node.op):
         return
     inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
     operands = [v for v in inputs if not isinstance(v, Constant)]
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
-        raise OpenSizeError(
+        raise DynamicDimensionError(
             "rounding or comparing coordinates that follow from open sizes",
             why="where the model runs, the last digit of a quotient would decide",
         )

@@ -1,8 +1,8 @@
-"""Exact forms of open sizes: polynomials of parameters, quotients, minima and maxima.
+"""Polynomials of symbols, quotients rounded down, minima and maxima, in one normal form.
 
-Equal forms are one object (:mod:`..interning`), and no form is larger than ``LONGEST``,
-``MOST_FACTORS``, ``DEEPEST`` and ``LARGEST`` say: what would be is refused (SG0207). So each
-operation here takes bounded time, whatever a model computes of its sizes.
+Equal polynomials are one object (:mod:`..interning`). Polynomials beyond ``LONGEST``,
+``MOST_FACTORS``, ``DEEPEST`` or ``LARGEST`` are refused (SG0207), so each operation here takes
+bounded time, whatever a model computes of its sizes.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ..interning import Interned
-from .size_error import OpenSizeError, SizeLimitError
+from .errors import DimensionLimitError, DynamicDimensionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 MOST_TERMS = 4096  # in postfix notation: of an expression of a schedule
-LONGEST = 2 * MOST_TERMS  # of a form: differences of such
+LONGEST = 2 * MOST_TERMS  # of a polynomial: differences of such
 MOST_FACTORS = 64  # sizes that are multiplied
 DEEPEST = 64  # quotients, minima and maxima in one another
 MOST_QUOTIENTS = 256  # terms of a quotient of polynomials
@@ -27,7 +27,7 @@ LARGEST = 2**63 - 1  # numbers: as ONNX's integers
 
 
 @dataclass(frozen=True, eq=False)
-class Parameter(metaclass=Interned):
+class Symbol(metaclass=Interned):
     """A size that the application chooses."""
 
     name: str
@@ -36,7 +36,7 @@ class Parameter(metaclass=Interned):
     count = 1
 
     @property
-    def parameters(self) -> frozenset[str]:
+    def symbols(self) -> frozenset[str]:
         return frozenset((self.name,))
 
     def __str__(self) -> str:
@@ -45,11 +45,11 @@ class Parameter(metaclass=Interned):
 
 @dataclass(frozen=True, eq=False)
 class Operation(metaclass=Interned):
-    """A quotient rounded down (``/``), a minimum or a maximum of two forms."""
+    """A quotient rounded down (``/``), a minimum or a maximum of two polynomials."""
 
     sign: str
-    left: Form
-    right: Form
+    left: Polynomial
+    right: Polynomial
 
     @cached_property
     def depth(self) -> int:
@@ -62,9 +62,9 @@ class Operation(metaclass=Interned):
         return self.left.count + self.right.count + 1
 
     @cached_property
-    def parameters(self) -> frozenset[str]:
+    def symbols(self) -> frozenset[str]:
         """The names that it is computed of."""
-        return self.left.parameters | self.right.parameters
+        return self.left.symbols | self.right.symbols
 
     @cached_property
     def _text(self) -> str:  # kept, as texts order monomials: each is asked for many times
@@ -76,7 +76,7 @@ class Operation(metaclass=Interned):
         return self._text
 
 
-Atom = Parameter | Operation
+Atom = Symbol | Operation
 Monomial = tuple[Atom, ...]
 
 
@@ -84,47 +84,49 @@ def _count(monomial: Monomial) -> int:
     return max(sum(atom.count + 1 for atom in monomial) - 1, 1)
 
 
-def grouped(form: Form, loose: str = "") -> str:
-    """Return a form's text, in parentheses where it is negative, a sum, a quotient or ``loose``."""
-    text = str(form)
+def grouped(polynomial: Polynomial, loose: str = "") -> str:
+    """Return a text, in parentheses where it is negative, a sum, a quotient or has ``loose``."""
+    text = str(polynomial)
     return f"({text})" if any(sign in text for sign in f" -{loose}") else text
 
 
 @dataclass(frozen=True, eq=False)
-class Form(metaclass=Interned):
+class Polynomial(metaclass=Interned):
     """A polynomial: monomials, which are sorted products of atoms, with their factors.
 
     Monomials are in the order of their texts, and no factor is 0, so equal polynomials are equal.
-    Forms that differ have texts that differ, as texts name what is computed of them.
+    Polynomials that differ have texts that differ, as texts name what is computed of them.
 
     Raises:
-        OpenSizeError: for the layer at hand, when it is too large.
+        DynamicDimensionError: for the layer at hand, when it is too large.
     """
 
     terms: tuple[tuple[Monomial, int], ...]
 
     def __post_init__(self) -> None:
         if self.degree > MOST_FACTORS:
-            raise SizeLimitError(f"a product of {self.degree} sizes", MOST_FACTORS)
+            raise DimensionLimitError(f"a product of {self.degree} sizes", MOST_FACTORS)
         if self.depth > DEEPEST:
-            raise SizeLimitError(f"{self.depth} nested quotients", DEEPEST)
+            raise DimensionLimitError(f"{self.depth} nested quotients", DEEPEST)
         if any(abs(factor) > LARGEST for _, factor in self.terms):
-            raise SizeLimitError("a factor beyond 64 bits", LARGEST)
+            raise DimensionLimitError("a factor beyond 64 bits", LARGEST)
         if self.count - 2 * self._begins_with_minus > LONGEST:  # so that -x is in where x is
-            raise SizeLimitError(f"a formula of {self.count:,} terms", LONGEST)
+            raise DimensionLimitError(f"a formula of {self.count:,} terms", LONGEST)
 
     @staticmethod
-    def of(terms: Iterable[tuple[Monomial, int]]) -> Form:
+    def of(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:
         """Return the sum of terms."""
         total: dict[Monomial, int] = {}
         for monomial, factor in terms:
             total[monomial] = total.get(monomial, 0) + factor
         kept = [(m, f) for m, f in total.items() if f]
-        return Form(tuple(sorted(kept, key=lambda term: (-len(term[0]), tuple(map(str, term[0]))))))
+        return Polynomial(
+            tuple(sorted(kept, key=lambda term: (-len(term[0]), tuple(map(str, term[0])))))
+        )
 
     @staticmethod
-    def number(value: int) -> Form:
-        return Form(((((), value)),) if value else ())
+    def number(value: int) -> Polynomial:
+        return Polynomial(((((), value)),) if value else ())
 
     @property
     def constant(self) -> int:
@@ -157,39 +159,39 @@ class Form(metaclass=Interned):
         return bool(self.terms) and self.terms[0][1] < 0
 
     @cached_property
-    def parameters(self) -> frozenset[str]:
+    def symbols(self) -> frozenset[str]:
         """The names that it is computed of."""
-        return frozenset().union(*(atom.parameters for m, _ in self.terms for atom in m))
+        return frozenset().union(*(atom.symbols for m, _ in self.terms for atom in m))
 
     @cached_property
-    def parts(self) -> tuple[int, int, Form]:
-        """c, n and the form x without a common factor or a constant: self is c + n * x."""
+    def parts(self) -> tuple[int, int, Polynomial]:
+        """c, n and the polynomial x without a common factor or a constant: self is c + n * x."""
         constant = self.constant
         divisor = gcd(*(f for m, f in self.terms if m)) or 1
         if divisor == 1 and not constant:
             return 0, 1, self
-        return constant, divisor, Form(tuple((m, f // divisor) for m, f in self.terms if m))
+        return constant, divisor, Polynomial(tuple((m, f // divisor) for m, f in self.terms if m))
 
     @cached_property
-    def without_constant(self) -> Form:
+    def without_constant(self) -> Polynomial:
         """What the constant is added to."""
-        return Form(tuple(term for term in self.terms if term[0])) if self.constant else self
+        return Polynomial(tuple(term for term in self.terms if term[0])) if self.constant else self
 
     @cached_property
-    def negated(self) -> Form:
-        """The form -self."""
-        return Form(tuple((m, -f) for m, f in self.terms))
+    def negated(self) -> Polynomial:
+        """The polynomial -self."""
+        return Polynomial(tuple((m, -f) for m, f in self.terms))
 
-    def plus(self, other: Form, times: int = 1) -> Form:
+    def plus(self, other: Polynomial, times: int = 1) -> Polynomial:
         """Return self + times * other."""
-        return Form.of((*self.terms, *((m, times * f) for m, f in other.terms)))
+        return Polynomial.of((*self.terms, *((m, times * f) for m, f in other.terms)))
 
-    def times(self, other: Form) -> Form:
+    def times(self, other: Polynomial) -> Polynomial:
         """Return self * other."""
         if len(self.terms) * len(other.terms) > LONGEST:
             terms = len(self.terms) * len(other.terms)
-            raise SizeLimitError(f"a product of {terms:,} terms", LONGEST)
-        return Form.of(
+            raise DimensionLimitError(f"a product of {terms:,} terms", LONGEST)
+        return Polynomial.of(
             (tuple(sorted(a + b, key=str)), f * g) for a, f in self.terms for b, g in other.terms
         )
 
@@ -204,8 +206,10 @@ class Form(metaclass=Interned):
         return text or "0"
 
 
-def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, Form]:
-    """Return two forms whose quotient, rounded down, is that of a and b, without common factors.
+def reduced(
+    a: Polynomial, b: Polynomial, positive: Callable[[Atom], bool]
+) -> tuple[Polynomial, Polynomial]:
+    """Return polynomials without common factors whose quotient, rounded down, is that of a and b.
 
     (n * x + c) / (n * y) = (x + c / n) / y for a number n > 0, all rounded down, as y is whole.
 
@@ -224,11 +228,11 @@ def reduced(a: Form, b: Form, positive: Callable[[Atom], bool]) -> tuple[Form, F
     n = gcd(*(f for m, f in a.terms if m), *(f for _, f in b.terms))
     factors = [f // n for _, f in (*a.terms, *b.terms)]
     terms = [(tuple(m), f) for m, f in zip(shared, factors, strict=True)]
-    return Form.of(terms[: len(a.terms)]), Form.of(terms[len(a.terms) :])
+    return Polynomial.of(terms[: len(a.terms)]), Polynomial.of(terms[len(a.terms) :])
 
 
-def exact_quotient(a: Form, b: Form) -> Form | None:
-    """Return the form that times b is a, where there is one of at most ``MOST_QUOTIENTS`` terms."""
+def exact_quotient(a: Polynomial, b: Polynomial) -> Polynomial | None:
+    """Return a / b where it is a polynomial of at most ``MOST_QUOTIENTS`` terms."""
     atoms = sorted({atom for m, _ in (*a.terms, *b.terms) for atom in m}, key=str)
     rank = {atom: -k for k, atom in enumerate(atoms)}
 
@@ -236,7 +240,7 @@ def exact_quotient(a: Form, b: Form) -> Form | None:
         return len(term[0]), [rank[atom] for atom in term[0]]
 
     leading, n = max(b.terms, key=order)
-    result = Form(())
+    result = Polynomial(())
     while a.terms and len(result.terms) < MOST_QUOTIENTS:
         monomial, factor = max(a.terms, key=order)
         left = list(monomial)
@@ -246,40 +250,40 @@ def exact_quotient(a: Form, b: Form) -> Form | None:
             left.remove(atom)
         if factor % n:
             return None
-        part = Form.of([(tuple(left), factor // n)])
+        part = Polynomial.of([(tuple(left), factor // n)])
         try:
             result, a = result.plus(part), a.plus(part.times(b), -1)
-        except OpenSizeError:  # too large, on the way to what may be small
+        except DynamicDimensionError:  # too large, on the way to what may be small
             return None
     return None if a.terms else result
 
 
-def as_remainder(form: Form) -> tuple[Form, int] | None:
-    """Return x and n where a form without constant is x % n, but for x's constant.
+def as_remainder(polynomial: Polynomial) -> tuple[Polynomial, int] | None:
+    """Return x and n where a polynomial without constant is x % n, but for x's constant.
 
     Of quotients too, whose own are written as one: x / n = y / (m * n) where x = y / m.
     """
-    for monomial, factor in form.terms:
+    for monomial, factor in polynomial.terms:
         if not (len(monomial) == 1 and factor < 0 and isinstance(monomial[0], Operation)):
             continue
         left, right = monomial[0].left, monomial[0].right
         if monomial[0].sign != "/" or not right.is_number or right.constant < 1:
             continue
-        rest = Form(tuple(term for term in form.terms if term[0] is not monomial))
+        rest = Polynomial(tuple(term for term in polynomial.terms if term[0] is not monomial))
         inner, m = _quotient(rest)
         if right.constant != -factor * m or left.without_constant is not inner.without_constant:
             continue
         added = left.constant - inner.constant
         if added % m == 0:
-            return rest.plus(Form.number(added // m)), -factor
+            return rest.plus(Polynomial.number(added // m)), -factor
     return None
 
 
-def _quotient(form: Form) -> tuple[Form, int]:
-    """Return y and m where a form is y / m and m is a number, else the form and 1."""
-    if len(form.terms) == 1:
-        ((monomial, factor),) = form.terms
+def _quotient(polynomial: Polynomial) -> tuple[Polynomial, int]:
+    """Return y and m where a polynomial is y / m and m is a number, else the polynomial and 1."""
+    if len(polynomial.terms) == 1:
+        ((monomial, factor),) = polynomial.terms
         atom = monomial[0] if len(monomial) == 1 and factor == 1 else None
         if isinstance(atom, Operation) and atom.sign == "/" and atom.right.is_number:
             return atom.left, atom.right.constant
-    return form, 1
+    return polynomial, 1

@@ -1,4 +1,4 @@
-"""Sizes that a build leaves open: exact arithmetic, and decisions that become constraints."""
+"""Dynamic dimensions: exact arithmetic, and comparisons that become constraints."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from shadergen.backends.shader.expressions import Variable, integer
 from shadergen.backends.shader.types import INT
 from shadergen.backends.sizes import expression
 from shadergen.errors import ShadergenError
-from shadergen.ir.dimensions.form import Form, Operation, Parameter
-from shadergen.ir.dimensions.size import (
-    OpenSizeError,
-    Trace,
+from shadergen.ir.dimensions import (
+    DynamicDimensionError,
+    ShapeEnvironment,
     at_layer,
     bounds,
-    closed,
-    estimate,
-    holds_open,
-    is_open,
+    dimension,
+    environment_of,
+    has_dynamic,
+    hint,
+    is_dynamic,
     largest,
-    parameter,
-    surely_equal,
-    trace_of,
+    statically_equal,
+    with_hints,
 )
+from shadergen.ir.dimensions.polynomial import Operation, Polynomial, Symbol
 from shadergen.ir.expr import Call, literal
 from shadergen.ir.ops import Pointwise, Slice
 from shadergen.ir.types import TensorType
@@ -39,10 +39,10 @@ from shadergen.runtime_glue.python.sizes import evaluate
 DEFAULTS = {"height": 256, "width": 384}
 
 
-def new(**bounds: tuple[float, float]) -> tuple[Trace, Any, Any]:
+def new(**bounds: tuple[float, float]) -> tuple[ShapeEnvironment, Any, Any]:
     within = {name: bounds.get(name, (1.0, 4096.0)) for name in DEFAULTS}
-    trace = Trace(DEFAULTS, within)
-    return trace, parameter(trace, "height"), parameter(trace, "width")
+    environment = ShapeEnvironment(DEFAULTS, within)
+    return environment, dimension(environment, "height"), dimension(environment, "width")
 
 
 def value(size: Any, sizes: dict[str, int]) -> int:
@@ -51,9 +51,9 @@ def value(size: Any, sizes: dict[str, int]) -> int:
     return found if isinstance(found, int) else evaluate(found, sizes)
 
 
-def holds(trace: Trace, sizes: dict[str, int]) -> bool:
+def holds(environment: ShapeEnvironment, sizes: dict[str, int]) -> bool:
     """Whether sizes keep to the parameters' bounds and the constraints."""
-    return keeps_to(sizes_member(trace), sizes)
+    return keeps_to(sizes_member(environment), sizes)
 
 
 def keeps_to(member: Any, sizes: dict[str, int]) -> bool:
@@ -91,11 +91,11 @@ def test_what_leaves_nothing_open_is_an_int() -> None:
     ],
 )
 def test_equal_sizes_are_known_to_be_equal(pair: Any) -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     a, b = pair(h, w)
-    assert surely_equal(a, b)
+    assert statically_equal(a, b)
     assert hash(a) == hash(b)
-    assert not trace.facts
+    assert not environment.guards
 
 
 OPERATIONS = [
@@ -124,17 +124,17 @@ def compute(tree: Any, sizes: dict[str, Any]) -> Any:
 
 
 @given(tree=TREES, height=st.integers(1, 60), width=st.integers(1, 60))
-def test_arithmetic_holds_for_every_size_that_keeps_to_the_facts(
+def test_arithmetic_holds_for_every_size_that_keeps_to_the_guards(
     tree: Any, height: int, width: int
 ) -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     try:
         size = compute(tree, {"height": h, "width": w})
-    except (OpenSizeError, ZeroDivisionError):
+    except (DynamicDimensionError, ZeroDivisionError):
         assume(False)
-    assert estimate(size) == compute(tree, DEFAULTS)
+    assert hint(size) == compute(tree, DEFAULTS)
     sizes = {"height": height, "width": width}
-    if holds(trace, sizes):
+    if holds(environment, sizes):
         wanted = compute(tree, sizes)
         assert value(size, sizes) == wanted
         assert bounds(size)[0] <= wanted <= bounds(size)[1]
@@ -142,14 +142,14 @@ def test_arithmetic_holds_for_every_size_that_keeps_to_the_facts(
 
 # texts
 
-FORMS = st.recursive(
-    st.sampled_from([Form.of([((Parameter(name),), 1)]) for name in DEFAULTS])
-    | st.integers(-3, 3).map(Form.number),
+POLYNOMIALS = st.recursive(
+    st.sampled_from([Polynomial.of([((Symbol(name),), 1)]) for name in DEFAULTS])
+    | st.integers(-3, 3).map(Polynomial.number),
     lambda inner: (
-        st.builds(Form.plus, inner, inner, st.sampled_from([1, -1, 2]))
-        | st.builds(Form.times, inner, inner)
+        st.builds(Polynomial.plus, inner, inner, st.sampled_from([1, -1, 2]))
+        | st.builds(Polynomial.times, inner, inner)
         | st.builds(
-            lambda sign, a, b: Form.of([((Operation(sign, a, b),), 1)]),
+            lambda sign, a, b: Polynomial.of([((Operation(sign, a, b),), 1)]),
             st.sampled_from(["/", "min", "max"]),
             inner,
             inner,
@@ -159,38 +159,40 @@ FORMS = st.recursive(
 )
 
 
-@given(form=FORMS, height=st.integers(1, 9), width=st.integers(1, 9))
-def test_a_text_reads_as_what_it_is_the_text_of(form: Form, height: int, width: int) -> None:
+@given(polynomial=POLYNOMIALS, height=st.integers(1, 9), width=st.integers(1, 9))
+def test_a_text_reads_as_what_it_is_the_text_of(
+    polynomial: Polynomial, height: int, width: int
+) -> None:
     sizes = {"height": height, "width": width}
     try:
-        wanted = Trace(sizes, {}).value(form)
+        wanted = ShapeEnvironment(sizes, {}).hint(polynomial)
     except ZeroDivisionError:
         assume(False)
     names = {"min": min, "max": max, "__builtins__": {}}
-    assert eval(str(form).replace(" / ", " // "), names, sizes) == wanted
+    assert eval(str(polynomial).replace(" / ", " // "), names, sizes) == wanted
 
 
-@given(a=FORMS, b=FORMS)
-def test_forms_that_differ_have_texts_that_differ(a: Form, b: Form) -> None:
+@given(a=POLYNOMIALS, b=POLYNOMIALS)
+def test_polynomials_that_differ_have_texts_that_differ(a: Polynomial, b: Polynomial) -> None:
     assert (a == b) == (str(a) == str(b))
 
 
 def test_signs_and_products_in_quotients_are_told_apart() -> None:
-    h, w = (Form.of([((Parameter(name),), 1)]) for name in DEFAULTS)
+    h, w = (Polynomial.of([((Symbol(name),), 1)]) for name in DEFAULTS)
 
-    def quotient(a: Form, b: Form) -> Form:
-        return Form.of([((Operation("/", a, b),), 1)])
+    def quotient(a: Polynomial, b: Polynomial) -> Polynomial:
+        return Polynomial.of([((Operation("/", a, b),), 1)])
 
-    zero = Form.number(0)
+    zero = Polynomial.number(0)
     texts = {
         "-(height / width)": zero.plus(quotient(h, w), -1),
         "(-height) / width": quotient(zero.plus(h, -1), w),
         "height / (2*width)": quotient(h, w.plus(w)),
-        "(height / 2)*width": quotient(h, Form.number(2)).times(w),
-        "height*width - height / 2": h.times(w).plus(quotient(h, Form.number(2)), -1),
+        "(height / 2)*width": quotient(h, Polynomial.number(2)).times(w),
+        "height*width - height / 2": h.times(w).plus(quotient(h, Polynomial.number(2)), -1),
     }
-    for text, form in texts.items():
-        assert str(form) == text
+    for text, polynomial in texts.items():
+        assert str(polynomial) == text
 
 
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
@@ -202,20 +204,20 @@ COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, 
     height=st.integers(1, 60),
     width=st.integers(1, 60),
 )
-def test_what_is_decided_holds_for_every_size_that_keeps_to_the_facts(
+def test_what_is_decided_holds_for_every_size_that_keeps_to_the_guards(
     trees: list[Any], height: int, width: int
 ) -> None:
-    trace, h, w = new()
+    environment, h, w = new()
     try:
         decided = [
             compare(compute(a, {"height": h, "width": w}), compute(b, {"height": h, "width": w}))
             for a, compare, b in trees
         ]
-    except (OpenSizeError, ZeroDivisionError):
+    except (DynamicDimensionError, ZeroDivisionError):
         assume(False)
-    assert holds(trace, DEFAULTS)
+    assert holds(environment, DEFAULTS)
     sizes = {"height": height, "width": width}
-    if holds(trace, sizes):
+    if holds(environment, sizes):
         for (a, compare, b), answer in zip(trees, decided, strict=True):
             assert compare(compute(a, sizes), compute(b, sizes)) == answer
 
@@ -225,21 +227,25 @@ def test_what_is_decided_holds_for_every_size_that_keeps_to_the_facts(
     most=st.integers(12, 30),
 )
 @settings(deadline=None)
-def test_constraints_let_in_the_sizes_for_which_all_facts_hold(trees: list[Any], most: int) -> None:
+def test_constraints_let_in_the_sizes_for_which_all_guards_hold(
+    trees: list[Any], most: int
+) -> None:
     """However they are put: dropped, joined to bounds and multiples, or as they are."""
-    trace = Trace({"height": 8, "width": 12}, dict.fromkeys(DEFAULTS, (1.0, float(most))))
-    names = {name: parameter(trace, name) for name in DEFAULTS}
+    environment = ShapeEnvironment(
+        {"height": 8, "width": 12}, dict.fromkeys(DEFAULTS, (1.0, float(most)))
+    )
+    names = {name: dimension(environment, name) for name in DEFAULTS}
     try:
         for a, compare, b in trees:
             compare(compute(a, names), compute(b, names))
-        member: Any = sizes_member(trace)
-    except (OpenSizeError, ZeroDivisionError):
+        member: Any = sizes_member(environment)
+    except (DynamicDimensionError, ZeroDivisionError):
         assume(False)
     for height, width in product(range(1, most + 1), repeat=2):
         sizes = {"height": height, "width": width}
-        at = Trace(sizes, {})
+        at = ShapeEnvironment(sizes, {})
         try:
-            let_in = all(f.low <= at.value(form) <= f.high for form, f in trace.facts.items())
+            let_in = all(f.low <= at.hint(p) <= f.high for p, f in environment.guards.items())
         except ZeroDivisionError:
             continue
         assert keeps_to(member, sizes) == let_in, (sizes, member)
@@ -266,7 +272,7 @@ def test_constraints_let_in_the_sizes_for_which_all_facts_hold(trees: list[Any],
 )
 def test_what_would_make_a_number_of_an_open_size_fails(drop: Any) -> None:
     _, h, _ = new()
-    with pytest.raises(OpenSizeError):
+    with pytest.raises(DynamicDimensionError):
         drop(h)
 
 
@@ -283,9 +289,9 @@ def test_a_refusal_names_the_layer_and_the_way_on() -> None:
 
 def test_a_shader_program_with_an_open_size_in_it_is_refused() -> None:
     _, h, _ = new()
-    with pytest.raises(OpenSizeError):
+    with pytest.raises(DynamicDimensionError):
         Variable("k", INT) * h
-    with pytest.raises(OpenSizeError):
+    with pytest.raises(DynamicDimensionError):
         integer(h)
 
 
@@ -294,17 +300,17 @@ def test_an_open_size_is_found_wherever_it_is() -> None:
     shared: Any = literal(2.0)
     for _ in range(100):  # as often as no one could count
         shared = Call("add", (shared, shared))
-    assert not holds_open(Pointwise(shared))
-    assert holds_open(Pointwise(Call("mul", (shared, literal(height)))))
-    assert holds_open(Slice((0, height), (1, 1), (2, 3)))
-    assert not holds_open(Slice((0, 1), (1, 1), (2, 3)))
+    assert not has_dynamic(Pointwise(shared))
+    assert has_dynamic(Pointwise(Call("mul", (shared, literal(height)))))
+    assert has_dynamic(Slice((0, height), (1, 1), (2, 3)))
+    assert not has_dynamic(Slice((0, 1), (1, 1), (2, 3)))
 
 
 def test_a_type_is_closed_to_its_default() -> None:
     _, h, w = new()
     t = TensorType((1, 3, h, w // 2))
-    assert closed(t) == TensorType((1, 3, 256, 192))
-    assert closed(t).shape == (1, 3, 256, 192)
-    assert trace_of(t.shape) is not None
-    assert trace_of(closed(t).shape) is None
-    assert not any(map(is_open, closed(t).shape))
+    assert with_hints(t) == TensorType((1, 3, 256, 192))
+    assert with_hints(t).shape == (1, 3, 256, 192)
+    assert environment_of(t.shape) is not None
+    assert environment_of(with_hints(t).shape) is None
+    assert not any(map(is_dynamic, with_hints(t).shape))

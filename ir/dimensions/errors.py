@@ -1,4 +1,4 @@
-"""The error about dynamic sizes, and the layer that it names."""
+"""Errors about dynamic dimensions, and the layer that they name."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ...errors import ShadergenError
 _layer: ContextVar[str] = ContextVar("layer", default="")
 
 
-class OpenSizeError(ShadergenError):
-    """Something must know a size that the build leaves open."""
+class DynamicDimensionError(ShadergenError):
+    """Something needs the value of a dynamic dimension when compiling."""
 
     def __init__(self, what: str, why: str = "") -> None:
         self._say(f"{what} needs a size when compiling that --input-size dynamic leaves open", why)
@@ -26,7 +26,7 @@ class OpenSizeError(ShadergenError):
         )
 
 
-class SizeLimitError(OpenSizeError):
+class DimensionLimitError(DynamicDimensionError):
     """A formula of dynamic dimensions exceeds a limit.
 
     Args:
@@ -39,7 +39,7 @@ class SizeLimitError(OpenSizeError):
 
 
 class at_layer:
-    """Let errors and facts name the layer that is worked on.
+    """Let errors and guards name the layer that is worked on.
 
     A class, as every node enters it in every pass: a generator takes three times as long.
     """
@@ -56,6 +56,6 @@ class at_layer:
         _layer.reset(self.token)
 
 
-def layer_at_hand() -> str:
+def current_layer() -> str:
     """Return the name of the layer that is worked on, or nothing."""
     return _layer.get()
