@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -22,15 +22,30 @@ BufferKind = Literal["uniform", "storage"]
 class Blob:
     """Rows of four float32 that a shader indexes: weights or parameters.
 
-    ``make`` gives the ``count`` rows, of shape (count, 4), when they are written: a large model's
-    rearranged weights must not all be held at once. ``format`` is that of a texture of them;
-    "rgba8" holds whole numbers (``ir.types.fits_int8``).
+    They are made when they are written: a large model's rearranged weights must not all be held at
+    once.
+
+    Attributes:
+        name: for people.
+        count: how many rows.
+        make: gives the rows, of shape (count, 4), of the GPU pass that writes from a plane on.
+        format: that of a texture of them; "rgba8" holds whole numbers (``ir.types.fits_int8``).
+        first: the first plane that the GPU pass writes; None if the rows are the same for all.
     """
 
     name: str
     count: int
-    make: Callable[[], np.ndarray]
+    make: Callable[[int], np.ndarray]
     format: TextureFormat = "rgba32f"
+    first: int | None = None
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.make(self.first or 0)
+
+    def at(self, first: int) -> Blob:
+        """Return the rows of the GPU pass of the same program that writes from a plane on."""
+        return self if self.first is None else replace(self, first=first)
 
     @property
     def nbytes(self) -> int:

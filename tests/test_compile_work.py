@@ -219,3 +219,18 @@ def test_the_verifier_infers_equal_nodes_once():
     verify(graph_of(value, inputs=(x,)), sound)
     assert len(sound.nodes) == 100
     assert len(sound.inferences) == 1
+
+
+def test_passes_that_differ_in_their_weights_are_lowered_once(tmp_path, monkeypatch):
+    finished = []
+    finish = ShaderBuilder.finish
+    monkeypatch.setattr(
+        ShaderBuilder, "finish", lambda *a, **k: finished.append(1) or finish(*a, **k)
+    )
+    path = tmp_path / "wide.onnx"
+    weights = {"w": normal(128, 4, 3, 3), "b": normal(128)}
+    onnx.save(model([node("Conv", "x", "w", "b")], weights, {"x": (1, 4, 8, 8)}, 12), path)
+    options = make_options(weights="texture", mrt=1, validate=False)
+    passes = compile_model(path, tmp_path / "build", options).files.schedule["passes"]
+    assert (len(passes), len(finished)) == (32, 1)
+    assert len({str(p["reads"]) for p in passes}) == 32

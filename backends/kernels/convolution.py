@@ -60,9 +60,7 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     p = parts(node)
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
         raise InternalError(f"{node.name}: weights that are not constant reached the backend")
-    yield from lower_groups(
-        groups(node), lambda group: _lower(group.node, p, group, target), weights=True
-    )
+    yield from lower_groups(groups(node), lambda group: _lower(group.node, p, group, target))
 
 
 def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
@@ -84,8 +82,9 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         blob = Blob(
             f"{node.name}.weights",
             prod(tiles.shape[:4]) * len(group.covered) // len(group.planes),
-            lambda: rows_of(conv.packed(w.data), conv.groups, group),
+            lambda first: rows_of(conv.packed(w.data), conv.groups, group, first),
             weight_format(w.data, target, shader.precision),
+            group.planes[0],
         )
         shader.weights(blob, storage)
     body = Body()
@@ -204,10 +203,13 @@ def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> 
     return (first + PIXEL.y % positions if positions > 1 else first) * per_tap
 
 
-def rows_of(data: np.ndarray, groups: int, group: Group) -> np.ndarray:
-    """Return the rows of the weights that a GPU pass loops over, for its planes in turn."""
+def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> np.ndarray:
+    """Return the rows of the weights that a GPU pass loops over, for its planes in turn.
+
+    The pass is like that of ``group``, and writes from plane ``first`` on.
+    """
     size = len(group.planes)
-    starts = range(group.covered[0], group.covered[-1] + 1, size)
+    starts = range(first, first + len(group.covered), size)
     cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
     return np.concatenate([c.reshape(-1, LANES) for c in cut])
 

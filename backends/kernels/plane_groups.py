@@ -10,7 +10,7 @@ from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
 from ...ir.types import LANES
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
-from ..gpu import GpuPass
+from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
 from ..shader.expressions import Lanes, Uniform, Variable, integer, intrinsic, known
 from ..shader.statements import Body
@@ -189,27 +189,36 @@ def groups(node: Node) -> Iterator[Group]:
             yield Group(n, range(p, min(p + size, t.planes)), node, written, shared, every)
 
 
-def lower_groups(
-    passes: Iterable[G], lower: Callable[[G], GpuPass], weights: bool = False
-) -> Iterator[GpuPass]:
+def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator[GpuPass]:
     """Lower passes of one node, those that one program draws only once.
 
-    The others take that program, and what it holds, and say by uniforms which they are. With
-    ``weights``, which differ from plane to plane, passes of other planes are lowered on their own.
+    The others take that program, with the weights of their planes, and say by uniforms which they
+    are.
     """
-    known: dict[tuple[int | None, ...], GpuPass] = {}
+    programs: dict[tuple[int | None, ...], GpuPass] = {}
+    drawn: dict[tuple[tuple[int | None, ...], int], GpuPass] = {}  # by program and first plane
     for group in passes:
-        entry = None if group.entries else group.batch
-        first = None if group.shared and not weights else group.planes[0]
-        key = (entry, first, len(group.planes), group.channels)
-        if key in known:
-            like = known[key]
-            own = own_uniforms(group)
-            same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
-            yield replace(like, layers=group.layers, uniforms=own + same)
-        else:
-            known[key] = lower(group)
-            yield known[key]
+        entry, first = None if group.entries else group.batch, group.planes[0]
+        key = (entry, None if group.shared else first, len(group.planes), group.channels)
+        if key not in programs:
+            programs[key] = drawn[key, first] = lower(group)
+            yield programs[key]
+            continue
+        if (key, first) not in drawn:
+            drawn[key, first] = _with_weights(programs[key], first)
+        like, own = drawn[key, first], own_uniforms(group)
+        same = tuple(u for u in like.uniforms if u.name not in {o.name for o in own})
+        yield replace(like, layers=group.layers, uniforms=own + same)
+
+
+def _with_weights(like: GpuPass, first: int) -> GpuPass:
+    """Return a pass of the same program with the weights of other planes."""
+    reads = [
+        replace(r, source=r.source.at(first)) if isinstance(r.source, Blob) else r
+        for r in like.reads
+    ]
+    blocks = [replace(b, blob=b.blob.at(first)) for b in like.blocks]
+    return replace(like, reads=tuple(reads), blocks=tuple(blocks))
 
 
 def plus(layer: Int, base: Int) -> Int:

@@ -48,7 +48,7 @@ FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those b
 
 def lower_separable(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a SeparableConv node, fused or not."""
-    yield from lower_groups(groups(node), lambda group: _lower(node, group, target), weights=True)
+    yield from lower_groups(groups(node), lambda group: _lower(node, group, target))
 
 
 def _lower(node: Node, group: Group, target: Target) -> GpuPass:
@@ -68,10 +68,10 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     own = prod(tiles.shape[:4]) * between.planes
     start = own + -own % LANES
 
-    def rows() -> np.ndarray:
+    def rows(first: int) -> np.ndarray:
         gap = np.zeros((start - own, LANES), np.float32)
         return np.concatenate(
-            (rows_of(w.data, conv.groups, inner), gap, rows_of(w2.data, 1, group))
+            (rows_of(w.data, conv.groups, inner), gap, rows_of(w2.data, 1, group, first))
         )
 
     formats = (weight_format(v.data, target, shader.precision) for v in (w, w2))

@@ -77,7 +77,7 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
     def lowered(group: TileGroup) -> GpuPass:
         return _lower(node, group, op, ShaderBuilder(target, "highp"))
 
-    yield from lower_groups(passes(), lowered, weights=True)
+    yield from lower_groups(passes(), lowered)
 
 
 def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:

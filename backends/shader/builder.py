@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -58,6 +58,29 @@ class Namer:
         return name
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of parameters: all, or that of one plane, counted from the first that a pass writes."""
+
+    all: np.ndarray
+    plane: int | None = None
+
+    @property
+    def count(self) -> int:
+        return len(self.all) if self.plane is None else 1
+
+    def at(self, first: int) -> np.ndarray:
+        """Return the rows of the pass that writes from a plane on."""
+        if self.plane is None:
+            return self.all
+        return self.all[first + self.plane :][:1]
+
+    @property
+    def fit_half(self) -> bool:
+        """Whether 16-bit floats hold the rows, of whichever plane."""
+        return all(map(fits_half, self.all)) if self.plane is not None else fits_half(self.all)
+
+
 class ShaderBuilder:
     """Collects what a kernel reads, then makes the program."""
 
@@ -76,7 +99,7 @@ class ShaderBuilder:
         self._rows: list[np.ndarray] = []  # of the block of parameters
         self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))
         self._weights: tuple[Blob, WeightStorage] | None = None
-        self._tail: list[np.ndarray] = []
+        self._tail: list[_Rows] = []
         self._starts: dict[tuple[Value, bool], Expression] = {}  # by value, whether it fills lanes
         self._constants: dict[tuple[Value, bool], Array] = {}
         row = Variable("i", INT)
@@ -202,17 +225,22 @@ class ShaderBuilder:
     def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
         tail = self._tail
         if weights.format == "rgba16f" and self.precision == "highp":
-            weights = replace(weights, format="rgba16f" if all(map(fits_half, tail)) else "rgba32f")
+            fit = all(rows.fit_half for rows in tail)
+            weights = replace(weights, format="rgba16f" if fit else "rgba32f")
         if tail and self._has_vectors:
             name = weights.name.removesuffix("weights") + "vectors"
-            vectors = Blob(name, sum(map(len, tail)), lambda: np.concatenate(self._tail))
+            vectors = Blob(name, self._tail_count, self._tail_at, first=weights.first)
             at, read = self._declare_rows("vectors", vectors)
             body = Body()
             body.give(read(at))
             self._vector.body = body.statements
-            tail = []
-        count = weights.count + sum(map(len, tail))
-        blob = replace(weights, count=count, make=lambda: np.concatenate([weights.make(), *tail]))
+            blob = weights
+        else:
+            blob = replace(
+                weights,
+                count=weights.count + self._tail_count,
+                make=lambda first: np.concatenate([weights.make(first), self._tail_at(first)]),
+            )
         i = self.weight.parameters[0]
         row, tile = Body(), Body()
         if storage == "texture":
@@ -222,7 +250,7 @@ class ShaderBuilder:
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
-            array = Array("weights", VEC4, count, buffer=(kind, block))  # type: ignore[arg-type]
+            array = Array("weights", VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
             row.give(array[i])
@@ -231,6 +259,16 @@ class ShaderBuilder:
             raise InternalError(f"weights in {storage} are not looped over")
         tile.give(mat4(*rows))
         self.weight.body, self.weight_tile.body = row.statements, tile.statements
+
+    @property
+    def _tail_count(self) -> int:
+        return sum(rows.count for rows in self._tail)
+
+    def _tail_at(self, first: int) -> np.ndarray:
+        """Return the parameters beside the weights of the pass that writes from a plane on."""
+        return np.concatenate(
+            [np.zeros((0, LANES), np.float32), *(r.at(first) for r in self._tail)]
+        )
 
     def _declare_rows(
         self, name: str, blob: Blob
@@ -274,19 +312,20 @@ class ShaderBuilder:
         if self.target.parameters == "constants" and self._weights is not None:
             reader = self._vector if self._has_vectors else self.weight
             if number is not None:
-                return reader(integer(self._after_weights(rows[number : number + 1])))
+                plane_of_pass = number - (self._weights[0].first or 0)
+                return reader(integer(self._after_weights(_Rows(rows, plane_of_pass))))
             if self.stage == "compute" and len(rows) > 1:
                 if (value, False) not in self._starts:
-                    start = self._after_weights(rows)
-                    name = f"vector_{sum(len(t) > 1 for t in self._tail)}"
+                    start = self._after_weights(_Rows(rows))
+                    name = f"vector_{sum(t.count > 1 for t in self._tail)}"
                     self._starts[value, False] = self.size(name, start)
                 return reader(integer(plane) + self._starts[value, False])
         return self._parameter((value, False), rows, plane)
 
-    def _after_weights(self, rows: np.ndarray) -> int:
+    def _after_weights(self, rows: _Rows) -> int:
         """Keep rows after the weights that are looped over; return where the first is."""
         assert self._weights is not None
-        start = sum(map(len, self._tail)) + (0 if self._has_vectors else self._weights[0].count)
+        start = self._tail_count + (0 if self._has_vectors else self._weights[0].count)
         self._tail.append(rows)
         return start
 
@@ -333,7 +372,7 @@ class ShaderBuilder:
             rows = np.concatenate(self._rows)
             self._parameters.count = len(rows)
             self.arrays.append(self._parameters)
-            blob = Blob(f"{name}.parameters", len(rows), lambda: rows)
+            blob = Blob(f"{name}.parameters", len(rows), lambda _: rows)
             self.blocks.append(Block("Parameters", "uniform", blob))
             most = self.target.limits.uniform_block_size
             check_limit("bytes of parameters", len(rows) * 16, most, name)
