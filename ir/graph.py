@@ -92,8 +92,8 @@ class Choice:
         planes: planes that one invocation computes; in the fragment stage those of one GPU pass.
         weights: where a convolution's weights live.
         precision: of storage and arithmetic.
-        view: nothing is computed: operands lie in the result's texture, or the result in that of
-            the operand (``placement.aliases``).
+        alias: the node computes nothing: its operands are planes of the result's texture, or its
+            result is planes of the operand's (``placement.aliases``).
         winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
             is a direct one. ``passes.expand_winograd`` makes three nodes of it.
     """
@@ -103,7 +103,7 @@ class Choice:
     planes: int | None = None
     weights: WeightStorage | None = None
     precision: Precision | None = None
-    view: bool = False
+    alias: bool = False
     winograd: int = 0
 
     def __str__(self) -> str:

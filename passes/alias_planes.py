@@ -1,18 +1,17 @@
-"""Join and split maps on whole planes without moving anything.
+"""Concatenate and slice whole planes without copies.
 
-A concatenation of channels whose parts, but for the last, are whole planes has them written into
-its own texture: each part lies in it from some plane on (``placement.aliases``). The concatenation
-computes nothing. So do concatenations of concatenations, and those of the first parts of a wider
-one. A slice of whole planes is read where it lies.
+Concatenation: each part becomes an alias of the result's texture from some plane on, and its writer
+draws there (``placement.aliases``). All parts but the last must be whole planes. The concatenation
+computes nothing, nor do concatenations of concatenations or of a wider one's first parts.
+Slice: a result of whole planes is an alias of the operand's texture.
 
-What cannot be written in its place is copied there: the application's inputs and constants, graph
-outputs, which have textures of their own, what another concatenation holds, and what is of another
-format. The concatenation is a pass of its own where that is more than half of it.
+Some parts are copied: inputs, constants, graph outputs (they have textures of their own), aliases
+of another texture, and parts of another format. If copies would be more than half of the
+concatenation, it is a pass of its own.
 
-A draw must not sample a texture of which it draws other layers: OpenGL ES calls that a feedback
-loop and leaves it undefined (ES 3.2, section 9.3.1; layers are not told apart). So a part is copied
-too where a fragment pass that writes it reads the same texture. A compute pass may: loads and
-stores of images are only unordered where they meet in a texel.
+A draw must not sample a texture while drawing to its other layers: OpenGL ES leaves such a feedback
+loop undefined (ES 3.2, section 9.3.1). So a part is also copied if a fragment pass that writes it
+reads the same texture. Compute passes are free to: only equal texels conflict there.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def alias_planes(graph: Graph, context: Context) -> Graph:
-    """Mark what computes nothing as a view, and insert the copies that it takes."""
+    """Mark nodes that compute nothing as aliases, and insert the copies they need."""
     excluded: set[Node] = set()
     while True:
         plan = _Plan(graph, excluded)
@@ -42,19 +41,19 @@ def alias_planes(graph: Graph, context: Context) -> Graph:
         excluded |= found
     for node, why in plan.refused.items():
         context.explain("alias planes", node.name, "copied", why)
-    for node in plan.views:
+    for node in plan.aliases:
         copies = [node.inputs[k].name for k in plan.copies.get(node, ())]
         context.explain(
-            "alias planes", node.name, "view", f"{', '.join(copies)} copied" * bool(copies)
+            "alias planes", node.name, "alias", f"{', '.join(copies)} copied" * bool(copies)
         )
 
     def rewrite(now: Node, was: Node) -> Node | None:
-        if was not in plan.views or was.choice.view:
+        if was not in plan.aliases or was.choice.alias:
             return None
         inputs = list(now.inputs)
         for k in plan.copies.get(was, ()):
             inputs[k] = _copy(inputs[k], now, context)
-        return replace(now, inputs=tuple(inputs), choice=replace(now.choice, view=True))
+        return replace(now, inputs=tuple(inputs), choice=replace(now.choice, alias=True))
 
     return graph.rewrite(rewrite)
 
@@ -73,21 +72,21 @@ def _copy(value: Value, join: Node, context: Context) -> Value:
 
 @dataclass
 class _Plan:
-    """What lies where.
+    """Owners and first layers of textures, for every tensor that is an alias.
 
     Attributes:
         graph: where kernels are chosen.
-        excluded: concatenations that are passes of their own whatever might be.
-        places: of what lies in another's texture.
-        views: what computes nothing, in order.
-        copies: of concatenations, the operands that are copied.
-        refused: why other concatenations are passes.
+        excluded: concatenations that must be passes of their own.
+        places: of tensors in another tensor's texture.
+        aliases: nodes that compute nothing, in order.
+        copies: the copied operands of concatenations.
+        refused: the other concatenations, with the reason.
     """
 
     graph: Graph
     excluded: set[Node]
     places: dict[Value, Place] = field(default_factory=dict)
-    views: dict[Node, None] = field(default_factory=dict)
+    aliases: dict[Node, None] = field(default_factory=dict)
     copies: dict[Node, list[int]] = field(default_factory=dict)
     refused: dict[Node, str] = field(default_factory=dict)
 
@@ -105,13 +104,13 @@ class _Plan:
                 self._join(node)
         for node in self.graph.nodes:
             if self._reads_in_place(node):
-                self.views[node] = None
+                self.aliases[node] = None
                 (x,) = node.inputs
                 own = self.places.get(x, Place(x, 0))
                 self.places[node.result] = Place(own.owner, own.first)
 
     def _reads_in_place(self, node: Node) -> bool:
-        """Whether a node's result is planes of its operand, read where they lie."""
+        """Whether a node's result is an alias of its operand."""
         if not cuts_planes(node) or node.result in {*self.outputs, *self.places}:
             return False
         ours, theirs = node.result.type.layout, node.inputs[0].type.layout
@@ -119,7 +118,7 @@ class _Plan:
         return bool(same) and _shares(node.inputs[0])
 
     def _follows(self, node: Node) -> bool:
-        """Whether the operands of a concatenation lie in its order already, in a wider one."""
+        """Whether a wider concatenation already holds the operands in this order."""
         if node.result in {*self.outputs, *self.places}:
             return False
         places = [self.places.get(v) for v in node.inputs]
@@ -132,11 +131,11 @@ class _Plan:
                 return False
             wanted += value.type.planes
         self.places[node.result] = start
-        self.views[node] = None
+        self.aliases[node] = None
         return True
 
     def _join(self, node: Node) -> None:
-        """Give the operands of a concatenation places in its texture, where they may have them."""
+        """Make the operands of a concatenation aliases of its texture where possible."""
         own = self.places.get(node.result, Place(node.result, 0))
         first, starts = own.first, []
         for value in node.inputs:
@@ -158,17 +157,17 @@ class _Plan:
             k, why = next(iter(copied.items()))
             self.refused[node] = f"'{node.inputs[k].name}' {why}"
             return
-        self.views[node] = None
+        self.aliases[node] = None
         self.copies[node] = sorted(copied)
 
     def _fixed(self, value: Value, join: Node) -> str:
-        """Return why a value cannot lie in a concatenation's texture, whoever writes it."""
+        """Return why a value cannot be an alias of a concatenation, or nothing."""
         if not isinstance(value, Result):
-            return "is no result of a pass"
+            return "is not the result of a pass"
         if value in self.outputs:
             return "is an output"
         if value in self.places:
-            return "lies elsewhere"
+            return "is in another texture"
         ours, theirs = value.type.layout, join.result.type.layout
         assert ours is not None
         assert theirs is not None
@@ -177,13 +176,13 @@ class _Plan:
         )
 
     def _loops(self, value: Value, join: Node, owner: Value) -> str:
-        """Return why a draw would sample the texture it draws to, if the value lay in it."""
+        """Return how the alias would make a draw sample its own texture, or nothing."""
         assert isinstance(value, Result)
         if _draws(value.node) and owner in map(self._owner, tensor_operands(value.node)):
-            return "is drawn from what lies there"
+            return "is drawn from the same texture"
         readers = (u for u in self.users.get(value, ()) if _draws(u) and u is not join)
         if any(self._owner(u.result) is owner for u in readers):
-            return "is what others there are drawn from"
+            return "is read by draws to the same texture"
         return ""
 
     def _owner(self, value: Value) -> Value:
@@ -193,7 +192,7 @@ class _Plan:
         """Return the concatenations whose textures a draw would sample and draw to."""
         bad = set()
         for node in self.graph.nodes:
-            if node not in self.views and _draws(node):
+            if node not in self.aliases and _draws(node):
                 owner = self._owner(node.result)
                 if owner in map(self._owner, tensor_operands(node)):
                     bad.add(owner)
@@ -201,7 +200,7 @@ class _Plan:
             owner = self._owner(join.result)
             if any(self._owner(join.inputs[k]) is owner for k in copied):
                 bad.add(owner)
-        return {n for n in self.views if self._owner(n.result) in bad}
+        return {n for n in self.aliases if self._owner(n.result) in bad}
 
 
 def _draws(node: Node) -> bool:

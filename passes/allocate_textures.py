@@ -29,7 +29,7 @@ def intervals(graph: Graph) -> dict[Value, tuple[int, int]]:
         return places[value].owner if value in places else value
 
     for position, node in enumerate(graph.nodes):
-        if node.choice.view:
+        if node.choice.alias:
             continue
         for value in map(owner, tensor_operands(node)):
             if value in alive:

@@ -266,7 +266,7 @@ def test_alike_layers_are_one_kind_and_the_best_of_each_way_are_tried():
 def test_what_is_joined_where_it_is_written_is_nothing_to_measure():
     a, b = (conv(RNG, X, 8, (1, 1), f"part{k}") for k in range(2))
     graph = placed(apply(Concat(1), a, b, layer="join"), X)
-    assert [n.choice.view for n in graph.nodes] == [False, False, True]
+    assert [n.choice.alias for n in graph.nodes] == [False, False, True]
     assert "join" not in {kind.node.name for kind in kinds(LLVMPIPE.target(), graph)}
 
 

@@ -74,8 +74,8 @@ def edit(change: Any) -> Any:
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8, 1000])), "block 1000"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
         (
-            edit(lambda d: d["nodes"][0]["choices"][0].update(view=False)),
-            "a choice has unknown view",
+            edit(lambda d: d["nodes"][0]["choices"][0].update(alias=False)),
+            "a choice has unknown alias",
         ),
         (
             edit(lambda d: d["nodes"][0]["choices"].append({**d["nodes"][0]["choices"][0]})),

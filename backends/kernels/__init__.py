@@ -55,7 +55,7 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         ShadergenError: SG0402 when a kernel does not fit the device.
         InternalError: for an operator that should have been decomposed.
     """
-    nodes = [n for n in graph.nodes if not n.choice.view]
+    nodes = [n for n in graph.nodes if not n.choice.alias]
     lowerings = [_lowering(n) for n in nodes]
     for node, lowering in zip(nodes, lowerings, strict=True):
         if lowering is lower_nest:  # before shaders are written for each of so many planes

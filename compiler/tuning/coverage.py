@@ -31,7 +31,7 @@ def coverage_notes(
 
     def is_choice(node: Node) -> bool:
         undecided = replace(node, choice=Choice(precision=node.choice.precision))
-        return not node.choice.view and len(candidates(undecided, target)) > 1
+        return not node.choice.alias and len(candidates(undecided, target)) > 1
 
     layers = [node for node in graph.nodes if is_choice(node)]
     known = sum(tuning_key(node, target) in measured for node in layers)

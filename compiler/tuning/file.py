@@ -25,7 +25,7 @@ VERSION = 2
 WRONG = math.inf  # the time of a candidate whose result differs from the reference
 LONGEST = 1e15  # nanoseconds; no frame takes twelve days
 MOST_PIXELS, MOST_PLANES = 64, 1 << 16
-# Of choices: views take no time.
+# Of choices: aliases take no time.
 MEMBERS = ("stage", "block", "planes", "weights", "precision", "winograd")
 
 

@@ -194,7 +194,7 @@ def _count(graph: Graph, target: Target, found: dict[str, Node]) -> Counter[str]
     """Count the nodes of each tuning key, and add the first of each to ``found``."""
     count: Counter[str] = Counter()
     for node in graph.nodes:
-        if not node.choice.view:  # else it computes nothing
+        if not node.choice.alias:  # else it computes nothing
             name = tuning_key(node, target)
             count[name] += 1
             found.setdefault(name, node)

@@ -1,9 +1,8 @@
-"""Tensors that are planes of another tensor's texture.
+"""Aliases: tensors that are some planes of another tensor's texture.
 
-A node whose choice is ``view`` computes nothing. What joins maps on whole planes (a Concat) has its
-operands written into its own texture, each from its first plane on; what takes whole planes out of
-a map (a Slice) has a result that is read where it lies. So a texture has one owner, and others are
-some of its planes, parts of parts too.
+A node whose choice is ``alias`` computes nothing. The operands of a Concat are aliases of its
+result's texture; the result of a Slice is an alias of its operand's. Each texture has one owner;
+an alias of an alias has the same owner.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Place:
-    """The tensor whose texture a tensor lies in, and its first layer there."""
+    """The tensor that owns the texture of an alias, and the alias's first layer in it."""
 
     owner: Value
     first: int
 
 
 def places_of(graph: Graph) -> dict[Value, Place]:
-    """Return the place of each value that lies in another's texture."""
+    """Return the place of each value that is an alias."""
     found: dict[Value, Place] = {}
-    views = [n for n in graph.nodes if n.choice.view]
-    for node in widest_first([n for n in views if not isinstance(n.op, Slice)]):
+    aliases = [n for n in graph.nodes if n.choice.alias]
+    for node in widest_first([n for n in aliases if not isinstance(n.op, Slice)]):
         if node.inputs[0] in found:  # a wider concatenation has written its operands in this order
             found[node.result] = found[node.inputs[0]]
             continue
@@ -39,7 +38,7 @@ def places_of(graph: Graph) -> dict[Value, Place]:
         for value in node.inputs:
             found[value] = Place(own.owner, first)
             first += value.type.planes
-    for node in views:  # operands before users
+    for node in aliases:  # operands before users
         if isinstance(node.op, Slice):
             (x,) = node.inputs
             own = found.get(x, Place(x, 0))
@@ -48,5 +47,5 @@ def places_of(graph: Graph) -> dict[Value, Place]:
 
 
 def widest_first(joins: list[Node]) -> list[Node]:
-    """Return concatenations in the order in which they are given places: wholes before parts."""
+    """Return concatenations in the order of assignment: wholes before parts."""
     return sorted(joins, key=lambda node: -node.result.type.planes)
