@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .ops import Viewed, parts
+from .ops import IndexMapped, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,4 +32,4 @@ def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:
 
 def _operator(node: Node) -> str:
     kernel = parts(node).kernel
-    return type(kernel.kernel if isinstance(kernel, Viewed) else kernel).__name__
+    return type(kernel.kernel if isinstance(kernel, IndexMapped) else kernel).__name__

@@ -23,6 +23,7 @@ from ..ir.graph import Constant, Input
 from ..ir.ops import (
     Einsum,
     Gather,
+    IndexMapped,
     MatMul,
     Movement,
     OnlineStatistics,
@@ -30,7 +31,6 @@ from ..ir.ops import (
     Pointwise,
     Reduce,
     RotaryEmbedding,
-    Viewed,
     apart,
     assemble,
     parts,
@@ -172,7 +172,7 @@ def _weights(graph: Graph) -> dict[Value, int | None]:
 
 def _kernel(node: Node) -> Op:
     kernel = parts(node).kernel
-    return kernel.kernel if isinstance(kernel, Viewed) else kernel
+    return kernel.kernel if isinstance(kernel, IndexMapped) else kernel
 
 
 def _exact(graph: Graph, target: Target) -> set[Value]:

@@ -20,8 +20,8 @@ from ..ir.graph import Choice, Constant, Node, infer
 from ..ir.ops import (
     Conv,
     DepthToSpace,
+    IndexMapped,
     Slice,
-    Viewed,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -110,7 +110,7 @@ def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
     n, c, height, width = tiles.result.shape
     beside: Op = shuffle
     if whole != (n, c // m**2, height * m, width * m):
-        beside = Viewed(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
+        beside = IndexMapped(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
     last = assemble(
         Parts(beside, (tiles.result,), None, p.epilogue, p.extras, p.dtype),
         node.layers,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
-from ..ir.ops import DepthToSpace, Slice, Viewed, assemble, parts
-from ..ir.ops.viewed import seen
+from ..ir.ops import DepthToSpace, IndexMapped, Slice, assemble, parts
+from ..ir.ops.index_mapped import moved_type
 from .candidates import candidates
 from .choose_kernels import rank
 from .placement.kinds import is_direct
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..ir.expr import Expr
     from ..ir.graph import Graph
     from ..ir.ops import Op
-    from ..ir.ops.viewed import Chain
+    from ..ir.ops.index_mapped import Chain
     from .rule import Site
 
 
@@ -56,8 +56,8 @@ def _chain(op: Op) -> Chain:
     """Return a pixel shuffle, and what is cut off its borders, or ()."""
     if isinstance(op, DepthToSpace):
         return (op,)
-    if isinstance(op, Viewed) and isinstance(op.kernel, Slice) and len(op.views[0]) == 1:
-        (shuffle,) = op.views[0]
+    if isinstance(op, IndexMapped) and isinstance(op.kernel, Slice) and len(op.chains[0]) == 1:
+        (shuffle,) = op.chains[0]
         if isinstance(shuffle, DepthToSpace) and set(op.kernel.steps) == {1}:
             return (shuffle, op.kernel)
     return ()
@@ -84,7 +84,7 @@ def _check(found: _Store, context: Context) -> str:
         return f"'{found.conv.name}' is read elsewhere too"
     if any(v.type.size > 1 or not isinstance(v, Constant) for v in parts(found.node).extras):
         return "the formula after it reads other tensors"
-    shuffled = seen(found.chain[:1], found.conv.result.type)
+    shuffled = moved_type(found.chain[:1], found.conv.result.type)
     if shuffled.shape[:2] != found.node.result.shape[:2]:
         return "channels are cut off"
     fused = _fused(found)

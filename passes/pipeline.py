@@ -14,7 +14,7 @@ from .assign_layouts import assign_layouts
 from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
-from .compose_views import compose_views
+from .compose_index_maps import compose_index_maps
 from .drop_identities import drop_identities
 from .expand_winograd import expand_winograd
 from .fold_affine import fold_affine
@@ -45,7 +45,7 @@ MATHEMATICS = (
     apply_options,
     quantise_weights,
     fuse_pointwise,
-    compose_views,
+    compose_index_maps,
 )
 NCHW = MATHEMATICS[: MATHEMATICS.index(absorb_transposes) + 1]
 PLACEMENT = (
@@ -56,7 +56,7 @@ PLACEMENT = (
     choose_kernels,
     alias_planes,
     expand_winograd,
-    compose_views,
+    compose_index_maps,
     allocate_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

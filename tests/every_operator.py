@@ -167,7 +167,9 @@ def every_operator() -> list[Graph]:
             apply(ops.OnlineStatistics("max_sum_exp", (3,)), x),
         ),
         apply(
-            ops.Viewed(ops.Concat(0), ((ops.Transpose((3, 0, 1, 2)), ops.Reshape((6, 40))), ())),
+            ops.IndexMapped(
+                ops.Concat(0), ((ops.Transpose((3, 0, 1, 2)), ops.Reshape((6, 40))), ())
+            ),
             x,
             rows,
         ),

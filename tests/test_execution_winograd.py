@@ -52,7 +52,7 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 
 
 IN_TILES = ["WinogradPatches", "WinogradProducts", "WinogradResult"]
-IN_DRAWS = ["WinogradTiles", "Viewed"]  # where the map is no whole tiles; else a DepthToSpace
+IN_DRAWS = ["WinogradTiles", "IndexMapped"]  # where the map is no whole tiles; else a DepthToSpace
 FOUR_TARGETS, EIGHT_TARGETS = {"device": "gles30"}, {**DESKTOP, "stage": "fragment"}
 SHAPES = pytest.mark.parametrize(
     ("channels", "out", "size", "pads", "batch"),

@@ -12,11 +12,11 @@ from ...errors import InternalError
 from ...ir.dimensions import is_dynamic, is_one
 from ...ir.expr import Expr, Var, variables
 from ...ir.graph import infer
+from ...ir.index_maps import simplified
 from ...ir.indexing import Load
 from ...ir.nests import nest_of
 from ...ir.ops import parts
 from ...ir.types import LANES
-from ...ir.views import simplified
 from ..device_limits import check_units
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Numbers, Variable, construct, integer, known, vec4

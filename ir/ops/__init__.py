@@ -11,6 +11,7 @@ from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
 from .fourier import DFT, Frames, Spectrum
 from .fused import Fused, Parts, apart, assemble, parts
+from .index_mapped import IndexMapped
 from .linear_algebra import Det, Einsum, MatMul
 from .local_normalization import (
     LRN,
@@ -71,7 +72,6 @@ from .separable_convolution import SeparableConv, halves, separable
 from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
-from .viewed import Viewed
 from .winograd import WinogradPatches, WinogradProducts, WinogradResult, WinogradTiles
 
 OPS: dict[str, type[Op]] = {
@@ -157,7 +157,7 @@ OPS: dict[str, type[Op]] = {
         Tile,
         Transpose,
         Trilu,
-        Viewed,
+        IndexMapped,
         WindowsToChannels,
         WinogradPatches,
         WinogradProducts,
@@ -204,6 +204,7 @@ __all__ = [
     "GroupMean",
     "GroupNormalization",
     "Hardmax",
+    "IndexMapped",
     "InstanceNormalization",
     "LayerNormalization",
     "LocalContrastNormalization",
@@ -251,7 +252,6 @@ __all__ = [
     "Tile",
     "Transpose",
     "Trilu",
-    "Viewed",
     "WindowsToChannels",
     "WinogradPatches",
     "WinogradProducts",

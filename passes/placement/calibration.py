@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import ShadergenError
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, walk
-from ...ir.ops import Conv, Fused, Pointwise, SeparableConv, Viewed
+from ...ir.ops import Conv, Fused, IndexMapped, Pointwise, SeparableConv
 from ...ir.ranges import UNBOUNDED, Bounds, Interval
 from ...ir.reference import Machine, as_logical
 from ...ir.reference import evaluate as run
@@ -122,8 +122,8 @@ class _Apart(Machine):
         if isinstance(kernel, SeparableConv):
             between = self._kernel(kernel.first, *operands[: kernel.arity])
             return self._kernel(Conv(), between, *operands[kernel.arity :])
-        if isinstance(kernel, Viewed):
-            return self._kernel(kernel.kernel, *kernel.look(operands))
+        if isinstance(kernel, IndexMapped):
+            return self._kernel(kernel.kernel, *kernel.move(operands))
         if isinstance(kernel, Pointwise):
             return kernel.carry_out(operands, self.compute)
         if isinstance(kernel, Conv):

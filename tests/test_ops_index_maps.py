@@ -13,6 +13,7 @@ from support import assert_runs_like_reference, check_nest, compile_graph, conv,
 from shadergen.ir.evaluation import evaluate
 from shadergen.ir.expr import Call, Expr, Num, Var, walk
 from shadergen.ir.graph import Graph, Value, apply, constant
+from shadergen.ir.index_maps import compose, read_through, simplified
 from shadergen.ir.indexing import PAD_MODES, Load, Source
 from shadergen.ir.nest import Nest
 from shadergen.ir.ops import (
@@ -20,6 +21,7 @@ from shadergen.ir.ops import (
     DepthToSpace,
     Expand,
     Gather,
+    IndexMapped,
     MatMul,
     Movement,
     Pad,
@@ -32,12 +34,10 @@ from shadergen.ir.ops import (
     Tile,
     Transpose,
     Trilu,
-    Viewed,
     parts,
 )
 from shadergen.ir.simplify import simplify
 from shadergen.ir.types import TensorType
-from shadergen.ir.views import compose, read_through, simplified
 
 SIZES = (3, 6, 5)
 DIVISORS = (1, 2, 3, 4, 6, 8, 12)
@@ -89,7 +89,7 @@ def test_splitting_and_joining_axes_leaves_no_division():
     x = TensorType((2, 12, 3, 5))
     shuffle = Rearrange((2, 3, 4, 15), (0, 2, 1, 3), (2, 12, 15))
     back = Rearrange((2, 4, 3, 15), (0, 2, 1, 3), (2, 12, 3, 5))
-    nest = Viewed(back, ((shuffle,),)).nest(x)
+    nest = IndexMapped(back, ((shuffle,),)).nest(x)
     ((source,),) = (b.sources for b in simplified(nest, x.shape).outer)
     assert source.index == tuple(Var(f"o{axis}") for axis in range(4))
 
@@ -98,7 +98,7 @@ def test_conditions_that_ranges_decide_are_dropped():
     x = TensorType((4, 6))
     padded = Pad((0, 2), (0, 3))
     cut = Slice((0, 2), (1, 1), (4, 6))
-    nest = Viewed(cut, ((padded,),)).nest(x)
+    nest = IndexMapped(cut, ((padded,),)).nest(x)
     ((source,),) = (b.sources for b in simplified(nest, x.shape).outer)
     assert source.valid == ()
     assert source.index == (Var("o0"), Var("o1"))
@@ -182,7 +182,7 @@ def test_chains_of_movements_are_one_index_map(seed, steps):
     if len(chain.movements) < 2:
         return
     *before, last = chain.movements
-    op = Viewed(last, (tuple(before),))
+    op = IndexMapped(last, (tuple(before),))
     x = TensorType(chain.first)
     nest = op.nest(x)
     if nest is None:  # a constant border around a border of another constant
@@ -201,12 +201,12 @@ def test_loops_read_through_views():
     rng = np.random.default_rng(0)
     flat = (Reshape((2, 24)),)
     check_nest(
-        Viewed(MatMul(), (flat, ())), rng.normal(size=(2, 6, 2, 2)), rng.normal(size=(24, 3))
+        IndexMapped(MatMul(), (flat, ())), rng.normal(size=(2, 6, 2, 2)), rng.normal(size=(24, 3))
     )
     swapped = (Transpose((1, 0)), Slice((0, 1), (1, 1), (7, 4)))
-    check_nest(Viewed(Reduce("max", (1,)), (swapped,)), rng.normal(size=(6, 7)))
+    check_nest(IndexMapped(Reduce("max", (1,)), (swapped,)), rng.normal(size=(6, 7)))
     border = (Pad((0, 0, 1, 2), (0, 0, 2, 1), "reflect"),)
-    check_nest(Viewed(Pool("max", (2, 3)), (border,)), rng.normal(size=(1, 5, 6, 7)))
+    check_nest(IndexMapped(Pool("max", (2, 3)), (border,)), rng.normal(size=(1, 5, 6, 7)))
 
 
 def test_a_gap_of_another_value_is_no_part_of_an_index_map():
@@ -261,21 +261,21 @@ def test_a_map_is_flattened_by_a_copy_where_many_neurons_would_look_its_pixels_u
     x = image(1, 16, 16, 16)
     flat = apply(Reshape((1, 4096)), x)
     assert passes(graph_of(dense(flat, 512), inputs=(x,))) == ["Reshape", "MatMul"]
-    assert passes(graph_of(dense(flat, 3), inputs=(x,))) == ["Viewed"]
+    assert passes(graph_of(dense(flat, 3), inputs=(x,))) == ["IndexMapped"]
 
 
 def test_a_copy_that_others_read_is_read_by_whom_it_costs_less():
     x = image(4, 6)
     turned = apply(Slice((0, 5), (1, -1), (4, 6)), x)
     y = apply(Slice((1, 0), (1, 1), (2, 6)), turned)  # whole texels of that
-    assert passes(graph_of(y, inputs=(x,))) == ["Viewed"]
+    assert passes(graph_of(y, inputs=(x,))) == ["IndexMapped"]
     assert passes(graph_of(y, turned, inputs=(x,))) == ["Slice", "Slice"]
 
 
 def test_views_of_many_textures_are_copied_where_each_layer_is_a_texture():
     x = image(1, 32, 1, 1)
     graph = graph_of(dense(apply(Reshape((1, 32)), x), 4), inputs=(x,))
-    assert passes(graph) == ["Viewed"]
+    assert passes(graph) == ["IndexMapped"]
     assert passes(graph, textures="2d") == ["Reshape", "MatMul"]
 
 

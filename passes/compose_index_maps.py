@@ -1,20 +1,20 @@
-"""Let kernels read through movements instead of waiting for copies.
+"""Compose the index maps of movements into the kernels that read their results.
 
-kernel(movement(x)) = the kernel with the movement's index map composed into its loads (ir.views).
-Taken where it takes no longer than the copy, by the target's costs (``placement.target``):
+kernel(movement(x)) = the kernel with the index map composed into its loads (ir.index_maps).
+Applied if predicted to be no slower than a copy, by the target's costs (``placement.target``):
 
-    composed = loads * cost(load through the view)
+    composed = loads * cost(load through the index map)
     copied   = loads * cost(load of the copy) + texels of the copy * (cost(movement) + a store)
                + a GPU pass
 
-where ``loads`` counts groups of four neighbours times the steps of the loops, and a load costs its
-texels and the divisions and conditions of its index. While others read the copy too it is made
-anyway, and counts nothing. So the flattening before a dense layer is composed where each plane is
-one pixel, and stays a copy where many neurons would look up pixels of a plane one by one; and of
-two movements, which load each element once, the first always goes.
+``loads`` counts groups of four neighbours times the steps of the loops. The cost of a load is its
+texels plus the divisions and conditions of its index. A copy with other readers is made anyway and
+costs nothing here. Example: the flattening before a dense layer is composed if each plane is one
+pixel, and is a copy if many neurons would read the pixels of a plane one by one. Of two movements
+in a row, which load each element once, the first is always composed.
 
-It runs a second time when nodes are placed, for the movements of tiles (:mod:`.expand_winograd`),
-and joins movements alone: kernels of other nodes, and layouts of constants, are chosen by then.
+The pass runs again on placed nodes, for the movements of Winograd tiles (:mod:`.expand_winograd`).
+It then joins movements only: other kernels, and layouts of constants, are already chosen.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..ir.algebra import shift
 from ..ir.dimensions import hint
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
+from ..ir.index_maps import simplified_load
 from ..ir.nests import nest_of
-from ..ir.ops import Movement, Pointwise, Viewed, assemble, parts
+from ..ir.ops import IndexMapped, Movement, Pointwise, assemble, parts
 from ..ir.types import LANES
-from ..ir.views import simplified_load
 from .placement.access import Access
 from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
 from .placement.target import cost_text
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
     from ..ir.indexing import Load
     from ..ir.ops import Op
-    from ..ir.ops.viewed import Chain
+    from ..ir.ops.index_mapped import Chain
     from ..ir.types import TensorType
     from .placement.target import Costs
     from .rule import Context, Site
@@ -50,8 +50,8 @@ MOST_MOVEMENTS = 8  # in a chain: index maps grow with it
 
 
 @dataclass(frozen=True, eq=False)
-class _View:
-    """``node`` is to read operand number ``operand`` through the movements that ``inner`` is."""
+class _Found:
+    """``inner`` is movements whose index maps ``node`` may read operand ``operand`` through."""
 
     node: Node
     operand: int
@@ -60,11 +60,11 @@ class _View:
 
     @cached_property
     def composed(self) -> Node:
-        """The node that reads through the view."""
+        """The node with the index map composed in."""
         return _composed(self)
 
 
-def _match(site: Site) -> _View | None:
+def _match(site: Site) -> _Found | None:
     node = site.node
     p = parts(node)
     if p.prologue is not None or is_direct(node) or (node.types and not _chain(p.kernel)):
@@ -72,23 +72,23 @@ def _match(site: Site) -> _View | None:
     for k, (value, uses) in enumerate(zip(p.operands, site.uses, strict=False)):
         if isinstance(value, Result) and _chain(value.node.op) and len(value.node.inputs) == 1:
             elsewhere = uses > sum(v is value for v in p.operands)
-            return _View(node, k, value.node, elsewhere)
+            return _Found(node, k, value.node, elsewhere)
     return None
 
 
 def _chain(op: Op) -> Chain:
-    """Return the movements that an operator is, the first applied first, or ()."""
-    if isinstance(op, Viewed) and isinstance(op.kernel, Movement):
-        return (*op.views[0], op.kernel)
+    """Return an operator's movements, the first applied first; () if it is none."""
+    if isinstance(op, IndexMapped) and isinstance(op.kernel, Movement):
+        return (*op.chains[0], op.kernel)
     return (op,) if isinstance(op, Movement) else ()
 
 
-def _composed(found: _View) -> Node:
+def _composed(found: _Found) -> Node:
     p = parts(found.node)
     kernel = p.kernel
     chains: list[Chain] = [()] * len(p.operands)
-    if isinstance(kernel, Viewed):
-        chains = list(kernel.views)
+    if isinstance(kernel, IndexMapped):
+        chains = list(kernel.chains)
         kernel = kernel.kernel
     chains[found.operand] = (*_chain(found.inner.op), *chains[found.operand])
     operands = list(p.operands)
@@ -96,15 +96,15 @@ def _composed(found: _View) -> Node:
     if isinstance(kernel, Pointwise):
         operands = [_lying_in_planes(v, found.node.result.type.rank) for v in operands]
     layers = tuple(dict.fromkeys((*found.inner.layers, *found.node.layers)))
-    viewed = replace(p, kernel=Viewed(kernel, tuple(chains)), operands=tuple(operands))
-    return replace(assemble(viewed, layers, found.node.choice), types=found.node.types)
+    composed = replace(p, kernel=IndexMapped(kernel, tuple(chains)), operands=tuple(operands))
+    return replace(assemble(composed, layers, found.node.choice), types=found.node.types)
 
 
 def _lying_in_planes(value: Value, rank: int) -> Value:
-    """Return a constant as one of a higher rank, which broadcasts alike.
+    """Reshape a constant to a higher rank that broadcasts alike.
 
-    What was a parameter becomes a texture. Of rank 4 it has a texel for four channels; else each
-    channel would be a row of its own.
+    The constant was a parameter and becomes a texture. At rank 4 it has a texel for four channels;
+    otherwise each channel would be a row.
     """
     if not isinstance(value, Constant) or value.type.rank == rank or value.type.size == 1:
         return value
@@ -112,37 +112,37 @@ def _lying_in_planes(value: Value, rank: int) -> Value:
     return constant(value.data.reshape(shape), value.name)
 
 
-def _check(found: _View, context: Context) -> str:
+def _check(found: _Found, context: Context) -> str:
     node, x, copy = found.node, found.inner.inputs[0], found.inner.result
     if joins_planes(node):
-        return "what is joined is written in its place"
+        return "parts of a concatenation are written in place"
     if cuts_planes(node) and (found.read_elsewhere or cuts_planes(found.inner)):
-        return "planes are read where they lie"
+        return "a slice of whole planes needs no copy"
     after = found.composed
     kernel = parts(after).kernel
-    assert isinstance(kernel, Viewed)
-    if len(kernel.views[found.operand]) > MOST_MOVEMENTS:
-        return f"it would read through more than {MOST_MOVEMENTS} movements"
+    assert isinstance(kernel, IndexMapped)
+    if len(kernel.chains[found.operand]) > MOST_MOVEMENTS:
+        return f"more than {MOST_MOVEMENTS} movements in a row"
     if isinstance(parts(node).kernel, Pointwise):
         most = context.target.limits.texture_units
         if context.target.textures == "2d" or len(set(node.inputs)) > most:
-            return "its parameters would be textures"
+            return "its parameters would become textures"
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
-        return f"it would read {x.type.layers} textures in place of {copy.type.layers}"
+        return f"reads {x.type.layers} textures, a copy only {copy.type.layers}"
     if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:
-        return "its places are data, or what lies outside differs"
+        return "indices depend on data, or out-of-range fill values differ"
     costs = context.target.costs
     composed, copied = _cost(after, costs), _cost(node, costs)
     if not found.read_elsewhere:
         copied += _cost(found.inner, costs) + costs.store * hint(copy.type.texels) + costs.gpu_pass
     if composed > copied:
         through, with_copy = cost_text(costs, composed), cost_text(costs, copied)
-        return f"predicted {through}, and {with_copy} with a copy"
+        return f"predicted {through}, {with_copy} with a copy"
     return ""
 
 
 def _cost(node: Node, costs: Costs) -> float:
-    """Return about how many nanoseconds the loads of a nest take."""
+    """Return the approximate cost of the loads of a loop nest, in nanoseconds."""
     p = parts(at_default(node))
     (t,) = infer(p.kernel, p.operands, node.name)
     return _loads_cost(p.kernel, tuple(v.type for v in p.operands), t, costs)
@@ -150,7 +150,7 @@ def _cost(node: Node, costs: Costs) -> float:
 
 @lru_cache(maxsize=1024)
 def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs: Costs) -> float:
-    """Return the same by types without dynamic dimensions: many nodes of a network agree."""
+    """Return this cost by operator and types at default sizes, shared by equal nodes."""
     nest = nest_of(kernel, *types)
     if nest is None:
         return 0.0
@@ -172,10 +172,7 @@ def _load_cost(
     loops: tuple[int, ...],
     inner: bool,
 ) -> tuple[float, int]:
-    """Return how many texels a load takes, and how many multiplications its indices.
-
-    One operand more of a sum leaves the loads of the others as they are.
-    """
+    """Return a load's texels, and the multiplications that its indices cost."""
     types = dict(own)
     load = simplified_load(load, t.shape, loops)
     access = Access(f"o{t.lane_axis}", t.channels)
@@ -186,15 +183,17 @@ def _load_cost(
 
 
 def _arithmetic(load: Load) -> int:
-    """Return how many multiplications take as long as the indices and conditions of a load."""
+    """Return the cost of a load's indices and conditions, in multiplications."""
     exprs: set[Expr] = {e for s in load.sources for i in (*s.index, *s.valid) for e in walk(i)}
     calls = [e for e in exprs if isinstance(e, Call) and e.function not in ("add", "sub", "mul")]
     return sum(1 if shift(e.args[-1]) else ARITHMETIC.get(e.function, 1) for e in calls)
 
 
-COMPOSE: Rule[_View] = Rule("compose view", _match, _check, lambda found: found.composed.result)
+COMPOSE: Rule[_Found] = Rule(
+    "compose index map", _match, _check, lambda found: found.composed.result
+)
 
 
-def compose_views(graph: Graph, context: Context) -> Graph:
-    """Compose movements into the kernels that read them, until none costs less for it."""
+def compose_index_maps(graph: Graph, context: Context) -> Graph:
+    """Compose index maps into their readers until no further one pays."""
     return apply_rules(graph, context, COMPOSE)

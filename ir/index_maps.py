@@ -1,8 +1,8 @@
-"""Views: index maps composed into the loads that read through them.
+"""Compose the index map of a movement into the loads of its consumer.
 
-A movement gives element i of its result as an element of its operand, ``y[i] = x[g(i)]``. Who reads
-``y[f(o)]`` may as well read ``x[g(f(o))]``, and y need not exist. Conditions add up, and an element
-that one of the maps finds no source for is the fill of that map.
+A movement is an index map g: ``y[i] = x[g(i)]``. A load of ``y[f(o)]`` equals a load of
+``x[g(f(o))]``, so y need not exist. The conditions of both maps apply. If neither map has a source
+for an element, the element is the fill value of the map that lacks one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
     from .nest import Binding, Nest
 
 
-def compose(load: Load, operand: int, view: Load) -> Load | None:
-    """Return a load that reads an operand as it was before ``view``, its only movement.
+def compose(load: Load, operand: int, moved: Load) -> Load | None:
+    """Compose ``moved``, the index map of an operand, into a load of this operand.
 
-    None where it cannot be said as a load: where places are data, which are not known to lie
-    inside, and where the view leaves gaps although the load would go on to other sources or has
-    gaps of its own of another value.
+    None if the result is no load: if an index is data, which may be out of range; or if the index
+    map has gaps, while the load has further sources or gaps of another fill value.
     """
     sources: list[Source] = []
     fill = load.fill
@@ -39,26 +38,26 @@ def compose(load: Load, operand: int, view: Load) -> Load | None:
             return None
         names = (o.name for o in coordinates(len(source.index)))
         at: Mapping[str, Expr] = dict(zip(names, source.index, strict=True))
-        for inner in view.sources:
+        for inner in moved.sources:
             index = tuple(substitute(e, at) for e in inner.index)
             valid = tuple(substitute(e, at) for e in inner.valid)
             sources.append(Source(operand, index, (*source.valid, *valid)))
-        if view.sources[-1].valid:  # there are gaps
-            if position < len(load.sources) - 1 or (source.valid and view.fill != load.fill):
+        if moved.sources[-1].valid:  # there are gaps
+            if position < len(load.sources) - 1 or (source.valid and moved.fill != load.fill):
                 return None
-            fill = view.fill
+            fill = moved.fill
     return Load(tuple(sources), fill)
 
 
-def read_through(nest: Nest, operand: int, view: Load) -> Nest | None:
-    """Return a nest that reads an operand as it was before a view, or None; see `compose`."""
+def read_through(nest: Nest, operand: int, moved: Load) -> Nest | None:
+    """Compose an index map into every load of an operand; None if `compose` fails."""
 
     def composed(bindings: tuple[Binding, ...]) -> tuple[Binding, ...] | None:
         found: list[Binding] = []
         for binding in bindings:
             load: Binding | None = binding
             if isinstance(binding, Load) and any(s.operand == operand for s in binding.sources):
-                load = compose(binding, operand, view)
+                load = compose(binding, operand, moved)
             if load is None:
                 return None
             found.append(load)
@@ -69,7 +68,7 @@ def read_through(nest: Nest, operand: int, view: Load) -> Nest | None:
 
 
 def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
-    """Return the nest with simpler index maps, for a result of a shape."""
+    """Simplify the index maps of a loop nest with a result of the given shape."""
 
     def rewritten(bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         return tuple(
@@ -80,7 +79,7 @@ def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
 
 
 def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[int] = ()) -> Load:
-    """Return a simpler load that gives the same, for a result of a shape, within loops."""
+    """Simplify a load for a result of the given shape and the given loops."""
     named = [("o", shape), ("k", loops)]
     most = {f"{n}{axis}": bounds(s)[1] for n, sizes in named for axis, s in enumerate(sizes)}
     ranges = {name: (0, int(size) - 1) for name, size in most.items() if isfinite(size)}
