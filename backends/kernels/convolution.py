@@ -41,7 +41,7 @@ from ..shader.types import IVEC2, VEC4
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE, Group, groups, lower_groups, plus
 from .store import finish, precision, stores
-from .weight_blocks import Tiles, cut_weights, plan_tiles
+from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -70,7 +70,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     assert isinstance(w, Constant)
     shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
     shape = conv.packed_shape(w.shape)
-    tiles = plan_tiles(shape, conv.groups, group.planes)
+    tiles = plan_blocks(shape, conv.groups, group.planes)
     o, per_group, *kernel = shape
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
@@ -133,7 +133,7 @@ def looped(
     body: Body,
     shader: ShaderBuilder,
     conv: Conv,
-    tiles: Tiles,
+    tiles: WeightBlocks,
     group: Group,
     kernel: list[int],
     load: Function,
@@ -310,7 +310,7 @@ def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expres
 
 
 def unrolled(
-    body: Body, conv: Conv, tiles: Tiles, cut: np.ndarray, kw: int, load: Function
+    body: Body, conv: Conv, tiles: WeightBlocks, cut: np.ndarray, kw: int, load: Function
 ) -> None:
     """Write one load with the products that take it, for every tap and input plane that matters."""
     dy, dx = conv.dilations
@@ -333,7 +333,7 @@ def unrolled(
 def products(
     columns: np.ndarray, v: Expression, diagonal: bool = False
 ) -> list[tuple[Expression, Expression]]:
-    """Return the products of one tile of constant weights with a vector, to be added up."""
+    """Return the products of one block of constant weights with a vector, to be added up."""
     if diagonal:
         return [(constant(columns[0]), v)]
     if len(columns) == LANES and all(c.any() for c in columns):
@@ -348,7 +348,7 @@ class _Step:
     body: Body
     shader: ShaderBuilder
     conv: Conv
-    tiles: Tiles
+    tiles: WeightBlocks
     group: Group
     load: Function
     per_tap: Expression
@@ -410,12 +410,12 @@ def multiply(
     pixels: list[tuple[Variable, Variable]],
     diagonal: bool,
 ) -> None:
-    """Add one tile times a loaded vector to each accumulator.
+    """Add one weight block times a loaded vector to each accumulator.
 
     Args:
         body: where to.
         shader: with the functions that read weights.
-        row: the tile's first row of weights.
+        row: the block's first row of weights.
         width: its rows.
         pixels: accumulators and the vectors they take.
         diagonal: depthwise: its only row multiplies lane by lane.

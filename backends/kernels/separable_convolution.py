@@ -34,7 +34,7 @@ from .convolution import (
 )
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
-from .weight_blocks import plan_tiles
+from .weight_blocks import plan_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,9 +63,9 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     shader = ShaderBuilder(target, precision(node), "compute")
     between = first.result.type
     inner = Group(group.batch, range(1), first, first, shared=True, entries=group.entries)
-    tiles = plan_tiles(w.shape, conv.groups, inner.planes)
-    tiles2 = plan_tiles(w2.shape, 1, group.planes)
-    own = prod(tiles.shape[:4]) * between.planes
+    blocks = plan_blocks(w.shape, conv.groups, inner.planes)
+    blocks2 = plan_blocks(w2.shape, 1, group.planes)
+    own = prod(blocks.shape[:4]) * between.planes
     start = own + -own % LANES
 
     def rows(first: int) -> np.ndarray:
@@ -77,7 +77,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     formats = (weight_format(v.data, target, shader.precision) for v in (w, w2))
     blob = Blob(
         f"{node.name}.weights",
-        start + prod(tiles2.shape[:4]),
+        start + prod(blocks2.shape[:4]),
         rows,
         max(formats, key=FORMATS.index),
     )
@@ -88,7 +88,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     ends = [end for *_, end in group.pixels]
     kind = f"convolution {kernel[0]}x{kernel[1]} in {conv.groups} groups"
     kind += f", then {p.epilogue}" if p.epilogue is not None else ""
-    columns = tiles2.shape[3]
+    columns = blocks2.shape[3]
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv))
     for name, start_sum in zip(sums, first_sums(bias2, Conv(), group, shader), strict=True):
@@ -97,7 +97,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     (start_between,) = first_sums(bias, conv, inner, shader)
     with body.loop(PLANE.name, shader.size("planes_between", between.planes)) as plane:
         held = declare_sums(body, shader, ["m0" + end for end in ends], start_between)
-        looped(body, shader, conv, tiles, inner, kernel, load, "m")
+        looped(body, shader, conv, blocks, inner, kernel, load, "m")
         _complete(body, shader, inner, held)
         second_row = plane * (len(sums) * columns) + shader.size("second", start)
         k = Variable("k", INT)

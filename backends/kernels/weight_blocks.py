@@ -1,7 +1,7 @@
-"""A convolution's weights, cut into tiles of four output channels.
+"""Weight blocks: a convolution's weights in the order in which its kernel reads them.
 
-A tile is one tap, one input plane and one output plane: columns of four output channels, one for
-each input channel. Rows of a pass's weights are ordered by tap, input plane, output plane, column.
+A block holds the weights of one tap, one input plane and one output plane: a column of four output
+channels for each input channel. Rows are ordered by tap, input plane, output plane, column.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from ...passes.placement.kinds import input_planes
 
 
 @dataclass(frozen=True)
-class Tiles:
-    """How a pass's weights are cut into tiles of one tap, one input plane and one output plane.
+class WeightBlocks:
+    """The shape of a GPU pass's weight blocks.
 
     Attributes:
-        first: for each output plane of the pass, the first input plane it reads.
+        first: the first input plane that each output plane reads.
         shape: taps, input planes, output planes, columns, 4 output lanes.
-        diagonal: depthwise: the only column multiplies lane by lane.
+        diagonal: depthwise; the only column multiplies lane by lane.
     """
 
     first: tuple[int, ...]
@@ -31,42 +31,42 @@ class Tiles:
 
     @property
     def full(self) -> bool:
-        """Whether every tile is a matrix."""
+        """Whether every block is a 4x4 matrix."""
         return self.shape[3] == LANES and not self.diagonal
 
 
-def plan_tiles(shape: tuple[int, ...], groups: int, planes: range) -> Tiles:
-    """Plan the tiles that some output planes need of weights of ``shape``, OIHW."""
+def plan_blocks(shape: tuple[int, ...], groups: int, planes: range) -> WeightBlocks:
+    """Plan the blocks of some output planes for OIHW weights of ``shape``."""
     _, per_group, kh, kw = shape
     taps, width = kh * kw, min(LANES, per_group * groups)
     if is_depthwise(shape, groups):
-        return Tiles(tuple(planes), (taps, 1, len(planes), 1, LANES), True)
+        return WeightBlocks(tuple(planes), (taps, 1, len(planes), 1, LANES), True)
     planes_in = -(-per_group * groups // LANES)
     if groups == 1:
-        first, blocks = (0,) * len(planes), planes_in
+        first, depth = (0,) * len(planes), planes_in
     else:
         reads = [input_planes(shape, groups, plane) for plane in planes]
-        blocks = max(map(len, reads))
-        first = tuple(min(r.start, planes_in - blocks) for r in reads)  # no tile past the end
-    return Tiles(first, (taps, blocks, len(planes), width, LANES), False)
+        depth = max(map(len, reads))
+        first = tuple(min(r.start, planes_in - depth) for r in reads)  # no block past the end
+    return WeightBlocks(first, (taps, depth, len(planes), width, LANES), False)
 
 
 def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
-    """Cut weights (OIHW, I for each group) into the planned tiles."""
-    tiles = plan_tiles(w.shape, groups, planes)
+    """Cut weights (OIHW, I of one group) into the planned blocks."""
+    blocks = plan_blocks(w.shape, groups, planes)
     o, per_group, kh, kw = w.shape
     taps = np.moveaxis(w.reshape(o, per_group, kh * kw), 2, 0)  # tap, o, i
     if groups == 1:
         return _cut_dense(taps, planes)
-    columns = np.zeros(tiles.shape, np.float32)
+    columns = np.zeros(blocks.shape, np.float32)
     out_per_group = o // groups
     for k, plane in enumerate(planes):
         channels = slice(plane * LANES, min((plane + 1) * LANES, o))
-        if tiles.diagonal:
+        if blocks.diagonal:
             columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
             continue
         for lane, out in enumerate(range(channels.start, channels.stop)):
-            start = out // out_per_group * per_group - tiles.first[k] * LANES
+            start = out // out_per_group * per_group - blocks.first[k] * LANES
             for i in range(per_group):
                 block, column = divmod(start + i, LANES)
                 columns[:, block, k, column, lane] = taps[:, out, i]
@@ -74,12 +74,12 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
 
 
 def _cut_dense(taps: np.ndarray, planes: range) -> np.ndarray:
-    """Cut the weights of an ungrouped convolution, (tap, o, i), into tiles: padding and views."""
+    """Cut ungrouped weights, (tap, o, i), into blocks by padding and reshaping."""
     count, o, i = taps.shape
     width = min(LANES, i)
-    blocks = -(-i // width)
+    depth = -(-i // width)
     some = taps[:, planes[0] * LANES : min((planes[-1] + 1) * LANES, o)]
-    padded = np.zeros((count, len(planes) * LANES, blocks * width), np.float32)
+    padded = np.zeros((count, len(planes) * LANES, depth * width), np.float32)
     padded[:, : some.shape[1], :i] = some
-    tiles = padded.reshape(count, len(planes), LANES, blocks, width)
-    return np.ascontiguousarray(tiles.transpose(0, 3, 1, 4, 2))
+    blocks = padded.reshape(count, len(planes), LANES, depth, width)
+    return np.ascontiguousarray(blocks.transpose(0, 3, 1, 4, 2))
