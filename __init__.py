@@ -1,4 +1,4 @@
-"""Turn trained networks into GLSL ES shaders and a schedule that a thin runtime plays.
+"""Turn trained networks into GLSL ES shaders and a schedule that a thin runtime runs.
 
     import shadergen
     build = shadergen.compile_model("model.h5", "build/", input_size="360x640")

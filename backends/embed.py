@@ -29,7 +29,7 @@ _DIGITS = 64  # of a SHA-256
 _HEADER = """\
 
 
-   {symbol}_files holds the files of the build. To play it in C++, with <shadergen/shadergen.hpp>:
+   {symbol}_files holds the files of the build. To run it in C++, with <shadergen/shadergen.hpp>:
        auto loaded = shadergen::load({symbol}_files, {symbol}_file_count); */
 #ifndef {guard}
 #define {guard}

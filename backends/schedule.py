@@ -1,4 +1,4 @@
-"""The schedule: GPU passes as data that any runtime can play (docs/schedule.md)."""
+"""The schedule: GPU passes as data for any runtime (docs/schedule.md)."""
 
 from __future__ import annotations
 

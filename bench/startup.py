@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 import shadergen
-from shadergen.runtime_glue.python import HeadlessContext, Player
+from shadergen.runtime_glue.python import HeadlessContext, Runner
 
 MODEL = Path(__file__).resolve().parents[1] / "examples" / "espcn" / "espcn_x2.h5"
 SIZE, DEFAULT, WARM_UP = "360x640", "default", 2
@@ -47,34 +47,34 @@ def cold(runs: int, *arguments: str | Path) -> dict[str, float]:
     return summary(times[1:])
 
 
-def frame(player: Player) -> tuple[float, ...]:
+def frame(runner: Runner) -> tuple[float, ...]:
     """Draw a frame and return the milliseconds of each pass, or of the frame as a whole."""
     start = time.perf_counter()
-    player.run(timed=True)
-    if passes := player.timings():
+    runner.run(timed=True)
+    if passes := runner.timings():
         return passes
-    player.read("subpixel")  # waits for the GPU
+    runner.read("subpixel")  # waits for the GPU
     return ((time.perf_counter() - start) * 1e3,)
 
 
 def play(scratch: Path, frames: int) -> dict[str, dict[str, object]]:
     results: dict[str, dict[str, object]] = {}
     with HeadlessContext() as context, ExitStack() as stack:
-        players = {}
+        runners = {}
         for number, (name, options) in enumerate(BUILDS.items()):
             folder = scratch / str(number)
             shadergen.compile_model(MODEL, folder, input_size=SIZE, **options)
             start = time.perf_counter()
-            players[name] = stack.enter_context(Player(shadergen.load(folder), context))
+            runners[name] = stack.enter_context(Runner(shadergen.load(folder), context))
             results[name] = {"init": (time.perf_counter() - start) * 1e3}
-            players[name].upload("low", np.random.default_rng(0).random((1, 360, 640, 1), "f4"))
+            runners[name].upload("low", np.random.default_rng(0).random((1, 360, 640, 1), "f4"))
         rng, names = np.random.default_rng(0), list(BUILDS)
-        rounds = [{n: frame(players[n]) for n in rng.permutation(names)} for _ in range(frames)]
-        for name, player in players.items():
-            player.check()
+        rounds = [{n: frame(runners[n]) for n in rng.permutation(names)} for _ in range(frames)]
+        for name, runner in runners.items():
+            runner.check()
             times = [r[name] for r in rounds[WARM_UP:]]
             ratios = [sum(r[name]) / sum(r[DEFAULT]) for r in rounds[WARM_UP:]]
-            passes = player.build.passes
+            passes = runner.build.passes
             medians = np.median(times, axis=0) if all(len(t) > 1 for t in times) else ()
             results[name] |= {
                 "renderer": context.info().renderer,

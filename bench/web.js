@@ -1,7 +1,7 @@
 // The contenders of bench/web.py, on one page. Each is {name, frame, resident}: a frame from numbers
 // in memory to numbers in memory, and one from an input that stays on the GPU to an output there.
 
-import { load, Player } from "/shadergen/shadergen.js";
+import { load, Runner } from "/shadergen/shadergen.js";
 
 const [HEIGHT, WIDTH] = [360, 640];
 const SLICE = 1000; // milliseconds of frames in a turn: what disturbs short frames evens out
@@ -12,18 +12,18 @@ async function numbers(name) {
 
 async function own(build) {
   const gl = document.createElement("canvas").getContext("webgl2");
-  const player = new Player(await load(`/model/${build}`), gl);
-  await player.init();
-  const [{ name }] = player.build.inputs;
+  const runner = new Runner(await load(`/model/${build}`), gl);
+  await runner.init();
+  const [{ name }] = runner.build.inputs;
   return {
     frame: async (x) => {
-      player.upload(name, x);
-      player.run();
-      return player.read();
+      runner.upload(name, x);
+      runner.run();
+      return runner.read();
     },
     resident: async () => {
-      player.run();
-      const texture = player.outputTexture();
+      runner.run();
+      const texture = runner.outputTexture();
       const framebuffer = gl.createFramebuffer();
       gl.bindFramebuffer(gl.READ_FRAMEBUFFER, framebuffer);
       const point = gl.COLOR_ATTACHMENT0;

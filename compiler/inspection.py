@@ -63,7 +63,7 @@ class Inspection:
 
 
 def inspect_build(folder: Path) -> Inspection:
-    """Read a build's schedule, checked as runtimes do before they play it.
+    """Read a build's schedule, checked as runtimes do before they run it.
 
     Raises:
         ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is

@@ -71,7 +71,7 @@ class _Program:
     """A compiled model on GL, good for inputs of these shapes and these values.
 
     Attributes:
-        player: plays it.
+        runner: runs it.
         inputs: what to upload.
         outputs: what the model returns.
         read: those of the inputs that the shaders read.
@@ -79,7 +79,7 @@ class _Program:
         fixed: the inputs that were compiled in.
     """
 
-    player: Any
+    runner: Any
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     read: tuple[str, ...]
@@ -96,10 +96,10 @@ class _Program:
         for name in self.inputs:
             array = arrays[name]
             numpy_has_it = array.dtype.kind in "biuf"  # not bfloat16 and the like
-            self.player.upload(label(name), array if numpy_has_it else array.astype(np.float32))
-        self.player.run()
-        self.player.check()
-        return {name: self.player.read(label(name)) for name in self.outputs}
+            self.runner.upload(label(name), array if numpy_has_it else array.astype(np.float32))
+        self.runner.run()
+        self.runner.check()
+        return {name: self.runner.read(label(name)) for name in self.outputs}
 
 
 class ShadergenRep(BackendRep):
@@ -169,7 +169,7 @@ class ShadergenRep(BackendRep):
         self._program = self._linear = None
 
     def _kept(self, program: _Program) -> _Program:
-        self._releases.append(weakref.finalize(self, program.player.close))
+        self._releases.append(weakref.finalize(self, program.runner.close))
         return program
 
     def _in_bands(self, arrays: Arrays, large: frozenset[str]) -> Arrays:
@@ -246,15 +246,15 @@ class ShadergenRep(BackendRep):
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
             write_build(files, Path(folder) / "build")
             build = runtime.load(Path(folder) / "build")
-        player = runtime.Player(build, _context())
+        runner = runtime.Runner(build, _context())
         try:
-            player.init()
+            runner.init()
         except BaseException:
-            player.close()
+            runner.close()
             raise
         read = tuple(i.name for i in graph.inputs if graph.uses[i])
         inputs, outputs = (tuple(p.name for p in ports) for ports in (graph.inputs, graph.outputs))
-        return _Program(player, inputs, outputs, read, shapes, fixed)
+        return _Program(runner, inputs, outputs, read, shapes, fixed)
 
 
 class ShadergenBackend(Backend):

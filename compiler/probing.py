@@ -30,7 +30,7 @@ CLEARLY = 0.9  # what is not texelFetch is taken where it needs no more of its t
 
 
 def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) -> Fetch:
-    """Play a few convolutions that read in each way, in turns; return what is better.
+    """Run a few convolutions that read in each way, in turns; return what is better.
 
     What OpenGL ES leaves open is tried too: zero borders for free are only taken where they are
     zero.
@@ -46,27 +46,27 @@ def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) 
         ways = ("texel", "sample")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="shadergen-")))
-        players, results = {}, {}
+        runners, results = {}, {}
         for way in ways:
             target = Target(limits, glsl, fetch=way, weights="texture")
             placed = optimise(_network(), Context(target))
             files = schedule(placed, lower(placed, target), target, f"shadergen {__version__}")
             write_build(files, folder / way)
-            player = stack.enter_context(runtime.Player(runtime.load(folder / way), context))
-            player.upload("x", np.ones((1, CHANNELS, SIDE, SIDE), np.float32))
-            player.run()  # compiles
-            results[way] = player.read("y")
-            players[way] = player
+            runner = stack.enter_context(runtime.Runner(runtime.load(folder / way), context))
+            runner.upload("x", np.ones((1, CHANNELS, SIDE, SIDE), np.float32))
+            runner.run()  # compiles
+            results[way] = runner.read("y")
+            runners[way] = runner
         right = [w for w in ways if np.allclose(results[w], results["texel"], rtol=1e-4, atol=0.0)]
-        times = {way: [_frame(players[way]) for _ in range(FRAMES)] for way in right}
+        times = {way: [_frame(runners[way]) for _ in range(FRAMES)] for way in right}
     best = {way: min(found) * (CLEARLY if way == "texel" else 1) for way, found in times.items()}
     return min(best, key=lambda way: best[way])
 
 
-def _frame(player: Any) -> float:
+def _frame(runner: Any) -> float:
     start = time.perf_counter()
-    player.run()
-    player.read("y")  # waits for the GPU
+    runner.run()
+    runner.read("y")  # waits for the GPU
     return time.perf_counter() - start
 
 

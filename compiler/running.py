@@ -121,13 +121,13 @@ def _play(
     runtime: Any, build: Any, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], Run]:
     start = time.perf_counter()
-    with runtime.HeadlessContext() as context, runtime.Player(build, context) as player:
+    with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
         for name, array in inputs.items():
-            player.upload(name, array)
+            runner.upload(name, array)
         ready = time.perf_counter()
-        player.run()
-        player.check()
-        outputs = {port.name: player.read(port.name) for port in build.outputs}
+        runner.run()
+        runner.check()
+        outputs = {port.name: runner.read(port.name) for port in build.outputs}
         done = time.perf_counter()
         renderer = str(context.info().renderer)
     passes = len(build.passes)

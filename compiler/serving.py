@@ -88,7 +88,7 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
     """Return the page's list of builds: names for people and URLs.
 
     Raises:
-        ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot play,
+        ShadergenError: SG05xx for what is no build, SG0602 for one that browsers cannot run,
             SG0605 for one that does not make a picture of a picture.
     """
     models = []
@@ -97,7 +97,7 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
         if build.requires.glsl > WEB_GLSL:
             raise ShadergenError(
                 "SG0602",
-                f"browsers cannot play '{folder}'",
+                f"browsers cannot run '{folder}'",
                 why=f"its shaders are GLSL ES {build.requires.glsl}, WebGL 2 has {WEB_GLSL}",
                 help="compile the model with --device webgl2-min",
             )

@@ -92,7 +92,7 @@ class Report:
 def run_build(
     folder: Path, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], str]:
-    """Play a build once on a headless context.
+    """Run a build once on a headless context.
 
     Args:
         folder: the build.
@@ -107,12 +107,12 @@ def run_build(
     runtime = extras.runtime()
     build = runtime.load(folder)
     build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
-    with runtime.HeadlessContext() as context, runtime.Player(build, context) as player:
+    with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
         for name, array in inputs.items():
-            player.upload(name, array)
-        player.run()
-        player.check()
-        outputs = {port.name: player.read(port.name) for port in build.outputs}
+            runner.upload(name, array)
+        runner.run()
+        runner.check()
+        outputs = {port.name: runner.read(port.name) for port in build.outputs}
         return outputs, str(context.info().renderer)
 
 

@@ -74,8 +74,8 @@ def chromium(angle: str = "swiftshader") -> Iterator[Any]:
     path = which("chromium") or which("chromium-browser") or which("google-chrome")
     if path is None:
         pytest.skip("no Chromium is installed")
-    with playwright.sync_playwright() as player:
-        browser = player.chromium.launch(
+    with playwright.sync_playwright() as runner:
+        browser = runner.chromium.launch(
             executable_path=path, args=[*ARGUMENTS, f"--use-angle={angle}"]
         )
         try:

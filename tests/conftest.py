@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from forcing import forced
 from keras_reading import keras, same_as_keras  # noqa: F401 - fixtures of the Keras frontend's tests
-from playing import context, good, player  # noqa: F401 - fixtures of the tests that play
+from playing import context, good, runner  # noqa: F401 - fixtures of the tests that play
 from schedule_fixtures import fuzzed_folder  # noqa: F401 - of the tests of loading
 from support import ESPCN
 

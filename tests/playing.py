@@ -14,7 +14,7 @@ import pytest
 from maker import fixed
 from schedule_fixtures import GOOD
 
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 X = np.random.default_rng(0).normal(size=(1, 3, 5, 5)).astype(np.float32)
 IMAGE = np.random.default_rng(1).integers(0, 256, (3, 5, 3), dtype=np.uint8)
@@ -43,11 +43,11 @@ def context() -> Iterator[HeadlessContext]:
 
 
 @pytest.fixture
-def player(good: Build, context: HeadlessContext) -> Iterator[Player]:
-    with Player(good, context) as player:
-        player.upload("x", X)
-        player.upload("img", IMAGE)
-        yield player
+def runner(good: Build, context: HeadlessContext) -> Iterator[Runner]:
+    with Runner(good, context) as runner:
+        runner.upload("x", X)
+        runner.upload("img", IMAGE)
+        yield runner
 
 
 class Tracer:

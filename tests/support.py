@@ -35,7 +35,7 @@ from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.rule import Context
-from shadergen.runtime_glue.python import HeadlessContext, Player, load
+from shadergen.runtime_glue.python import HeadlessContext, Runner, load
 
 ROOT = Path(__file__).resolve().parents[1]
 ESPCN = ROOT / "examples" / "espcn" / "espcn_x2.h5"
@@ -117,12 +117,12 @@ def play(files: BuildFiles, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarr
                 validate(written, files.shaders, files.layers)
 
         write_build(files, build, check)
-        with Player(load(build), gl_context()) as player:
+        with Runner(load(build), gl_context()) as runner:
             for name, array in inputs.items():
-                player.upload(name, array)
-            player.run()
-            player.check()
-            return {o["name"]: player.read(o["name"]) for o in files.schedule["outputs"]}
+                runner.upload(name, array)
+            runner.run()
+            runner.check()
+            return {o["name"]: runner.read(o["name"]) for o in files.schedule["outputs"]}
 
 
 def random_inputs(graph: Graph, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from shadergen.compiler.benchmark.transfer import measure_transfers
 from shadergen.compiler.cli import cli
 from shadergen.compiler.random_inputs import random_inputs_of_ports
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Player, load
+from shadergen.runtime_glue.python import Runner, load
 from shadergen.runtime_glue.python.schedule import Port
 
 FRAMES = 6
@@ -196,10 +196,10 @@ def test_the_shader_of_the_arithmetic_ceiling_computes_its_chains(
     shape = Shape("rgba32f", 64, width=3, body=2, rounds=5, passes=2, group=group)
     build, macs = multiply_adds(shape)
     assert macs == 4 * (3 * 2) * 5 * 64 * 64 * 2
-    with Player(build, gl_context()) as player:
-        player.run()
-        player.check()
-        found = player.read("y")[0]
+    with Runner(build, gl_context()) as runner:
+        runner.run()
+        runner.check()
+        found = runner.read("y")[0]
     y, x = np.mgrid[:64, :64]
     m, b = 0.5 + x * 1e-5, 0.5 + y * 1e-5
     expected = np.zeros((64, 64))
@@ -217,11 +217,11 @@ def test_the_shader_of_the_copy_ceiling_copies(group: tuple[int, int] | None) ->
     build, size = copy(Shape("rgba32f", 64, width=4, passes=3, group=group))
     assert size == 2 * (64 * 64 * 4 * 16) * 3
     (x,) = random_inputs_of_ports(build.inputs, 0).values()
-    with Player(build, gl_context()) as player:
-        player.upload("x", x)
-        player.run()
-        player.check()
-        assert (player.read("y") == x).all()
+    with Runner(build, gl_context()) as runner:
+        runner.upload("x", x)
+        runner.run()
+        runner.check()
+        assert (runner.read("y") == x).all()
 
 
 @GL
@@ -240,21 +240,21 @@ def test_transfers_of_every_format_are_measured(monkeypatch: Any) -> None:
 @GL
 def test_stepwise_frames_give_what_frames_give(build: Path) -> None:
     loaded = load(build)
-    with Player(loaded, gl_context()) as player:
+    with Runner(loaded, gl_context()) as runner:
         for name, array in random_inputs_of_ports(loaded.inputs, 0).items():
-            player.upload(name, array)
-        player.run()
-        player.wait()
-        want = player.read("subpixel")
+            runner.upload(name, array)
+        runner.run()
+        runner.wait()
+        want = runner.read("subpixel")
         for name, array in random_inputs_of_ports(loaded.inputs, 1).items():
-            player.upload(name, array)
-        player.run()
-        assert (player.read("subpixel") != want).any()
+            runner.upload(name, array)
+        runner.run()
+        assert (runner.read("subpixel") != want).any()
         for name, array in random_inputs_of_ports(loaded.inputs, 0).items():
-            player.upload(name, array)
-        times = player.run_stepwise()
-        player.check()
-        assert (player.read("subpixel") == want).all()
+            runner.upload(name, array)
+        times = runner.run_stepwise()
+        runner.check()
+        assert (runner.read("subpixel") == want).all()
     assert len(times) == len(loaded.passes)
     assert min(times) > 0
 
@@ -286,10 +286,10 @@ def test_passes_of_a_timer_that_fails_once_are_all_measured_by_waiting() -> None
         def run_stepwise(self) -> tuple[float, ...]:
             return (5.0, 6.0)
 
-    player: Any = Fake()
+    runner: Any = Fake()
     frames = Frames()
     for _ in range(3):
-        frames.time_passes(player)
+        frames.time_passes(runner)
     assert (frames.queries, frames.medians()) == (False, (5.0, 6.0))
 
 

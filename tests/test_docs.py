@@ -144,7 +144,7 @@ void show(unsigned), render();
 bool drawing();
 extern unsigned camera, rendered;
 extern float matrix[16];
-extern shadergen::Player player, denoise, upscale;
+extern shadergen::Runner runner, denoise, upscale;
 extern shadergen::Options options;
 extern shadergen::Result<shadergen::Build> loaded;
 """
@@ -184,12 +184,12 @@ def test_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def played(build: Path, array: np.ndarray) -> np.ndarray:
-    from shadergen.runtime_glue.python import HeadlessContext, Player
+    from shadergen.runtime_glue.python import HeadlessContext, Runner
 
-    with HeadlessContext() as context, Player(shadergen.load(build), context) as player:
-        player.upload(player.build.inputs[0].name, array)
-        player.run()
-        return player.read(player.build.outputs[0].name)
+    with HeadlessContext() as context, Runner(shadergen.load(build), context) as runner:
+        runner.upload(runner.build.inputs[0].name, array)
+        runner.run()
+        return runner.read(runner.build.outputs[0].name)
 
 
 @pytest.mark.gl

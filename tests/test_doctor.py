@@ -48,7 +48,7 @@ def test_builds_for_a_saved_profile_run(profile):
 @pytest.mark.parametrize("wrong", ["", "image-zero"])
 @pytest.mark.parametrize("quicker", ["texel", "sample", "image", "image-zero"])
 def test_the_quickest_right_way_to_read_is_taken(monkeypatch, quicker, wrong):
-    class Player:
+    class Runner:
         def __init__(self, build, context):
             way = build.folder.name
             self.seconds = {quicker: 1.0}.get(way, 3.0 if way == "texel" else 2.0)
@@ -65,8 +65,8 @@ def test_the_quickest_right_way_to_read_is_taken(monkeypatch, quicker, wrong):
         def read(self, name):
             return self.result
 
-    monkeypatch.setattr(probing, "_frame", lambda player: player.seconds)
-    monkeypatch.setattr(extras.runtime(), "Player", Player)
+    monkeypatch.setattr(probing, "_frame", lambda runner: runner.seconds)
+    monkeypatch.setattr(extras.runtime(), "Runner", Runner)
     device, glsl = ("gles30", 300) if quicker == "sample" else ("gles32-desktop", 310)
     want = "image" if quicker == wrong else quicker
     assert probing.faster_fetch(extras.runtime(), None, DEVICES[device].limits, glsl) == want

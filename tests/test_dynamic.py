@@ -23,7 +23,7 @@ from shadergen.compiler.running import run_file
 from shadergen.compiler.size_texts import size_text
 from shadergen.compiler.verification import verify_model
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 # the defaults, odd, tiny, tall, wide, square
 SIZES = ((64, 96), (31, 47), (32, 32), (12, 100), (45, 8), (5, 7), (2, 3))
@@ -60,14 +60,14 @@ def build_of(model: onnx.ModelProto | Path, folder: Path, **options: Any) -> Bui
     return load(folder / "build")
 
 
-def difference(player: Player, session: ort.InferenceSession, size: tuple[int, int]) -> float:
+def difference(runner: Runner, session: ort.InferenceSession, size: tuple[int, int]) -> float:
     """Return the error at a size, as a part of the largest number or of 1."""
     x = np.random.default_rng(sum(size)).random((1, 3, *size), np.float32)
     (wanted,) = session.run(None, {"x": x})
-    player.upload("x", x)
-    player.run()
-    player.check()
-    found = player.read("y")
+    runner.upload("x", x)
+    runner.run()
+    runner.check()
+    found = runner.read("y")
     assert found.shape == wanted.shape
     return float(np.abs(found - wanted).max() / max(1, np.abs(wanted).max()))
 
@@ -82,17 +82,17 @@ def test_one_build_is_right_at_every_size_that_it_takes(
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     refused = set()
     build = build_of(model, tmp_path, dynamic=SIZES[0], **TARGETS[target])
-    with Player(build, context) as player:
+    with Runner(build, context) as runner:
         for height, width in SIZES:
             if height == 2 and name in ("pad_reflect", "padded_to_a_multiple"):
                 continue  # ONNX Runtime takes no such padding
             try:
-                player.resize(height=height, width=width)
+                runner.resize(height=height, width=width)
             except ShadergenError as error:
                 assert error.code == "SG0605"
                 refused.add((height, width))
             else:
-                assert difference(player, session, (height, width)) < 1e-4, (height, width)
+                assert difference(runner, session, (height, width)) < 1e-4, (height, width)
     tiny = {(5, 7), (2, 3)}  # may be refused by more than has to be
     assert refused - tiny == REFUSED.get(name, set()) - tiny
     assert refused >= REFUSED.get(name, set())

@@ -15,7 +15,7 @@ from shadergen.backends.writer import write_build
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,14 +90,14 @@ def test_a_part_of_a_model_with_its_weights_among_the_inputs_takes_any_size(
     build = build_of(model, tmp_path, inputs=inputs, outputs=outputs)
     name, output = build.inputs[0].name, build.outputs[0].name
     session = part(model, name, (*input_shape, "H", "W"), output)
-    with Player(build, context) as player:
+    with Runner(build, context) as runner:
         for height, width in SIZES:
-            player.resize(height=height, width=width)
+            runner.resize(height=height, width=width)
             x = np.random.default_rng(height).random((*input_shape, height, width), np.float32)
-            player.upload(name, x)
-            player.run()
+            runner.upload(name, x)
+            runner.run()
             (wanted,) = session.run(None, {name: x})
-            np.testing.assert_allclose(player.read(output), wanted, atol=1e-5)
+            np.testing.assert_allclose(runner.read(output), wanted, atol=1e-5)
 
 
 def test_a_part_begins_with_the_size_that_its_input_has_in_the_model(tmp_path: Path) -> None:
@@ -152,14 +152,14 @@ def test_the_axes_of_an_image_with_the_channels_last_are_found(
     notes = compiled(network(network_of, (1, 8, 12, 3)), tmp_path).notes
     assert "dynamic: height is axis 1, width axis 2 of 'x'" in notes
     session = ort.InferenceSession(network(network_of, (1, "H", "W", 3)).SerializeToString())
-    with Player(load(tmp_path / "build"), context) as player:
+    with Runner(load(tmp_path / "build"), context) as runner:
         for height, width in SIZES:
-            player.resize(height=height, width=width)
+            runner.resize(height=height, width=width)
             x = np.random.default_rng(height).random((1, height, width, 3), np.float32)
-            player.upload("x", x)
-            player.run()
+            runner.upload("x", x)
+            runner.run()
             (wanted,) = session.run(None, {"x": x})
-            np.testing.assert_allclose(player.read("y"), wanted, atol=1e-5)
+            np.testing.assert_allclose(runner.read("y"), wanted, atol=1e-5)
 
 
 def test_axes_that_nothing_tells_are_those_of_nchw(tmp_path: Path) -> None:

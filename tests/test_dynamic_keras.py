@@ -10,7 +10,7 @@ import pytest
 from keras_reading import keras
 from test_dynamic import TARGETS, build_of, context
 
-from shadergen.runtime_glue.python import HeadlessContext, Player
+from shadergen.runtime_glue.python import HeadlessContext, Runner
 
 __all__ = ["context", "keras"]  # fixtures
 
@@ -50,16 +50,16 @@ def test_one_build_is_right_at_every_size(
     model = keras.Model(x, outputs_of(keras, x * 2.0))
     model.save(tmp_path / "model.keras")
     build = build_of(tmp_path / "model.keras", tmp_path, dynamic=SIZES[0], **TARGETS[target])
-    with Player(build, context) as player:
+    with Runner(build, context) as runner:
         for height, width in SIZES:
-            player.resize(height=height, width=width)
+            runner.resize(height=height, width=width)
             image = np.random.default_rng(height).random((1, height, width, 6), np.float32)
-            player.upload("x", image)
-            player.run()
-            player.check()
+            runner.upload("x", image)
+            runner.run()
+            runner.check()
             wanted = model(image)
             assert len(wanted) == len(build.outputs)
             for port, y in zip(build.outputs, wanted, strict=True):
-                found = player.read(port.name)
+                found = runner.read(port.name)
                 assert found.shape == y.shape
                 assert np.abs(found - keras.ops.convert_to_numpy(y)).max() < 1e-5, port.name

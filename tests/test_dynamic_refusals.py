@@ -17,7 +17,7 @@ from shadergen.backends import sizes
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import HeadlessContext, Player
+from shadergen.runtime_glue.python import HeadlessContext, Runner
 
 
 def antialiased(net: Net) -> str:
@@ -148,9 +148,9 @@ def test_an_empty_range_of_open_floats_is_of_floats(
 
     model = network(halved)
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    with Player(build_of(model, tmp_path), context) as player:
-        player.resize(height=5, width=7)
-        assert difference(player, session, (5, 7)) < 1e-6
+    with Runner(build_of(model, tmp_path), context) as runner:
+        runner.resize(height=5, width=7)
+        assert difference(runner, session, (5, 7)) < 1e-6
 
 
 def test_sampling_between_elements_takes_coordinates_that_are_rounded() -> None:

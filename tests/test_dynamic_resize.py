@@ -15,7 +15,7 @@ from shadergen.compiler.driver import import_model
 from shadergen.compiler.frontends.onnx.ops.resize_dynamic import PLAIN, _rounds_back
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import HeadlessContext, Player
+from shadergen.runtime_glue.python import HeadlessContext, Runner
 
 NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 CENTRES = {"coordinate_transformation_mode": "half_pixel", "nearest_mode": "round_prefer_floor"}
@@ -117,16 +117,16 @@ def test_a_map_is_resized_to_its_skip_at_every_size_that_is_let_in(
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     build = build_of(model, tmp_path, dynamic=default, **(COMPUTE if stage == "compute" else {}))
     taken = set()
-    with Player(build, context) as player:
+    with Runner(build, context) as runner:
         for size in (default, *SIZES):
             try:
-                player.resize(height=size[0], width=size[1])
+                runner.resize(height=size[0], width=size[1])
             except ShadergenError as error:
                 assert error.code == "SG0605"
                 assert "height" in error.what + error.why or "width" in error.what + error.why
             else:
                 taken.add(size)
-                assert difference(player, session, size) < 1e-4, size
+                assert difference(runner, session, size) < 1e-4, size
     assert taken == {size for size in (default, *SIZES) if let_in(size)}
 
 

@@ -189,9 +189,9 @@ def test_the_upscaler_says_what_it_took(upscale, build, tmp_path):
     taken = re.search(r"([\d.]+) MB at the peak of the process; ([\d.]+) MB of textures", said[0])
     assert taken
     assert float(taken[1]) > float(taken[2])
-    low = WIDTH * HEIGHT * 4  # the input, r32f, is not the player's
-    of_player = inspect_build(build).texture_bytes_peak - low
-    assert float(taken[2]) == pytest.approx(of_player / 1e6, abs=0.06)
+    low = WIDTH * HEIGHT * 4  # the input, r32f, is not the runner's
+    of_runner = inspect_build(build).texture_bytes_peak - low
+    assert float(taken[2]) == pytest.approx(of_runner / 1e6, abs=0.06)
 
 
 def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):

@@ -28,7 +28,7 @@ from shadergen.ir.text import parse as parse_ir
 from shadergen.ir.text import to_text
 from shadergen.ir.types import TensorType
 from shadergen.passes.read_external import read_external
-from shadergen.runtime_glue.python import HeadlessContext, Player, load
+from shadergen.runtime_glue.python import HeadlessContext, Runner, load
 from shadergen.runtime_glue.python.device import get_integer
 
 HEIGHT, WIDTH = 12, 20
@@ -69,14 +69,14 @@ WAYS: dict[str, dict[str, Any]] = {
 def test_a_frame_is_read_through_its_matrix(way: str, name: str, tmp_path: Path) -> None:
     build = compiled(tmp_path, name, **WAYS[way])
     sizes = {"height": HEIGHT, "width": WIDTH} if "open" in way else None
-    with HeadlessContext() as context, Player(load(build, sizes), context) as player:
+    with HeadlessContext() as context, Runner(load(build, sizes), context) as runner:
         texture = external_texture(FRAME)
         for matrix in MATRICES.values():
-            player.bind_input("x", texture, matrix)
-            player.run()
-            player.check()
+            runner.bind_input("x", texture, matrix)
+            runner.run()
+            runner.check()
             wanted = expected(tmp_path, seen(FRAME, matrix, HEIGHT, WIDTH))
-            np.testing.assert_allclose(player.read("y"), wanted, atol=NEAR * np.abs(wanted).max())
+            np.testing.assert_allclose(runner.read("y"), wanted, atol=NEAR * np.abs(wanted).max())
 
 
 @pytest.mark.gl
@@ -91,67 +91,67 @@ def test_pixels_of_the_networks_size_are_read_as_they_are(tmp_path: Path) -> Non
     )
     found = []
     with HeadlessContext() as context:
-        with Player(load(build), context) as player:
-            player.bind_input("x", external_texture(frame), MATRICES["flip"])
-            player.run()
-            found.append(player.read("y"))
-        with Player(load(tmp_path / "plain"), context) as player:
-            player.upload("x", frame[None, ..., :3].transpose(0, 3, 1, 2))
-            player.run()
-            found.append(player.read("y"))
+        with Runner(load(build), context) as runner:
+            runner.bind_input("x", external_texture(frame), MATRICES["flip"])
+            runner.run()
+            found.append(runner.read("y"))
+        with Runner(load(tmp_path / "plain"), context) as runner:
+            runner.upload("x", frame[None, ..., :3].transpose(0, 3, 1, 2))
+            runner.run()
+            found.append(runner.read("y"))
     np.testing.assert_allclose(*found, atol=1e-5)
 
 
 @pytest.mark.gl
 def test_preprocessing_goes_before_the_network(tmp_path: Path) -> None:
     build = compiled(tmp_path, preprocess="order=bgr,scale=255,mean=100/110/120,std=50")
-    with HeadlessContext() as context, Player(load(build), context) as player:
-        player.bind_input("x", external_texture(FRAME), MATRICES["flip"])
-        player.run()
+    with HeadlessContext() as context, Runner(load(build), context) as runner:
+        runner.bind_input("x", external_texture(FRAME), MATRICES["flip"])
+        runner.run()
         image = seen(FRAME, MATRICES["flip"], HEIGHT, WIDTH)[..., 2::-1]
         wanted = expected(tmp_path, (255 * image - [100, 110, 120]) / 50)
-        np.testing.assert_allclose(player.read("y"), wanted, atol=NEAR * np.abs(wanted).max())
+        np.testing.assert_allclose(runner.read("y"), wanted, atol=NEAR * np.abs(wanted).max())
 
 
 @pytest.mark.gl
 def test_another_matrix_costs_no_call_and_a_frame_leaves_nothing_bound() -> None:
     with HeadlessContext() as context:
         trace = Tracer(context.gl)
-        with Player(load(EXTERNAL), context, gl=trace) as player:
+        with Runner(load(EXTERNAL), context, gl=trace) as runner:
             frame = external_texture(FRAME)
             x = np.random.default_rng(5).random((1, 3, 5, 4), np.float32)
-            player.upload("x", x)
+            runner.upload("x", x)
             for matrix in ("flip", "crop"):
                 trace.called.clear()
-                player.bind_input("frame", frame, MATRICES[matrix])
+                runner.bind_input("frame", frame, MATRICES[matrix])
                 assert bool(trace.called) == (matrix == "flip")
-                player.run()
+                runner.run()
                 for unit in range(2):
                     context.gl.glActiveTexture(context.gl.GL_TEXTURE0 + unit)
                     for binding in (GL_TEXTURE_BINDING_EXTERNAL_OES, GL_SAMPLER_BINDING):
                         assert get_integer(context.gl, binding) == 0
                 wanted = 2 * (seen(FRAME, MATRICES[matrix], 3, 5) - x)
-                np.testing.assert_allclose(player.read("y"), wanted, atol=NEAR)
+                np.testing.assert_allclose(runner.read("y"), wanted, atol=NEAR)
 
 
 @pytest.mark.gl
 def test_what_does_not_fit_is_refused_by_name() -> None:
     with (
         HeadlessContext() as context,
-        Player(load(EXTERNAL), context) as player,
+        Runner(load(EXTERNAL), context) as runner,
     ):
         frame = external_texture(FRAME)
         plain = make_texture(context.gl, 5, 3)
         flip = MATRICES["flip"]
-        assert "takes no arrays" in refusal(player.upload, "frame", np.zeros((1, 3, 5, 4))).what
-        assert "and its matrix" in refusal(player.bind_input, "frame", frame).what
-        assert "'x' takes no matrix" in refusal(player.bind_input, "x", plain, flip).what
-        assert "4x4 numbers" in refusal(player.bind_input, "frame", frame, np.eye(4)).what
-        assert refusal(player.bind_input, "frame", frame, [np.nan] * 16).code == "SG0605"
-        assert refusal(player.bind_input, "frame", plain, flip).code == "SG0604"
-        assert refusal(player.bind_input, "frame", 0, flip).code == "SG0605"
-        player.upload("x", np.zeros((1, 3, 5, 4), np.float32))
-        assert "'frame' has no texture" in refusal(player.run).what
+        assert "takes no arrays" in refusal(runner.upload, "frame", np.zeros((1, 3, 5, 4))).what
+        assert "and its matrix" in refusal(runner.bind_input, "frame", frame).what
+        assert "'x' takes no matrix" in refusal(runner.bind_input, "x", plain, flip).what
+        assert "4x4 numbers" in refusal(runner.bind_input, "frame", frame, np.eye(4)).what
+        assert refusal(runner.bind_input, "frame", frame, [np.nan] * 16).code == "SG0605"
+        assert refusal(runner.bind_input, "frame", plain, flip).code == "SG0604"
+        assert refusal(runner.bind_input, "frame", 0, flip).code == "SG0605"
+        runner.upload("x", np.zeros((1, 3, 5, 4), np.float32))
+        assert "'frame' has no texture" in refusal(runner.run).what
 
 
 @pytest.mark.gl
@@ -164,7 +164,7 @@ def test_a_context_without_the_extension_is_refused_before_a_shader_is_compiled(
             return b"GL_OTHER" if name == EXTENSION.encode() else name
 
         trace = Tracer(context.gl, glGetStringi=without)
-        error = refusal(Player(load(EXTERNAL), context, gl=trace).init)
+        error = refusal(Runner(load(EXTERNAL), context, gl=trace).init)
         assert (error.code, error.what) == (
             "SG0602",
             f"this GL lacks {EXTENSION}, to read the application's external textures",

@@ -10,7 +10,7 @@ import pytest
 from runtime_builds import MODELS, OPEN, SPECIAL, TARGETS, RuntimeBuild, runtime_builds
 from support import gl_context
 
-from shadergen.runtime_glue.python import Player, load
+from shadergen.runtime_glue.python import Runner, load
 from shadergen.runtime_glue.python.schedule import RenderPass
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ def test_a_build_does_what_onnx_runtime_does(case: RuntimeBuild, tmp_path: Path)
     arrays = case.write(tmp_path / "case")
     build = load(tmp_path / "case" / "build")
     assert case.compute or all(isinstance(p, RenderPass) for p in build.passes)
-    with Player(build, gl_context()) as player:
+    with Runner(build, gl_context()) as runner:
         if case.dynamic:
             sizes = json.loads((tmp_path / "case" / "case.json").read_text("utf-8"))["sizes"]
             assert build.sizes is not None and sizes != dict(build.sizes.values)
-            player.resize(**sizes)
+            runner.resize(**sizes)
         for name, array in arrays["inputs"].items():
-            player.upload(name, array)
-        player.run()
-        player.check()
+            runner.upload(name, array)
+        runner.run()
+        runner.check()
         for name, expected in arrays["outputs"].items():
-            found = player.read(name)
+            found = runner.read(name)
             assert found.shape == expected.shape
             bound = case.tolerance * max(1.0, float(np.abs(expected).max()))
             assert float(np.abs(found - expected).max()) <= bound

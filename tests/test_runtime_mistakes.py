@@ -1,4 +1,4 @@
-"""What players and contexts refuse, on a real OpenGL ES context and on false ones."""
+"""What runners and contexts refuse, on a real OpenGL ES context and on false ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from playing import (
 from schedule_fixtures import GOOD
 
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, gl, load
+from shadergen.runtime_glue import python
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, gl, load
 from shadergen.runtime_glue.python.device import LIMITS
 from shadergen.runtime_glue.python.programs import interleave
 
@@ -28,30 +29,37 @@ pytestmark = pytest.mark.gl
 
 
 def test_a_frame_without_its_inputs_is_refused(good: Build, context: HeadlessContext) -> None:
-    with Player(good, context) as player:
-        player.upload("x", X)
+    with Runner(good, context) as runner:
+        runner.upload("x", X)
         with pytest.raises(ShadergenError, match="the input 'img' has no texture") as caught:
-            player.run()
+            runner.run()
     assert caught.value.code == "SG0605"
 
 
 @pytest.mark.parametrize("use", [lambda p: p.run(), lambda p: p.read("out"), lambda p: p.check()])
-def test_a_player_that_is_not_ready_says_so(
+def test_a_runner_that_is_not_ready_says_so(
     good: Build, context: HeadlessContext, use: Any
 ) -> None:
-    with pytest.raises(ShadergenError, match="the player is not ready"):
-        use(Player(good, context))
+    with pytest.raises(ShadergenError, match="the runner is not initialised"):
+        use(Runner(good, context))
 
 
-def test_a_misspelt_name_is_answered_with_the_right_one(player: Player) -> None:
+def test_the_earlier_name_of_the_class_is_deprecated() -> None:
+    with pytest.warns(DeprecationWarning, match="now called Runner"):
+        assert python.Player is Runner
+    with pytest.raises(AttributeError, match="no attribute 'Play'"):
+        python.Play  # noqa: B018
+
+
+def test_a_misspelt_name_is_answered_with_the_right_one(runner: Runner) -> None:
     with pytest.raises(ShadergenError) as caught:
-        player.read("invertd")
+        runner.read("invertd")
     assert caught.value.help == "did you mean 'inverted'?"
 
 
-def test_an_array_of_another_shape_is_refused(player: Player) -> None:
+def test_an_array_of_another_shape_is_refused(runner: Runner) -> None:
     with pytest.raises(ShadergenError, match="takes an array of the shape 1x3x5x5, not 3x5x5"):
-        player.upload("x", X[0])
+        runner.upload("x", X[0])
 
 
 def spoil(build: Build, path: str, old: str, new: str) -> Build:
@@ -63,7 +71,7 @@ def test_a_shader_that_does_not_compile_is_shown_with_its_source(
     good: Build, context: HeadlessContext
 ) -> None:
     broken = spoil(good, "shaders/mix.frag", "gain[1] +", "gian[1] +")
-    with pytest.raises(ShadergenError) as caught, Player(broken, context):
+    with pytest.raises(ShadergenError) as caught, Runner(broken, context):
         pass
     error = caught.value
     assert error.code == "SG0603"
@@ -82,7 +90,7 @@ def test_a_shader_cut_off_is_answered_with_a_whole_copy(
     source = good.shaders["shaders/mix.frag"]
     cut = replace(good, shaders=good.shaders | {"shaders/mix.frag": source[: len(source) // 2]})
     with pytest.raises(ShadergenError, match="frag' does not compile") as caught:
-        Player(cut, context).init()
+        Runner(cut, context).init()
     assert caught.value.help.splitlines() == [
         "copy the whole build folder again, or compile the model again",
         "if it is whole, report this with the driver's name; 'shadergen doctor' shows it",
@@ -93,7 +101,7 @@ def test_shaders_that_do_not_link_are_refused(good: Build, context: HeadlessCont
     broken = spoil(good, "shaders/signed.frag", "void main", "in vec4 v_none;\nvoid main")
     broken = spoil(broken, "shaders/signed.frag", "float y =", "float y = v_none.x +")
     with pytest.raises(ShadergenError, match="pass 'sign' do not link") as caught:
-        Player(broken, context).init()
+        Runner(broken, context).init()
     assert caught.value.code == "SG0603"
 
 
@@ -109,7 +117,7 @@ def test_a_compute_shader_that_does_not_compile_is_shown_with_its_source(
     good: Build, context: HeadlessContext
 ) -> None:
     broken = spoil(good, "shaders/sum.comp", "imageLoad(i_mixed", "imageLoad(i_mix")
-    with pytest.raises(ShadergenError) as caught, Player(broken, context):
+    with pytest.raises(ShadergenError) as caught, Runner(broken, context):
         pass
     assert caught.value.code == "SG0603"
     assert caught.value.where[1:] == ("shaders/sum.comp", "pass add", "layers add")
@@ -124,7 +132,7 @@ def test_a_buffer_smaller_than_its_block_is_refused(
     small = replace(whole, range=replace(whole.range, size=16))
     build = replace(good, buffers={**good.buffers, buffer: small})
     with pytest.raises(ShadergenError, match=f"16 bytes, the block {block} takes 32") as caught:
-        Player(build, context).init()
+        Runner(build, context).init()
     assert caught.value.code == "SG0503"
 
 
@@ -133,7 +141,7 @@ def test_a_workgroup_other_than_the_shaders_is_refused(
 ) -> None:
     broken = spoil(good, "shaders/sum.comp", "local_size_x = 4", "local_size_x = 8")
     with pytest.raises(ShadergenError, match="stated as 4x2x1, the shader's is 8x2x1") as caught:
-        Player(broken, context).init()
+        Runner(broken, context).init()
     assert caught.value.code == "SG0503"
     assert caught.value.where[1:] == ("shaders/sum.comp", "pass add")
 
@@ -171,7 +179,7 @@ class FalseGL:
 
 def test_a_missing_version_extension_and_limit_are_all_named(good: Build) -> None:
     with pytest.raises(ShadergenError) as caught:
-        Player(good, gl=FalseGL()).init()
+        Runner(good, gl=FalseGL()).init()
     error = caught.value
     assert error.code == "SG0602"
     text = error.render()
@@ -194,7 +202,7 @@ def test_missing_limits_of_compute_shaders_are_all_named(good: Build) -> None:
     limits = dict.fromkeys(LIMITS, 0) | {name: n for name, (_, n, _) in needed.items()}
     build = replace(good, requires=replace(good.requires, color_buffer="none", limits=limits))
     with pytest.raises(ShadergenError) as caught:
-        Player(build, gl=FalseGL("OpenGL ES 3.1 False")).init()
+        Runner(build, gl=FalseGL("OpenGL ES 3.1 False")).init()
     assert caught.value.code == "SG0602"
     said = re.findall(r"[a-z ]+ \d+ \(GL_\w+ is \d+\)", caught.value.render())
     wanted = [
@@ -220,16 +228,16 @@ def test_drawing_to_floats_needs_its_extension(
 ) -> None:
     limits = dict.fromkeys(LIMITS, 0)
     requires = replace(good.requires, glsl=300, color_buffer=color_buffer, limits=limits)
-    player = Player(replace(good, requires=requires), gl=FalseGL(extensions=extensions))
+    runner = Runner(replace(good, requires=requires), gl=FalseGL(extensions=extensions))
     # past the requirements, the first real call is refused by FalseGL itself
     with pytest.raises(AssertionError if enough else ShadergenError):
-        player.init()
+        runner.init()
 
 
 @pytest.mark.parametrize("version", ["OpenGL ES 2.0 False", "4.6.0 NVIDIA", ""])
 def test_a_context_that_is_not_opengl_es_3_is_refused(good: Build, version: str) -> None:
     with pytest.raises(ShadergenError, match="no OpenGL ES 3 context is current") as caught:
-        Player(good, gl=FalseGL(version)).init()
+        Runner(good, gl=FalseGL(version)).init()
     assert caught.value.code == "SG0601"
 
 
@@ -248,10 +256,10 @@ def test_a_context_tells_what_it_is(context: HeadlessContext) -> None:
 
 def test_two_contexts_live_side_by_side(good: Build) -> None:
     with HeadlessContext() as one, HeadlessContext() as two:
-        with Player(good, one) as first, Player(good, two) as second:
-            for player, x in ((first, X), (second, -X)):
-                player.upload("x", x)
-                player.upload("img", IMAGE)
+        with Runner(good, one) as first, Runner(good, two) as second:
+            for runner, x in ((first, X), (second, -X)):
+                runner.upload("x", x)
+                runner.upload("img", IMAGE)
             first.run()
             second.run()
             np.testing.assert_allclose(first.read("out"), expected(X), atol=1e-5)
@@ -260,23 +268,23 @@ def test_two_contexts_live_side_by_side(good: Build) -> None:
         assert two.info().es >= (3, 0)
 
 
-def test_two_players_share_a_context(player: Player, context: HeadlessContext) -> None:
-    with Player(load(GOOD), context) as other:
+def test_two_runners_share_a_context(runner: Runner, context: HeadlessContext) -> None:
+    with Runner(load(GOOD), context) as other:
         other.upload("x", 2 * X)
         other.upload("img", IMAGE)
-        player.run()
+        runner.run()
         other.run()
-        np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
-    player.run()
-    np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+        np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
 
 
-def test_a_player_may_be_closed_after_its_context(good: Build) -> None:
+def test_a_runner_may_be_closed_after_its_context(good: Build) -> None:
     context = HeadlessContext()
-    player = Player(good, context)
-    player.init()
+    runner = Runner(good, context)
+    runner.init()
     context.close()
-    player.close()
+    runner.close()
     with pytest.raises(ShadergenError, match="the GL context is closed"):
         context.info()
 
@@ -301,24 +309,24 @@ def test_without_pyopengl_the_packages_to_install_are_named(
 
 def test_a_lost_context_is_noticed(good: Build, context: HeadlessContext) -> None:
     lost = Tracer(context.gl, glGetGraphicsResetStatusKHR=lambda: 0x8253)
-    with Player(good, context, gl=lost) as player:
+    with Runner(good, context, gl=lost) as runner:
         if "GL_KHR_robustness" not in context.info().extensions:
             pytest.skip("this GL has no KHR_robustness")
         with pytest.raises(ShadergenError, match="context was lost") as caught:
-            player.check()
+            runner.check()
     assert caught.value.code == "SG0604"
 
 
-def test_a_gl_error_is_reported_by_name(player: Player, context: HeadlessContext) -> None:
+def test_a_gl_error_is_reported_by_name(runner: Runner, context: HeadlessContext) -> None:
     context.gl.glEnable(0xFFFF)
     with pytest.raises(ShadergenError, match="GL_INVALID_ENUM while frames are drawn"):
-        player.check()
-    player.check()
+        runner.check()
+    runner.check()
 
 
 def test_running_out_of_memory_says_what_may_help(good: Build, context: HeadlessContext) -> None:
     errors = iter([0, 0x0505, 0])
     full = Tracer(context.gl, glGetError=lambda: next(errors, 0))
     with pytest.raises(ShadergenError, match="GL_OUT_OF_MEMORY while textures are made") as caught:
-        Player(good, context, gl=full).init()
+        Runner(good, context, gl=full).init()
     assert "smaller input size" in caught.value.help

@@ -1,4 +1,4 @@
-"""What a player computes on a real OpenGL ES context, and what it calls for that."""
+"""What a runner computes on a real OpenGL ES context, and what it calls for that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from playing import (
     write_and_load,
 )
 
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner
 from shadergen.runtime_glue.python.pixels import FORMATS
 
 pytestmark = pytest.mark.gl
@@ -27,27 +27,27 @@ pytestmark = pytest.mark.gl
 # results
 
 
-def test_the_good_build_computes_what_it_states(player: Player) -> None:
-    player.run()
-    player.check()
-    np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
-    np.testing.assert_allclose(player.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
-    np.testing.assert_allclose(player.read("sum"), expected_sum(X), atol=1e-5)
-    np.testing.assert_allclose(player.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
+def test_the_good_build_computes_what_it_states(runner: Runner) -> None:
+    runner.run()
+    runner.check()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+    np.testing.assert_allclose(runner.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
+    np.testing.assert_allclose(runner.read("sum"), expected_sum(X), atol=1e-5)
+    np.testing.assert_allclose(runner.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
 
 
-def test_outputs_have_the_models_own_shape(player: Player) -> None:
-    player.run()
-    assert player.read("out").shape == (1, 3, 5, 5)
-    assert player.read("inverted").shape == (3, 5, 3)
-    assert player.read("signed").shape == (3, 5)
+def test_outputs_have_the_models_own_shape(runner: Runner) -> None:
+    runner.run()
+    assert runner.read("out").shape == (1, 3, 5, 5)
+    assert runner.read("inverted").shape == (3, 5, 3)
+    assert runner.read("signed").shape == (3, 5)
 
 
-def test_the_next_frame_sees_the_next_upload(player: Player) -> None:
-    player.run()
-    player.upload("x", -X)
-    player.run()
-    np.testing.assert_allclose(player.read("out"), expected(-X), atol=1e-5)
+def test_the_next_frame_sees_the_next_upload(runner: Runner) -> None:
+    runner.run()
+    runner.upload("x", -X)
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(-X), atol=1e-5)
 
 
 def identity_build(format: str, channels: int, kind: str) -> Build:
@@ -104,12 +104,12 @@ def test_a_tensor_survives_every_format(context: HeadlessContext, channels: int,
             continue
         whole = rng.integers(0, 256, (2, channels, 3, 5))
         tensor = whole.astype(np.uint8) if dtype is np.uint8 else (whole - 100).astype(np.float32)
-        with Player(identity_build(format, channels, kind), context) as player:
-            player.upload("x", tensor)
-            player.run()
-            player.check()
+        with Runner(identity_build(format, channels, kind), context) as runner:
+            runner.upload("x", tensor)
+            runner.run()
+            runner.check()
             scale = 255 if dtype is np.uint8 else 1
-            np.testing.assert_allclose(player.read("y") * scale, tensor, atol=1e-4, err_msg=format)
+            np.testing.assert_allclose(runner.read("y") * scale, tensor, atol=1e-4, err_msg=format)
 
 
 def test_row_0_of_a_texture_is_row_0_of_the_tensor(context: HeadlessContext) -> None:
@@ -118,10 +118,10 @@ def test_row_0_of_a_texture_is_row_0_of_the_tensor(context: HeadlessContext) -> 
         b"#version 300 es\nprecision highp float;\nuniform highp sampler2D u_x;\nout vec4 o;\n"
         b"void main() { o = vec4(floor(gl_FragCoord.xy), 0.0, 0.0); }\n"
     )
-    with Player(write_and_load(schedule, files), context) as player:
-        player.upload("x", np.zeros((1, 4, 3, 5)))
-        player.run()
-        y = player.read("y")[0]
+    with Runner(write_and_load(schedule, files), context) as runner:
+        runner.upload("x", np.zeros((1, 4, 3, 5)))
+        runner.run()
+        y = runner.read("y")[0]
     np.testing.assert_array_equal(y[0], np.tile(np.arange(5), (3, 1)))
     np.testing.assert_array_equal(y[1], np.tile(np.arange(3)[:, None], (1, 5)))
 
@@ -149,19 +149,19 @@ FRAME_CALLS = {
 
 def test_a_frame_only_binds_and_draws(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
-    with Player(good, context, gl=tracer) as player:
-        player.upload("x", X)
-        player.upload("img", IMAGE)
+    with Runner(good, context, gl=tracer) as runner:
+        runner.upload("x", X)
+        runner.upload("img", IMAGE)
         for _ in range(3):
             tracer.called.clear()
-            player.run()
+            runner.run()
             assert set(tracer.called) == FRAME_CALLS
             assert tracer.called.count("glDrawArrays") == len(good.passes) - 1
             assert tracer.called.count("glDispatchCompute") == 1
         tracer.called.clear()
-        player.run(timed=True)
+        runner.run(timed=True)
         assert set(tracer.called) <= FRAME_CALLS | {"glBeginQueryEXT", "glEndQueryEXT"}
-        player.check()
+        runner.check()
 
 
 def compute_build(**changes: Any) -> Build:
@@ -184,16 +184,16 @@ X8 = np.random.default_rng(2).normal(size=(1, 8, 3, 5)).astype(np.float32)
 
 def test_a_frame_of_dispatches_draws_nothing(context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
-    with Player(dispatches(), context, gl=tracer) as player:
-        player.upload("x", X8)
+    with Runner(dispatches(), context, gl=tracer) as runner:
+        runner.upload("x", X8)
         tracer.called.clear()
-        player.run()
-        player.check()
+        runner.run()
+        runner.check()
         drawing = {"glDrawArrays", "glViewport", "glUniform4f"}
         asking = {"glGetError", "glGetGraphicsResetStatusKHR"}  # of check
         assert set(tracer.called) - asking == FRAME_CALLS - drawing
         assert tracer.called.count("glDispatchCompute") == 2
-        np.testing.assert_allclose(player.read("y"), 4 * X8, atol=1e-5)
+        np.testing.assert_allclose(runner.read("y"), 4 * X8, atol=1e-5)
 
 
 def has_fragment_images(context: HeadlessContext) -> bool:
@@ -203,25 +203,25 @@ def has_fragment_images(context: HeadlessContext) -> bool:
 def test_a_draw_may_load_what_a_dispatch_stored(context: HeadlessContext) -> None:
     if not has_fragment_images(context):
         pytest.skip("this GL has no images in fragment shaders")
-    with Player(compute_build(), context) as player:
+    with Runner(compute_build(), context) as runner:
         for x in (X8, -X8):
-            player.upload("x", x)
-            player.run()
-            player.check()
-            np.testing.assert_allclose(player.read("y"), 4 * x, atol=1e-5)
+            runner.upload("x", x)
+            runner.run()
+            runner.check()
+            np.testing.assert_allclose(runner.read("y"), 4 * x, atol=1e-5)
 
 
 def barrier_calls(build: Build, context: HeadlessContext) -> list[str | int]:
     """Return the names of draws and dispatches and the bits of barriers, in order, of a frame."""
     tracer = Tracer(context.gl)
-    with Player(build, context, gl=tracer) as player:
+    with Runner(build, context, gl=tracer) as runner:
         for port in build.inputs:
             dtype = np.uint8 if port.encoding == "unorm8" else np.float32
-            player.upload(port.name, np.zeros(port.shape, dtype))
+            runner.upload(port.name, np.zeros(port.shape, dtype))
         tracer.called.clear()
         tracer.arguments.clear()
-        player.run()
-        player.check()
+        runner.run()
+        runner.check()
     shown: list[str | int] = []
     for name, arguments in zip(tracer.called, tracer.arguments, strict=True):
         if name in ("glDrawArrays", "glDispatchCompute"):
@@ -274,7 +274,7 @@ def test_a_frame_of_draws_that_load_images_ends_with_all_barriers(
 
 def test_identical_programs_are_linked_once(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
-    with Player(good, context, gl=tracer):
+    with Runner(good, context, gl=tracer):
         pass
     assert tracer.called.count("glLinkProgram") == 6
     assert tracer.called.count("glCompileShader") == 7
@@ -282,7 +282,7 @@ def test_identical_programs_are_linked_once(good: Build, context: HeadlessContex
 
 def test_textures_of_a_slot_are_made_once(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
-    with Player(good, context, gl=tracer):
+    with Runner(good, context, gl=tracer):
         pass
     # doubled and mixed share one; biased takes two; y, inverted, sum, signed, constant one each
     assert tracer.called.count("glGenTextures") == 1 + 2 + 5
@@ -290,11 +290,11 @@ def test_textures_of_a_slot_are_made_once(good: Build, context: HeadlessContext)
 
 def test_close_deletes_all_that_was_made(good: Build, context: HeadlessContext) -> None:
     tracer = Tracer(context.gl)
-    with Player(good, context, gl=tracer) as player:
-        player.upload("x", X)
-        player.upload("img", IMAGE)
-        player.run()
-    player.close()
+    with Runner(good, context, gl=tracer) as runner:
+        runner.upload("x", X)
+        runner.upload("img", IMAGE)
+        runner.run()
+    runner.close()
     for kind in ("Textures", "Buffers", "Framebuffers", "Samplers", "VertexArrays", "QueriesEXT"):
         made = tracer.called.count(f"glGen{kind}")
         assert made == tracer.called.count(f"glDelete{kind}") > 0
@@ -302,8 +302,8 @@ def test_close_deletes_all_that_was_made(good: Build, context: HeadlessContext) 
     assert tracer.called.count("glCreateShader") == tracer.called.count("glDeleteShader")
 
 
-def test_a_frame_leaves_nothing_bound(player: Player, context: HeadlessContext) -> None:
-    player.run()
+def test_a_frame_leaves_nothing_bound(runner: Runner, context: HeadlessContext) -> None:
+    runner.run()
     names = [
         "GL_CURRENT_PROGRAM",
         "GL_DRAW_FRAMEBUFFER_BINDING",
@@ -322,7 +322,7 @@ def test_a_frame_leaves_nothing_bound(player: Player, context: HeadlessContext) 
 
 
 def test_the_applications_state_does_not_change_the_result(
-    player: Player, context: HeadlessContext
+    runner: Runner, context: HeadlessContext
 ) -> None:
     functions = context.gl
     for name in ("BLEND", "SCISSOR_TEST", "CULL_FACE", "RASTERIZER_DISCARD", "SAMPLE_COVERAGE"):
@@ -331,34 +331,34 @@ def test_the_applications_state_does_not_change_the_result(
     functions.glBlendFunc(functions.GL_ZERO, functions.GL_ZERO)
     functions.glColorMask(0, 1, 0, 1)
     functions.glCullFace(functions.GL_FRONT_AND_BACK)
-    player.run()
-    np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
 
 
-def test_passes_are_timed(player: Player) -> None:
-    if not player._ready().timer:
+def test_passes_are_timed(runner: Runner) -> None:
+    if not runner._ready().timer:
         pytest.skip("this GL has no EXT_disjoint_timer_query")
-    assert player.timings() == ()
-    player.run()
-    assert player.timings() == ()
-    player.run(timed=True)
-    timings = player.timings()
-    assert len(timings) == len(player.build.passes)
+    assert runner.timings() == ()
+    runner.run()
+    assert runner.timings() == ()
+    runner.run(timed=True)
+    timings = runner.timings()
+    assert len(timings) == len(runner.build.passes)
     assert all(0 < t < 60_000 for t in timings)
-    np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
 
 
 def test_dispatches_are_timed(context: HeadlessContext) -> None:
-    with Player(dispatches(), context) as player:
-        if not player._ready().timer:
+    with Runner(dispatches(), context) as runner:
+        if not runner._ready().timer:
             pytest.skip("this GL has no EXT_disjoint_timer_query")
-        player.upload("x", X8)
+        runner.upload("x", X8)
         for _ in range(2):
-            player.run(timed=True)
-            timings = player.timings()
+            runner.run(timed=True)
+            timings = runner.timings()
             assert len(timings) == 2
             assert all(0 < t < 60_000 for t in timings)
-        np.testing.assert_allclose(player.read("y"), 4 * X8, atol=1e-5)
+        np.testing.assert_allclose(runner.read("y"), 4 * X8, atol=1e-5)
 
 
 def test_where_gl_has_no_timer_a_timed_frame_is_an_untimed_one(
@@ -368,9 +368,9 @@ def test_where_gl_has_no_timer_a_timed_frame_is_an_untimed_one(
         name: bytes = context.gl.glGetStringi(enum, index)
         return b"GL_none" if b"timer" in name else name
 
-    with Player(good, context, gl=Tracer(context.gl, glGetStringi=without_timer)) as player:
-        player.upload("x", X)
-        player.upload("img", IMAGE)
-        player.run(timed=True)
-        assert player.timings() == ()
-        np.testing.assert_allclose(player.read("out"), expected(X), atol=1e-5)
+    with Runner(good, context, gl=Tracer(context.gl, glGetStringi=without_timer)) as runner:
+        runner.upload("x", X)
+        runner.upload("img", IMAGE)
+        runner.run(timed=True)
+        assert runner.timings() == ()
+        np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)

@@ -15,7 +15,7 @@ from playing import Tracer, make_texture
 from schedule_fixtures import DYNAMIC, FIXTURES, GOOD, bounded, change, refused
 
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 from shadergen.runtime_glue.python.sizes import LARGEST, chosen, evaluate, resolve
 
 SIZES = {"height": 5, "width": 8}
@@ -223,13 +223,13 @@ def expected(x: np.ndarray) -> tuple[np.ndarray, ...]:
     return 2 * x.repeat(2, 1).repeat(2, 2), 2 * x[:, ::-1, ::-1] + x, half
 
 
-def check_a_frame(player: Player, seed: int = 0) -> None:
-    x = np.random.default_rng(seed).normal(size=player.build.inputs[0].shape).astype(np.float32)
-    player.upload("x", x)
-    player.run()
-    player.check()
+def check_a_frame(runner: Runner, seed: int = 0) -> None:
+    x = np.random.default_rng(seed).normal(size=runner.build.inputs[0].shape).astype(np.float32)
+    runner.upload("x", x)
+    runner.run()
+    runner.check()
     for name, value in zip(("up", "y", "half"), expected(x), strict=True):
-        np.testing.assert_allclose(player.read(name), value, atol=1e-4)
+        np.testing.assert_allclose(runner.read(name), value, atol=1e-4)
 
 
 @pytest.fixture
@@ -244,107 +244,107 @@ def context() -> Iterator[HeadlessContext]:
 
 
 @pytest.mark.gl
-def test_one_player_plays_every_size(dynamic: Build, context: HeadlessContext) -> None:
-    with Player(dynamic, context) as player:
+def test_one_runner_plays_every_size(dynamic: Build, context: HeadlessContext) -> None:
+    with Runner(dynamic, context) as runner:
         for seed, (height, width) in enumerate([(3, 4), (1, 4), (40, 6), (5, 130), (3, 4)]):
-            player.resize(height=height, width=width)
-            check_a_frame(player, seed)
+            runner.resize(height=height, width=width)
+            check_a_frame(runner, seed)
 
 
 @pytest.mark.gl
 def test_resizing_compiles_and_fills_nothing(dynamic: Build, context: HeadlessContext) -> None:
-    with Player(dynamic, context) as player:
-        check_a_frame(player)
-        player._gl = tracer = Tracer(player._gl)
-        assert player._resources
-        player._resources._gl = player._resources.sized._gl = tracer
-        player.resize(height=9)
+    with Runner(dynamic, context) as runner:
+        check_a_frame(runner)
+        runner._gl = tracer = Tracer(runner._gl)
+        assert runner._resources
+        runner._resources._gl = runner._resources.sized._gl = tracer
+        runner.resize(height=9)
         made = {"glCompileShader", "glLinkProgram", "glBufferData", "glTexSubImage3D"}
         assert not made.intersection(tracer.called)
         assert tracer.called.count("glTexStorage3D") == 3  # of four: the input is uploaded later
-        check_a_frame(player)
+        check_a_frame(runner)
         assert tracer.called.count("glDeleteTextures") == 4
 
 
 @pytest.mark.gl
 def test_the_same_sizes_make_nothing(dynamic: Build, context: HeadlessContext) -> None:
-    with Player(dynamic, context) as player:
-        player._gl = tracer = Tracer(player._gl)
-        player.resize(height=3, width=4)
+    with Runner(dynamic, context) as runner:
+        runner._gl = tracer = Tracer(runner._gl)
+        runner.resize(height=3, width=4)
         assert not tracer.called
 
 
 @pytest.mark.gl
-def test_a_size_for_a_player_that_is_not_ready_counts_from_init(
+def test_a_size_for_a_runner_that_is_not_ready_counts_from_init(
     dynamic: Build, context: HeadlessContext
 ) -> None:
-    player = Player(dynamic, context)
-    player.resize(height=6)
-    with player:
-        check_a_frame(player)
-        assert player.read("y").shape == (1, 6, 4, 4)
+    runner = Runner(dynamic, context)
+    runner.resize(height=6)
+    with runner:
+        check_a_frame(runner)
+        assert runner.read("y").shape == (1, 6, 4, 4)
 
 
 @pytest.mark.gl
-def test_a_refused_size_leaves_the_player_as_it_was(
+def test_a_refused_size_leaves_the_runner_as_it_was(
     dynamic: Build, context: HeadlessContext
 ) -> None:
-    with Player(dynamic, context) as player:
+    with Runner(dynamic, context) as runner:
         x = np.ones((1, 3, 4, 4), np.float32)
-        player.upload("x", x)
+        runner.upload("x", x)
         for sizes in ({"width": 5}, {"height": 0}, {"depth": 1}):
             with pytest.raises(ShadergenError):
-                player.resize(**sizes)
-        player.run()
-        np.testing.assert_allclose(player.read("y"), expected(x)[1])
+                runner.resize(**sizes)
+        runner.run()
+        np.testing.assert_allclose(runner.read("y"), expected(x)[1])
 
 
 @pytest.mark.gl
-def test_a_size_that_gl_has_no_memory_for_leaves_the_player_as_it_was(
+def test_a_size_that_gl_has_no_memory_for_leaves_the_runner_as_it_was(
     dynamic: Build, context: HeadlessContext
 ) -> None:
-    with Player(dynamic, context) as player:
+    with Runner(dynamic, context) as runner:
         x = np.ones((1, 3, 4, 4), np.float32)
-        player.upload("x", x)
-        resources = player._resources
+        runner.upload("x", x)
+        resources = runner._resources
         assert resources
         errors = iter([0, 0x0505, 0])
         inner = resources._gl
         resources._gl = Tracer(inner, glGetError=lambda: next(errors, 0))
         with pytest.raises(ShadergenError) as caught:
-            player.resize(height=64)
+            runner.resize(height=64)
         assert caught.value.code == "SG0604"
         resources._gl = inner
-        player.run()
-        player.check()
-        np.testing.assert_allclose(player.read("y"), expected(x)[1])
-        check_a_frame(player)
-        player.resize(height=64)
-        check_a_frame(player)
+        runner.run()
+        runner.check()
+        np.testing.assert_allclose(runner.read("y"), expected(x)[1])
+        check_a_frame(runner)
+        runner.resize(height=64)
+        check_a_frame(runner)
 
 
 @pytest.mark.gl
 def test_more_than_the_gl_offers_is_refused_by_its_limit(
     dynamic: Build, context: HeadlessContext
 ) -> None:
-    with Player(dynamic, context) as player:
-        resources = player._resources
+    with Runner(dynamic, context) as runner:
+        resources = runner._resources
         assert resources
         resources.device.limits["texture_size"] = 64  # type: ignore[index]
         with pytest.raises(ShadergenError) as caught:
-            player.resize(height=33)
+            runner.resize(height=33)
         assert caught.value.code == "SG0602"
-        check_a_frame(player)
+        check_a_frame(runner)
 
 
 @pytest.mark.gl
 def test_textures_of_the_application_are_let_go(dynamic: Build, context: HeadlessContext) -> None:
-    with Player(dynamic, context) as player:
-        texture = make_texture(player._gl, 4, 3, layers=1)
-        player.bind_output("y", texture)
-        player.resize(height=8)
-        assert player.output_texture("y") != texture
+    with Runner(dynamic, context) as runner:
+        texture = make_texture(runner._gl, 4, 3, layers=1)
+        runner.bind_output("y", texture)
+        runner.resize(height=8)
+        assert runner.output_texture("y") != texture
         with pytest.raises(ShadergenError) as caught:
-            player.run()
+            runner.run()
         assert "has no texture" in caught.value.what
-        check_a_frame(player)
+        check_a_frame(runner)

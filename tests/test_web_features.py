@@ -162,7 +162,7 @@ def test_numbers_after_a_picture_have_none_of_its_colours(page: Any) -> None:
 
 
 def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
-    call = "t.player(a[0]).then((p) => t.refusal(() => p.run(t.imageData(a[1], a[2], a[3]))))"
+    call = "t.runner(a[0]).then((p) => t.refusal(() => p.run(t.imageData(a[1], a[2], a[3]))))"
     dark = PIXELS // [3, 3, 3, 1]
     arguments = ("/builds/narrow/build", flat(PIXELS), WIDTH, HEIGHT)
     error = ask(page, call, *arguments)
@@ -172,7 +172,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("build", "call", "says"),  # p is a player of the build
+    ("build", "call", "says"),  # p is a runner of the build
     [
         ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2 rows of 2, the"),
         ("rgb", "p.run('cat.png')", "this is no picture, or none yet: the build takes 5 rows of"),
@@ -189,19 +189,19 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("matrix", "(p.upload('x', new Float32Array(42)), p.run(), p.draw())", "'y' of shape"),
         ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
-        ("rgb", "p.outputTexture('y', 3)", "has 1 textures, and no number 3"),
+        ("rgb", "p.outputTexture('y', 3)", "the output 'y' has no texture 3"),
         ("rgb", "p.bindInput('x', 7)", "'x' takes 1 2D textures"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8UI', 7, 5)), p.check())", "GL_INVALID_OPERATION"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8', 7, 5)), p.check())", ""),
         ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
-        ("rgb", "new t.Player(p.build, document.body)", "needs a WebGL 2 context"),
-        ("rgb", "new t.Player(p.build, p.gl).run()", "the player is not ready"),
-        ("rgb", "t.player('/builds/absent')", "there is no build in"),
+        ("rgb", "new t.Runner(p.build, document.body)", "needs a WebGL 2 context"),
+        ("rgb", "new t.Runner(p.build, p.gl).run()", "the runner is not initialised"),
+        ("rgb", "t.runner('/builds/absent')", "there is no build in"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, says: str) -> None:
     error = ask(
-        page, f"t.player(a[0]).then((p) => t.refusal(() => {call}))", f"/builds/{build}/build"
+        page, f"t.runner(a[0]).then((p) => t.refusal(() => {call}))", f"/builds/{build}/build"
     )
     if not says:
         assert error is None
@@ -237,7 +237,7 @@ def test_a_lost_context_is_named_and_all_is_made_again(page: Any) -> None:
 
 
 def test_a_frame_only_binds_and_draws(page: Any) -> None:
-    script = """t.player(a[0]).then(async (p) => {
+    script = """t.runner(a[0]).then(async (p) => {
         p.upload("x", new Float32Array(105));
         p.run();
         return t.traced(p.gl, () => p.run());
@@ -282,8 +282,8 @@ def test_a_build_of_open_sizes_is_resized_without_compiling(page: Any) -> None:
         assert not {"compileShader", "linkProgram", "bufferData"} & set(found["calls"])
 
 
-def test_a_refused_size_leaves_the_player_as_it_was(page: Any) -> None:
-    script = """t.player("/builds/open").then(async (p) => {
+def test_a_refused_size_leaves_the_runner_as_it_was(page: Any) -> None:
+    script = """t.runner("/builds/open").then(async (p) => {
         p.upload("x", new Float32Array(48).fill(1));
         const codes = [];
         for (const sizes of [{ width: 5 }, { height: 0 }, { depth: 1 }, { height: 2.5 }]) {
@@ -300,7 +300,7 @@ def test_a_refused_size_leaves_the_player_as_it_was(page: Any) -> None:
 def test_no_gl_call_is_made_by_a_refused_build(page: Any) -> None:
     script = """(async () => {
         const gl = t.context();
-        const calls = await t.traced(gl, () => t.refusal(() => t.player(a[0], gl)));
+        const calls = await t.traced(gl, () => t.refusal(() => t.runner(a[0], gl)));
         return calls;
     })()"""
     assert ask(page, script, "/fixtures/malformed/slot_clash") == {}
@@ -312,7 +312,7 @@ def test_a_shader_cut_off_is_answered_with_a_whole_copy(page: Any) -> None:
         const { shaders } = build.files;
         const path = build.passes[0].shader;
         shaders.set(path, shaders.get(path).slice(0, shaders.get(path).length / 2));
-        return t.refusal(() => new t.Player(build, t.context()).init());
+        return t.refusal(() => new t.Runner(build, t.context()).init());
     })()"""
     refused = ask(page, script, "/builds/rgb/build")
     assert refused["code"] == "SG0603"
@@ -328,7 +328,7 @@ def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) ->
         const gl = t.context();
         let error;
         const calls = await t.traced(gl, async () => {
-            error = await t.refusal(() => t.player(a[0], gl));
+            error = await t.refusal(() => t.runner(a[0], gl));
         });
         return [error.code, error.what, calls.compileShader ?? 0];
     })()"""
@@ -338,7 +338,7 @@ def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) ->
 
 
 def test_timings_are_of_every_pass_or_none(page: Any) -> None:
-    script = """t.player(a[0]).then(async (p) => {
+    script = """t.runner(a[0]).then(async (p) => {
         p.run(t.imageData(a[1], a[2], a[3]), { timed: true });
         return [await p.timings(), p.gl.getExtension("EXT_disjoint_timer_query_webgl2") !== null];
     })"""
@@ -352,7 +352,7 @@ def test_what_is_shown_is_what_a_person_sees(page: Any) -> None:
     script = """(async () => {
         const gl = t.context(70, 50);
         document.body.replaceChildren(gl.canvas);
-        const p = await t.player(a[0], gl);
+        const p = await t.runner(a[0], gl);
         p.run(t.imageData(a[1], a[2], a[3]));
         p.draw();
         await new Promise(requestAnimationFrame);

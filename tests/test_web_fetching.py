@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gl
 CHECKS = {"checks.js", "forms.js", "schema.js", "sizes.js"}
 PLAY = """async ([url, options]) => {
-    const { load, Player } = await import("/web/shadergen.js");
+    const { load, Runner } = await import("/web/shadergen.js");
     const gl = document.createElement("canvas").getContext("webgl2");
     try {
-        const player = new Player(await load(url, {}, options), gl);
-        await player.init();
-        const { shape } = player.build.inputs[0];
-        player.upload("low", new Float32Array(shape.reduce((a, b) => a * b)).fill(0.5));
-        player.run();
-        return { numbers: player.read().length };
+        const runner = new Runner(await load(url, {}, options), gl);
+        await runner.init();
+        const { shape } = runner.build.inputs[0];
+        runner.upload("low", new Float32Array(shape.reduce((a, b) => a * b)).fill(0.5));
+        runner.run();
+        return { numbers: runner.read().length };
     } catch ({ code, where }) {
         return { code, member: where.at(-1) };
     }

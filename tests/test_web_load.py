@@ -227,8 +227,8 @@ def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> No
 
 def test_the_types_name_every_method() -> None:
     types = (WEB / "shadergen.d.ts").read_text()
-    declared = re.findall(r"^  (\w+)\(", types[types.index("class Player") :], re.M)
-    code = (WEB / "player.js").read_text()
+    declared = re.findall(r"^  (\w+)\(", types[types.index("class Runner") :], re.M)
+    code = (WEB / "runner.js").read_text()
     written = re.findall(r"^  (?:async )?(\w+)\(.*\) \{$", code, re.M)
     assert sorted(declared) == sorted(written)
 

@@ -4,7 +4,7 @@
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
-#   tools/setup.sh test                 and what `make test` plays builds in C++ and on the web with
+#   tools/setup.sh test                 and what `make test` runs builds in C++ and on the web with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD

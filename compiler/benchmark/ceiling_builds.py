@@ -1,6 +1,6 @@
 """Builds whose passes do nothing but multiply and add, or copy.
 
-They are played as any build is, so a ceiling has the overhead that a network has. Loops go around
+They are run as any build is, so a ceiling has the overhead that a network has. Loops go around
 small bodies, as often as a uniform says: unrolled code would measure how fast instructions are
 fetched, and a constant count lets drivers unroll.
 """

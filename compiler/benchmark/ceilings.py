@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
-from ...runtime_glue.python import Player
+from ...runtime_glue.python import Runner
 from ..random_inputs import random_inputs_of_ports
 from .ceiling_builds import Shape, copy, multiply_adds
 from .latency import latency
@@ -101,11 +101,11 @@ def _workgroup(group: tuple[int, int] | None) -> str:
 
 def _best(build: Build, context: HeadlessContext, enough: float = 0.0) -> float:
     """Return the milliseconds of a run, in the best frame of as many runs as take ``enough``."""
-    with Player(build, context) as player:
+    with Runner(build, context) as runner:
         for name, array in random_inputs_of_ports(build.inputs, 0).items():
-            player.upload(name, array)
-        latency(player)  # compiles what is left
-        runs = min(MOST_RUNS, 1 + int(enough / latency(player)))
-        best = min(latency(player, runs) for _ in range(FRAMES)) / runs
-        player.check()
+            runner.upload(name, array)
+        latency(runner)  # compiles what is left
+        runs = min(MOST_RUNS, 1 + int(enough / latency(runner)))
+        best = min(latency(runner, runs) for _ in range(FRAMES)) / runs
+        runner.check()
     return best

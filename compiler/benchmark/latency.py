@@ -1,6 +1,6 @@
 """Frames of several builds, in turns.
 
-A frame is ``Player.run`` and ``Player.wait``, which reads one texel of each output back: nothing
+A frame is ``Runner.run`` and ``Runner.wait``, which reads one texel of each output back: nothing
 less proves that the GPU is done. Every round draws one frame of each build, in an order of its own,
 so that other load on the machine meets all of them; ratios compare frames of one round.
 
@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ...runtime_glue.python import Player
+    from ...runtime_glue.python import Runner
 
 TIMED_EVERY = 5  # rounds
 SHORTEST = 5e-4  # milliseconds; no GPU starts and ends a pass within less
@@ -45,24 +45,24 @@ class Frames:
         """Return the median time of each pass."""
         return tuple(np.median(self.passes, axis=0).tolist())
 
-    def time_passes(self, player: Player) -> None:
+    def time_passes(self, runner: Runner) -> None:
         """Draw a frame for its passes' times."""
         if self.queries:
             start = time.perf_counter()
-            player.run(timed=True)
-            player.wait()
+            runner.run(timed=True)
+            runner.wait()
             whole = (time.perf_counter() - start) * 1e3
-            passes = player.timings()
+            passes = runner.timings()
             self.queries = believable(passes, whole)
             if self.queries:
                 self.passes.append(passes)
                 return
             self.passes.clear()
-        self.passes.append(player.run_stepwise())
+        self.passes.append(runner.run_stepwise())
 
 
 def play_in_turns(
-    players: Sequence[Player],
+    runners: Sequence[Runner],
     frames: int,
     warm_up: int,
     seconds: float | None,
@@ -71,7 +71,7 @@ def play_in_turns(
     """Draw frames of every build.
 
     Args:
-        players: with their inputs bound.
+        runners: with their inputs bound.
         frames: rounds to measure.
         warm_up: rounds before that.
         seconds: end after this time, with one round at least; None for no limit.
@@ -81,27 +81,27 @@ def play_in_turns(
         ShadergenError: SG0604.
     """
     rng = np.random.default_rng(0)
-    results = [Frames() for _ in players]
+    results = [Frames() for _ in runners]
     limit = np.inf if seconds is None else time.perf_counter() + seconds
     for number in range(warm_up):
         progress(f"warming up, {number + 1} of {warm_up}")
-        for player in players:
-            latency(player)
+        for runner in runners:
+            latency(runner)
         if time.perf_counter() > limit:
             break
-    for player, result in zip(players, results, strict=True):
-        result.waits = [_idle(player) for _ in range(WAITS)]
+    for runner, result in zip(runners, results, strict=True):
+        result.waits = [_idle(runner) for _ in range(WAITS)]
     for number in range(frames):
         progress(f"frame {number + 1} of {frames}")
-        for k in rng.permutation(len(players)):
-            results[k].latency.append(latency(players[k]))
+        for k in rng.permutation(len(runners)):
+            results[k].latency.append(latency(runners[k]))
         if number % TIMED_EVERY == 0:
-            for k in rng.permutation(len(players)):
-                results[k].time_passes(players[k])
+            for k in rng.permutation(len(runners)):
+                results[k].time_passes(runners[k])
         if time.perf_counter() > limit:
             break
-    for player in players:
-        player.check()
+    for runner in runners:
+        runner.check()
     return results
 
 
@@ -110,16 +110,16 @@ def believable(passes: Sequence[float], whole: float) -> bool:
     return bool(passes) and min(passes) >= SHORTEST and sum(passes) <= LONGEST * whole
 
 
-def latency(player: Player, runs: int = 1) -> float:
+def latency(runner: Runner, runs: int = 1) -> float:
     """Draw a frame, or several and wait for them together; return the milliseconds."""
     start = time.perf_counter()
     for _ in range(runs):
-        player.run()
-    player.wait()
+        runner.run()
+    runner.wait()
     return (time.perf_counter() - start) * 1e3
 
 
-def _idle(player: Player) -> float:
+def _idle(runner: Runner) -> float:
     start = time.perf_counter()
-    player.wait()
+    runner.wait()
     return (time.perf_counter() - start) * 1e3

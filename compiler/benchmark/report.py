@@ -87,15 +87,15 @@ def run_benchmark(
         load(folder)
     with without_shader_cache(), HeadlessContext() as context, ExitStack() as stack:
         warm_up(context)
-        players, starts = [], []
+        runners, starts = [], []
         for folder in folders:
             progress(f"starting {folder}")
-            player, startup = start(folder, context, settings.seed)
-            players.append(stack.enter_context(player))
+            runner, startup = start(folder, context, settings.seed)
+            runners.append(stack.enter_context(runner))
             starts.append(startup)
         ceilings = measure_ceilings(context, progress)
         measured = play_in_turns(
-            players, settings.frames, settings.warm_up, settings.seconds, progress
+            runners, settings.frames, settings.warm_up, settings.seconds, progress
         )
         transfers = measure_transfers(context, progress) if settings.transfer else ()
         info = context.info()
@@ -106,9 +106,9 @@ def run_benchmark(
             settings,
             ceilings,
             tuple(
-                _build_result(str(folder), player.build, startup, frames, measured[0], ceilings)
-                for folder, player, startup, frames in zip(
-                    folders, players, starts, measured, strict=True
+                _build_result(str(folder), runner.build, startup, frames, measured[0], ceilings)
+                for folder, runner, startup, frames in zip(
+                    folders, runners, starts, measured, strict=True
                 )
             ),
             transfers,

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...runtime_glue.python import Player, load
+from ...runtime_glue.python import Runner, load
 from ..random_inputs import random_inputs_of_ports
 from .results import Memory, Startup
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _STATM = Path("/proc/self/statm")
 
 
-def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Player, Startup]:
-    """Start a build whose files the system has read before; return a player that has its inputs.
+def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, Startup]:
+    """Start a build whose files the system has read before; return a runner that has its inputs.
 
     The inputs are made and uploaded between, outside all times. The first frame is where most
     drivers do what is left of compiling.
@@ -40,24 +40,24 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Player, St
 
     build = load(folder)
     loading = mark()
-    player = Player(build, context)
+    runner = Runner(build, context)
     try:
-        player.init()
-        player.wait()
+        runner.init()
+        runner.wait()
         making = mark()
         for name, array in random_inputs_of_ports(build.inputs, seed).items():
-            player.upload(name, array)
+            runner.upload(name, array)
         mark()
-        player.run()
-        player.wait()
+        runner.run()
+        runner.wait()
         drawing = mark()
-        player.check()
+        runner.check()
     except BaseException:
-        player.close()
+        runner.close()
         raise
     grown = [max(0, b - a) for a, b in pairwise(memory)]
     told = Memory(grown[0], grown[1], grown[3]) if memory[-1] else None
-    return player, Startup(loading * 1e3, making * 1e3, drawing * 1e3, told)
+    return runner, Startup(loading * 1e3, making * 1e3, drawing * 1e3, told)
 
 
 def _resident() -> int:

@@ -13,7 +13,7 @@ from .compiling import EXIT_DIFFERS, compile_command, verify
 from .machine import doctor, ops
 from .measuring import bench
 from .output import echo
-from .playing import inspect, run
+from .running import inspect, run
 from .serving import serve
 from .tuning import tune
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
     """Measure on the OpenGL ES at hand which kernels are best for the layers of MODEL.
 
-    Layer by layer, the candidates that are predicted to be best are played in turns, and their
+    Layer by layer, the candidates that are predicted to be best are run in turns, and their
     times are added to --tuning. Layers that are alike are measured once,
     those that the file knows not again. Without --device it is tuned for the GL at hand.
     """

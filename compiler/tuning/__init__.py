@@ -1,5 +1,5 @@
 """Tuning: measuring on the GL at hand what choices take, and the file that keeps it.
 
 :mod:`.session` goes through a model's nodes, :mod:`.isolation` makes a build of one node,
-:mod:`.trials` plays the candidates in turns, :mod:`.file` is what stays. See docs/tuning.md.
+:mod:`.trials` runs the candidates in turns, :mod:`.file` is what stays. See docs/tuning.md.
 """

@@ -222,7 +222,7 @@ def tune_model(
         progress: told what happens, how many kinds are done, and of how many.
 
     Raises:
-        ShadergenError: for what keeps the model from being compiled or played; SG0301 when no
+        ShadergenError: for what keeps the model from being compiled or run; SG0301 when no
             device is given and no profile is known for the GL; SG0306 when the file is of another
             renderer.
     """

@@ -1,7 +1,7 @@
-"""Candidates of one node played in turns, and the time that each takes.
+"""Candidates of one node run in turns, and the time that each takes.
 
 A frame draws the node several times, so that launching and waiting count as little as they do
-inside a network. What is left of the frame, copies and the wait, is drawn alone as one more player,
+inside a network. What is left of the frame, copies and the wait, is drawn alone as one more runner,
 and its median is subtracted. Rounds draw a frame of each in an order of their own, so that other
 load on the machine meets all; those that are clearly slower are left out of further rounds. Where
 timer queries give what a frame can have taken they are believed, else the CPU's clock after a wait.
@@ -18,7 +18,7 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ...ir.reference import evaluate
-from ...runtime_glue.python import Player
+from ...runtime_glue.python import Runner
 from ..benchmark.latency import believable, latency
 from ..random_inputs import random_inputs
 from ..verification import TOLERANCES
@@ -59,25 +59,25 @@ class Trial(NamedTuple):
 
 @dataclass(eq=False)
 class _Playing:
-    """A player and the milliseconds of its frames; ``own`` says which passes are the node's."""
+    """A runner and the milliseconds of its frames; ``own`` says which passes are the node's."""
 
-    player: Player
+    runner: Runner
     times: list[float] = field(default_factory=list)
     queried: list[float] = field(default_factory=list)
 
     def draw(self) -> None:
-        self.times.append(latency(self.player))
+        self.times.append(latency(self.runner))
 
     def query(self) -> bool:
         """Draw a frame for its passes' times; return whether they can be believed."""
         start = time.perf_counter()
-        self.player.run(timed=True)
-        self.player.wait()
+        self.runner.run(timed=True)
+        self.runner.wait()
         whole = (time.perf_counter() - start) * 1e3
-        passes = self.player.timings()
+        passes = self.runner.timings()
         if not believable(passes, whole):
             return False
-        own = (MEASURED in p.layers for p in self.player.build.passes)
+        own = (MEASURED in p.layers for p in self.runner.build.passes)
         self.queried.append(sum(t for t, mine in zip(passes, own, strict=True) if mine))
         return True
 
@@ -105,12 +105,12 @@ def measure(
     expected = evaluate(plain, inputs, np.float32)
     with ExitStack() as stack:
 
-        def start(build: Build) -> Player:
-            player = stack.enter_context(Player(build, context))
+        def start(build: Build) -> Runner:
+            runner = stack.enter_context(Runner(build, context))
             for name, array in inputs.items():
-                player.upload(name, array)
-            latency(player)
-            return player
+                runner.upload(name, array)
+            latency(runner)
+            return runner
 
         series, size, baseline = 0, 0, None
         for number, choice in enumerate(choices, 1):
@@ -125,9 +125,9 @@ def measure(
                     once = _shortest(first) - _shortest(rest)
                     series = max(1, min(MOST_SERIES, int(ENOUGH / max(once, LEAST_FRAME))))
                     baseline = _Playing(rest)
-                player = start(repeated(build, series))
-                player.check()
-                wrong = _difference(player, expected, choice)
+                runner = start(repeated(build, series))
+                runner.check()
+                wrong = _difference(runner, expected, choice)
             except ShadergenError as error:
                 if error.code == "SG0604":
                     raise
@@ -135,7 +135,7 @@ def measure(
             if wrong:
                 trials.append(Trial(choice, np.inf, wrong))
             else:
-                playing[choice] = _Playing(player)
+                playing[choice] = _Playing(runner)
         if playing:
             assert baseline is not None
             _play(list(playing.values()), baseline, settings, progress)
@@ -143,14 +143,14 @@ def measure(
     return trials
 
 
-def _shortest(player: Player) -> float:
-    return min(latency(player) for _ in range(FIRST_ROUNDS))
+def _shortest(runner: Runner) -> float:
+    return min(latency(runner) for _ in range(FIRST_ROUNDS))
 
 
-def _difference(player: Player, expected: dict[str, np.ndarray], choice: Choice) -> str:
+def _difference(runner: Runner, expected: dict[str, np.ndarray], choice: Choice) -> str:
     """Return how a drawn frame differs from the reference, or nothing."""
     for name, want in expected.items():
-        got = player.read(name)
+        got = runner.read(name)
         finite = np.isfinite(want)
         bound = TOLERANCES[choice.precision or "highp"]
         bound *= max(1.0, float(np.abs(want[finite]).max(initial=0)))
@@ -190,7 +190,7 @@ def _play(
         for one in candidates:
             one.queried.clear()
     for one in candidates:
-        one.player.check()
+        one.runner.check()
 
 
 def _nearest(live: list[_Playing], times: float) -> list[_Playing]:

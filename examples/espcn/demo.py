@@ -1,6 +1,6 @@
 """Upscale a photograph the network has never seen, with the commands a newcomer would type.
 
-What ``make demo`` runs: halve the photograph, compile espcn_x2.h5 for that size, play the shaders
+What ``make demo`` runs: halve the photograph, compile espcn_x2.h5 for that size, run the shaders
 on the GL found, and compare bicubic and ESPCN with the original. Leaves everything in demo/.
 """
 
@@ -110,7 +110,7 @@ def main() -> int:
         ("original.png", "what both aim at"),
         ("side-by-side.png", "a detail of all four, enlarged"),
         ("build/shaders/", "the GLSL"),
-        ("build/schedule.json", "the order to play it in"),
+        ("build/schedule.json", "the order to run it in"),
     ):
         print(f"  {DEMO / name!s:<26}{what}")
     if min(margins) <= 0:

@@ -24,7 +24,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import shadergen
 from shadergen.compiler import pictures
-from shadergen.runtime_glue.python import HeadlessContext, Player
+from shadergen.runtime_glue.python import HeadlessContext, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,9 +45,9 @@ COLUMNS = (
 class Network:
     """A build as a function from picture to picture."""
 
-    def __init__(self, player: Player) -> None:
-        (self._input,), (self._output,) = player.build.inputs, player.build.outputs
-        self._player = player
+    def __init__(self, runner: Runner) -> None:
+        (self._input,), (self._output,) = runner.build.inputs, runner.build.outputs
+        self._runner = runner
 
     @property
     def size(self) -> tuple[int, int]:
@@ -57,9 +57,9 @@ class Network:
 
     def __call__(self, picture: Image.Image) -> Image.Image:
         port = self._input
-        self._player.upload(port.name, pictures.to_array(picture, port.shape, port.axes, port.name))
-        self._player.run()
-        result = self._player.read(self._output.name)
+        self._runner.upload(port.name, pictures.to_array(picture, port.shape, port.axes, port.name))
+        self._runner.run()
+        result = self._runner.read(self._output.name)
         return pictures.to_picture(result, self._output.axes, self._output.name, picture)
 
 
@@ -76,12 +76,12 @@ def frames(network: Network, source: Any) -> Iterator[Image.Image]:
         yield network(picture)
 
 
-def play(player: Player, source: Any, target: Any, progress: Progress) -> int:
+def play(runner: Runner, source: Any, target: Any, progress: Progress) -> int:
     """Play a video from one container into another; return how many frames it has."""
     video = source.streams.video[0]
-    if player.build.sizes is not None:
-        player.resize(height=video.height, width=video.width)
-    network = Network(player)
+    if runner.build.sizes is not None:
+        runner.resize(height=video.height, width=video.width)
+    network = Network(runner)
     rate = video.average_rate or Fraction(25)
     sound = [(s, target.add_stream_from_template(s)) for s in source.streams.audio]
     task = progress.add_task(Path(source.name).name, total=video.frames or None, rate="")
@@ -126,12 +126,12 @@ def main() -> int:
         build = shadergen.load(arguments.build)
         with (
             HeadlessContext() as context,
-            Player(build, context) as player,
+            Runner(build, context) as runner,
             av.open(str(arguments.input)) as source,
             av.open(str(arguments.output), "w") as target,
             Progress(*COLUMNS) as progress,
         ):
-            count = play(player, source, target, progress)
+            count = play(runner, source, target, progress)
     except shadergen.ShadergenError as error:
         print(error.render(), file=sys.stderr)
         return 2

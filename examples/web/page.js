@@ -1,6 +1,6 @@
 // Shows a picture, a video or the webcam before and after a network, with a slider between them.
 
-import { load, Player } from "./shadergen/shadergen.js";
+import { load, Runner } from "./shadergen/shadergen.js";
 import { sample } from "./sample.js";
 
 const $ = (id) => document.getElementById(id);
@@ -11,7 +11,7 @@ const LARGEST_SIDE = 1280; // of what a network of open sizes is given
 const gl = document.createElement("canvas").getContext("webgl2");
 const input = document.createElement("canvas"); // the source, of the size that the network takes
 const networks = await (await fetch("networks.json")).json();
-let player = null;
+let runner = null;
 let source = sample();
 let stream = null;
 let turn = 0; // counts networks and sources; what belongs to an earlier one stops
@@ -39,13 +39,13 @@ function picture({ shape, axes }) {
 /** Give a network of open sizes the source's, as far as it can have them. */
 function fit() {
   const [width, height] = sizeOf(source);
-  const parameters = player.build.sizes?.parameters ?? [];
+  const parameters = runner.build.sizes?.parameters ?? [];
   const most = (name) => parameters.find((p) => p.name === name)?.max ?? 0;
   const largest = [most("width") / width, most("height") / height];
   if (!Math.min(...largest)) return;
   const scale = Math.min(1, LARGEST_SIDE / Math.max(width, height), ...largest);
   try {
-    player.resize({ height: Math.floor(height * scale), width: Math.floor(width * scale) });
+    runner.resize({ height: Math.floor(height * scale), width: Math.floor(width * scale) });
   } catch (error) {
     if (error.code !== "SG0605") throw error; // it stays at the size it has
   }
@@ -72,8 +72,8 @@ function take() {
 function frame() {
   take();
   const start = performance.now();
-  player.run(input);
-  player.draw($("after"));
+  runner.run(input);
+  runner.draw($("after"));
   gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4)); // waits for the GPU
   return performance.now() - start;
 }
@@ -81,10 +81,10 @@ function frame() {
 /** Show the source through the network, for as long as both are the ones chosen. */
 async function show() {
   const mine = ++turn;
-  if (!player) return;
+  if (!runner) return;
   try {
     fit();
-    const { inputs, outputs, passes } = player.build;
+    const { inputs, outputs, passes } = runner.build;
     const [from, to] = [picture(inputs[0]), picture(outputs[0])];
     [input.width, input.height] = from;
     const before = $("before");
@@ -121,12 +121,12 @@ async function choose(url) {
   const mine = ++turn;
   say("");
   try {
-    const next = new Player(await load(url), gl);
+    const next = new Runner(await load(url), gl);
     await next.init();
     if (mine !== turn) return next.close();
-    player?.close();
-    player = next;
-    player.onrestored = show;
+    runner?.close();
+    runner = next;
+    runner.onrestored = show;
     await show();
   } catch (error) {
     say(error);

@@ -1,20 +1,31 @@
-"""The Python runtime: play a build on a real OpenGL ES context, with or without a screen.
+"""The Python runtime: run a build on a real OpenGL ES context, with or without a screen.
 
->>> with HeadlessContext() as context, Player(load("build"), context) as player:
-...     player.upload("img", image)
-...     player.run()
-...     result = player.read("out")
+>>> with HeadlessContext() as context, Runner(load("build"), context) as runner:
+...     runner.upload("img", image)
+...     runner.run()
+...     result = runner.read("out")
 
-:func:`load` reads and checks a build without touching GL; :class:`Player` makes its GL objects once
+:func:`load` reads and checks a build without touching GL; :class:`Runner` makes its GL objects once
 and then only binds and draws. An application with a context of its own passes ``None`` for the
-context and gives its textures to :meth:`Player.bind_input` and :meth:`Player.bind_output`.
+context and gives its textures to :meth:`Runner.bind_input` and :meth:`Runner.bind_output`.
 """
 
 from __future__ import annotations
 
+from typing import Any
+from warnings import warn
+
 from .context import HeadlessContext
 from .loading import load, resized
-from .player import Player
+from .runner import Runner
 from .schedule import Build
 
-__all__ = ["Build", "HeadlessContext", "Player", "load", "resized"]
+__all__ = ["Build", "HeadlessContext", "Runner", "load", "resized"]
+
+
+def __getattr__(name: str) -> Any:
+    """Return :class:`Runner` by its name before 1.0."""
+    if name == "Player":
+        warn("Player is now called Runner", DeprecationWarning, stacklevel=2)
+        return Runner
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

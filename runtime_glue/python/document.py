@@ -1,7 +1,7 @@
 """Read schedule.json: hostile text in, a document of the right form out.
 
 JSON that Python accepts and other runtimes do not (NaN, Infinity, numbers beyond float64, a name
-given twice, half of a surrogate pair) is refused here, so a build that one runtime plays, all play.
+given twice, half of a surrogate pair) is refused here, so a build that one runtime runs, all run.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def check_version(document: Any) -> bool:
             "SG0504",
             f"the schedule is of version {major}.{minor}",
             where=f"{SCHEDULE}: version",
-            why=f"this runtime plays version {MAJOR} (newest known: {MAJOR}.{MINOR})",
+            why=f"this runtime supports version {MAJOR} (newest known: {MAJOR}.{MINOR})",
             help="update shadergen" if major > MAJOR else "compile the model again",
         )
     return minor > MINOR

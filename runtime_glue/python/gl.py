@@ -1,7 +1,7 @@
 """OpenGL ES and EGL as the plain functions of their C headers.
 
 PyOpenGL knows the names, types and constants; its wrappers stay aside, because they ask glGetError
-after every call, which :meth:`Player.run` promises not to do, and because their behaviour depends
+after every call, which :meth:`Runner.run` promises not to do, and because their behaviour depends
 on flags and on a platform choice that belong to the application. Pointers are ``c_void_p``: pass
 ``array.ctypes.data``, a ctypes array, bytes or None.
 """

@@ -40,7 +40,7 @@ def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
         sizes: of a build that leaves sizes open, those that shall not be its defaults.
 
     Raises:
-        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being played; SG0605,
+        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being run; SG0605,
             when it cannot have these sizes.
     """
     folder = Path(folder)
@@ -66,7 +66,7 @@ def check_schedule(folder: str | Path) -> dict[str, Any]:
         The schedule.
 
     Raises:
-        ShadergenError: SG0502 to SG0504, for whatever keeps it from being played.
+        ShadergenError: SG0502 to SG0504, for whatever keeps it from being run.
     """
     folder = Path(folder)
     document = read_document(folder)

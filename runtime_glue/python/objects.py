@@ -1,4 +1,4 @@
-"""GL objects of a player: made at init, deleted together at close."""
+"""GL objects of a runner: made at init, deleted together at close."""
 
 from __future__ import annotations
 

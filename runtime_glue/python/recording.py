@@ -1,7 +1,7 @@
 """The GL calls of one frame, worked out beforehand.
 
 A frame is a list of (function, arguments): nothing is looked up, made, asked or waited for while it
-plays. Redundant binds are left out when the list is made.
+runs. Redundant binds are left out when the list is made.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BARRIERS = {
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """GL objects of a player: textures and buffers by name, framebuffers and programs by pass."""
+    """GL objects of a runner: textures and buffers by name, framebuffers and programs by pass."""
 
     vertex_array: int
     sampler: int

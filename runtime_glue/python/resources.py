@@ -23,7 +23,7 @@ MATRIX = 16  # numbers
 class Resources:
     """Programs, textures, framebuffers and buffers of a build on a GL.
 
-    ``textures`` holds the GL textures of each tensor by its name: the player's own, or what the
+    ``textures`` holds the GL textures of each tensor by its name: the runner's own, or what the
     application bound in their place. An input has none at first. ``matrices`` are those of external
     textures; frames read them where they lie.
     """

@@ -74,6 +74,6 @@ export function checkErrors(gl, doing) {
 /** Return the error of a context that is gone. */
 export function lost() {
   return new ShadergenError("SG0604", "the GL context was lost", {
-    help: "the player goes on when the browser restores it",
+    help: "the runner goes on when the browser restores it",
   });
 }

@@ -1,4 +1,4 @@
-// Read schedule.json: text in, a document of a version that can be played out.
+// Read schedule.json: text in, a document of a supported version out.
 
 import { ShadergenError } from "./errors.js";
 
@@ -36,7 +36,7 @@ export function isNewer(document) {
   if (major !== MAJOR) {
     throw new ShadergenError("SG0504", `the schedule is of version ${major}.${minor}`, {
       where: `${SCHEDULE}: version`,
-      why: `this runtime plays version ${MAJOR} (newest known: ${MAJOR}.${MINOR})`,
+      why: `this runtime supports version ${MAJOR} (newest known: ${MAJOR}.${MINOR})`,
       help: major > MAJOR ? "update shadergen" : "compile the model again",
     });
   }

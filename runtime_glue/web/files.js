@@ -46,7 +46,7 @@ export async function checksum(bytes, digest) {
 
 /**
  * Return the weights file, of the stated size and checksum. Browsers compute it on secure pages only
- * (https, localhost), so on others a build with weights is refused rather than played unchecked.
+ * (https, localhost), so on others a build with weights is refused rather than run unchecked.
  */
 export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
   const content = await resolve(base, file, get);

@@ -36,7 +36,7 @@ export class Build {
 /**
  * Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults.
  *
- * Throws a ShadergenError, SG0502 to SG0505, for whatever keeps the build from being played; SG0605,
+ * Throws a ShadergenError, SG0502 to SG0505, for whatever keeps the build from being run; SG0605,
  * when it cannot have these sizes. `fetch` may be given to get files elsewhere: from an archive, with
  * credentials; `digest`, SHA-256 of bytes, for pages where the browser offers none. `trusted` says
  * whether the schedule is taken unchecked but for its version. Where it is not given, that is when

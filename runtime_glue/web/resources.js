@@ -78,7 +78,7 @@ export class Constants extends Objects {
 }
 
 /**
- * What depends on sizes. `textures` holds the GL textures of each tensor by its name: the player's
+ * What depends on sizes. `textures` holds the GL textures of each tensor by its name: the runner's
  * own, or what the application bound in their place; an input has none at first.
  */
 export class Sized extends Objects {
@@ -188,7 +188,7 @@ export function bindTexture(gl, unit, target, name) {
   gl.bindTexture(target, name);
 }
 
-/** Set what every draw of the player's relies on. */
+/** Set what every draw of the runner's relies on. */
 export function prepare(gl, { vertexArray, sampler }, units) {
   for (const name of OFF) gl.disable(gl[name]);
   gl.colorMask(true, true, true, true);
@@ -196,7 +196,7 @@ export function prepare(gl, { vertexArray, sampler }, units) {
   for (const unit of units) gl.bindSampler(unit, sampler);
 }
 
-/** Leave nothing of the player's bound. */
+/** Leave nothing of the runner's bound. */
 export function leave(gl, units) {
   for (const unit of units) gl.bindSampler(unit, null);
   gl.activeTexture(gl.TEXTURE0);

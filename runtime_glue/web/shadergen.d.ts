@@ -66,7 +66,7 @@ export interface Parameter {
   readonly max: number;
 }
 
-/** A build that was fetched and may be played, at `values` of the sizes that it leaves open. */
+/** A build that was fetched and may be run, at `values` of the sizes that it leaves open. */
 export class Build {
   private constructor();
   readonly url: string;
@@ -99,8 +99,8 @@ export interface LoadOptions {
 /** Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults. */
 export function load(url: string | URL, sizes?: Sizes, options?: LoadOptions): Promise<Build>;
 
-/** Plays one build on one WebGL 2 context. */
-export class Player {
+/** Runs one build on one WebGL 2 context. */
+export class Runner {
   constructor(build: Build, gl: WebGL2RenderingContext);
   readonly build: Build;
   readonly gl: WebGL2RenderingContext;
@@ -131,3 +131,6 @@ export class Player {
   /** Delete all GL objects; the application's textures stay. */
   close(): void;
 }
+
+/** @deprecated The name of Runner before 1.0. */
+export { Runner as Player };

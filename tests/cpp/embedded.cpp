@@ -7,11 +7,11 @@ int main() {
     const tests::Context context;
     shadergen::Options options;
     options.get_proc_address = tests::get_proc_address;
-    shadergen::Player player(loaded.value, options);
+    shadergen::Runner runner(loaded.value, options);
     const std::vector<float> low(16 * 24, 0.5F);
     std::vector<float> high(32 * 48);
-    if (loaded.error || player.init() || player.upload("low", low.data(), low.size()) ||
-        player.run() || player.read(loaded.value.outputs()[0].name, high.data(), high.size()))
+    if (loaded.error || runner.init() || runner.upload("low", low.data(), low.size()) ||
+        runner.run() || runner.read(loaded.value.outputs()[0].name, high.data(), high.size()))
         return 1;
     const float middle = high[16 * 48 + 24];
     return middle > 0.45F && middle < 0.55F ? 0 : 2;

@@ -58,24 +58,24 @@ Name external_texture(const GL& gl, int width, int height, const void* pixels) {
     return names[1];
 }
 
-void mistakes(Player& player, const GL& gl, Name texture, const float* matrix) {
+void mistakes(Runner& runner, const GL& gl, Name texture, const float* matrix) {
     const float value = 0;
-    hold(player.upload("x", &value, 1).what ==
+    hold(runner.upload("x", &value, 1).what ==
              "the input 'x' is an external texture, which takes no arrays",
          "upload");
-    hold(player.bind_input("x", texture).what == "'x' takes an external texture and its matrix",
+    hold(runner.bind_input("x", texture).what == "'x' takes an external texture and its matrix",
          "no matrix");
     float wrong[16] = {};
     wrong[7] = 1 / value;
-    hold(player.bind_input("x", texture, wrong).what == "the matrix of 'x' has the number inf",
+    hold(runner.bind_input("x", texture, wrong).what == "the matrix of 'x' has the number inf",
          "not finite");
     Name plain = 0;
     gl.GenTextures(1, &plain);
     gl.BindTexture(gl::TEXTURE_2D, plain);
     gl.BindTexture(gl::TEXTURE_2D, 0);
-    hold(player.bind_input("x", plain, matrix).code == "SG0604", "a 2D texture");
-    hold(player.bind_input("x", 0, matrix).code == "SG0605", "texture 0");
-    hold(player.bind_input("y", texture, matrix).code == "SG0605", "no such input");
+    hold(runner.bind_input("x", plain, matrix).code == "SG0604", "a 2D texture");
+    hold(runner.bind_input("x", 0, matrix).code == "SG0605", "texture 0");
+    hold(runner.bind_input("y", texture, matrix).code == "SG0605", "no such input");
 }
 
 // Which textures the application has bound, and the sampler of the first unit.
@@ -106,31 +106,31 @@ void play(const fs::path& folder, const GL& gl, bool restore) {
 
     if (restore) gl.BindTexture(gl::TEXTURE_EXTERNAL_OES, other);
     const auto before = bound(gl);
-    Player player(loaded.value, options);
-    good(player.init());
+    Runner runner(loaded.value, options);
+    good(runner.init());
     std::vector<Size> sizes;
     std::ifstream sizes_file(folder / "sizes.txt");
     for (Size size; sizes_file >> size.name >> size.value;) sizes.push_back(size);
-    good(player.resize(sizes));
-    hold(player.run().what == "the input 'x' has no texture", "an input has no texture");
-    mistakes(player, gl, texture, matrices.data());
-    const auto output = player.build().outputs()[0];
+    good(runner.resize(sizes));
+    hold(runner.run().what == "the input 'x' has no texture", "an input has no texture");
+    mistakes(runner, gl, texture, matrices.data());
+    const auto output = runner.build().outputs()[0];
     std::size_t count = 1;
     for (const auto size : output.shape) count *= static_cast<std::size_t>(size);
     std::vector<float> values(count);
     for (std::size_t k = 0; k * 16 < matrices.size(); ++k) {
         tests::called().clear();
         tests::tracing = k > 0;
-        good(player.bind_input("x", texture, matrices.data() + 16 * k));
+        good(runner.bind_input("x", texture, matrices.data() + 16 * k));
         hold(tests::called().empty(), "another matrix makes GL calls");
-        good(player.run());
+        good(runner.run());
         tests::tracing = false;
         for (const auto& [name, times] : tests::called())
             hold(name.substr(0, 5) != "glGet" && name.substr(0, 5) != "glGen",
                  name + " in a frame");
         hold(bound(gl) == before, "a frame changes what is bound");
-        good(player.read(output.name, values.data(), count));
-        good(player.check());
+        good(runner.read(output.name, values.data(), count));
+        good(runner.check());
         std::ofstream(folder / ("y." + std::to_string(k) + ".f32"), std::ios::binary)
             .write(reinterpret_cast<const char*>(values.data()),
                    static_cast<std::streamsize>(count * sizeof(float)));

@@ -32,27 +32,27 @@ shadergen::Error play(const fs::path& folder, const shadergen::Options& options,
                       std::vector<double>& timings) {
     auto loaded = shadergen::load((folder / "build").string());
     if (!loaded) return loaded.error;
-    shadergen::Player player(loaded.value, options);
-    if (auto error = player.init()) return error;
-    if (auto error = player.resize(sizes(folder / "sizes.txt"))) return error;
-    for (const auto& input : player.build().inputs()) {
+    shadergen::Runner runner(loaded.value, options);
+    if (auto error = runner.init()) return error;
+    if (auto error = runner.resize(sizes(folder / "sizes.txt"))) return error;
+    for (const auto& input : runner.build().inputs()) {
         std::vector<float> values(elements(input));
         std::ifstream file(folder / "inputs" / (input.name + ".f32"), std::ios::binary);
         file.read(reinterpret_cast<char*>(values.data()),
                   static_cast<std::streamsize>(values.size() * sizeof(float)));
-        if (auto error = player.upload(input.name, values.data(), values.size())) return error;
+        if (auto error = runner.upload(input.name, values.data(), values.size())) return error;
     }
-    if (auto error = player.run(true)) return error;
-    timings = player.timings();
+    if (auto error = runner.run(true)) return error;
+    timings = runner.timings();
     fs::create_directories(folder / "cpp");
-    for (const auto& output : player.build().outputs()) {
+    for (const auto& output : runner.build().outputs()) {
         std::vector<float> values(elements(output));
-        if (auto error = player.read(output.name, values.data(), values.size())) return error;
+        if (auto error = runner.read(output.name, values.data(), values.size())) return error;
         std::ofstream file(folder / "cpp" / (output.name + ".f32"), std::ios::binary);
         file.write(reinterpret_cast<const char*>(values.data()),
                    static_cast<std::streamsize>(values.size() * sizeof(float)));
     }
-    return player.check();
+    return runner.check();
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 int main(int count, char** arguments) {
 #ifdef PLAY
     const auto loaded = shadergen::load(arguments[count - 1]);
-    shadergen::Player player(loaded.value, shadergen::Options());
+    shadergen::Runner runner(loaded.value, shadergen::Options());
     float numbers[1] = {};
-    return loaded.error || player.init() || player.bind_input("x", 1) ||
-           player.bind_output("y", 1) || player.upload("x", numbers, 1) || player.run() ||
-           player.read("y", numbers, 1) || player.resize({{"height", 1}}) || player.check();
+    return loaded.error || runner.init() || runner.bind_input("x", 1) ||
+           runner.bind_output("y", 1) || runner.upload("x", numbers, 1) || runner.run() ||
+           runner.read("y", numbers, 1) || runner.resize({{"height", 1}}) || runner.check();
 #else
     return count + (arguments == nullptr);
 #endif

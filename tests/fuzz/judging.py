@@ -20,7 +20,7 @@ from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import ROUNDED, TOLERANCES, UNORM8_STEP
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import Build, HeadlessContext, Player, load
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 from .case import Arrays, Case, Verdict
 from .oracles import Oracle, oracle_for
@@ -87,16 +87,16 @@ def _judged(case: Case, given: dict[str, Any]) -> Verdict:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
         folder = Path(scratch)
         inputs, outputs = compiled(case, options, folder)
-        with broken_else(), Player(load(folder / BUILD), gl()) as player:
+        with broken_else(), Runner(load(folder / BUILD), gl()) as runner:
             worst = Verdict("right")
             for feed, want in zip(case.feeds, wanted, strict=True):
-                if want is None or not _resized(player, case, feed):
+                if want is None or not _resized(runner, case, feed):
                     continue
                 if case.suffix != ".onnx":  # the order tells which is which
                     feed = dict(zip(inputs, feed.values(), strict=True))
-                found = play(player, feed)
+                found = play(runner, feed)
                 names = dict(zip(outputs, want, strict=True))
-                verdict = _compared(case, oracle, options, player.build, feed, found, names, want)
+                verdict = _compared(case, oracle, options, runner.build, feed, found, names, want)
                 if verdict.status != "right":
                     worst = verdict
                 if verdict.failed:
@@ -137,23 +137,23 @@ def broken_else() -> Iterator[None]:
         raise Broken(error.code, error.render()) from None
 
 
-def play(player: Player, feed: Arrays) -> Arrays:
-    for port in player.build.inputs:
-        player.upload(port.name, feed[port.name])
-    player.run()
-    player.check()
-    return {port.name: player.read(port.name) for port in player.build.outputs}
+def play(runner: Runner, feed: Arrays) -> Arrays:
+    for port in runner.build.inputs:
+        runner.upload(port.name, feed[port.name])
+    runner.run()
+    runner.check()
+    return {port.name: runner.read(port.name) for port in runner.build.outputs}
 
 
-def _resized(player: Player, case: Case, feed: Arrays) -> bool:
+def _resized(runner: Runner, case: Case, feed: Arrays) -> bool:
     """Give a build the size of its inputs, if it is not fixed; say whether it takes it."""
-    sizes = player.build.sizes
+    sizes = runner.build.sizes
     if sizes is not None:
         first = 2 if case.suffix == ".onnx" else 1  # ONNX has channels first
         height, width = next(iter(feed.values())).shape[first : first + 2]
         known = {"height": height, "width": width}
         try:
-            player.resize(**{p: known[p] for p in sizes.values})
+            runner.resize(**{p: known[p] for p in sizes.values})
         except ShadergenError as error:
             if error.code != SIZES_REFUSED:
                 raise

@@ -116,8 +116,8 @@ def test_a_planted_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     assert judge(tried).status == "right"
     play = judging.play
 
-    def wrong(player: Any, feed: Arrays) -> Arrays:
-        found = play(player, feed)
+    def wrong(runner: Any, feed: Arrays) -> Arrays:
+        found = play(runner, feed)
         found["y"].flat[5] += 2e-4
         return found
 
@@ -151,8 +151,8 @@ def test_what_rounding_decides_is_inconclusive_and_nothing_more(
     play = judging.play
 
     def changed(where: int) -> None:
-        def off_by_one(player: Any, feed: Arrays) -> Arrays:
-            found = play(player, feed)
+        def off_by_one(runner: Any, feed: Arrays) -> Arrays:
+            found = play(runner, feed)
             found["y"][0, where] = np.floor(feed["x"][0, where]) - 1
             return found
 

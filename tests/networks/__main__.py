@@ -35,7 +35,7 @@ HEAD = (
     "GPU passes",
     "multiply-adds, M",
     "compile, s",
-    "play, s",
+    "run, s",
     "error / bound",
     "five best",
 )

@@ -1,8 +1,8 @@
-// What tests/test_web_features.py asks of a player, one exported function for each test.
+// What tests/test_web_features.py asks of a runner, one exported function for each test.
 
-import { Build, load, Player, ShadergenError } from "/web/shadergen.js";
+import { Build, load, Runner, ShadergenError } from "/web/shadergen.js";
 
-export { load, Player };
+export { load, Runner };
 
 export function context(width = 1, height = 1, options = {}) {
   return Object.assign(document.createElement("canvas"), { width, height }).getContext(
@@ -11,8 +11,8 @@ export function context(width = 1, height = 1, options = {}) {
   );
 }
 
-export async function player(name, gl = context(), sizes = undefined) {
-  const made = new Player(await load(name, sizes), gl);
+export async function runner(name, gl = context(), sizes = undefined) {
+  const made = new Runner(await load(name, sizes), gl);
   await made.init();
   return made;
 }
@@ -45,7 +45,7 @@ export async function sources(bytes, width, height) {
 
 /** Return what a network makes of a picture in each form. */
 export async function runAll(name, bytes, width, height) {
-  const made = await player(name);
+  const made = await runner(name);
   const results = {};
   for (const [kind, source] of Object.entries(await sources(bytes, width, height))) {
     made.run(source);
@@ -58,7 +58,7 @@ export async function runAll(name, bytes, width, height) {
 
 /** Return the pixels that a network's result shows on a 2D canvas and on the context's own. */
 export async function shown(name, bytes, width, height) {
-  const made = await player(name);
+  const made = await runner(name);
   made.run(imageData(bytes, width, height));
   const canvas = document.createElement("canvas");
   made.draw(canvas);
@@ -74,7 +74,7 @@ export async function shown(name, bytes, width, height) {
 
 /** Return whether each way to give other numbers after a picture leaves none of its colours. */
 export async function greyAgain(name, bytes, width, height) {
-  const made = await player(name);
+  const made = await runner(name);
   const canvas = document.createElement("canvas");
   const isGrey = () => {
     made.draw(canvas);
@@ -113,7 +113,7 @@ export function texture(gl, format, width, height, data = null) {
 
 /** Let a network read and write textures of the application's; return what it wrote. */
 export async function zeroCopy(name, values, width, height) {
-  const made = await player(name);
+  const made = await runner(name);
   const { gl } = made;
   const given = texture(gl, "RGBA32F", width, height, Float32Array.from(values));
   const taken = texture(gl, "RGBA32F", width, height);
@@ -131,7 +131,7 @@ export async function zeroCopy(name, values, width, height) {
 
 /** Lose and restore the context; return what is refused meanwhile and the results around it. */
 export async function lose(name, bytes, width, height) {
-  const made = await player(name);
+  const made = await runner(name);
   const { gl } = made;
   const picture = imageData(bytes, width, height);
   made.run(picture);
@@ -171,7 +171,7 @@ export async function traced(gl, action) {
 
 /** Play a build of open sizes at several, with uploads of 0, 1, 2...; return what it reads. */
 export async function resized(url, all) {
-  const made = await player(url);
+  const made = await runner(url);
   const found = [];
   for (const sizes of all) {
     const calls = await traced(made.gl, () => made.resize(sizes));

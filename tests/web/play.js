@@ -1,6 +1,6 @@
 // Plays builds with the inputs beside them, for tests/test_web_runtime.py.
 
-import { load, Player } from "/web/shadergen.js";
+import { load, Runner } from "/web/shadergen.js";
 
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array, bool: Uint8Array };
 
@@ -16,22 +16,22 @@ export function context() {
 export async function play(gl, folder) {
   const wanted = await (await fetch(`${folder}/case.json`)).json();
   const build = await load(`${folder}/build`);
-  const player = new Player(build, gl);
+  const runner = new Runner(build, gl);
   try {
-    await player.init();
-    player.resize(wanted.sizes); // of none in builds of fixed sizes
-    for (const { name, dtype, shape } of player.build.inputs) {
+    await runner.init();
+    runner.resize(wanted.sizes); // of none in builds of fixed sizes
+    for (const { name, dtype, shape } of runner.build.inputs) {
       if (`${shape}` !== `${wanted.inputs[name]}`) throw Error(`${name} is ${shape}`);
       const given = await numbers(`${folder}/inputs/${name}.f32`);
       const big = dtype === "int64";
-      player.upload(name, big ? BigInt64Array.from(given, BigInt) : ARRAYS[dtype].from(given));
+      runner.upload(name, big ? BigInt64Array.from(given, BigInt) : ARRAYS[dtype].from(given));
     }
-    player.run();
-    player.check();
+    runner.run();
+    runner.check();
     const errors = {};
-    for (const { name, dtype } of player.build.outputs) {
+    for (const { name, dtype } of runner.build.outputs) {
       const expected = await numbers(`${folder}/expected/${name}.f32`);
-      const found = player.read(name);
+      const found = runner.read(name);
       if (!(found instanceof ARRAYS[dtype])) throw Error(`${name} is no ${dtype}`);
       if (found.length !== expected.length) throw Error(`${name} has ${found.length} numbers`);
       let [worst, largest] = [0, 1];
@@ -44,7 +44,7 @@ export async function play(gl, folder) {
     }
     return errors;
   } finally {
-    player.close();
+    runner.close();
   }
 }
 

@@ -1,4 +1,4 @@
-"""This project: a build for the GL at hand, played by the Python runtime.
+"""This project: a build for the GL at hand, run by the Python runtime.
 
 Tuned, it measures kernels before it compiles, which counts as converting.
 """
@@ -58,19 +58,19 @@ class Own:
         return {"passes": len(passes), "macs": sum(p["macs"] for p in passes)}
 
     def start(self, model: Model, folder: Path, setting: Setting) -> Running:
-        from shadergen.runtime_glue.python import HeadlessContext, Player, load
+        from shadergen.runtime_glue.python import HeadlessContext, Runner, load
 
-        player = Player(load(folder / "build"), HeadlessContext())
-        player.init()
+        runner = Runner(load(folder / "build"), HeadlessContext())
+        runner.init()
 
         def frame(x: Array) -> Array:
-            player.upload(model.input_name, x)
-            player.run()
-            return player.read(model.output_name)
+            runner.upload(model.input_name, x)
+            runner.run()
+            return runner.read(model.output_name)
 
         def resident() -> None:
-            player.run()
-            player.wait()
+            runner.run()
+            runner.wait()
 
         return Running(frame, resident)
 

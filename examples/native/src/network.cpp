@@ -121,7 +121,7 @@ double now() {
 Error Network::load(const std::string& folder, const shadergen::Options& options) {
     auto loaded = folder.empty() ? shadergen::load(espcn_files, espcn_file_count) : shadergen::load(folder);
     if (!loaded) return loaded.error;
-    player_.emplace(loaded.value, options);
+    runner_.emplace(loaded.value, options);
     return take_ports();
 }
 
@@ -152,7 +152,7 @@ Error Network::resize(int width, int height) {
                            rows_of(input_.width, input_.height),
                        "compile with --input-size " + std::to_string(height) + "x" + std::to_string(width) +
                            ", or dynamic, if the model allows");
-    Error error = player_->resize(sizes);
+    Error error = runner_->resize(sizes);
     if (!error) error = take_ports();
     if (!error && ready_) error = make_canvases();
     return error;
@@ -160,7 +160,7 @@ Error Network::resize(int width, int height) {
 
 Error Network::init() {
     const double start = now();
-    Error error = player_->init();
+    Error error = runner_->init();
     milliseconds_ = now() - start;
     if (error) return error;
     prepare_ = Drawing(std::string("#define IS_LUMA ") + (luma_ ? "true\n" : "false\n") + luma + prepare);
@@ -175,7 +175,7 @@ Error Network::init() {
 }
 
 void Network::close() {
-    player_->close();
+    runner_->close();
     prepared_ = Canvas();
     ready_ = false;
 }
@@ -187,7 +187,7 @@ Error Network::make_canvases() {
     prepared_ = Canvas(target_of(input_), format_of(input_.format), input_.width, input_.height);
     if (!prepared_.complete())
         return refusal("SG0602", "this GL cannot draw to " + input_.format + " textures");
-    return player_->bind_input(input_.name, prepared_.texture());
+    return runner_->bind_input(input_.name, prepared_.texture());
 }
 
 Error Network::run(GLuint picture) {
@@ -196,24 +196,24 @@ Error Network::run(GLuint picture) {
         prepare_.texture("u_picture", 0, GL_TEXTURE_2D, picture);
         prepare_.draw(prepared_.framebuffer(), prepared_.width(), prepared_.height());
     } else if (bound_ != picture) {
-        if (auto error = player_->bind_input(input_.name, picture)) return error;
+        if (auto error = runner_->bind_input(input_.name, picture)) return error;
         bound_ = picture;
     }
     // An application would not wait; here each frame is measured alone.
-    if (auto error = player_->wait()) return error;
+    if (auto error = runner_->wait()) return error;
     const double start = now();
-    if (auto error = player_->run()) return error;
-    if (auto error = player_->wait()) return error;
+    if (auto error = runner_->run()) return error;
+    if (auto error = runner_->wait()) return error;
     milliseconds_ = now() - start;
 
     const float across = static_cast<float>(input_.width) / static_cast<float>(output_.width);
     const float down = static_cast<float>(input_.height) / static_cast<float>(output_.height);
     compose_.use();
     gl.Uniform4f(compose_.uniform("u_scale"), across, down, std::max(across, 1.0F), std::max(down, 1.0F));
-    compose_.texture("u_output", 0, target_of(output_), player_->output_texture(output_.name).value);
+    compose_.texture("u_output", 0, target_of(output_), runner_->output_texture(output_.name).value);
     compose_.texture("u_picture", 1, GL_TEXTURE_2D, picture);
     compose_.draw(result_.framebuffer(), result_.width(), result_.height());
-    return player_->check();
+    return runner_->check();
 }
 
 }  // namespace samples

@@ -22,15 +22,15 @@ public:
     // Make all GL objects in the context that is current.
     shadergen::Error init();
 
-    // Play a frame. `picture` is a GL_TEXTURE_2D of the input's size.
+    // Run a frame. `picture` is a GL_TEXTURE_2D of the input's size.
     shadergen::Error run(GLuint picture);
 
     // Give back all GL objects but the result.
     void close();
 
     const Canvas& result() const { return result_; }       // of the last frame, RGBA8
-    double milliseconds() const { return milliseconds_; }  // that the player took for the last init() or run()
-    shadergen::Build build() const { return player_->build(); }
+    double milliseconds() const { return milliseconds_; }  // that the runner took for the last init() or run()
+    shadergen::Build build() const { return runner_->build(); }
     int width() const { return input_.width; }
     int height() const { return input_.height; }
     int result_width() const { return output_.width; }
@@ -42,7 +42,7 @@ private:
     shadergen::Error make_canvases();
     bool prepares() const { return luma_ || input_.is_array; }
 
-    std::optional<shadergen::Player> player_;
+    std::optional<shadergen::Runner> runner_;
     shadergen::PortInfo input_, output_;
     bool luma_ = false, ready_ = false;
     int channels_ = 0;

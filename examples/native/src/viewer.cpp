@@ -1,4 +1,4 @@
-// viewer FRAMES | --stdin WxH  [--build FOLDER] [--fps N] [--screenshot N FILE.png]: plays frames through a
+// viewer FRAMES | --stdin WxH  [--build FOLDER] [--fps N] [--screenshot N FILE.png]: runs frames through a
 // network in a window, before to the left of a line that the mouse drags and after to the right.
 //
 //   space  pause     tab  before, after, both     escape  leave
@@ -141,7 +141,7 @@ std::string Viewer::open() {
     return error ? error.render() : "";
 }
 
-// Upload a frame and play it through the network.
+// Upload a frame and run the network on it.
 shadergen::Error Viewer::take(const Picture& picture) {
     if (picture.width != frame_.width() || picture.height != frame_.height()) {
         if (is_open())

@@ -52,7 +52,7 @@ Command set_uniform(const Uniform& uniform, Int location) {
     return command;
 }
 
-void play(const GL& gl, const Command* first, const Command* last) {
+void replay(const GL& gl, const Command* first, const Command* last) {
     for (; first != last; ++first) {
         const Uint* a = first->a;
         switch (first->kind) {

@@ -1,4 +1,4 @@
-// GL calls as data, worked out beforehand and played without looking anything up.
+// GL calls as data, worked out beforehand and run without looking anything up.
 
 #ifndef SHADERGEN_COMMANDS_HPP
 #define SHADERGEN_COMMANDS_HPP
@@ -44,9 +44,9 @@ Command call(Command::Kind kind, std::initializer_list<Uint> arguments);
 void add(Commands& calls, Command::Kind kind, std::initializer_list<Uint> arguments);
 Command set_uniform(const Uniform& uniform, Int location);
 
-void play(const GL& gl, const Command* first, const Command* last);
-inline void play(const GL& gl, const Commands& commands) {
-    play(gl, commands.begin(), commands.end());
+void replay(const GL& gl, const Command* first, const Command* last);
+inline void replay(const GL& gl, const Commands& commands) {
+    replay(gl, commands.begin(), commands.end());
 }
 
 }  // namespace shadergen

@@ -235,7 +235,7 @@ bool check_version(Value root, bool& newer_minor, Error& error) {
     newer_minor = minor > format_minor;
     if (major == format_major) return true;
     locate(error, "{}: version", {schedule_file});
-    tell(error.why, "this runtime plays version {} (newest known: {}.{})",
+    tell(error.why, "this runtime supports version {} (newest known: {}.{})",
          {format_major, format_major, format_minor});
     error.help = major > format_major ? "update shadergen" : "compile the model again";
     return fail(error, "SG0504", "the schedule is of version {}", {version.text()});

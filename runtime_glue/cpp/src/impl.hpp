@@ -1,4 +1,4 @@
-// What a Player holds.
+// What a Runner holds.
 
 #ifndef SHADERGEN_IMPL_HPP
 #define SHADERGEN_IMPL_HPP
@@ -22,13 +22,13 @@ struct Sized {
     explicit Sized(const GL& gl) : objects(gl) {}
 
     Objects objects;
-    List<GLTextures> textures;  // by tensor: the player's, or what the application bound
+    List<GLTextures> textures;  // by tensor: the runner's, or what the application bound
     List<GLTextures> uploads;   // by input
     List<Name> framebuffers;    // by pass: 0 of those that dispatch
     List<char> foreign;         // by pass: whether its framebuffer is the application's
 };
 
-struct Player::Impl {
+struct Runner::Impl {
     Build build;
     Options options;
     GL gl{};  // all null
@@ -77,7 +77,7 @@ struct Player::Impl {
         if (options.restore_state) gl.ActiveTexture(gl::TEXTURE0);
     }
     void leave() const {
-        if (options.restore_state) play(gl, after);
+        if (options.restore_state) replay(gl, after);
     }
 };
 

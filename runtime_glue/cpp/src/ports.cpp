@@ -1,4 +1,4 @@
-// A player's inputs and outputs: textures of the application, and arrays.
+// A runner's inputs and outputs: textures of the application, and arrays.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace shadergen {
 
-const Port* Player::Impl::find(Ports list, std::string_view name, Error& error) const {
+const Port* Runner::Impl::find(Ports list, std::string_view name, Error& error) const {
     if (!is_ready(error)) return nullptr;
     for (const Port& port : schedule().*list)
         if (port.name == name) return &port;
@@ -25,7 +25,7 @@ const Port* Player::Impl::find(Ports list, std::string_view name, Error& error) 
 }
 
 // Check the application's textures for a port as far as GL tells; they are in `given` then.
-bool Player::Impl::check_given(const Port& port, const unsigned* names, std::size_t count,
+bool Runner::Impl::check_given(const Port& port, const unsigned* names, std::size_t count,
                                Error& error) {
     const Texture& t = texture(port.texture);
     given.clear();
@@ -46,11 +46,11 @@ bool Player::Impl::check_given(const Port& port, const unsigned* names, std::siz
                                                     : "2d"});
 }
 
-Error Player::bind_input(std::string_view name, unsigned texture) {
+Error Runner::bind_input(std::string_view name, unsigned texture) {
     return bind_input(name, &texture, 1);
 }
 
-Error Player::bind_input(std::string_view name, const unsigned* textures, std::size_t count) {
+Error Runner::bind_input(std::string_view name, const unsigned* textures, std::size_t count) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::inputs, name, error);
@@ -61,7 +61,7 @@ Error Player::bind_input(std::string_view name, const unsigned* textures, std::s
     return error;
 }
 
-Error Player::bind_input(std::string_view name, unsigned texture, const float* matrix) {
+Error Runner::bind_input(std::string_view name, unsigned texture, const float* matrix) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::inputs, name, error);
@@ -86,7 +86,7 @@ Error Player::bind_input(std::string_view name, unsigned texture, const float* m
     return error;
 }
 
-bool Player::Impl::bind(const Port& port, const unsigned* names, std::size_t count, Error& error) {
+bool Runner::Impl::bind(const Port& port, const unsigned* names, std::size_t count, Error& error) {
     enter();
     const bool good = check_given(port, names, count, error);
     leave();
@@ -94,11 +94,11 @@ bool Player::Impl::bind(const Port& port, const unsigned* names, std::size_t cou
     return good;
 }
 
-Error Player::bind_output(std::string_view name, unsigned texture) {
+Error Runner::bind_output(std::string_view name, unsigned texture) {
     return bind_output(name, &texture, 1);
 }
 
-Error Player::bind_output(std::string_view name, const unsigned* textures, std::size_t count) {
+Error Runner::bind_output(std::string_view name, const unsigned* textures, std::size_t count) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::outputs, name, error);
@@ -120,7 +120,7 @@ Error Player::bind_output(std::string_view name, const unsigned* textures, std::
 }
 
 // Let all passes write an output to the textures that it has now.
-bool Player::Impl::rebind(const Port& port, Error& error) {
+bool Runner::Impl::rebind(const Port& port, Error& error) {
     bool image = false;
     for (const Pass& pass : schedule().passes) {
         for (const Read& read : pass.reads)
@@ -140,7 +140,7 @@ bool Player::Impl::rebind(const Port& port, Error& error) {
     return true;
 }
 
-Error Player::bind_output_framebuffer(std::string_view name, unsigned framebuffer) {
+Error Runner::bind_output_framebuffer(std::string_view name, unsigned framebuffer) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::outputs, name, error);
@@ -168,15 +168,16 @@ Error Player::bind_output_framebuffer(std::string_view name, unsigned framebuffe
     return error;
 }
 
-Result<unsigned> Player::output_texture(std::string_view name, int layer) const {
+Result<unsigned> Runner::output_texture(std::string_view name, int layer) const {
     Result<unsigned> result;
     const Port* const port = impl_->find(&Schedule::outputs, name, result.error);
     if (!port) return result;
     const GLTextures& names = impl_->bound(*port);
     if (layer >= 0 && at(layer) < names.size()) result.value = names[at(layer)];
-    else
-        fail(result.error, "SG0605", "the output '{}' has {} textures, and no number {}",
-             {name, names.size(), layer});
+    else {
+        tell(result.error.supported, "0 to {}", {names.size() - 1});
+        fail(result.error, "SG0605", "the output '{}' has no texture {}", {name, layer});
+    }
     return result;
 }
 
@@ -194,7 +195,7 @@ bool check_count(const Port& port, const char* kind, const char* verb, std::size
 
 }  // namespace
 
-Error Player::upload_as(std::string_view name, DType type, const void* data, std::size_t count) {
+Error Runner::upload_as(std::string_view name, DType type, const void* data, std::size_t count) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::inputs, name, error);
@@ -222,7 +223,7 @@ Error Player::upload_as(std::string_view name, DType type, const void* data, std
     return error;
 }
 
-Error Player::read_as(std::string_view name, DType type, void* data, std::size_t count) {
+Error Runner::read_as(std::string_view name, DType type, void* data, std::size_t count) {
     Impl& p = *impl_;
     Error error;
     const Port* const port = p.find(&Schedule::outputs, name, error);

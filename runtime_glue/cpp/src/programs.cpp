@@ -326,7 +326,7 @@ void Programs::set_uniforms(const GL& gl, const Schedule& schedule) {
                 passes[user].varying.push_back(known->varying ? 1 : 0);
                 if (known->varying || known->value != &pass.uniforms[i]) continue;
                 const Command set = set_uniform(pass.uniforms[i], passes[user].locations[i]);
-                play(gl, &set, &set + 1);
+                replay(gl, &set, &set + 1);
             }
         }
     }

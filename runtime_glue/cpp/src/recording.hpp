@@ -17,7 +17,7 @@ struct Matrix {
     float numbers[matrix_size] = {};  // column by column
 };
 
-// GL objects of a player: textures and buffers by their index in the schedule, the rest by pass.
+// GL objects of a runner: textures and buffers by their index in the schedule, the rest by pass.
 struct Bound {
     Name vertex_array = 0, sampler = 0;
     const List<PassProgram>* programs = nullptr;
@@ -32,7 +32,7 @@ extern const Enum capabilities[];
 extern const std::size_t capability_count;          // of OpenGL ES
 extern const std::size_t desktop_capability_count;  // of OpenGL: those and more
 
-// What a frame binds, whatever textures it plays with.
+// What a frame binds, whatever textures it runs with.
 struct Touched {
     Uint units = 0;
     bool external = false;  // external textures

@@ -1,4 +1,4 @@
-// What a player changes of the application's GL state, as the calls that set it again.
+// What a runner changes of the application's GL state, as the calls that set it again.
 
 #ifndef SHADERGEN_STATE_HPP
 #define SHADERGEN_STATE_HPP

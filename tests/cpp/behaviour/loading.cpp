@@ -18,12 +18,12 @@ PROMISE(linked_programs_are_kept_and_damaged_ones_made_again) {
     options.program_cache = folder.string();
     const auto compiled = [&] {
         trace([&] {
-            Player player(load_fixture("good"), options);
-            good(player.init());
-            feed_good(player);
-            good(player.run());
-            good(player.check());
-            check_good(player);
+            Runner runner(load_fixture("good"), options);
+            good(runner.init());
+            feed_good(runner);
+            good(runner.run());
+            good(runner.check());
+            check_good(runner);
         });
         return called()["glCompileShader"];
     };
@@ -66,11 +66,11 @@ PROMISE(a_build_in_memory_plays_and_is_not_copied) {
         files.push_back({paths[i].c_str(), contents[i].data(), contents[i].size()});
     auto loaded = load(files.data(), files.size());
     good(loaded.error);
-    Player player(loaded.value, traced());
-    good(player.init());
-    feed_good(player);
-    good(player.run());
-    check_good(player);
+    Runner runner(loaded.value, traced());
+    good(runner.init());
+    feed_good(runner);
+    good(runner.run());
+    check_good(runner);
     CHECK(load(files.data(), 0).error.code == "SG0502");
     for (std::size_t i = 0; i < files.size(); ++i) {
         std::vector<File> without = files;

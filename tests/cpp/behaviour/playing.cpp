@@ -9,11 +9,11 @@ namespace {
 void check_frame(bool restore) {
     Options options = traced();
     options.restore_state = restore;
-    Player player(load_fixture("good"), options);
-    good(player.init());
-    feed_good(player);
-    good(player.run());
-    trace([&] { good(player.run()); });
+    Runner runner(load_fixture("good"), options);
+    good(runner.init());
+    feed_good(runner);
+    good(runner.run());
+    trace([&] { good(runner.run()); });
     const std::string allowed =
         "glActiveTexture glBindBuffer glBindBufferBase glBindFramebuffer glBindImageTexture "
         "glBindSampler "
@@ -27,27 +27,27 @@ void check_frame(bool restore) {
     CHECK(called()["glDispatchCompute"] == 1);
     allocations = 0;
     counting = true;
-    for (int i = 0; i < 3; ++i) player.run(i == 1);
+    for (int i = 0; i < 3; ++i) runner.run(i == 1);
     counting = false;
     CHECK(allocations == 0);
-    good(player.check());
+    good(runner.check());
 }
 
 }  // namespace
 
 PROMISE(the_good_build_computes_what_it_states) {
-    Player player(load_fixture("good"), traced());
-    good(player.init());
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
     for (int seed = 0; seed < 2; ++seed) {
-        feed_good(player, seed);
-        good(player.run());
-        good(player.check());
-        check_good(player, seed);
+        feed_good(runner, seed);
+        good(runner.run());
+        good(runner.check());
+        check_good(runner, seed);
     }
     const auto x = numbers(75, 1);
     std::vector<float> sum(75), halves(15);
-    good(player.read("sum", sum.data(), sum.size()));
-    good(player.read("signed", halves.data(), halves.size()));
+    good(runner.read("sum", sum.data(), sum.size()));
+    good(runner.read("signed", halves.data(), halves.size()));
     for (std::size_t i = 0; i < sum.size(); ++i) {
         const float expected = 2 * expected_good(x[i], i % 5) + x[i];
         CHECK(std::abs(sum[i] - expected) < 1e-5F);
@@ -61,12 +61,12 @@ PROMISE(a_frame_that_restores_state_asks_nothing_either) { check_frame(true); }
 
 PROMISE(everything_made_is_deleted) {
     trace([] {
-        Player player(load_fixture("good_dynamic"), traced());
-        good(player.init());
-        play_dynamic(player, 3, 4, 0);
-        good(player.resize(size_of(5, 6)));
-        play_dynamic(player, 5, 6, 1);
-        CHECK(player.resize(size_of(5, 7)));
+        Runner runner(load_fixture("good_dynamic"), traced());
+        good(runner.init());
+        play_dynamic(runner, 3, 4, 0);
+        good(runner.resize(size_of(5, 6)));
+        play_dynamic(runner, 5, 6, 1);
+        CHECK(runner.resize(size_of(5, 7)));
     });
     for (const char* kind : {"Textures", "Buffers", "Framebuffers", "Samplers", "VertexArrays"}) {
         const int made = called()[std::string("glGen") + kind];
@@ -78,49 +78,49 @@ PROMISE(everything_made_is_deleted) {
           called()["glDeleteQueries"] + called()["glDeleteQueriesEXT"]);
 }
 
-PROMISE(an_abandoned_player_calls_nothing) {
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    trace([&] { player.abandon(); });
+PROMISE(an_abandoned_runner_calls_nothing) {
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    trace([&] { runner.abandon(); });
     CHECK(called().empty());
-    CHECK(player.run().what == "the player is not ready");
-    good(player.init());
-    feed_good(player);
-    good(player.run());
-    check_good(player);
+    CHECK(runner.run().what == "the runner is not initialised");
+    good(runner.init());
+    feed_good(runner);
+    good(runner.run());
+    check_good(runner);
 }
 
 PROMISE(mistakes_are_answered_in_words) {
-    Player player(load_fixture("good"), traced());
+    Runner runner(load_fixture("good"), traced());
     float few[2] = {};
-    CHECK(player.run().what == "the player is not ready");
-    CHECK(player.read("out", few, 2).help == "call init()");
-    good(player.init());
-    CHECK(player.run().what == "the input 'x' has no texture");
-    CHECK(player.upload("y", few, 2).help == "did you mean 'x'?" ||
-          player.upload("y", few, 2).supported == "x, img");
-    CHECK(player.upload("x", few, 2).what ==
+    CHECK(runner.run().what == "the runner is not initialised");
+    CHECK(runner.read("out", few, 2).help == "call init()");
+    good(runner.init());
+    CHECK(runner.run().what == "the input 'x' has no texture");
+    CHECK(runner.upload("y", few, 2).help == "did you mean 'x'?" ||
+          runner.upload("y", few, 2).supported == "x, img");
+    CHECK(runner.upload("x", few, 2).what ==
           "the input 'x' takes 75 numbers, shape 1x3x5x5, not 2");
     std::vector<float> image(45, 1.5F);
-    CHECK(player.upload("img", image.data(), 45).what ==
+    CHECK(runner.upload("img", image.data(), 45).what ==
           "an image given in floats holds values outside 0 to 1");
-    CHECK(player.output_texture("invertd").error.help == "did you mean 'inverted'?");
-    Player nothing(Build{}, traced());
-    CHECK(nothing.init().what == "the player has no build");
-    Player blind(load_fixture("good"), Options{});
+    CHECK(runner.output_texture("invertd").error.help == "did you mean 'inverted'?");
+    Runner nothing(Build{}, traced());
+    CHECK(nothing.init().what == "the runner has no build");
+    Runner blind(load_fixture("good"), Options{});
     CHECK(blind.init().code == "SG0601");
     Options nowhere;
     nowhere.get_proc_address = [](const char*) -> Function { return nullptr; };
-    Player lost(load_fixture("good"), nowhere);
+    Runner lost(load_fixture("good"), nowhere);
     CHECK(lost.init().what == "the GL has no function glActiveTexture");
 }
 
 PROMISE(two_models_and_two_contexts_live_side_by_side) {
     tests::Context other(desktop);
-    Player third(load_fixture("good"), traced());
+    Runner third(load_fixture("good"), traced());
     good(third.init());
     feed_good(third, 3);
-    Player first(load_fixture("good"), traced()), second(load_fixture("good_dynamic"), traced());
+    Runner first(load_fixture("good"), traced()), second(load_fixture("good_dynamic"), traced());
     good(first.init());
     good(second.init());
     feed_good(first, 1);
@@ -129,20 +129,20 @@ PROMISE(two_models_and_two_contexts_live_side_by_side) {
     check_good(first, 1);
     good(third.run());
     check_good(third, 3);
-    Player moved = std::move(first);
+    Runner moved = std::move(first);
     good(moved.run());
     check_good(moved, 1);
 }
 
 PROMISE(passes_are_timed_where_the_gl_can) {
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
-    good(player.run());
-    CHECK(player.timings().empty());
-    good(player.run(true));
-    const auto times = player.timings();
-    CHECK(times.empty() || times.size() == player.build().passes());
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
+    good(runner.run());
+    CHECK(runner.timings().empty());
+    good(runner.run(true));
+    const auto times = runner.timings();
+    CHECK(times.empty() || times.size() == runner.build().passes());
     for (const double time : times) CHECK(time >= 0 && time < 60000);
 }
 

@@ -80,12 +80,12 @@ inline std::size_t elements(const PortInfo& port) {
     return count;
 }
 
-inline void feed_good(Player& player, int seed = 0) {
+inline void feed_good(Runner& runner, int seed = 0) {
     const auto x = numbers(75, seed);
     std::vector<std::uint8_t> image(45);
     for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<std::uint8_t>(i * 5);
-    good(player.upload("x", x.data(), x.size()));
-    good(player.upload("img", image.data(), image.size()));
+    good(runner.upload("x", x.data(), x.size()));
+    good(runner.upload("img", image.data(), image.size()));
 }
 
 inline float expected_good(float x, std::size_t channel) {
@@ -95,25 +95,25 @@ inline float expected_good(float x, std::size_t channel) {
     return 0.5F * ((2 * x + bias[channel]) * gain[channel] + constant[channel]);
 }
 
-inline void check_good(Player& player, int seed = 0) {
+inline void check_good(Runner& runner, int seed = 0) {
     const auto x = numbers(75, seed);
     std::vector<float> out(75);
-    good(player.read("out", out.data(), out.size()));
+    good(runner.read("out", out.data(), out.size()));
     for (std::size_t i = 0; i < out.size(); ++i)
         CHECK(std::abs(out[i] - expected_good(x[i], i % 5)) < 1e-5F);
     std::vector<std::uint8_t> inverted(45);
-    good(player.read("inverted", inverted.data(), inverted.size()));
+    good(runner.read("inverted", inverted.data(), inverted.size()));
     for (std::size_t i = 0; i < inverted.size(); ++i) CHECK(inverted[i] == 255 - i * 5);
 }
 
-inline void play_dynamic(Player& player, std::size_t height, std::size_t width, int seed) {
+inline void play_dynamic(Runner& runner, std::size_t height, std::size_t width, int seed) {
     const auto x = numbers(height * width * 4, seed);
-    good(player.upload("x", x.data(), x.size()));
-    good(player.run());
+    good(runner.upload("x", x.data(), x.size()));
+    good(runner.run());
     std::vector<float> up(x.size() * 4), y(x.size());
-    good(player.read("up", up.data(), up.size()));
-    good(player.read("y", y.data(), y.size()));
-    good(player.check());
+    good(runner.read("up", up.data(), up.size()));
+    good(runner.read("y", y.data(), y.size()));
+    good(runner.check());
     for (std::size_t i = 0; i < up.size() && failure.empty(); ++i) {
         const std::size_t c = i % 4, column = i / 4 % (2 * width), row = i / 4 / (2 * width);
         CHECK(std::abs(up[i] - 2 * x[(row / 2 * width + column / 2) * 4 + c]) < 1e-5F);

@@ -5,26 +5,26 @@
 namespace promises {
 
 PROMISE(a_build_is_resized_without_compiling) {
-    Player player(load_fixture("good_dynamic"), traced());
-    good(player.init());
-    play_dynamic(player, 3, 4, 0);
+    Runner runner(load_fixture("good_dynamic"), traced());
+    good(runner.init());
+    play_dynamic(runner, 3, 4, 0);
     const std::int64_t sizes[][2] = {{7, 6}, {2, 2}, {31, 64}, {3, 4}};
     for (const auto& [height, width] : sizes) {
-        trace([&, h = height, w = width] { good(player.resize(size_of(h, w))); });
+        trace([&, h = height, w = width] { good(runner.resize(size_of(h, w))); });
         CHECK(called()["glCompileShader"] == 0 && called()["glLinkProgram"] == 0);
         CHECK(called()["glBufferData"] == 0 && called()["glGenTextures"] > 0);
         CHECK(called()["glGenTextures"] <= called()["glDeleteTextures"]);
-        CHECK(player.run().what == "the input 'x' has no texture");
-        play_dynamic(player, static_cast<std::size_t>(height), static_cast<std::size_t>(width), 2);
+        CHECK(runner.run().what == "the input 'x' has no texture");
+        play_dynamic(runner, static_cast<std::size_t>(height), static_cast<std::size_t>(width), 2);
     }
-    trace([&] { good(player.resize(size_of(3, 4))); });
+    trace([&] { good(runner.resize(size_of(3, 4))); });
     CHECK(called().empty());  // it has that size
 }
 
-PROMISE(a_refused_resize_leaves_the_player_as_it_was) {
-    Player player(load_fixture("good_dynamic"), traced());
-    good(player.init());
-    play_dynamic(player, 3, 4, 0);
+PROMISE(a_refused_resize_leaves_the_runner_as_it_was) {
+    Runner runner(load_fixture("good_dynamic"), traced());
+    good(runner.init());
+    play_dynamic(runner, 3, 4, 0);
     struct Refused {
         std::vector<Size> sizes;
         const char* says;
@@ -34,22 +34,22 @@ PROMISE(a_refused_resize_leaves_the_player_as_it_was) {
                                {size_of(5000, 2), "1 to 4096"},
                                {{{"heigth", 2}}, "did you mean 'height'?"}};
     for (const Refused& each : refused) {
-        const Error error = player.resize(each.sizes);
+        const Error error = runner.resize(each.sizes);
         CHECK(error.code == "SG0605");
         CHECK(error.render().find(each.says) != std::string::npos);
-        CHECK(player.build().sizes()[0].value == 3);
-        good(player.run());  // with what was uploaded
+        CHECK(runner.build().sizes()[0].value == 3);
+        good(runner.run());  // with what was uploaded
     }
-    play_dynamic(player, 3, 4, 1);
+    play_dynamic(runner, 3, 4, 1);
 }
 
 PROMISE(sizes_may_be_chosen_before_init) {
     auto loaded = load(fixtures + "/good_dynamic", size_of(5, 6));
     good(loaded.error);
-    Player first(loaded.value, traced());
+    Runner first(loaded.value, traced());
     good(first.init());
     play_dynamic(first, 5, 6, 0);
-    Player second(load_fixture("good_dynamic"), traced());
+    Runner second(load_fixture("good_dynamic"), traced());
     good(second.resize(size_of(5, 6)));
     good(second.init());
     play_dynamic(second, 5, 6, 0);
@@ -61,8 +61,8 @@ PROMISE(sizes_may_be_chosen_before_init) {
 void play_frames(int frames) {
     Options options;
     options.get_proc_address = tests::get_proc_address;
-    Player player(load_fixture("good_dynamic"), options), fixed(load_fixture("good"), options);
-    good(player.init());
+    Runner runner(load_fixture("good_dynamic"), options), fixed(load_fixture("good"), options);
+    good(runner.init());
     good(fixed.init());
     feed_good(fixed);
     std::size_t height = 3, width = 4;
@@ -70,17 +70,17 @@ void play_frames(int frames) {
         if (i % 5 == 4) {
             height = 2 + static_cast<std::size_t>(i * 7 % 31),
             width = 2 + static_cast<std::size_t>(i * 3 % 29) * 2;
-            good(player.resize(
+            good(runner.resize(
                 size_of(static_cast<std::int64_t>(height), static_cast<std::int64_t>(width))));
         }
-        play_dynamic(player, height, width, i);
+        play_dynamic(runner, height, width, i);
         good(fixed.run(i % 2 == 0));
         if (i % 97 == 0) {
             check_good(fixed);
             fixed.timings();
-            CHECK(player.resize(size_of(3, 5)));
-            player.close();
-            good(player.init());
+            CHECK(runner.resize(size_of(3, 5)));
+            runner.close();
+            good(runner.init());
         }
     }
 }

@@ -135,36 +135,36 @@ PROMISE(the_state_of_the_application_is_as_it_was) {
     Options options = traced();
     options.restore_state = true;
     for (const char* name : {"good", "good_dynamic"}) {
-        Player player(load_fixture(name), options);
-        good(player.init());
+        Runner runner(load_fixture(name), options);
+        good(runner.init());
         CHECK(state_of(gl) == before);
-        for (const auto& input : player.build().inputs()) {
+        for (const auto& input : runner.build().inputs()) {
             const auto x = numbers(elements(input));
             std::vector<float> halves;
             for (const float value : x) halves.push_back(value / 2 + 0.5F);
-            good(player.upload(input.name, halves.data(), halves.size()));
+            good(runner.upload(input.name, halves.data(), halves.size()));
             CHECK(state_of(gl) == before);
         }
         for (const bool timed : {false, true}) {
-            good(player.run(timed));
+            good(runner.run(timed));
             CHECK(state_of(gl) == before);
         }
-        for (const auto& output : player.build().outputs()) {
+        for (const auto& output : runner.build().outputs()) {
             std::vector<float> values(elements(output));
-            good(player.read(output.name, values.data(), values.size()));
+            good(runner.read(output.name, values.data(), values.size()));
             CHECK(state_of(gl) == before);
         }
-        const auto outputs = player.build().outputs();
-        CHECK(player.bind_output(outputs[0].name, 1));
+        const auto outputs = runner.build().outputs();
+        CHECK(runner.bind_output(outputs[0].name, 1));
         CHECK(state_of(gl) == before);
-        if (player.build().sizes().size()) {
-            good(player.resize(size_of(7, 6)));
-            CHECK(player.resize(size_of(7, 5)));
+        if (runner.build().sizes().size()) {
+            good(runner.resize(size_of(7, 6)));
+            CHECK(runner.resize(size_of(7, 5)));
             CHECK(state_of(gl) == before);
         }
-        good(player.wait());
+        good(runner.wait());
         CHECK(state_of(gl) == before);
-        player.close();
+        runner.close();
         CHECK(state_of(gl) == before);
     }
 }
@@ -179,8 +179,8 @@ PROMISE(a_build_that_fails_restores_state_too) {
     std::ofstream(folder / "shaders/mix.frag") << "#version 310 es\nvoid main() { nothing(); }\n";
     Options options = traced();
     options.restore_state = true;
-    Player player(load(folder.string()).value, options);
-    const Error error = player.init();
+    Runner runner(load(folder.string()).value, options);
+    const Error error = runner.init();
     CHECK(error.code == "SG0603");
     CHECK(error.what == "the shader 'shaders/mix.frag' does not compile");
     CHECK(error.where.size() == 4 && error.where[2] == "pass mix" &&
@@ -194,39 +194,39 @@ PROMISE(a_saved_state_is_the_one_restored) {
     const GL gl = plain_gl();
     Options options = traced();
     options.restore_state = true;
-    Player player(load_fixture("good"), options);
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), options);
+    good(runner.init());
+    feed_good(runner);
     gl.Viewport(0, 0, 17, 19);
     gl.BindTexture(gl::TEXTURE_2D, make_texture(gl, gl::TEXTURE_2D, gl::RGBA32F, 2, 2));
-    good(player.save_state());
+    good(runner.save_state());
     const auto before = state_of(gl);
-    good(player.run());
+    good(runner.run());
     CHECK(state_of(gl) == before);
-    check_good(player);
+    check_good(runner);
     CHECK(state_of(gl) == before);
 }
 
 PROMISE(a_frame_draws_the_same_whatever_the_state) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
     disturb(gl, any_program(gl));
-    good(player.run());
-    check_good(player);
+    good(runner.run());
+    check_good(runner);
     disturb(gl, any_program(gl));
-    feed_good(player, 1);
-    good(player.run());
-    check_good(player, 1);
+    feed_good(runner, 1);
+    good(runner.run());
+    check_good(runner, 1);
 }
 
 PROMISE(a_frame_leaves_nothing_bound) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
-    good(player.run());
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
+    good(runner.run());
     for (Enum unit = 0; unit < 4; ++unit) {
         gl.ActiveTexture(gl::TEXTURE0 + unit);
         for (const Enum what :

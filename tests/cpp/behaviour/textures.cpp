@@ -6,27 +6,27 @@ namespace promises {
 
 PROMISE(a_texture_bound_each_frame_allocates_nothing_in_run) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
     const Name ring[] = {make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 5, 3, 2),
                          make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 5, 3, 2)};
     for (int i = 0; i < 6; ++i) {
-        good(player.bind_input("x", ring[i % 2]));
+        good(runner.bind_input("x", ring[i % 2]));
         allocations = 0;
         counting = i > 1;
-        player.run();
+        runner.run();
         counting = false;
         CHECK(allocations == 0);
     }
-    good(player.check());
+    good(runner.check());
 }
 
 PROMISE(textures_of_the_application_are_read_and_written_in_place) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
     // an image that the application draws
     const Name image = make_texture(gl, gl::TEXTURE_2D, 0x8058, 5, 3);
     Name framebuffer = 0;
@@ -37,90 +37,90 @@ PROMISE(textures_of_the_application_are_read_and_written_in_place) {
     gl.ClearBufferfv(gl::COLOR, 0, color);
     const Name result = make_texture(gl, gl::TEXTURE_2D, 0x8058, 5, 3);
     const Name out = make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 5, 3, 2);
-    good(player.bind_input("img", image));
-    good(player.bind_output("inverted", result));
-    good(player.bind_output("out", out));
-    CHECK(player.output_texture("inverted").value == result);
-    CHECK(player.output_texture("out").value == out);
-    CHECK(player.output_texture("out", 1).error);
-    trace([&] { good(player.run()); });
+    good(runner.bind_input("img", image));
+    good(runner.bind_output("inverted", result));
+    good(runner.bind_output("out", out));
+    CHECK(runner.output_texture("inverted").value == result);
+    CHECK(runner.output_texture("out").value == out);
+    CHECK(runner.output_texture("out", 1).error);
+    trace([&] { good(runner.run()); });
     CHECK(called()["glTexSubImage2D"] == 0 && called()["glReadPixels"] == 0);
-    good(player.check());
+    good(runner.check());
     std::vector<std::uint8_t> bytes(45);
-    good(player.read("inverted", bytes.data(), bytes.size()));
+    good(runner.read("inverted", bytes.data(), bytes.size()));
     CHECK(bytes[0] == 204 && bytes[1] == 153 && bytes[2] == 102);
     const auto x = numbers(75);
     std::vector<float> values(75);
-    good(player.read("out", values.data(), values.size()));
+    good(runner.read("out", values.data(), values.size()));
     CHECK(std::abs(values[7] - expected_good(x[7], 2)) < 1e-5F);
 }
 
 PROMISE(an_output_may_go_to_a_framebuffer) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
     Name framebuffer = 0;
     gl.GenFramebuffers(1, &framebuffer);
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, framebuffer);
     const Name screen = make_texture(gl, gl::TEXTURE_2D, 0x8058, 9, 9);
     gl.FramebufferTexture2D(gl::DRAW_FRAMEBUFFER, gl::COLOR_ATTACHMENT0, gl::TEXTURE_2D, screen, 0);
     gl.BindFramebuffer(gl::DRAW_FRAMEBUFFER, 0);
-    good(player.bind_output_framebuffer("inverted", framebuffer));
-    good(player.run());
-    good(player.wait());
+    good(runner.bind_output_framebuffer("inverted", framebuffer));
+    good(runner.run());
+    good(runner.wait());
     std::uint8_t pixels[4 * 5 * 3] = {};
     gl.BindFramebuffer(gl::READ_FRAMEBUFFER, framebuffer);
     gl.ReadPixels(0, 0, 5, 3, gl::RGBA, gl::UNSIGNED_BYTE, pixels);
     gl.BindFramebuffer(gl::READ_FRAMEBUFFER, 0);
     for (std::size_t i = 0; i < 45; ++i) CHECK(pixels[i / 3 * 4 + i % 3] == 255 - i * 5);
     std::uint8_t bytes[45];
-    CHECK(player.read("inverted", bytes, 45).what ==
+    CHECK(runner.read("inverted", bytes, 45).what ==
           "the output 'inverted' is drawn to the application's framebuffer");
-    CHECK(player.bind_output_framebuffer("out", framebuffer).code ==
+    CHECK(runner.bind_output_framebuffer("out", framebuffer).code ==
           "SG0605");  // it has two layers
-    CHECK(player.bind_output_framebuffer("sum", framebuffer).code ==
+    CHECK(runner.bind_output_framebuffer("sum", framebuffer).code ==
           "SG0605");  // a dispatch stores it
-    good(player.bind_output("inverted", make_texture(gl, gl::TEXTURE_2D, 0x8058, 5, 3)));
-    good(player.run());
-    check_good(player);
+    good(runner.bind_output("inverted", make_texture(gl, gl::TEXTURE_2D, 0x8058, 5, 3)));
+    good(runner.run());
+    check_good(runner);
 }
 
 PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     const GL gl = plain_gl();
-    Player player(load_fixture("good"), traced());
-    good(player.init());
-    feed_good(player);
+    Runner runner(load_fixture("good"), traced());
+    good(runner.init());
+    feed_good(runner);
     const Name wide = make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 6, 3, 2);
     const Name deep = make_texture(gl, gl::TEXTURE_2D_ARRAY, gl::RGBA32F, 5, 3, 3);
     const Name flat = make_texture(gl, gl::TEXTURE_2D, gl::RGBA32F, 5, 3);
     const Name undrawable = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x8C3D, 5, 3, 2);  // RGB9_E5
     const Name other = make_texture(gl, gl::TEXTURE_2D_ARRAY, 0x881A, 5, 3, 2);       // RGBA16F
-    CHECK(player.bind_input("x", wide).what.find("width of 6, not 5") != std::string::npos);
-    CHECK(player.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
-    CHECK(player.bind_input("x", flat));
-    CHECK(player.bind_output("out", undrawable).what ==
+    CHECK(runner.bind_input("x", wide).what.find("width of 6, not 5") != std::string::npos);
+    CHECK(runner.bind_output("out", deep).what.find("depth of 3, not 2") != std::string::npos);
+    CHECK(runner.bind_input("x", flat));
+    CHECK(runner.bind_output("out", undrawable).what ==
           "this GL cannot draw to 'y' (rgba32f)");
-    CHECK(player.bind_output("out", undrawable).where[0] == "output 'out'");
-    CHECK(player.bind_output("out", undrawable).why.find("GL_FRAMEBUFFER_") != std::string::npos);
+    CHECK(runner.bind_output("out", undrawable).where[0] == "output 'out'");
+    CHECK(runner.bind_output("out", undrawable).why.find("GL_FRAMEBUFFER_") != std::string::npos);
     const Name integers = make_texture(gl, gl::TEXTURE_2D, 0x8D7C, 5, 3);  // RGBA8UI
     const Name depth = make_texture(gl, gl::TEXTURE_2D, 0x81A6, 5, 3);     // DEPTH_COMPONENT24
     if (gl.GetTexLevelParameteriv) {
-        CHECK(player.bind_input("img", integers).what.find("holds integers") != std::string::npos);
-        CHECK(player.bind_output("inverted", integers).code == "SG0605");
-        CHECK(player.bind_input("img", depth).what.find("holds depth") != std::string::npos);
+        CHECK(runner.bind_input("img", integers).what.find("holds integers") != std::string::npos);
+        CHECK(runner.bind_output("inverted", integers).code == "SG0605");
+        CHECK(runner.bind_input("img", depth).what.find("holds depth") != std::string::npos);
     }
-    CHECK(player.bind_input("img", 4711).what == "there is no texture 4711 in this context");
+    CHECK(runner.bind_input("img", 4711).what == "there is no texture 4711 in this context");
     CHECK(!gl.IsTexture(4711));
     CHECK(Error().render().empty());
-    CHECK(player.bind_output("sum", other).what ==
+    CHECK(runner.bind_output("sum", other).what ==
           "shaders cannot have this texture as the image 'sum'");
-    CHECK(player.bind_input("x", 0).code == "SG0605");
+    CHECK(runner.bind_input("x", 0).code == "SG0605");
     const unsigned two[] = {deep, deep};
-    CHECK(player.bind_input("x", two, 2).what.find("takes an array texture") != std::string::npos);
-    good(player.run());
-    good(player.check());
-    check_good(player);
+    CHECK(runner.bind_input("x", two, 2).what.find("takes an array texture") != std::string::npos);
+    good(runner.run());
+    good(runner.check());
+    check_good(runner);
 }
 
 }  // namespace promises

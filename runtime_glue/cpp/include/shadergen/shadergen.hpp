@@ -1,4 +1,4 @@
-/* shadergen: play a build of `shadergen compile` in an application's own GL context.
+/* shadergen: run a build of `shadergen compile` in an application's own GL context.
 
    A build is a network as shaders and a schedule (docs/schedule.md). Tensors lie in textures, and a
    frame is a list of draws and dispatches from one texture to the next:
@@ -8,20 +8,20 @@
 
        shadergen::Options options;
        options.get_proc_address = eglGetProcAddress;              // or glfwGetProcAddress, ...
-       shadergen::Player player(loaded.value, options);
-       if (auto error = player.init()) return fail(error.render());
-       if (auto error = player.bind_input("img", camera_texture)) return fail(error.render());
+       shadergen::Runner runner(loaded.value, options);
+       if (auto error = runner.init()) return fail(error.render());
+       if (auto error = runner.bind_input("img", camera_texture)) return fail(error.render());
        while (drawing) {
-           if (auto error = player.run()) return fail(error.render());
-           show(player.output_texture("out").value);
+           if (auto error = runner.run()) return fail(error.render());
+           show(runner.output_texture("out").value);
        }
-       player.close();                                            // while the context is current
+       runner.close();                                            // while the context is current
 
    GL. OpenGL ES 3.0 to 3.2, or OpenGL 4.3 and later, whose shaders take `#version 300 es` from
    ARB_ES3_compatibility and its successors. Nothing is linked: every function comes from
    `get_proc_address`, and the context is the application's. It is current on the calling thread in
-   every call of a Player but the constructor and abandon(); a Player is used on one thread at a
-   time. Players do not know of each other, whether on one context or on several.
+   every call of a Runner but the constructor and abandon(); a Runner is used on one thread at a
+   time. Runners do not know of each other, whether on one context or on several.
 
    Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is
    flipped. An input that is bound is read where it lies: RGBA8, RGBA16F or RGBA32F, an image that
@@ -34,7 +34,7 @@
    to complain of shows in check(). The first run() after textures were bound works out the calls of
    a frame and so allocates; the frames after it do not.
 
-   State. By default a Player leaves what it bound at zero: textures and samplers of the units that
+   State. By default a Runner leaves what it bound at zero: textures and samplers of the units that
    it used, image units, uniform and storage buffers, vertex array, program, framebuffers; blending,
    culling, dithering, depth, scissor and stencil tests off, the color mask full, the viewport
    changed. With `restore_state` it leaves all of this as it was when save_state() was called last,
@@ -71,11 +71,11 @@ struct shadergen_file {
 
 namespace shadergen {
 
-// The schedules that are played: those of this major version.
+// The schedules that are run: those of this major version.
 constexpr int format_major = 5;
 constexpr int format_minor = 2;
 
-// What went wrong, or nothing: `if (auto error = player.init()) ...`
+// What went wrong, or nothing: `if (auto error = runner.init()) ...`
 struct Error {
     std::string code;                // SG0503, ...; empty where all is well
     std::string what;                // one line
@@ -138,7 +138,7 @@ struct Schedule;
 struct Source;
 class Files;
 
-// A build, read and checked. Copies share it; several Players may play it.
+// A build, read and checked. Copies share it; several Runners may run it.
 class Build {
 public:
     explicit operator bool() const { return schedule_ != nullptr; }
@@ -149,11 +149,11 @@ public:
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
     std::vector<Size> sizes() const;  // of its parameters; none in a build of fixed size
-    // What the textures take that a Player makes, at these sizes; inputs are the application's.
+    // What the textures take that a Runner makes, at these sizes; inputs are the application's.
     std::int64_t texture_bytes() const;
 
 private:
-    friend class Player;
+    friend class Runner;
     friend Result<Build> load_from(const Files&, const std::vector<Size>&, std::string);
     std::shared_ptr<const Source> source_;
     std::shared_ptr<const Schedule> schedule_;
@@ -177,20 +177,20 @@ struct Options {
     std::string program_cache;
 };
 
-// Plays one build on one GL context: everything is made once, then a frame only binds and draws.
-class Player {
+// Runs one build on one GL context: everything is made once, then a frame only binds and draws.
+class Runner {
 public:
-    Player(Build build, Options options);
-    Player(Player&&) noexcept;
-    Player& operator=(Player&&) noexcept;
-    ~Player();  // close()
+    Runner(Build build, Options options);
+    Runner(Runner&&) noexcept;
+    Runner& operator=(Runner&&) noexcept;
+    ~Runner();  // close()
 
     // Check what the build requires and make all GL objects; a second call does nothing. SG0602
     // when the GL lacks something, SG0603 when a shader does not compile, SG0604 when GL reports an
     // error.
     Error init();
 
-    // Play at other sizes; those not named stay. Textures are made anew, programs and weights stay.
+    // Run at other sizes; those not named stay. Textures are made anew, programs and weights stay.
     // What the application had bound or uploaded is let go. SG0605 when the build cannot have these
     // sizes, SG0602 when the GL lacks what they need: all stays as it was then.
     Error resize(const std::vector<Size>& wanted);
@@ -218,7 +218,7 @@ public:
     // The GL texture of an output: its array texture, or the 2D texture of a layer.
     Result<unsigned> output_texture(std::string_view name, int layer = 0) const;
 
-    // Copy an array of the model's own shape, in C order, to a texture of the player's, and read
+    // Copy an array of the model's own shape, in C order, to a texture of the runner's, and read
     // that. An input of encoding unorm8 takes uint8_t from 0 to 255 or floats from 0 to 1.
     template <class T>
     Error upload(std::string_view name, const T* data, std::size_t count) {
@@ -271,6 +271,8 @@ private:
         else return std::is_signed_v<T> ? DType::int8 : DType::uint8;
     }
 };
+
+using Player [[deprecated("Player is now called Runner")]] = Runner;  // until 1.0
 
 }  // namespace shadergen
 

@@ -1,39 +1,39 @@
-// Play a build: everything is made once, then a frame only binds and draws.
+// Run a build: everything is made once, then a frame only binds and draws.
 
 #include "impl.hpp"
 
 namespace shadergen {
 
-bool Player::Impl::is_ready(Error& error) const {
+bool Runner::Impl::is_ready(Error& error) const {
     if (ready) return true;
     error.help = "call init()";
-    return fail(error, "SG0605", "the player is not ready", {});
+    return fail(error, "SG0605", "the runner is not initialised", {});
 }
 
 // --- once ---
 
-Player::Player(Build build, Options options) : impl_(new Impl()) {
+Runner::Runner(Build build, Options options) : impl_(new Impl()) {
     impl_->build = std::move(build);
     impl_->options = std::move(options);
 }
-Player::Player(Player&&) noexcept = default;
-Player& Player::operator=(Player&& other) noexcept {
+Runner::Runner(Runner&&) noexcept = default;
+Runner& Runner::operator=(Runner&& other) noexcept {
     if (this != &other) {
         if (impl_) close();
         impl_ = std::move(other.impl_);
     }
     return *this;
 }
-Player::~Player() {
+Runner::~Runner() {
     if (impl_) close();
 }
 
-Error Player::init() {
+Error Runner::init() {
     Impl& p = *impl_;
     Error error;
     if (p.ready) return error;
     if (!p.build) {
-        fail(error, "SG0605", "the player has no build", {});
+        fail(error, "SG0605", "the runner has no build", {});
         return error;
     }
     if (p.gl.load(p.options.get_proc_address, error) && query_device(p.gl, p.device, error) &&
@@ -46,7 +46,7 @@ Error Player::init() {
     return error;
 }
 
-bool Player::Impl::make(Error& error) {
+bool Runner::Impl::make(Error& error) {
     const Name program =
         options.restore_state ? static_cast<Name>(gl.integer(gl::CURRENT_PROGRAM)) : 0;
     if (!programs.build(gl, device, fixed, *build.source_, schedule(), options.program_cache,
@@ -75,7 +75,7 @@ bool Player::Impl::make(Error& error) {
     return good;
 }
 
-void Player::Impl::make_buffers() {
+void Runner::Impl::make_buffers() {
     for (const Buffer& buffer : schedule().buffers) {
         const Enum target = buffer.is_storage ? gl::SHADER_STORAGE_BUFFER : gl::UNIFORM_BUFFER;
         buffers.push_back(fixed.make(Objects::buffer));
@@ -86,7 +86,7 @@ void Player::Impl::make_buffers() {
     }
 }
 
-void Player::Impl::make_constants() {
+void Runner::Impl::make_constants() {
     for (const Texture& t : schedule().textures) {
         constants.push_back({});
         if (!t.has_data) continue;
@@ -96,7 +96,7 @@ void Player::Impl::make_constants() {
 }
 
 // Textures of a slot are the same GL textures; the slot has the layers of the deepest.
-void Player::Impl::make_textures_of(const Schedule& of, Sized& to) const {
+void Runner::Impl::make_textures_of(const Schedule& of, Sized& to) const {
     List<const Texture*> deepest;  // by slot
     for (const Texture& t : of.textures) {
         if (t.slot == none || t.has_data) continue;
@@ -118,7 +118,7 @@ void Player::Impl::make_textures_of(const Schedule& of, Sized& to) const {
     to.uploads.resize(of.inputs.size());
 }
 
-bool Player::Impl::make_sized(const Schedule& of, Sized& to, Error& error) const {
+bool Runner::Impl::make_sized(const Schedule& of, Sized& to, Error& error) const {
     make_textures_of(of, to);
     if (!check_errors(gl, error, "textures are made")) return false;
     const float nothing[4] = {};
@@ -138,7 +138,7 @@ bool Player::Impl::make_sized(const Schedule& of, Sized& to, Error& error) const
 }
 
 // Point the framebuffer of a pass at the textures that it writes.
-bool Player::Impl::attach_pass(const Schedule& of, const Sized& to, std::size_t index,
+bool Runner::Impl::attach_pass(const Schedule& of, const Sized& to, std::size_t index,
                                Error& error) const {
     List<Target> targets;
     for (const Write& write : of.passes[index].writes) {
@@ -149,14 +149,14 @@ bool Player::Impl::attach_pass(const Schedule& of, const Sized& to, std::size_t 
     return attach(gl, to.framebuffers[index], targets, error);
 }
 
-Error Player::resize(const std::vector<Size>& wanted) {
+Error Runner::resize(const std::vector<Size>& wanted) {
     Error error;
     impl_->resize(wanted, error);
     return error;
 }
 
-bool Player::Impl::resize(const std::vector<Size>& wanted, Error& error) {
-    if (!build) return fail(error, "SG0605", "the player has no build", {});
+bool Runner::Impl::resize(const std::vector<Size>& wanted, Error& error) {
+    if (!build) return fail(error, "SG0605", "the runner has no build", {});
     Sizes sizes = schedule().sizes;
     if (!sizes.set(wanted, error)) return false;
     if (sizes.parameters() == schedule().sizes.parameters()) return true;
@@ -168,7 +168,7 @@ bool Player::Impl::resize(const std::vector<Size>& wanted, Error& error) {
 }
 
 // Make what has a size anew for a schedule; nothing changes when that fails.
-bool Player::Impl::remake(const Schedule& next, Error& error) {
+bool Runner::Impl::remake(const Schedule& next, Error& error) {
     if (!check_requirements(next.required, gl, device, error)) return false;
     for (std::size_t i = 0; i < next.textures.size(); ++i) {
         const Texture &before = schedule().textures[i], &now = next.textures[i];
@@ -190,7 +190,7 @@ bool Player::Impl::remake(const Schedule& next, Error& error) {
     return good;
 }
 
-void Player::Impl::remove() {
+void Runner::Impl::remove() {
     sized.objects.remove();
     fixed.remove();
     ready = recorded = timed = false;
@@ -199,34 +199,34 @@ void Player::Impl::remove() {
     programs = Programs();
 }
 
-void Player::close() {
+void Runner::close() {
     if (!impl_) return;
     impl_->remove();
 }
 
-void Player::abandon() {
+void Runner::abandon() {
     if (!impl_) return;
     impl_->sized.objects.forget();
     impl_->fixed.forget();
     impl_->remove();
 }
 
-Build Player::build() const { return impl_->build; }
+Build Runner::build() const { return impl_->build; }
 
 // --- every frame ---
 
-Error Player::run(bool timed) {
+Error Runner::run(bool timed) {
     Impl& p = *impl_;
     Error error;
     if (!p.recorded && !p.record(error)) return error;
     if (timed && !p.queries.empty()) p.run_timed();
-    else play(p.gl, p.frame.calls);
+    else replay(p.gl, p.frame.calls);
     if (p.frame.barrier_after) p.gl.MemoryBarrier(gl::ALL_BARRIER_BITS);
-    play(p.gl, p.after);
+    replay(p.gl, p.after);
     return error;
 }
 
-bool Player::Impl::record(Error& error) {
+bool Runner::Impl::record(Error& error) {
     if (!is_ready(error)) return false;
     for (const Port& port : schedule().inputs) {
         if (!bound(port).empty()) continue;
@@ -242,20 +242,20 @@ bool Player::Impl::record(Error& error) {
 
 // A query spans the draw and not the binds before it, since binding a framebuffer lets some GPUs
 // finish the pass before.
-void Player::Impl::run_timed() {
+void Runner::Impl::run_timed() {
     const Command* next = frame.calls.begin();
     for (std::size_t i = 0; i < frame.draws.size(); ++i) {
         const Command* draw = frame.calls.begin() + frame.draws[i];
-        play(gl, next, draw);
+        replay(gl, next, draw);
         gl.BeginQuery(gl::TIME_ELAPSED, queries[i]);
-        play(gl, draw, draw + 1);
+        replay(gl, draw, draw + 1);
         gl.EndQuery(gl::TIME_ELAPSED);
         next = draw + 1;
     }
     timed = true;
 }
 
-std::vector<double> Player::timings() {
+std::vector<double> Runner::timings() {
     Impl& p = *impl_;
     std::vector<double> elapsed(p.ready && p.timed ? p.queries.size() : 0);
     if (elapsed.empty()) return elapsed;
@@ -269,7 +269,7 @@ std::vector<double> Player::timings() {
     return elapsed;
 }
 
-Error Player::wait() {
+Error Runner::wait() {
     Impl& p = *impl_;
     Error error;
     if (!p.is_ready(error)) return error;
@@ -283,12 +283,12 @@ Error Player::wait() {
     return error;
 }
 
-Error Player::check() {
+Error Runner::check() {
     Impl& p = *impl_;
     Error error;
     if (!p.is_ready(error)) return error;
     if (p.device.robust && p.gl.GetGraphicsResetStatus()) {
-        error.help = "abandon the player, make a new context and a new player";
+        error.help = "abandon the runner, make a new context and a new runner";
         fail(error, "SG0604", "the GL context was lost: the GPU was reset", {});
     } else {
         check_errors(p.gl, error, "frames are drawn");
@@ -296,7 +296,7 @@ Error Player::check() {
     return error;
 }
 
-Error Player::save_state() {
+Error Runner::save_state() {
     Impl& p = *impl_;
     Error error;
     if (!p.is_ready(error)) return error;

@@ -1,4 +1,4 @@
-// Play a build: everything is made once, then a frame only binds and draws.
+// Run a build: everything is made once, then a frame only binds and draws.
 
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
@@ -9,17 +9,17 @@ import { fillTextures, isArray, makeTextures, readTextures, targetOf } from "./t
 import { Timer } from "./timer.js";
 
 /**
- * Plays one build on one WebGL 2 context.
+ * Runs one build on one WebGL 2 context.
  *
  * A frame leaves what it bound at null (textures and samplers of the units it used, uniform buffers,
  * vertex array, program, draw framebuffer), the blend, cull, depth, dither, scissor, stencil and
  * sample state off, and the viewport changed; the application sets what it needs afterwards.
  *
- * When the context is lost, what needs it throws SG0604; when the browser restores it, the player
+ * When the context is lost, what needs it throws SG0604; when the browser restores it, the runner
  * makes everything again from the build and calls `onrestored`, in which the application gives its
  * textures and uploads again.
  */
-export class Player {
+export class Runner {
   #constants = null;
   #sized = null;
   #pictures = null;
@@ -38,7 +38,7 @@ export class Player {
 
   constructor(build, gl) {
     if (!(gl && gl.texStorage2D && gl.canvas)) {
-      throw new ShadergenError("SG0601", "a player needs a WebGL 2 context", {
+      throw new ShadergenError("SG0601", "a runner needs a WebGL 2 context", {
         help: "pass it canvas.getContext('webgl2')",
       });
     }
@@ -84,7 +84,7 @@ export class Player {
    * Give the sizes that the build leaves open other values; those not named stay.
    *
    * Textures are made anew, so the application's are to be bound and inputs to be uploaded again;
-   * programs and weights stay. A player that refuses, with SG0605, SG0602 or SG0604, is left as it was.
+   * programs and weights stay. A runner that refuses, with SG0605, SG0602 or SG0604, is left as it was.
    */
   resize(sizes) {
     const build = this.build.resized(sizes);
@@ -132,12 +132,13 @@ export class Player {
     const [port, sized] = this.#port("output", name);
     const names = sized.textures.get(port.texture);
     if (names[layer]) return names[layer];
-    const what = `the output '${port.name}' has ${names.length} textures, and no number ${layer}`;
-    throw new ShadergenError("SG0605", what);
+    throw new ShadergenError("SG0605", `the output '${port.name}' has no texture ${layer}`, {
+      supported: `0 to ${names.length - 1}`,
+    });
   }
 
   /**
-   * Copy a typed array of the model's own shape, or a picture, to a texture of the player's, and read
+   * Copy a typed array of the model's own shape, or a picture, to a texture of the runner's, and read
    * that. An input of encoding "unorm8" takes bytes from 0 to 255 or floats from 0 to 1.
    */
   upload(name, source) {
@@ -184,7 +185,7 @@ export class Player {
     this.upload(port.name, this.#pictures.numbers(port, wanted));
   }
 
-  /** Return the textures of the player's for an input, which is read from there from now on. */
+  /** Return the textures of the runner's for an input, which is read from there from now on. */
   #uploaded(port, sized) {
     if (!this.#uploads.has(port.name)) {
       const texture = sized.tensors.get(port.texture);
@@ -300,7 +301,7 @@ export class Player {
   #ready() {
     if (this.gl.isContextLost()) throw lost();
     if (this.#sized) return this.#sized;
-    throw new ShadergenError("SG0605", "the player is not ready", { help: "await init()" });
+    throw new ShadergenError("SG0605", "the runner is not initialised", { help: "await init()" });
   }
 
   /** Return an input or output, by default the only one. */

@@ -1,4 +1,4 @@
-"""Play a build: everything is made once, then a frame only binds and draws."""
+"""Run a build: everything is made once, then a frame only binds and draws."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _ROBUSTNESS = "GL_KHR_robustness"
 
 
 class Context(Protocol):
-    """What a player needs of a GL context."""
+    """What a runner needs of a GL context."""
 
     def make_current(self) -> None:
         """Let GL calls of this thread go to the context."""
 
 
-class Player:
-    """Plays one build on one GL context.
+class Runner:
+    """Runs one build on one GL context.
 
     A frame leaves what it bound at zero (textures and samplers of the units it used, image units,
     uniform and storage buffers, vertex array, program, draw framebuffer), the blend, cull, depth,
@@ -91,7 +91,7 @@ class Player:
         """Give the sizes that the build leaves open other values; those not named stay.
 
         Textures are made anew, so the application's are to be bound and inputs to be uploaded
-        again; programs and weights stay. A player that refuses is left as it was.
+        again; programs and weights stay. A runner that refuses is left as it was.
 
         Raises:
             ShadergenError: SG0605, when the build cannot have these sizes; SG0602, when the GL
@@ -170,12 +170,14 @@ class Player:
         names = resources.textures[port.texture]
         if not 0 <= layer < len(names):
             raise ShadergenError(
-                "SG0605", f"the output '{name}' has {len(names)} textures, and no number {layer}"
+                "SG0605",
+                f"the output '{name}' has no texture {layer}",
+                supported=f"0 to {len(names) - 1}",
             )
         return names[layer]
 
     def upload(self, name: str, array: ArrayLike) -> None:
-        """Copy an array of the model's own shape to a texture of the player's, and read that.
+        """Copy an array of the model's own shape to a texture of the runner's, and read that.
 
         An input of encoding "unorm8" takes uint8 from 0 to 255 or floats from 0 to 1.
 
@@ -304,7 +306,7 @@ class Player:
             raise ShadergenError(
                 "SG0604",
                 "the GL context was lost: the GPU was reset",
-                help="close the player, make a new context and a new player",
+                help="close the runner, make a new context and a new runner",
             )
         check_errors(self._gl, "frames are drawn")
 
@@ -343,7 +345,9 @@ class Player:
     def _ready(self) -> Resources:
         if self._resources is None:
             raise ShadergenError(
-                "SG0605", "the player is not ready", help="call init(), or use it in a with block"
+                "SG0605",
+                "the runner is not initialised",
+                help="call init(), or use it in a with block",
             )
         self._make_current()
         return self._resources
