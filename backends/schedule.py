@@ -77,7 +77,7 @@ def schedule(
         calibrated: layers that are in 16 bits by what inputs showed and not by proof.
 
     Raises:
-        ShadergenError: SG0207 for sizes that are left open and no runtime can work out.
+        ShadergenError: SG0207 for dynamic dimensions that no runtime can work out.
     """
     build = _Assembly(graph, passes, target, generator).build()
     if calibrated:

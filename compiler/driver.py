@@ -33,7 +33,7 @@ from .calibration import (
 )
 from .dump import Dump
 from .frontends import Request, load, load_proto
-from .frontends.dynamic_sizes import Opening, check_left_open
+from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
 from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .tuning.coverage import coverage_notes
@@ -88,10 +88,10 @@ def _import(
     model: Path | ModelProto, options: Options, known: definitions.Definitions
 ) -> tuple[Graph, list[str]]:
     """Return the graph, and what the frontend found worth a note."""
-    opening = None
+    dynamic = None
     if options.dynamic is not None:
         default = None if options.dynamic is True else options.dynamic
-        opening = Opening(options.target().limits.texture_size, default)
+        dynamic = DynamicInputs(options.target().limits.texture_size, default)
     request = Request(
         options.input_size,
         known,
@@ -100,13 +100,13 @@ def _import(
         options.outputs,
         options.array_shapes,
         options.strings,
-        opening,
+        dynamic,
     )
     try:
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
-        if opening is not None:
-            opening.check(graph.inputs)
-            request.notes.extend(opening.notes())
+        if dynamic is not None:
+            dynamic.check(graph.inputs)
+            request.notes.extend(dynamic.notes())
     except ShadergenError as error:
         if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
             error.help = f"{error.help}\n{known.hint()}".strip()
@@ -181,7 +181,7 @@ def compile_graph(
         for gpu_pass in passes:
             verify(gpu_pass.program)
     files = schedule(graph, passes, target, GENERATOR, layers)
-    check_left_open(files.schedule, graph.inputs, options.inputs)
+    check_dynamic(files.schedule, graph.inputs, options.inputs)
     return graph, files, context
 
 

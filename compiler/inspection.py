@@ -43,7 +43,7 @@ class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
     ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
-    what a build leaves open; the figures are those of its defaults.
+    which sizes a dynamic build accepts; the figures are those of its defaults.
     """
 
     model: str

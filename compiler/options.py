@@ -114,7 +114,7 @@ class Options:
 
         Raises:
             ShadergenError: SG0301 naming the option, its value and what is allowed; SG0207 for
-                calibrating at open sizes.
+                calibrating at dynamic sizes.
         """
         for name, allowed in CHOICES.items():
             value = getattr(self, name)

@@ -1,4 +1,4 @@
-"""Sizes that a build leaves open, for people: what they may be, and the build at its defaults."""
+"""Dynamic dimensions for people: what they may be, and the build at its defaults."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ def _integers(
 
 
 def _at_one_size(options: Options, schedule: Mapping[str, Any]) -> Options:
-    """Return the options that fix what a build leaves open: at the arrays' sizes, or its own."""
+    """Return the options that fix dynamic dimensions: at the arrays' sizes, or its own."""
     sizes = {p["name"]: int(p["default"]) for p in schedule["sizes"]["parameters"]}
     wanted = {} if options.array_shapes else {"": (sizes["height"], sizes["width"])}
     return replace(options, dynamic=None, input_size={**wanted, **options.input_size})

@@ -246,7 +246,7 @@ def top_k() -> Model:
 
 
 def coordinates() -> Model:
-    """Each column times its part of the width: computed of the size alone where that is open."""
+    """Each column times its part of the width: computed of the size alone where that is dynamic."""
     nodes = [
         node("Shape", "x", outputs=("sizes",), start=3),
         node("Squeeze", "sizes", outputs=("whole",)),

@@ -63,7 +63,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "NaN weights": (lambda d: altered(d, poison), SIZE, "SG0106", "not finite"),
     "dynamic size": (lambda d: ESPCN, (), "SG0204", "--input-size HxW"),
-    "dynamic size, open": (lambda d: ESPCN, (), "SG0204", "open with --input-size dynamic"),
+    "dynamic size, option": (lambda d: ESPCN, (), "SG0204", "dynamic: --input-size dynamic"),
     "unknown input": (
         lambda d: ESPCN, ("--input-size", "foo=9x9"), "SG0301",
         "names 'foo', which is no input\n  --> ",
@@ -74,7 +74,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "calibrating open sizes": (
         lambda d: ESPCN,
         ("--input-size", "dynamic", "--precision", "auto", "--calibrate", "nowhere"),
-        "SG0207", "--calibrate needs a size",
+        "SG0207", "--calibrate needs a fixed size",
     ),
     "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "gives 1 number\n"),
     "size 0": (lambda d: ESPCN, ("--input-size", "0x9"), "SG0301", "a size of 0"),

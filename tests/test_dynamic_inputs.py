@@ -1,4 +1,4 @@
-"""Which inputs, and which of their axes, ``--input-size dynamic`` opens."""
+"""Which inputs, and which of their axes, ``--input-size dynamic`` makes dynamic."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_build_of_which_another_option_fixes_every_size_is_refused() -> None:
     with pytest.raises(ShadergenError) as caught:
         import_model(network(two_convolutions), Options(dynamic=True, input_size={"x": (8, 12)}))
     assert caught.value.render() == (
-        "error[SG0301]: --input-size dynamic leaves nothing open\n"
+        "error[SG0301]: --input-size dynamic has no effect\n"
         "  --> x 1x3x8x12\n"
         "  = why: every image has its size from another option\n"
         "  = help: leave --input-size dynamic away, or the size of one of them"

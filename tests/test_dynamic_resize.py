@@ -170,7 +170,7 @@ def test_what_has_no_simple_ratio_at_first_is_refused() -> None:
 
 @pytest.mark.parametrize("factor", [1, 2, 3, 4, 16, 64])
 def test_one_element_off_a_multiple_float32_finds_the_elements_that_are_exact(factor: int) -> None:
-    """Both ways, up to the largest sizes that :meth:`OpenAxis._one_off` takes."""
+    """Both ways, up to the largest sizes that :meth:`DynamicAxis._one_off` takes."""
     for small in (2, 3, 5, 12, 23, 45, 333, 1023, 1448, 2047, 2895):
         for large in (factor * small - 1, factor * small + 1):
             if small * large >= 1 << 23:

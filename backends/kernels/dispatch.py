@@ -50,6 +50,6 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     if not fitting:
         raise InternalError(f"{node.name}: no dispatch fits, so this choice was no candidate")
     span = min(fitting, key=started)
-    if not all(count <= most for count in groups(span)):  # for an open size, its constraint
+    if not all(count <= most for count in groups(span)):  # of a dynamic size, a guard
         raise InternalError(f"{node.name}: a dispatch that fits does not")
     return Dispatch(across, down, span, groups(span))

@@ -75,7 +75,7 @@ def check_planes(node: Node, target: Target) -> None:
     planes: dict[int, int] = {}
     for k, value in enumerate(parts(node).operands):
         t = value.type
-        if t.in_planes and t.layout is not None and t.layout.kind == "2d":  # these are not open
+        if t.in_planes and t.layout is not None and t.layout.kind == "2d":  # these are not dynamic
             planes[k] = t.planes
     if max(planes.values(), default=0) <= target.limits.texture_units:
         return

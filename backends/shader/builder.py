@@ -200,15 +200,15 @@ class ShaderBuilder:
         return Uniform(f"u_{name}")
 
     def names_of(self, expr: Expr) -> dict[str, Expression]:
-        """Return the uniforms of the sizes in an expression that the build leaves open."""
+        """Return the uniforms of the dynamic dimensions in an expression."""
         return {e.name: self.extent(e.size) for e in parts_of(expr) if isinstance(e, Extent)}
 
     def number(self, size: int) -> Expression:
-        """Return an int: a number, or a uniform where it is open."""
+        """Return an int: a number, or a uniform where it is dynamic."""
         return self.extent(size) if is_dynamic(size) else integer(size)
 
     def extent(self, size: SymbolicInt) -> Expression:
-        """Return the uniform of a size that the build leaves open, one for equal ones."""
+        """Return the uniform of a dynamic dimension, one for equal ones."""
         for name, size_of_name in self.sizes.items():
             if is_dynamic(size_of_name) and statically_equal(size_of_name, cast("int", size)):
                 return Uniform(f"u_{name}")

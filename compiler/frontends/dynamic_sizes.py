@@ -1,4 +1,4 @@
-"""Which sizes of a model's inputs a build leaves open: ``--input-size dynamic``."""
+"""Which sizes of a model's inputs are dynamic: ``--input-size dynamic``."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 DEFAULT = (256, 384)  # halved seven times without a rest, and no square
 
 
-class Opening:
-    """Puts open sizes in place of height and width of a model's images.
+class DynamicInputs:
+    """Makes height and width of a model's images dynamic.
 
-    The first image's height and width are the parameters ``height`` and ``width``. Further images
+    The first image's height and width are the symbols ``height`` and ``width``. Further images
     share them where the model declares the same sizes for them; others keep their own.
 
     Args:
@@ -33,13 +33,13 @@ class Opening:
         self.default = default or DEFAULT
         self._first: tuple[int | None, int | None] | None = None
         self._sizes = (0, 0)
-        self._opened: dict[tuple[int, int, bool], list[str]] = {}
+        self._dynamic: dict[tuple[int, int, bool], list[str]] = {}
         self._kept: list[str] = []
 
-    def open(
+    def shape(
         self, name: str, shape: Sequence[int | None], spatial: tuple[int, int], told: bool = True
     ) -> list[int | None]:
-        """Return the shape of an input with its height and width open.
+        """Return the shape of an input with its height and width dynamic.
 
         Args:
             name: of the input.
@@ -53,17 +53,17 @@ class Opening:
         height, width = (shape[axis] for axis in spatial)
         if self._first is None:
             self._first = height, width
-            self._sizes = self._parameters(height, width)
+            self._sizes = self._symbols(height, width)
         elif self._first != (height, width):
             self._kept.append(name)
             return list(shape)
-        self._opened.setdefault((*spatial, told), []).append(name)
+        self._dynamic.setdefault((*spatial, told), []).append(name)
         result = list(shape)
         for axis, size in zip(spatial, self._sizes, strict=True):
             result[axis] = size
         return result
 
-    def _parameters(self, height: int | None, width: int | None) -> tuple[int, int]:
+    def _symbols(self, height: int | None, width: int | None) -> tuple[int, int]:
         defaults = self._default or (height or DEFAULT[0], width or DEFAULT[1])
         if not all(1 <= size <= self._most for size in defaults):
             raise ShadergenError(
@@ -79,7 +79,7 @@ class Opening:
     def notes(self) -> list[str]:
         """Return which axes are dynamic, a line for each way that inputs have theirs."""
         notes = []
-        for (height, width, told), names in self._opened.items():
+        for (height, width, told), names in self._dynamic.items():
             line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
             notes.append(line + ("" if told else " (assumed: no operator of the model tells)"))
         if self._kept:
@@ -87,7 +87,7 @@ class Opening:
         return notes
 
     def check(self, inputs: Iterable[Input]) -> None:
-        """Refuse a model of which nothing is left open.
+        """Refuse a model without a dynamic dimension.
 
         Args:
             inputs: of the graph.
@@ -101,23 +101,23 @@ class Opening:
         if not any(i.type.rank == MAP_RANK for i in inputs):
             raise ShadergenError(
                 "SG0301",
-                "--input-size dynamic leaves the size of images open, and the model takes none",
+                "--input-size dynamic is for images, and the model takes none",
                 supported="inputs of rank 4",
             )
         shapes = (f"{i.name} {'x'.join(map(str, i.shape))}" for i in inputs)
         raise ShadergenError(
             "SG0301",
-            "--input-size dynamic leaves nothing open",
+            "--input-size dynamic has no effect",
             where=", ".join(shapes),
             why="every image has its size from another option",
             help="leave --input-size dynamic away, or the size of one of them",
         )
 
 
-def check_left_open(
+def check_dynamic(
     schedule: Mapping[str, Any], inputs: Iterable[Input], cut: Collection[str]
 ) -> None:
-    """Refuse a build whose constraints let in one size alone.
+    """Refuse a build whose constraints admit one size only.
 
     Args:
         schedule: of the build.
@@ -135,7 +135,7 @@ def check_left_open(
     option = f"--inputs {name}={size}" if name in cut else f"--input-size {size}"
     raise ShadergenError(
         "SG0301",
-        "--input-size dynamic leaves nothing open",
+        "--input-size dynamic, and the model takes one size only",
         why="\n".join(dict.fromkeys(c["why"] for c in sizes["constraints"])),
         help=f"compile with {option}",
     )

@@ -47,7 +47,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
-                why="only sizes that the model leaves open can be chosen",
+                why="only sizes that the model does not fix can be chosen",
             )
 
 
@@ -78,9 +78,9 @@ def resolve_shape(
         ShadergenError: SG0204 when a size is missing, SG0301 when it contradicts the model.
     """
     image = _spatial(shape, spatial) if len(shape) == MAP_RANK else None
-    if request.opening is not None and image is not None and name not in request.sizes:
+    if request.dynamic is not None and image is not None and name not in request.sizes:
         told = told or image != spatial  # by which axes are dynamic
-        shape = request.opening.open(name, shape, image, told)
+        shape = request.dynamic.shape(name, shape, image, told)
     wanted = request.sizes.get(name)
     if wanted is None and any(s is None for s in shape[1:]):
         wanted = request.sizes.get("")
@@ -111,12 +111,12 @@ def resolve_shape(
             "SG0204",
             f"input '{name}' has a dynamic size",
             where=where,
-            why="a build is for one size, unless height and width are left open",
+            why="a build is for one size, unless height and width are dynamic",
             help=_ways_to_say(
                 "" if alone else f"{name}=",
                 resolved,
                 spatial,
-                image is not None and request.opening is None,
+                image is not None and request.dynamic is None,
             ),
         )
     if any(s is not None and s < 1 for s in resolved):
@@ -125,7 +125,7 @@ def resolve_shape(
 
 
 def _ways_to_say(
-    named: str, shape: Sequence[int | None], spatial: tuple[int, int] | None, opens: bool
+    named: str, shape: Sequence[int | None], spatial: tuple[int, int] | None, flexible: bool
 ) -> str:
     """Return the options that give an input its size.
 
@@ -133,22 +133,22 @@ def _ways_to_say(
         named: ``name=`` with several inputs.
         shape: as far as it is known.
         spatial: the positions of height and width.
-        opens: whether height and width can be left open.
+        flexible: whether height and width can be dynamic.
     """
     if {axis for axis, size in enumerate(shape) if size is None} - set(spatial or ()):
         example = "x".join(str(size or 16) for size in shape)
         return f"say all sizes, batch included: for example --input-size {named}{example}"
     one = f"say which with --input-size {named}HxW, for example --input-size {named}360x640"
-    return f"{one}\nor leave height and width open with --input-size dynamic" if opens else one
+    return f"{one}\nor make height and width dynamic: --input-size dynamic" if flexible else one
 
 
 def _spatial(
     shape: Sequence[int | None], otherwise: tuple[int, int] | None
 ) -> tuple[int, int] | None:
-    """Return the positions of height and width: of the two axes that are open, or as is said."""
-    open_axes = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
-    if len(open_axes) == 2:  # an exporter may keep NHWC: what is open is height and width
-        return open_axes[0], open_axes[1]
+    """Return the positions of height and width: the two axes of unknown size, or ``otherwise``."""
+    unknown = [axis for axis, s in enumerate(shape) if s is None and axis > 0]
+    if len(unknown) == 2:  # an exporter may keep NHWC: the unknown are height and width
+        return unknown[0], unknown[1]
     return otherwise
 
 
@@ -160,6 +160,6 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             "SG0301",
             f"{option} gives {size} for an axis whose size is {sizes[axis]}",
             where=where,
-            why="only sizes that the model leaves open can be chosen",
+            why="only sizes that the model does not fix can be chosen",
         )
     sizes[axis] = size

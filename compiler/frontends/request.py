@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...ir.formula_parser import Definition
     from ...ir.graph import Input
-    from .dynamic_sizes import Opening
+    from .dynamic_sizes import DynamicInputs
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Request:
         inputs: values of the model that become its inputs, and so cut off what computes them.
         outputs: values of the model that become its outputs, all of them; none keeps its own.
         shapes: of arrays that wait to be fed, by name as ``sizes``: where they fit, they fill the
-            sizes that are open after all that.
+            sizes that are unknown after all that.
         strings: take inputs of strings, as numbers that stand for them: equal ones where, and only
             where, the strings are.
-        opening: leaves heights and widths open (``--input-size dynamic``); None fixes all sizes.
+        dynamic: makes heights and widths dynamic (``--input-size dynamic``); None fixes all sizes.
         notes: what a frontend adds for the user to know of the model, a line each.
     """
 
@@ -45,17 +45,17 @@ class Request:
     outputs: tuple[str, ...] = ()
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     strings: bool = False
-    opening: Opening | None = None
+    dynamic: DynamicInputs | None = None
     notes: list[str] = field(default_factory=list)
 
-    def closed(self) -> Request:
+    def fixed(self) -> Request:
         """Return the request for what ``--inputs`` cuts off: at the sizes that a build begins with.
 
-        What is cut off has no say in what the part leaves open.
+        What is cut off does not constrain the dynamic dimensions of the part.
         """
-        if self.opening is None:
+        if self.dynamic is None:
             return self
-        return replace(self, sizes={"": self.opening.default, **self.sizes}, opening=None)
+        return replace(self, sizes={"": self.dynamic.default, **self.sizes}, dynamic=None)
 
     def option(self, name: str) -> str:
         """Return the option by which the size of an input is given."""

@@ -8,7 +8,7 @@ from ...ir.dimensions import is_dynamic
 def taken(size: int, part: slice) -> tuple[int, int, int]:
     """Return the first element, the step and the number of elements of a slice of an axis.
 
-    Where a size or a bound is open, that it lies inside the axis, or beyond its end, is decided.
+    If a size or a bound is dynamic, that it lies inside the axis, or beyond its end, is decided.
     """
     start, end, step = part.start, part.stop, 1 if part.step is None else part.step
     if not any(map(is_dynamic, (size, start, end))):

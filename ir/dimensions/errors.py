@@ -13,7 +13,7 @@ class DynamicDimensionError(ShadergenError):
     """Something needs the value of a dynamic dimension when compiling."""
 
     def __init__(self, what: str, why: str = "") -> None:
-        self._say(f"{what} needs a size when compiling that --input-size dynamic leaves open", why)
+        self._say(f"{what} needs a fixed size, not --input-size dynamic", why)
 
     def _say(self, message: str, why: str) -> None:
         layer = _layer.get()

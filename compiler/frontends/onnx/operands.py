@@ -49,7 +49,7 @@ class Known:
     def operand(self) -> Value:
         """The tensor as the IR's operators take it: floats as float32, all else as it is.
 
-        A constant, unless it has numbers that are left open.
+        A constant, unless some of its numbers are dynamic.
 
         Raises:
             ShadergenError: SG0106 for what float32 cannot hold: NaN, and float64 beyond its range.
@@ -149,7 +149,7 @@ def inputs_behind(item: Item) -> tuple[Input, ...]:
 
 
 def follows_from_open_sizes(item: Item) -> bool:
-    """Whether a tensor is computed from what is known and from open sizes, and nothing else."""
+    """Whether a tensor is computed from constants and dynamic dimensions only."""
     values = behind(item)
     nodes = (value.node for value in values if isinstance(value, Result))
     return not inputs_behind(item) and any(has_dynamic(node.op) for node in nodes)
@@ -169,19 +169,19 @@ def behind(item: Item) -> dict[Value, None]:
 
 
 def whole_numbers(sizes: Sequence[int]) -> NDArray[Any]:
-    """Return a list of integers as an array, of objects where a size among them is open."""
+    """Return a list of integers as an array, of objects where some are dynamic."""
     if not any(map(is_dynamic, sizes)):
         return np.array(sizes, np.int64)
     return objects((len(sizes),), sizes)
 
 
 def has_fractions(array: NDArray[Any]) -> bool:
-    """Whether an array is of fractions of open sizes, in place of floats."""
+    """Whether an array is of fractions of dynamic dimensions, in place of floats."""
     return array.dtype.kind == "O" and any(isinstance(x, SymbolicFraction) for x in array.flat)
 
 
 def has_open_fractions(array: NDArray[Any]) -> bool:
-    """Whether a fraction of open sizes among them is open itself."""
+    """Whether a fraction among them is dynamic."""
     return array.dtype.kind == "O" and any(
         isinstance(x, SymbolicFraction) and is_dynamic(x.numerator) for x in array.flat
     )

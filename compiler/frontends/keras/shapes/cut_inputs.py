@@ -49,7 +49,7 @@ class CutInputs:
         Raises:
             ShadergenError: SG0204 when neither tells.
         """
-        request = self.request.closed()
+        request = self.request.fixed()
         try:
             result = self._result(part, request, self.dropped)
         except ShadergenError as error:

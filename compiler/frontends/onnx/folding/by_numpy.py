@@ -38,8 +38,8 @@ FILLED_PER_COMPUTED = 16  # elements of one repeated number that count as one
 def is_computed(node: OnnxNode) -> bool:
     """Whether a node is one of ``COMPUTED`` whose inputs are all known.
 
-    What is divided by an open size is no number that sizes are found out by, but one for tensors,
-    a step of coordinates say: where the model runs, floats have it.
+    Quotients by dynamic dimensions do not find out sizes but are data, a step of coordinates say,
+    and computed as floats where the model runs.
     """
     if node.op not in COMPUTED or not all(isinstance(i, Known) or i is None for i in node.inputs):
         return False
@@ -49,7 +49,7 @@ def is_computed(node: OnnxNode) -> bool:
 def compute(node: OnnxNode) -> Tensor:
     """Carry out a node of ``COMPUTED`` whose inputs are all known.
 
-    What has a shape that is left open becomes a tensor of the graph, known or not.
+    What has a dynamic shape becomes a tensor of the graph, known or not.
 
     Raises:
         ShadergenError: SG0205 when the operands do not fit the operator or each other.
@@ -86,7 +86,7 @@ def elementwise(function: Callable[..., Any]) -> Compute:
 
 
 def _terms(array: NDArray[Any]) -> int:
-    """Return what computing an array of open sizes takes of the budget, by their lengths.
+    """Return what computing an array of dynamic dimensions takes of the budget, by their lengths.
 
     Raises:
         DimensionLimitError: for integers beyond 64 bits, which wrap around where the model runs.
@@ -144,7 +144,7 @@ def _range(node: OnnxNode, start: Any, limit: Any, delta: Any) -> NDArray[Any]:
 
 
 def _open_range(node: OnnxNode, *arrays: NDArray[Any]) -> Tensor:
-    """Return a range of a length, or of numbers, that is left open."""
+    """Return a range of dynamic length or numbers."""
     node.ignore("stash_type")
     start, limit, delta = (as_fraction(a.item()) for a in arrays)
     if delta == 0:
@@ -177,7 +177,7 @@ def _constant_of_shape(node: OnnxNode, shape: NDArray[Any]) -> NDArray[Any]:
 
 
 def _filled(node: OnnxNode) -> Tensor:
-    """Repeat elements to a shape that is left open."""
+    """Repeat elements to a dynamic shape."""
     sizes = _not_negative(node.known_integers(len(node.inputs) - 1, "the shape"))
     if node.op == "Tile":
         return node.moved(Tile(sizes), node.item(0))

@@ -140,7 +140,7 @@ def _declared(graph: GraphProto) -> dict[str, TypeProto]:
 
 
 def _complete(stated: TypeProto | None) -> bool:
-    """Whether a type has a shape without open sizes."""
+    """Whether a type has a shape without dynamic dimensions."""
     return (
         stated is not None
         and stated.HasField("tensor_type")
@@ -151,7 +151,7 @@ def _complete(stated: TypeProto | None) -> bool:
 
 def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the inputs, weights apart, as the request fixes them, where it does."""
-    closed = request.closed()
+    fixed = request.fixed()
     weights = {t.name for t in graph.initializer}
     weights |= {s.values.name for s in graph.sparse_initializer}
     shapes = {}
@@ -161,7 +161,7 @@ def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, .
         declared = dimensions(info.type.tensor_type.shape)
         with suppress(ShadergenError):
             spatial = (2, 3) if len(declared) == 4 else None
-            shapes[info.name] = resolve_shape(info.name, declared, spatial, closed)
+            shapes[info.name] = resolve_shape(info.name, declared, spatial, fixed)
     return shapes
 
 

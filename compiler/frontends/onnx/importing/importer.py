@@ -77,7 +77,7 @@ class Importer:
         require_inputs("input-value", fixed, [info.name for info in self.model.inputs])
         axes = {i.name: self._image_axes(i) for i in self.model.inputs}
         tensors: dict[str, Known | Input] = {}
-        # those that the graph uses as images come first: they say which sizes are opened
+        # those that the graph uses as images come first: they say which sizes are dynamic
         for info in sorted(self.model.inputs, key=lambda info: axes[info.name] is None):
             if info.name in fixed:
                 tensor: Known | Input = fixed_input(info, fixed[info.name])
@@ -219,7 +219,7 @@ class Importer:
             raise self._unknown(node, domain, scope)
         node.finish()
         results = [results] if isinstance(results, Item) else results
-        if self.request.opening is not None:
+        if self.request.dynamic is not None:
             for result in results:
                 refuse_discontinuities(result)
         return results

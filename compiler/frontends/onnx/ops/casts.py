@@ -78,7 +78,7 @@ def _as_array(node: OnnxNode, x: Known, to: int) -> Known:
 
 
 def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Cast sizes, or fractions of them, of which some are open."""
+    """Cast sizes, or fractions of them, of which some are dynamic."""
     if not any(isinstance(x, SymbolicFraction) or is_dynamic(x) for x in array.flat):
         return array.astype(np.int64).astype(dtype)
     if dtype.kind == "f" and dtype.itemsize >= np.float32().itemsize:

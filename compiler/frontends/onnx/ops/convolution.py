@@ -89,7 +89,7 @@ def _require_in_reach(wanted: Sizes, natural: Sizes, strides: Sizes) -> None:
         strides: of the windows.
 
     Raises:
-        ShadergenError: SG0105 with the sizes that are possible. Of open sizes it is a constraint.
+        ShadergenError: SG0105 with the sizes that are possible. Dynamic ones are guarded.
     """
     if any(w - n >= s for w, n, s in zip(wanted, natural, strides, strict=True)):
         natural = tuple(map(hint, natural))

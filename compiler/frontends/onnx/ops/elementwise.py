@@ -230,7 +230,7 @@ def clip(node: OnnxNode) -> Value | Known:
 
 
 def _clipped_sizes(node: OnnxNode, x: Known) -> Known:
-    """Clip sizes of which some are open."""
+    """Clip sizes of which some are dynamic."""
     array = x.array
     for index, function in ((1, np.maximum), (2, np.minimum)):
         if node.given(index):

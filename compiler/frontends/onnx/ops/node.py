@@ -308,7 +308,7 @@ class OnnxNode:
     # Results
 
     def apply(self, op: Op, *operands: Value) -> Value:
-        """Apply an operator of the IR; of constants, and no open size, compute the result now."""
+        """Apply an operator of the IR; compute it now if all is constant and not dynamic."""
         value = apply(op, *operands, layer=self.layer)
         check_shape(self.layer, value.shape)
         if value.type.is_empty:  # known, whatever it is computed from

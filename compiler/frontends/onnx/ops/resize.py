@@ -32,7 +32,7 @@ from .....ir.resampling import (
     resample_cubic,
     single_taps,
 )
-from .resize_dynamic import AnyAxis, OpenAxis, open_axes, scaled_axes
+from .resize_dynamic import AnyAxis, DynamicAxis, dynamic_axes, scaled_axes
 from .resize_nearest import COORDINATES, ROUNDINGS, Axis, nearest_step, nearest_table
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _nearest(node: OnnxNode, x: Value, moving: dict[int, AnyAxis], coordinates: 
     sizes, steps = list(x.shape), [(1, 0, 1)] * x.type.rank
     tables: dict[int, Taps] = {}
     for k, axis in moving.items():
-        if isinstance(axis, OpenAxis):
+        if isinstance(axis, DynamicAxis):
             sizes[k], steps[k] = axis.resized, axis.nearest(coordinates, rounding)
             continue
         if coordinates == CROP:
@@ -116,10 +116,10 @@ def _interpolated(
     tables: dict[int, Taps] = {}
     repeated = [1] * x.type.rank  # of axes of one element, wherever the positions lie
     for k, axis in moving.items():
-        if isinstance(axis, OpenAxis) and is_one(axis.size):
+        if isinstance(axis, DynamicAxis) and is_one(axis.size):
             repeated[k] = axis.resized
             continue
-        if isinstance(axis, OpenAxis):
+        if isinstance(axis, DynamicAxis):
             line = axis.line(coordinates)
             if antialias:
                 raise DynamicDimensionError("an antialiased resize")
@@ -224,7 +224,7 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
         if any(map(is_dynamic, (*sizes, *shape))):
             if policy != "stretch":
                 raise DynamicDimensionError(f"keep_aspect_ratio_policy={policy}")
-            return open_axes(shape, chosen, sizes)
+            return dynamic_axes(shape, chosen, sizes)
         exact = [Fraction(s, shape[a]) for a, s in zip(chosen, sizes, strict=True)]
         if policy != "stretch" and exact:
             common = min(exact) if policy == "not_larger" else max(exact)
@@ -285,7 +285,7 @@ def _read_regions(node: OnnxNode, axes: list[AnyAxis]) -> None:
         )
     for k, start, end in zip(chosen, roi[: len(chosen)], roi[len(chosen) :], strict=True):
         axis = axes[k]
-        if isinstance(axis, OpenAxis):
+        if isinstance(axis, DynamicAxis):
             raise DynamicDimensionError(f"a resize of mode {CROP}")
         axes[k] = axis.cropped(*(float(str(np.float32(v))) for v in (start, end)))
 

@@ -1,12 +1,12 @@
-"""Resize and Upsample where sizes are left open: positions as exact lines, never as tables.
+"""Resize and Upsample of dynamic dimensions: positions as exact lines, never as tables.
 
 Position i of a result lies at (p*i + q) / r between the operand's elements, for every size that the
 build takes. What needs a table, or where float32 rounding may decide, as ONNX Runtime would have
 it, is refused.
 
-The nearest elements are those of a scale that is whole, or 1 over a whole number. Where it is so at
-the default sizes alone, that becomes a fact. Where it is not, as the sizes are one element off, the
-elements floor(i * size / resized) are those that float32 gives: see :meth:`OpenAxis.nearest`.
+The nearest elements are those of a scale that is whole, or 1 over a whole number. If only the
+hints say so, that becomes a guard. Where it is not, as the sizes are one element off, the elements
+floor(i * size / resized) are those that float32 gives: see :meth:`DynamicAxis.nearest`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ PLAIN = 64  # the largest numerator and denominator of a scale: no rounding reac
 
 
 @dataclass(frozen=True)
-class OpenAxis:
-    """One axis of which a size is open.
+class DynamicAxis:
+    """One axis with a dynamic size.
 
     Attributes:
         size: before.
@@ -103,7 +103,7 @@ class OpenAxis:
         if exact is None:
             if (coordinates, rounding) == ("asymmetric", "floor") and self._one_off():
                 return self.size, 0, self.resized
-            raise DynamicDimensionError("the nearest elements of a resize by an open ratio")
+            raise DynamicDimensionError("the nearest elements of a resize by a dynamic ratio")
         if exact == 1:
             return 1, 0, 1
         p, q, r = replace(self, exact=exact).line(coordinates)
@@ -154,7 +154,7 @@ class OpenAxis:
         return -1 <= off <= 1 and self.size * self.resized < EXACT_INTEGERS // 2
 
 
-AnyAxis = Axis | OpenAxis
+AnyAxis = Axis | DynamicAxis
 
 
 def scaled_axes(
@@ -163,10 +163,10 @@ def scaled_axes(
     exact: Sequence[Fraction],
     scales: NDArray[np.float32],
 ) -> list[AnyAxis]:
-    """Return the axes of a shape, some of them open, with scales.
+    """Return the axes of a shape, some of them dynamic, with scales.
 
     Raises:
-        DynamicDimensionError: for the scale of an open axis whose multiples float32 rounds.
+        DynamicDimensionError: for the scale of a dynamic axis whose multiples float32 rounds.
     """
     axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
     for axis, fraction, scale in zip(chosen, exact, scales, strict=True):
@@ -178,12 +178,14 @@ def scaled_axes(
         if Fraction(float(scale)) != fraction or max(fraction.as_integer_ratio()) > PLAIN:
             raise DynamicDimensionError(f"a resize by {scale}")
         resized = size * fraction.numerator // fraction.denominator
-        axes[axis] = OpenAxis(size, resized, fraction)
+        axes[axis] = DynamicAxis(size, resized, fraction)
     return axes
 
 
-def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int]) -> list[AnyAxis]:
-    """Return the axes of a shape resized to sizes, some of either open."""
+def dynamic_axes(
+    shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int]
+) -> list[AnyAxis]:
+    """Return the axes of a shape resized to sizes, some of either dynamic."""
     axes: list[AnyAxis] = [Axis(s, s, np.float32(1), Fraction(1)) for s in shape]
     for axis, resized in zip(chosen, sizes, strict=True):
         size = shape[axis]
@@ -195,7 +197,7 @@ def open_axes(shape: Sequence[int], chosen: Sequence[int], sizes: Sequence[int])
         ratio = _plain(size, resized)
         if ratio and not statically_equal(resized * ratio.denominator, size * ratio.numerator):
             ratio = None
-        axes[axis] = OpenAxis(size, resized, ratio)
+        axes[axis] = DynamicAxis(size, resized, ratio)
     return axes
 
 

@@ -63,8 +63,8 @@ class DeclaredShapes:
         self._inputs[name] = shape
         own = [1 if axis == 0 and s is None else s for axis, s in enumerate(declared)]
         self._open_batch |= own != list(declared)
-        opens = self.request.opening is not None
-        self._chosen |= opens or bool(self.request.sizes) or own != list(shape)
+        dynamic = self.request.dynamic is not None
+        self._chosen |= dynamic or bool(self.request.sizes) or own != list(shape)
 
     def check(self, name: str, shape: Shape) -> None:
         """Compare the shape of a value that was computed with the one declared.

@@ -1,4 +1,4 @@
-"""Rounding or comparing what follows from open sizes: refused where floats may be off by a digit.
+"""Rounding or comparing floats computed from dynamic dimensions: refused where a digit may differ.
 
 At a fixed size such numbers are computed when compiling, as the model's framework has them. Where
 the model runs, a quotient may be off by its last digit, which matters little to what is computed on
@@ -25,7 +25,7 @@ DISCONTINUOUS = {"floor", "ceil", "round_even", "trunc", "mod", "sign", "lt", "l
 
 
 def refuse_discontinuities(result: Item | None) -> None:
-    """Refuse what rounds or compares numbers that were computed in floats from open sizes alone.
+    """Refuse to round or compare floats that were computed from dynamic dimensions alone.
 
     Raises:
         DynamicDimensionError: for the layer at hand.
@@ -36,7 +36,7 @@ def refuse_discontinuities(result: Item | None) -> None:
     operands = [v for v in inputs if not isinstance(v, Constant)]
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
         raise DynamicDimensionError(
-            "rounding or comparing coordinates that follow from open sizes",
+            "rounding or comparing coordinates that follow from dynamic sizes",
             why="where the model runs, the last digit of a quotient would decide",
         )
 
