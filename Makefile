@@ -62,7 +62,7 @@ bench-web: setup
 	@.venv/bin/python bench/web.py $(ARGS)
 
 cpp:
-	@tests/cpp/at_length.sh $(ARGS)
+	@tests/runtimes/cpp/at_length.sh $(ARGS)
 
 costs: setup
 	@.venv/bin/python bench/startup.py $(ARGS)

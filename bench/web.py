@@ -28,7 +28,7 @@ from onnx import TensorProto, helper, numpy_helper
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser import chromium, served  # noqa: E402
+from support.browser import chromium, served  # noqa: E402
 
 import shadergen  # noqa: E402
 

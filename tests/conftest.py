@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from forcing import forced
-from keras_reading import keras, same_as_keras  # noqa: F401 - fixtures of the Keras frontend's tests
-from playing import context, good, runner  # noqa: F401 - fixtures of the tests that play
-from schedule_fixtures import fuzzed_folder  # noqa: F401 - of the tests of loading
 from support import ESPCN
+from support.forcing import forced
+from support.keras_reading import keras, same_as_keras  # noqa: F401 - fixtures of the Keras frontend's tests
+from support.playing import context, good, runner  # noqa: F401 - fixtures of the tests that play
+from support.schedule_fixtures import fuzzed_folder  # noqa: F401 - of the tests of loading
 
 from shadergen.compiler import cli, driver
 

@@ -4,7 +4,7 @@
     python tools/make_docs.py --check    exit with 1 when one is out of date
 
 A document marks such a part with <!-- generated: NAME --> and <!-- end of NAME -->; ``PARTS`` says
-where each comes from. tests/test_docs.py runs the check.
+where each comes from. tests/project/test_docs.py runs the check.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python tools/make_keras_cases.py tests/fixtures/keras2_cases.tar.xz
         with Keras 2 (pip install tensorflow==2.15): the archive that is checked in
     python tools/make_keras_cases.py FOLDER/part.tar --part 0/2
-        with Keras 3: what tests/test_keras_cases.py does, one half of the cases at a time
+        with Keras 3: what tests/frontends/keras/test_cases.py does, one half of the cases at a time
 
 An archive holds, for the k-th case, k/model.h5 and k/model.keras; arrays.npz with the inputs
 k/in0, ... and the outputs k/out0, ... in the order of the model's; and index.json, which gives k

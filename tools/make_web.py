@@ -5,7 +5,7 @@
 
 Of runtime_glue, schedule.schema.json becomes web/schema.js and cpp/src/schema.hpp, python/rules.py
 becomes web/rules.js and cpp/src/rules.cpp.
-tests/test_web_load.py runs the check.
+tests/runtimes/web/test_load.py runs the check.
 """
 
 from __future__ import annotations

@@ -53,9 +53,9 @@ SPECIAL: dict[str, dict[str, Any]] = {
 
 def jobs(scratch: Path) -> Iterator[Job]:
     """Yield every build, the models of tests written to a folder."""
-    from onnx_models import typed_model
-    from runtime_builds import runtime_builds
-    from runtime_models import MODELS
+    from support.onnx_models import typed_model
+    from support.runtime_builds import runtime_builds
+    from support.runtime_models import MODELS
 
     def typed(model: Any) -> Any:
         return typed_model(model.nodes, model.weights, model.feeds, model.outputs, opset=20)

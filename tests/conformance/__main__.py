@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import onnx
-from forcing import forced
+from support.forcing import forced
 
 from shadergen.runtime_glue.python import HeadlessContext
 

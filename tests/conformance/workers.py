@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import workers
+from support import workers
 
 from .suite import Case, Outcome, Suite
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from workers import run_all
+from support.workers import run_all
 
 from shadergen.compiler.frontends import keras, onnx  # noqa: F401 - once, for all processes
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workers import Ended, Worker
+from support.workers import Ended, Worker
 
 from .case import Case, Verdict
 from .draw import Draw

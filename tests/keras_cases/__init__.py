@@ -1,6 +1,6 @@
 """The catalogue of Keras layers and arguments, as data; no framework is imported here.
 
-tests/test_keras_cases.py plays every case on GL: the files of Keras 2.15 as they lie in
+tests/frontends/keras/test_cases.py plays every case on GL: the files of Keras 2.15 as they lie in
 tests/fixtures (tools/make_keras2_cases.py makes them), those of Keras 3 as it saves them now.
 """
 

@@ -1,0 +1,256 @@
+"""The sample applications do what their READMEs say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import av
+import numpy as np
+import onnx
+import pytest
+import skimage.data
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+from support import ESPCN, ROOT
+from support.cpp_runtime import compiled, need
+
+import shadergen
+from shadergen.compiler.inspection import inspect_build
+from shadergen.compiler.running import run_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+pytestmark = [pytest.mark.gl, pytest.mark.slow]
+SAMPLE = ROOT / "examples" / "python" / "play_video.py"
+NATIVE = ROOT / "examples" / "native"
+HEIGHT, WIDTH, FRAMES = 48, 64, 5
+CODING = 3.0  # mean difference in 0..255 that H.264 may make
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("example") / "build"
+    size = f"{HEIGHT}x{WIDTH}"
+    shadergen.compile_model(ESPCN, folder, input_size=size, validate=False)
+    return folder
+
+
+def write_video(path: Path, tone: bool = False) -> list[Image.Image]:
+    """Write a video without loss, of a window that moves over a photograph; return its frames."""
+    photograph = Image.fromarray(skimage.data.astronaut()).resize((160, 160))
+    pictures = [photograph.crop((4 * k, 40, 4 * k + WIDTH, 40 + HEIGHT)) for k in range(FRAMES)]
+    with av.open(str(path), "w") as target:
+        stream = target.add_stream("ffv1", rate=10)
+        stream.width, stream.height, stream.pix_fmt = WIDTH, HEIGHT, "bgr0"
+        sound = target.add_stream("pcm_s16le", rate=8000) if tone else None
+        for picture in pictures:
+            target.mux(stream.encode(av.VideoFrame.from_image(picture)))
+        target.mux(stream.encode())
+        if sound is not None:
+            samples = np.arange(4000, dtype=np.int16).reshape(1, -1)
+            frame = av.AudioFrame.from_ndarray(samples, format="s16", layout="mono")
+            frame.sample_rate = 8000
+            target.mux(sound.encode(frame))
+            target.mux(sound.encode())
+    return pictures
+
+
+def play(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(SAMPLE), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_a_video_comes_out_as_its_frames_do_alone(build, tmp_path):
+    pictures = write_video(tmp_path / "in.mkv", tone=True)
+    done = play(build, tmp_path / "in.mkv", tmp_path / "out.mkv")
+    assert done.returncode == 0, done.stderr
+    assert f"{FRAMES} frames" in done.stdout
+    pictures[3].save(tmp_path / "frame.png")
+    run_file(build, tmp_path / "frame.png", tmp_path / "alone.png")
+    expected = np.asarray(Image.open(tmp_path / "alone.png"), np.float64)
+    with av.open(str(tmp_path / "out.mkv")) as video:
+        assert len(video.streams.audio) == 1
+        found = [f.to_ndarray(format="rgb24") for f in video.decode(video=0)]
+    assert len(found) == FRAMES
+    assert found[3].shape == expected.shape == (2 * HEIGHT, 2 * WIDTH, 3)
+    assert np.abs(found[3] - expected).mean() < CODING
+    assert np.abs(found[0] - expected).mean() > CODING  # another frame is told apart
+
+
+def test_a_file_that_is_no_video_is_refused_in_a_line(build, tmp_path):
+    (tmp_path / "in.mp4").write_bytes(b"no video")
+    done = play(build, tmp_path / "in.mp4", tmp_path / "out.mkv")
+    assert done.returncode == 2
+    assert "in.mp4" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_that_is_no_build_is_refused_by_code(tmp_path):
+    write_video(tmp_path / "in.mkv")
+    done = play(tmp_path / "nothing", tmp_path / "in.mkv", tmp_path / "out.mkv")
+    assert done.returncode == 2
+    assert "error[SG0502]" in done.stderr
+
+
+# examples/native
+
+
+@pytest.fixture(scope="module")
+def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    need("cmake", "c++")
+    headers = ("EGL/egl.h", "GLES3/gl3.h", "stb/stb_image.h")
+    missing = [name for name in headers if not (Path("/usr/include") / name).exists()]
+    if missing:
+        pytest.skip(f"no {', '.join(missing)} here: make test installs what C++ needs")
+    compiler = tmp_path_factory.mktemp("compiler") / "shadergen"
+    compiler.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shadergen "$@"\n')
+    compiler.chmod(0o755)
+    return compiled(tmp_path_factory, NATIVE, f"-DSHADERGEN={compiler}", name="samples")
+
+
+@pytest.fixture
+def upscale(native: Path) -> Tool:
+    def tool(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [str(native / "upscale"), *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    return tool
+
+
+def photograph(path: Path, mode: str = "RGB", size: tuple[int, int] = (WIDTH, HEIGHT)) -> Path:
+    picture = Image.fromarray(skimage.data.astronaut()).resize((160, 160)).crop((40, 20, 140, 100))
+    picture.crop((0, 0, *size)).convert(mode).save(path)
+    return path
+
+
+def difference(found: Path, expected: Path) -> int:
+    """Return the largest difference of two pictures of one size and mode, in 0..255."""
+    with Image.open(found) as a, Image.open(expected) as b:
+        assert (a.size, a.mode) == (b.size, b.mode)
+        return int(np.abs(np.asarray(a, np.int16) - np.asarray(b, np.int16)).max())
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "RGBA"])
+def test_the_upscaler_makes_the_picture_that_run_makes(upscale, build, tmp_path, mode):
+    source = photograph(tmp_path / "in.png", mode)
+    run_file(build, source, tmp_path / "expected.png")
+    for name, options in (("embedded", ()), ("fixed", ("--build", build))):
+        done = upscale(source, tmp_path / f"{name}.png", *options)
+        assert done.returncode == 0, done.stderr
+        assert difference(tmp_path / f"{name}.png", tmp_path / "expected.png") <= 1
+
+
+def colour_model(path: Path) -> Path:
+    """Write a 3x3 convolution of RGB that halves the size."""
+    w = np.random.default_rng(0).uniform(0, 0.07, (3, 3, 3, 3)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 2], pads=[1, 1, 1, 1])
+    shapes = {"x": [1, 3, "h", "w"], "y": [1, 3, None, None]}
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in shapes.items())
+    graph = helper.make_graph([node], "half", [x], [y], [numpy_helper.from_array(w, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
+    return path
+
+
+def test_the_upscaler_plays_colours_at_sizes_left_open(upscale, tmp_path):
+    model = colour_model(tmp_path / "half.onnx")
+    folder = tmp_path / "half"
+    shadergen.compile_model(model, folder, input_size="dynamic", validate=False)
+    shadergen.compile_model(model, tmp_path / "fixed", input_size="50x70", validate=False)
+    source = photograph(tmp_path / "in.png", size=(70, 50))
+    done = upscale(source, tmp_path / "out.png", "--build", folder)
+    assert done.returncode == 0, done.stderr
+    run_file(tmp_path / "fixed", source, tmp_path / "expected.png")
+    assert difference(tmp_path / "out.png", tmp_path / "expected.png") <= 1
+
+
+def test_the_upscaler_says_what_it_took(upscale, build, tmp_path):
+    source = photograph(tmp_path / "in.png")
+    said = []
+    options = ("--build", build, "--cache", tmp_path / "cache")
+    for _ in range(2):
+        done = upscale(source, tmp_path / "out.png", *options)
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert "programs compiled" in said[0]
+    if any((tmp_path / "cache").iterdir()):  # not every GL gives programs
+        assert "programs from the cache" in said[1]
+    parts = re.search(r"start-up +([\d.]+) ms: load ([\d.]+), init ([\d.]+)", said[0])
+    assert parts
+    assert float(parts[1]) == pytest.approx(float(parts[2]) + float(parts[3]), abs=0.11)
+    taken = re.search(r"([\d.]+) MB at the peak of the process; ([\d.]+) MB of textures", said[0])
+    assert taken
+    assert float(taken[1]) > float(taken[2])
+    low = WIDTH * HEIGHT * 4  # the input, r32f, is not the runner's
+    of_runner = inspect_build(build).texture_bytes_peak - low
+    assert float(taken[2]) == pytest.approx(of_runner / 1e6, abs=0.06)
+
+
+def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):
+    source = photograph(tmp_path / "in.png")
+    small = photograph(tmp_path / "small.png", size=(32, 32))
+    out = tmp_path / "out.png"
+    for arguments, words in (
+        ((source,), "usage: upscale"),
+        ((source, out, "--bild", build), "there is no option --bild\nusage: upscale"),
+        ((source, out, "--build"), "--build takes a value"),
+        ((source, out, "--frames", "abc"), "--frames takes a number from 1 to 1000000, not abc"),
+        ((source, out, "--cache", source), "in.png"),
+        ((source, out, "--cache", "/proc"), "/proc: programs cannot be kept there"),
+        ((source, out.with_suffix(".jpg")), "out.jpg: pictures are written as .png alone"),
+        ((tmp_path / "none.png", out), "none.png: cannot be opened"),
+        ((Path(__file__), out), "cannot be read as a picture"),
+        ((source, out, "--build", tmp_path), "error[SG0502]"),
+        ((small, out, "--build", build), "error[SG0605]: the picture is 32 rows of 32"),
+        ((source, tmp_path / "nowhere" / "out.png"), "cannot be written"),
+    ):
+        done = upscale(*arguments)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert not out.exists()
+    done = upscale("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("usage: upscale")
+
+
+def test_the_viewer_shows_before_and_after_upright(native, tmp_path):
+    if not (native / "viewer").exists() or shutil.which("xvfb-run") is None:
+        pytest.skip("no GLFW or no Xvfb here: make test installs them")
+    folder = tmp_path / "frames"
+    folder.mkdir()
+    photograph(folder / "0.png", size=(100, 80))
+    photograph(folder / "1.jpg", size=(100, 80))
+    shot = tmp_path / "shot.png"
+    viewer = ["xvfb-run", "-a", native / "viewer", folder, "--fps", "1000"]
+    environment = {k: v for k, v in os.environ.items() if k != "EGL_PLATFORM"}
+    done = subprocess.run(
+        [*viewer, "--screenshot", "2", shot], capture_output=True, text=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    with Image.open(shot) as window, Image.open(folder / "1.jpg") as frame:
+        shown = np.asarray(window, np.float64)
+        before = np.asarray(frame.resize(window.size, Image.Resampling.BILINEAR), np.float64)
+        run_file(_build_of(tmp_path, frame.size), folder / "1.jpg", tmp_path / "after.png")
+    with Image.open(tmp_path / "after.png") as picture:
+        after = np.asarray(picture.resize(window.size, Image.Resampling.BILINEAR), np.float64)
+    middle = window.size[0] // 2
+    assert (shown[:, middle - 1 : middle + 1] == 255).all()
+    left, right = np.s_[:, : middle - 2], np.s_[:, middle + 2 :]
+    assert np.abs(shown[left] - before[left]).mean() < 1.5
+    assert np.abs(shown[right] - after[right]).mean() < 1.5
+    assert np.abs(shown[right] - before[right]).mean() > 2
+    assert np.abs(shown[::-1][left] - before[left]).mean() > 20
+
+
+def _build_of(folder: Path, size: tuple[int, int]) -> Path:
+    build = folder / "build"
+    shadergen.compile_model(ESPCN, build, input_size=f"{size[1]}x{size[0]}", validate=False)
+    return build

@@ -1,0 +1,210 @@
+"""The application's own textures as inputs and outputs of a runner."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from support.playing import (
+    IMAGE,
+    X,
+    expected,
+    expected_sum,
+    make_texture,
+)
+
+from shadergen.errors import ShadergenError
+from shadergen.runtime_glue.python import Build, HeadlessContext, Runner
+
+pytestmark = pytest.mark.gl
+
+
+def test_the_applications_input_texture_is_read_and_left_as_it_is(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    functions = context.gl
+    name = make_texture(functions, 5, 3, format="GL_RGBA8")
+    pixels = np.full((3, 5, 4), 51, np.uint8)
+    functions.glBindTexture(functions.GL_TEXTURE_2D, name)
+    functions.glTexSubImage2D(
+        functions.GL_TEXTURE_2D,
+        *(0, 0, 0, 5, 3),
+        *(functions.GL_RGBA, functions.GL_UNSIGNED_BYTE, pixels.ctypes.data),
+    )
+    functions.glBindTexture(functions.GL_TEXTURE_2D, 0)
+    runner.bind_input("img", name)
+    runner.run()
+    np.testing.assert_allclose(runner.read("inverted"), 0.8, atol=1e-6)
+    value = ctypes.c_int(0)
+    functions.glBindTexture(functions.GL_TEXTURE_2D, name)
+    functions.glGetTexParameteriv(
+        functions.GL_TEXTURE_2D, functions.GL_TEXTURE_MAG_FILTER, ctypes.byref(value)
+    )
+    assert value.value == functions.GL_LINEAR
+    runner.upload("img", IMAGE)
+    runner.run()
+    np.testing.assert_allclose(runner.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
+
+
+def test_an_output_is_written_to_the_applications_texture(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    own = runner.output_texture("out")
+    name = make_texture(context.gl, 5, 3, layers=2)
+    runner.bind_output("out", name)
+    assert runner.output_texture("out") == name != own
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+
+
+def test_a_dispatch_stores_to_the_applications_texture(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    own = runner.output_texture("sum")
+    name = make_texture(context.gl, 5, 3, layers=2)
+    runner.bind_output("sum", name)
+    assert runner.output_texture("sum") == name != own
+    runner.run()
+    runner.check()
+    np.testing.assert_allclose(runner.read("sum"), expected_sum(X), atol=1e-5)
+    np.testing.assert_allclose(runner.read("signed"), expected_sum(X)[0, ..., 0] / 2, atol=1e-5)
+
+
+MUTABLE, HALF = {"immutable": False}, {"format": "GL_RGBA16F"}
+
+
+@pytest.mark.parametrize(
+    ("given", "says"), [(MUTABLE, "not immutable"), (HALF, "its format is 0x881a")]
+)
+def test_a_texture_that_cannot_be_stored_to_is_refused_and_the_old_one_kept(
+    runner: Runner, context: HeadlessContext, given: dict[str, Any], says: str
+) -> None:
+    own = runner.output_texture("sum")
+    name = make_texture(context.gl, 5, 3, layers=2, **given)
+    with pytest.raises(ShadergenError, match="cannot have this texture as the image") as caught:
+        runner.bind_output("sum", name)
+    assert caught.value.code == "SG0602"
+    assert says in caught.value.why
+    assert "rgba32f" in caught.value.help
+    assert runner.output_texture("sum") == own
+    runner.run()
+    runner.check()
+    np.testing.assert_allclose(runner.read("sum"), expected_sum(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("given", [MUTABLE, HALF])
+def test_an_output_that_is_drawn_and_then_loaded_must_be_an_image_too(
+    context: HeadlessContext, good: Build, given: dict[str, Any]
+) -> None:
+    add, sign = good.passes[5:]
+    reads = (replace(add.reads[0], texture="y"), add.reads[1])
+    passes = (*good.passes[:5], replace(add, reads=reads), sign)
+    with Runner(replace(good, passes=passes), context) as runner:
+        runner.upload("x", X)
+        runner.upload("img", IMAGE)
+        with pytest.raises(ShadergenError, match="as the image 'y'") as caught:
+            runner.bind_output("out", make_texture(context.gl, 5, 3, layers=2, **given))
+        assert caught.value.code == "SG0602"
+        for bind in (False, True):
+            if bind:
+                runner.bind_output("out", make_texture(context.gl, 5, 3, layers=2))
+            runner.run()
+            runner.check()
+            np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+            np.testing.assert_allclose(runner.read("sum"), expected(X) + X, atol=1e-5)
+
+
+def test_a_float_output_may_go_to_a_texture_of_bytes(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    runner.bind_output("out", [make_texture(context.gl, 5, 3, layers=2, format="GL_RGBA8")])
+    runner.run()
+    result = np.clip(expected(X), 0, 1)
+    np.testing.assert_allclose(runner.read("out"), result, atol=0.51 / 255)
+
+
+@pytest.mark.parametrize(
+    ("size", "says"), [((6, 3, 2), "width of 6, not 5"), ((5, 3, 3), "depth of 3, not 2")]
+)
+def test_a_texture_of_another_size_is_refused(
+    runner: Runner, context: HeadlessContext, size: tuple[int, int, int], says: str
+) -> None:
+    name = make_texture(context.gl, *size)
+    for bind, port in ((runner.bind_input, "x"), (runner.bind_output, "out")):
+        with pytest.raises(ShadergenError, match=says) as caught:
+            bind(port, name)
+        assert caught.value.code == "SG0605"
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+
+
+def test_a_texture_of_another_kind_is_refused(runner: Runner, context: HeadlessContext) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        runner.bind_input("x", make_texture(context.gl, 5, 3))
+    assert caught.value.code in ("SG0604", "SG0605")
+
+
+def test_a_texture_that_cannot_be_drawn_to_is_refused_and_the_old_one_kept(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    name = make_texture(context.gl, 5, 3, layers=2, format="GL_RGB9_E5")
+    with pytest.raises(ShadergenError, match="cannot draw to 'y' ") as caught:
+        runner.bind_output("out", name)
+    assert caught.value.code == "SG0602"
+    assert caught.value.where == ("output 'out'",)
+    assert "GL_FRAMEBUFFER_" in caught.value.why
+    runner.run()
+    np.testing.assert_allclose(runner.read("out"), expected(X), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("format", "says"),
+    [
+        ("GL_RGBA8UI", "holds integers"),
+        ("GL_R16I", "holds integers"),
+        ("GL_DEPTH_COMPONENT24", "holds depth or stencil"),
+        ("GL_DEPTH24_STENCIL8", "holds depth or stencil"),
+    ],
+)
+def test_a_texture_without_colours_is_refused(
+    runner: Runner, context: HeadlessContext, format: str, says: str
+) -> None:
+    if context.info().es < (3, 1):
+        pytest.skip("this GL does not tell")
+    name = make_texture(context.gl, 5, 3, format=format)
+    for bind, port in ((runner.bind_input, "img"), (runner.bind_output, "inverted")):
+        with pytest.raises(ShadergenError, match=says) as caught:
+            bind(port, name)
+        assert caught.value.code == "SG0605"
+        assert caught.value.where == (port,)
+    runner.run()
+    np.testing.assert_allclose(runner.read("inverted"), 1 - IMAGE / 255, atol=1e-6)
+
+
+@pytest.mark.parametrize("format", ["GL_R8", "GL_RGBA8_SNORM", "GL_SRGB8_ALPHA8", "GL_RGB9_E5"])
+def test_a_texture_of_any_colours_is_read(
+    runner: Runner, context: HeadlessContext, format: str
+) -> None:
+    runner.bind_input("img", make_texture(context.gl, 5, 3, format=format))
+    runner.run()
+    runner.check()
+
+
+def test_a_texture_that_is_none_is_refused_and_not_made(
+    runner: Runner, context: HeadlessContext
+) -> None:
+    for bind, port in ((runner.bind_input, "img"), (runner.bind_output, "inverted")):
+        with pytest.raises(ShadergenError, match="there is no texture 4711") as caught:
+            bind(port, 4711)
+        assert caught.value.code == "SG0605"
+        assert not context.gl.glIsTexture(4711)
+
+
+@pytest.mark.parametrize("given", [0, -1, [], [1, 2], "x", "", None, 1.0, 2**32 + 1])
+def test_a_wrong_number_of_textures_is_refused(runner: Runner, given: Any) -> None:
+    with pytest.raises(ShadergenError, match="takes an array texture") as caught:
+        runner.bind_input("x", given)
+    assert caught.value.code == "SG0605"

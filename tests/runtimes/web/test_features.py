@@ -1,0 +1,369 @@
+"""Pictures, textures, sizes and lost contexts in the web runtime, in a real Chromium."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.browser import ROOT, SCREENSHOTS, chromium, served
+from support.onnx_models import node, normal
+from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
+
+from shadergen.compiler import pictures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.gl
+HEIGHT, WIDTH = 5, 7
+RNG = np.random.default_rng(0)
+PIXELS = RNG.integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
+PIXELS[..., 3] = 255
+SOURCE = (PIXELS.ravel().tolist(), WIDTH, HEIGHT)
+
+
+def scaled(*shape: int) -> Model:
+    half = {"half": np.array(0.5, np.float32)}
+    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
+
+
+def doubled() -> Model:
+    nodes = [node("Resize", "x", "", "scales", mode="nearest")]
+    scales = np.array([1, 1, 2, 2], np.float32)
+    return Model(nodes, {"scales": scales}, {"x": normal(1, 1, HEIGHT, WIDTH)})
+
+
+def last() -> Model:
+    """Channels last, as frameworks of that order take pictures."""
+    nodes = [node("Transpose", "x", outputs=("t",), perm=[0, 3, 1, 2]), node("Relu", "t")]
+    return Model(nodes, {}, {"x": normal(1, HEIGHT, WIDTH, 3)})
+
+
+RGB = (1, 3, HEIGHT, WIDTH)
+BUILDS = {
+    "rgb": (lambda: scaled(*RGB), {}),
+    "rgba": (lambda: scaled(1, 4, HEIGHT, WIDTH), {}),
+    "luma": (doubled, {}),
+    "last": (last, {}),
+    "arrays": (lambda: scaled(*RGB), {"textures": "array"}),
+    "bytes": (lambda: scaled(*RGB), {"preprocess": "input=unorm8", "output_encoding": "unorm8"}),
+    "grey": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "unorm8"}),
+    "half": (lambda: scaled(*RGB), {"precision": "mediump"}),
+    "narrow": (lambda: scaled(*RGB), {"precision": "auto", "input_range": (0.0, 0.5)}),
+    "signed": (lambda: scaled(1, 1, HEIGHT, WIDTH), {"output_encoding": "y2rg_half"}),
+    "matrix": (lambda: scaled(6, 7), {}),
+    "pair": (
+        lambda: Model([node("Add", "x", "z")], {}, {"x": normal(*RGB), "z": normal(*RGB, seed=1)}),
+        {},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    folder = tmp_path_factory.mktemp("builds")
+    for name, (model, options) in BUILDS.items():
+        RuntimeBuild(name, model, {**FRAGMENT, **options}).write(folder / name)
+    without_compute(folder / "open")
+    folders = {
+        "web": ROOT / "runtime_glue" / "web",
+        "tests": ROOT / "tests" / "runtimes" / "web",
+        "builds": folder,
+        "fixtures": ROOT / "tests" / "fixtures" / "schedules",
+    }
+    with served(**folders) as address, chromium() as browser:
+        page = browser.new_page()
+        page.goto(address)
+        page.evaluate("async () => { window.t = await import('/tests/features.js'); }")
+        yield page
+
+
+FIXTURES = ROOT / "tests" / "fixtures" / "schedules"
+
+
+def ask(page: Any, call: str, *arguments: Any) -> Any:
+    return page.evaluate(f"(a) => {call}", list(arguments))
+
+
+def flat(pixels: np.ndarray) -> list[int]:
+    return pixels.ravel().tolist()
+
+
+def picture(pixels: np.ndarray = PIXELS, mode: str = "RGB") -> Image.Image:
+    return Image.fromarray(pixels).convert(mode)
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "axes", "scale", "tolerance"),
+    [
+        ("rgb", RGB, (0, 1, 2, 3), 0.5, 1e-6),
+        ("rgba", (1, 4, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 1e-6),
+        ("last", RGB, (0, 1, 2, 3), 1.0, 1e-6),
+        ("arrays", RGB, (0, 1, 2, 3), 0.5, 1e-6),
+        ("bytes", RGB, (0, 1, 2, 3), 0.5, 0.51 / 255),
+        ("grey", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 0.51 / 255),  # rows of 7 bytes
+        ("half", RGB, (0, 1, 2, 3), 0.5, 1e-3),
+        ("signed", (1, 1, HEIGHT, WIDTH), (0, 1, 2, 3), 0.5, 1e-6),
+    ],
+)
+def test_a_picture_means_what_it_means_to_shadergen_run(
+    page: Any, name: str, shape: Any, axes: Any, scale: float, tolerance: float
+) -> None:
+    found = ask(
+        page,
+        "t.runAll(a[0], a[1], a[2], a[3])",
+        f"/builds/{name}/build",
+        flat(PIXELS),
+        WIDTH,
+        HEIGHT,
+    )
+    expected = pictures.to_array(picture(mode="RGBA"), shape, axes, name) * scale
+    assert set(found) == {"ImageData", "canvas", "image", "ImageBitmap"}
+    for kind, values in found.items():
+        assert np.abs(np.array(values) - expected.ravel()).max() <= tolerance, kind
+
+
+def test_row_0_is_the_top_row_in_and_out(page: Any) -> None:
+    pixels = np.zeros((HEIGHT, WIDTH, 4), np.uint8)
+    pixels[..., 3] = 255
+    pixels[0, :, 0] = 200  # the top row is red
+    pixels[-1, :, 2] = 100
+    found = ask(
+        page, "t.shown(a[0], a[1], a[2], a[3])", "/builds/rgb/build", flat(pixels), WIDTH, HEIGHT
+    )
+    assert (found["columns"], found["rows"]) == (WIDTH, HEIGHT)
+    for canvas in ("copied", "own"):
+        seen = np.array(found[canvas]).reshape(HEIGHT, WIDTH, 4)
+        expected = np.concatenate([pixels[..., :3] // 2, pixels[..., 3:]], axis=2)
+        np.testing.assert_array_equal(seen, expected)
+
+
+def test_luma_gets_the_chroma_of_the_picture_back(page: Any) -> None:
+    found = ask(
+        page, "t.shown(a[0], a[1], a[2], a[3])", "/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT
+    )
+    y = pictures.luma(picture()).repeat(2, 0).repeat(2, 1)[np.newaxis, np.newaxis]
+    expected = np.asarray(pictures.to_picture(y, (0, 1, 2, 3), "y", picture()), np.float32)
+    seen = np.array(found["own"]).reshape(2 * HEIGHT, 2 * WIDTH, 4)[..., :3]
+    # Pillow rounds between its two passes and after
+    assert np.abs(seen - expected).max() <= 2
+
+
+def test_numbers_after_a_picture_have_none_of_its_colours(page: Any) -> None:
+    arguments = ("/builds/luma/build", flat(PIXELS), WIDTH, HEIGHT)
+    found = ask(page, "t.greyAgain(a[0], a[1], a[2], a[3])", *arguments)
+    assert found == {way: [False, True] for way in ("upload", "run", "bindInput")}
+
+
+def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
+    call = "t.runner(a[0]).then((p) => t.refusal(() => p.run(t.imageData(a[1], a[2], a[3]))))"
+    dark = PIXELS // [3, 3, 3, 1]
+    arguments = ("/builds/narrow/build", flat(PIXELS), WIDTH, HEIGHT)
+    error = ask(page, call, *arguments)
+    assert error["code"] == "SG0605"
+    assert "input 'x' holds 0" in error["what"]
+    assert ask(page, call, arguments[0], flat(dark), WIDTH, HEIGHT) is None
+
+
+@pytest.mark.parametrize(
+    ("build", "call", "says"),  # p is a runner of the build
+    [
+        ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2 rows of 2, the"),
+        ("rgb", "p.run('cat.png')", "this is no picture, or none yet: the build takes 5 rows of"),
+        ("rgb", "p.run()", "the input 'x' has no texture"),
+        ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
+        ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
+        ("rgb", "p.upload('x', new Float32Array(105).fill(1e39))", ""),
+        ("rgb", "p.upload('x', new Float64Array(105).fill(1e39))", "the array holds 1e+39"),
+        ("half", "p.upload('x', new Float32Array(105).fill(65520))", "the array holds 65520"),
+        ("bytes", "p.upload('x', new Float32Array(105).fill(1.5))", "values outside 0 to 1"),
+        ("bytes", "p.upload('x', new Int32Array(105))", "an image cannot be given as int32"),
+        ("bytes", "p.upload('x', new Uint8Array(105))", ""),
+        ("matrix", "p.run(t.imageData(Array(168), 7, 6))", "of shape [6, 7] is not a picture"),
+        ("matrix", "(p.upload('x', new Float32Array(42)), p.run(), p.draw())", "'y' of shape"),
+        ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
+        ("rgb", "p.read('z')", "the build has no output 'z'"),
+        ("rgb", "p.outputTexture('y', 3)", "the output 'y' has no texture 3"),
+        ("rgb", "p.bindInput('x', 7)", "'x' takes 1 2D textures"),
+        ("rgb", "(p.run(t.texture(p.gl, 'RGBA8UI', 7, 5)), p.check())", "GL_INVALID_OPERATION"),
+        ("rgb", "(p.run(t.texture(p.gl, 'RGBA8', 7, 5)), p.check())", ""),
+        ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
+        ("rgb", "new t.Runner(p.build, document.body)", "needs a WebGL 2 context"),
+        ("rgb", "new t.Runner(p.build, p.gl).run()", "the runner is not initialised"),
+        ("rgb", "t.runner('/builds/absent')", "there is no build in"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_by_name(page: Any, build: str, call: str, says: str) -> None:
+    error = ask(
+        page, f"t.runner(a[0]).then((p) => t.refusal(() => {call}))", f"/builds/{build}/build"
+    )
+    if not says:
+        assert error is None
+        return
+    assert says in error["what"]
+    assert error["code"] in ("SG0605", "SG0604", "SG0601", "SG0502")
+
+
+def test_the_applications_textures_are_read_and_written(page: Any) -> None:
+    values = RNG.normal(size=(HEIGHT, WIDTH, 4)).astype(np.float32)
+    found = ask(
+        page,
+        "t.zeroCopy(a[0], a[1], a[2], a[3])",
+        "/builds/rgb/build",
+        values.ravel().tolist(),
+        WIDTH,
+        HEIGHT,
+    )
+    expected = values[..., :3].transpose(2, 0, 1) * np.float32(0.5)
+    np.testing.assert_allclose(found["result"], expected.ravel(), rtol=1e-6)
+    assert found["bound"]
+    assert found["error"] == 0
+
+
+def test_a_lost_context_is_named_and_all_is_made_again(page: Any) -> None:
+    found = ask(
+        page, "t.lose(a[0], a[1], a[2], a[3])", "/builds/rgb/build", flat(PIXELS), WIDTH, HEIGHT
+    )
+    assert found["meanwhile"]["code"] == found["init"]["code"] == "SG0604"
+    assert found["meanwhile"]["what"] == "the GL context was lost"
+    assert "has no texture" in found["empty"]["what"]
+    assert found["before"] == found["after"]
+
+
+def test_a_frame_only_binds_and_draws(page: Any) -> None:
+    script = """t.runner(a[0]).then(async (p) => {
+        p.upload("x", new Float32Array(105));
+        p.run();
+        return t.traced(p.gl, () => p.run());
+    })"""
+    calls = ask(page, script, "/builds/rgb/build")
+    assert calls.pop("drawArrays") == 1
+    state = re.compile("bind|disable$|useProgram|viewport|activeTexture|colorMask")
+    assert not [name for name in calls if not state.match(name)]
+
+
+def without_compute(folder: Path) -> None:
+    """Write the fixture of open sizes without its compute pass, which browsers lack."""
+    shutil.copytree(FIXTURES / "good_dynamic", folder)
+    text = (folder / "schedule.json").read_text()
+    schedule = json.loads(text.replace('"first": 2, "last": 3', '"first": 1, "last": 2'))
+    schedule["requires"]["glsl"] = 300
+    for name in ("compute_images", "compute_texture_units", "workgroup_invocations"):
+        schedule["requires"]["limits"][name] = 0
+    schedule["requires"]["limits"]["workgroup_count"] = 0
+    for member in ("passes", "outputs", "textures"):
+        schedule[member] = [m for m in schedule[member] if m["name"] not in ("corners", "y")]
+    for texture in schedule["textures"]:
+        if texture["name"] == "half":
+            texture["first"] = 1
+        texture["last"] = min(texture["last"], 2)
+    (folder / "schedule.json").write_text(json.dumps(schedule))
+    for shader in (folder / "shaders").iterdir():
+        shader.write_text(shader.read_text().replace("310 es", "300 es"))
+
+
+def test_a_build_of_open_sizes_is_resized_without_compiling(page: Any) -> None:
+    sizes = [(1, 4), (40, 6), (5, 130), (3, 4)]
+    script = "t.resized(a[0], a[1])"
+    asked = [{"height": height, "width": width} for height, width in sizes]
+    for (height, width), found in zip(sizes, ask(page, script, "/builds/open", asked), strict=True):
+        x = (np.arange(height * width * 4) % 50 / 8).reshape(1, height, width, 4)
+        quotient, remainder = divmod(height - 100, 7)
+        half = x[:, ::2, ::2] + height * width + np.array([quotient, remainder] * 2)
+        np.testing.assert_allclose(found["up"], (2 * x.repeat(2, 1).repeat(2, 2)).ravel())
+        np.testing.assert_allclose(found["half"], half.ravel(), rtol=1e-6)
+        assert found["calls"]["texStorage3D"] == 2  # of three: the input is uploaded later
+        assert not {"compileShader", "linkProgram", "bufferData"} & set(found["calls"])
+
+
+def test_a_refused_size_leaves_the_runner_as_it_was(page: Any) -> None:
+    script = """t.runner("/builds/open").then(async (p) => {
+        p.upload("x", new Float32Array(48).fill(1));
+        const codes = [];
+        for (const sizes of [{ width: 5 }, { height: 0 }, { depth: 1 }, { height: 2.5 }]) {
+            codes.push((await t.refusal(() => p.resize(sizes)))?.code);
+        }
+        p.run();
+        return [codes, [...p.read("up")]];
+    })"""
+    codes, values = ask(page, script)
+    assert codes == ["SG0605"] * 4
+    assert values == [2.0] * 192
+
+
+def test_no_gl_call_is_made_by_a_refused_build(page: Any) -> None:
+    script = """(async () => {
+        const gl = t.context();
+        const calls = await t.traced(gl, () => t.refusal(() => t.runner(a[0], gl)));
+        return calls;
+    })()"""
+    assert ask(page, script, "/fixtures/malformed/slot_clash") == {}
+
+
+def test_a_shader_cut_off_is_answered_with_a_whole_copy(page: Any) -> None:
+    script = """(async () => {
+        const build = await t.load(a[0]);
+        const { shaders } = build.files;
+        const path = build.passes[0].shader;
+        shaders.set(path, shaders.get(path).slice(0, shaders.get(path).length / 2));
+        return t.refusal(() => new t.Runner(build, t.context()).init());
+    })()"""
+    refused = ask(page, script, "/builds/rgb/build")
+    assert refused["code"] == "SG0603"
+    assert refused["what"].endswith(".frag' does not compile")
+    assert refused["message"].splitlines()[-2:] == [
+        "  = help: copy the whole build folder again, or compile the model again",
+        "  = help: if it is whole, report this with the driver's name",
+    ]
+
+
+def test_external_textures_are_refused_before_a_shader_is_compiled(page: Any) -> None:
+    script = """(async () => {
+        const gl = t.context();
+        let error;
+        const calls = await t.traced(gl, async () => {
+            error = await t.refusal(() => t.runner(a[0], gl));
+        });
+        return [error.code, error.what, calls.compileShader ?? 0];
+    })()"""
+    code, what, compiled = ask(page, script, "/fixtures/good_external")
+    assert (code, compiled) == ("SG0602", 0)
+    assert what == "this GL lacks GL_OES_EGL_image_external_essl3, which no browser has"
+
+
+def test_timings_are_of_every_pass_or_none(page: Any) -> None:
+    script = """t.runner(a[0]).then(async (p) => {
+        p.run(t.imageData(a[1], a[2], a[3]), { timed: true });
+        return [await p.timings(), p.gl.getExtension("EXT_disjoint_timer_query_webgl2") !== null];
+    })"""
+    times, offered = ask(page, script, "/builds/rgb/build", flat(PIXELS), WIDTH, HEIGHT)
+    assert len(times) in ((0, 1) if offered else (0,))
+    assert all(0 <= t < 10_000 for t in times)
+
+
+def test_what_is_shown_is_what_a_person_sees(page: Any) -> None:
+    """A screenshot, kept in .build/screenshots."""
+    script = """(async () => {
+        const gl = t.context(70, 50);
+        document.body.replaceChildren(gl.canvas);
+        const p = await t.runner(a[0], gl);
+        p.run(t.imageData(a[1], a[2], a[3]));
+        p.draw();
+        await new Promise(requestAnimationFrame);
+    })()"""
+    pixels = PIXELS.copy()
+    pixels[: HEIGHT // 2, :, :3] = (240, 20, 20)
+    ask(page, script, "/builds/rgb/build", flat(pixels), WIDTH, HEIGHT)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / "picture.png"
+    page.locator("canvas").screenshot(path=path)
+    seen = np.asarray(Image.open(path).convert("RGB"))
+    assert seen.shape == (50, 70, 3)
+    assert np.abs(seen[5, 5].astype(int) - (120, 10, 10)).max() <= 1
+    np.testing.assert_allclose(seen[45, 65], pixels[-1, -1, :3] / 2, atol=1)

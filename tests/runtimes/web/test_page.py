@@ -1,0 +1,279 @@
+"""``shadergen serve`` and its page, used as a person would; screenshots in .build/screenshots."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support import ESPCN
+from support.browser import SCREENSHOTS, chromium
+from support.onnx_models import node, normal
+from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
+
+import shadergen
+from shadergen.compiler.serving import networks_of, write_site
+from shadergen.errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.gl
+
+
+def scaled(*shape: int) -> Model:
+    half = {"half": np.array(0.5, np.float32)}
+    return Model([node("Mul", "x", "half")], half, {"x": normal(*shape)})
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("builds")
+    options = {"input_size": "90x160", "device": "webgl2-min", "validate": False}
+    shadergen.compile_model(ESPCN, folder / "espcn", **options)
+    RuntimeBuild("dark", lambda: scaled(1, 3, 48, 64), FRAGMENT).write(folder / "dark")
+    options["input_size"] = "dynamic"
+    shadergen.compile_model(ESPCN, folder / "open", **options)
+    return [folder / "espcn", folder / "dark" / "build", folder / "open"]
+
+
+@pytest.fixture(scope="module")
+def address(builds: list[Path]) -> Iterator[str]:
+    command = [sys.executable, "-m", "shadergen", "serve", "--no-browser", "--port", "0", *builds]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        assert process.stdout
+        yield process.stdout.readline().split()[0]
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+@pytest.fixture(scope="module")
+def refused() -> list[str]:
+    """Return what the browser refused by the page's policy, as it goes on."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def page(address: str, refused: list[str]) -> Iterator[Any]:
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1200, "height": 800})
+        page.set_default_timeout(20_000)
+        policy = "Content Security Policy"
+        page.on("console", lambda m: policy in m.text and refused.append(m.text))
+        page.goto(address)
+        yield page
+
+
+def keep(page: Any, name: str) -> np.ndarray:
+    """Save the page as a picture; return the part that shows the two pictures.
+
+    It is cut out here: a screenshot of an element waits until it is still, which may take for ever
+    while a camera is drawn into it by a processor.
+    """
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    path = SCREENSHOTS / f"{name}.png"
+    page.screenshot(path=path)
+    box = page.locator("#stage").bounding_box()
+    left, top = round(box["x"]), round(box["y"])
+    corners = (left, top, left + round(box["width"]), top + round(box["height"]))
+    return np.asarray(Image.open(path).convert("RGB").crop(corners), float)
+
+
+def shown(page: Any, url: str = "builds/0") -> None:
+    page.wait_for_selector(f'body[data-shown="{url}"]')
+
+
+def timed(page: Any) -> None:
+    """Wait for the time of a frame; not by a function in the page, which its policy refuses."""
+    for _ in range(400):
+        if page.inner_text("#time") != "–":
+            return
+        page.wait_for_timeout(50)
+    raise TimeoutError
+
+
+def test_the_page_shows_a_picture_at_once(page: Any) -> None:
+    shown(page)
+    assert page.inner_text("#size") == "160 × 90 → 320 × 180"
+    assert page.inner_text("#passes") == "4"
+    assert page.inner_text("#time").endswith(" ms")
+    assert "SwiftShader" in page.inner_text("footer p")  # which is no GPU
+    assert page.is_hidden("#message")
+    stage = keep(page, "page")
+    assert stage.std() > 20  # a picture, not a blank
+
+
+def test_the_slider_moves_the_line_between_before_and_after(page: Any, tmp_path: Path) -> None:
+    page.select_option("#network", "builds/1")  # which makes pictures darker
+    shown(page, "builds/1")
+    Image.new("RGB", (64, 48), (200, 100, 60)).save(tmp_path / "plain.png")
+    page.evaluate("delete document.body.dataset.shown")
+    page.set_input_files("#file", tmp_path / "plain.png")
+    shown(page, "builds/1")
+    for at in (20, 80):
+        page.evaluate(
+            "(at) => { slider.value = at; slider.dispatchEvent(new Event('input')); }", at
+        )
+        stage = keep(page, f"slider-{at}")
+        row = stage[stage.shape[0] // 4]
+        line = len(row) * at // 100
+        before, after = row[2 : line - 12], row[line + 12 : -2]  # the line has a shadow
+        assert np.abs(before - (200, 100, 60)).max() <= 1
+        assert np.abs(after - (100, 50, 30)).max() <= 1
+
+
+def test_a_picture_with_an_orientation_is_shown_upright(page: Any, tmp_path: Path) -> None:
+    lying = Image.new("RGB", (64, 48), (200, 100, 60))
+    lying.paste((20, 40, 220), (0, 0, 32, 48))  # the left half, which upright is on top
+    exif = lying.getexif()
+    exif[0x0112] = 6  # to be shown turned clockwise
+    lying.save(tmp_path / "lying.jpg", exif=exif, quality=95)
+    page.select_option("#network", "builds/2")
+    shown(page, "builds/2")
+    page.evaluate("delete document.body.dataset.shown")
+    page.set_input_files("#file", tmp_path / "lying.jpg")
+    shown(page, "builds/2")
+    assert page.inner_text("#size") == "48 × 64 → 96 × 128"
+    pixels = page.evaluate(
+        "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
+    )
+    blue = np.array(pixels).reshape(128, 96, 4)[..., 2]
+    assert blue[8:56, 8:-8].min() > 180
+    assert blue[72:-8, 8:-8].max() < 100
+
+
+def test_a_file_that_is_no_picture_is_named(page: Any, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("nothing to see")
+    page.set_input_files("#file", tmp_path / "notes.txt")
+    page.wait_for_selector("#message:not([hidden])")
+    assert "notes.txt is no picture" in page.inner_text("#message")
+    keep(page, "message")
+
+
+def test_a_video_is_played(page: Any, tmp_path: Path) -> None:
+    av = pytest.importorskip("av")
+    with av.open(str(tmp_path / "grey.webm"), "w") as video:
+        stream = video.add_stream("libvpx", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for _ in range(10):
+            grey = av.VideoFrame.from_ndarray(np.full((48, 64, 3), 128, np.uint8), "rgb24")
+            video.mux(stream.encode(grey))
+        video.mux(stream.encode())
+    page.evaluate("document.getElementById('time').textContent = '–'")
+    page.set_input_files("#file", tmp_path / "grey.webm")
+    timed(page)
+    keep(page, "video")
+    assert page.is_hidden("#message")
+
+
+def test_the_webcam_is_played_and_stopped(page: Any) -> None:
+    page.click("#webcam")
+    page.wait_for_selector('#webcam[aria-pressed="true"]')
+    timed(page)
+    keep(page, "webcam")
+    page.evaluate("delete document.body.dataset.shown")
+    page.click("#webcam")
+    shown(page, page.input_value("#network"))
+    assert page.get_attribute("#webcam", "aria-pressed") == "false"
+    assert page.is_hidden("#message")
+
+
+def test_a_build_of_open_sizes_takes_pictures_as_they_are(page: Any, tmp_path: Path) -> None:
+    x = np.linspace(0, 1, 100)[np.newaxis] * np.linspace(0.2, 1, 61)[:, np.newaxis]
+    Image.fromarray((x * 255).astype(np.uint8)).convert("RGB").save(tmp_path / "ramp.png")
+    page.set_input_files("#file", tmp_path / "ramp.png")
+    page.select_option("#network", "builds/2")
+    shown(page, "builds/2")
+    assert page.inner_text("#size") == "100 × 61 → 200 × 122"
+    assert page.is_hidden("#message")
+    pixels = page.evaluate(
+        "[...after.getContext('2d').getImageData(0, 0, after.width, after.height).data]"
+    )
+    found = np.array(pixels).reshape(122, 200, 4)[4:-4, 4:-4, 0] / 255
+    smooth = Image.fromarray((x * 255).astype(np.uint8)).resize(
+        (200, 122), Image.Resampling.BICUBIC
+    )
+    assert np.abs(found - np.asarray(smooth)[4:-4, 4:-4] / 255).max() < 0.05
+
+
+def test_the_page_breaks_no_rule_of_its_own_policy(page: Any, refused: list[str]) -> None:
+    page.evaluate("fetch('https://example.com/').catch(() => {})")
+    page.wait_for_timeout(200)
+    assert refused  # this, and nothing else that these tests did
+    assert all("https://example.com/" in message for message in refused)
+
+
+def test_a_site_holds_what_schedules_name_and_nothing_else(
+    builds: list[Path], tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(builds[0], copy)
+    (copy / "secret").symlink_to("/etc/passwd")
+    (copy / "shaders" / "notes.txt").write_text("mine")
+    (copy / "more").mkdir()
+    write_site([copy], tmp_path / "site")
+    below = {str(p.relative_to(tmp_path / "site")) for p in (tmp_path / "site").rglob("*.*")}
+    own = {p for p in below if p.startswith("builds/")}
+    expected = {p.relative_to(builds[0]).as_posix() for p in builds[0].rglob("*.*")}
+    assert own == {f"builds/0/{p}" for p in expected}
+    assert {"index.html", "page.js", "networks.json", "shadergen/shadergen.js"} < below
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "site"]
+
+
+@pytest.mark.parametrize("name", ["schedule.json", "weights.bin", "shaders"])
+def test_a_build_with_a_link_for_a_file_is_not_given_away(
+    builds: list[Path], tmp_path: Path, name: str
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(builds[0], copy)
+    (copy / name).rename(copy / "elsewhere")
+    (copy / name).symlink_to("elsewhere")
+    with pytest.raises(ShadergenError) as caught:
+        write_site([copy], tmp_path / "site")
+    assert caught.value.code == "SG0505"
+    assert "is not a regular file" in caught.value.what
+    assert [p.name for p in tmp_path.iterdir()] == ["copy"]
+
+
+def test_builds_of_one_model_in_folders_of_one_name_are_told_apart(
+    builds: list[Path], tmp_path: Path
+) -> None:
+    copies = [tmp_path / "small" / "build", tmp_path / "large" / "build"]
+    for copy in copies:
+        shutil.copytree(builds[0], copy)
+    assert [n["name"] for n in networks_of(copies)] == [
+        "espcn_x2 (small/build)", "espcn_x2 (large/build)"
+    ]  # fmt: skip
+    assert [n["name"] for n in networks_of(copies[:1])] == ["espcn_x2"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "code", "says"),
+    [
+        ((1, 5, 6, 7), {}, "SG0605", "input of 1x5x6x7"),
+        ((6, 7), {}, "SG0605", "input of 6x7"),
+        ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "webgl2-min"),
+    ],
+)
+def test_a_build_that_the_page_cannot_show_is_refused(
+    tmp_path: Path, shape: tuple[int, ...], options: dict[str, Any], code: str, says: str
+) -> None:
+    case = RuntimeBuild("case", lambda: scaled(*shape), {**FRAGMENT, **options})
+    case.write(tmp_path / "case")
+    with pytest.raises(ShadergenError) as caught:
+        networks_of([tmp_path / "case" / "build"])
+    assert caught.value.code == code
+    assert says in caught.value.render()
+
+
+def test_a_site_is_not_written_over_another_folder(builds: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(ShadergenError) as caught:
+        write_site(builds, tmp_path)
+    assert caught.value.code == "SG0501"

@@ -1,0 +1,137 @@
+"""The builds of tests/fixtures/schedules, good and malformed, changed and loaded."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from shadergen.errors import ShadergenError
+from shadergen.runtime_glue.python import load
+from support import ROOT
+
+FIXTURES = ROOT / "tests" / "fixtures" / "schedules"
+GOOD = FIXTURES / "good"
+DYNAMIC = FIXTURES / "good_dynamic"
+EXTERNAL = FIXTURES / "good_external"
+EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
+
+
+def change(folder: Path, *path: str | int, to: Any) -> None:
+    schedule = json.loads((folder / "schedule.json").read_text())
+    target = schedule
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = to
+    (folder / "schedule.json").write_text(json.dumps(schedule))
+
+
+def bounded(folder: Path) -> Path:
+    """Copy the build of open sizes, its height being from 3 on for the sake of a layer."""
+    shutil.copytree(DYNAMIC, folder)
+    own = {"value": ["height"], "min": 3, "max": 2**53 - 1, "why": "at least 3, for layer pool"}
+    constraints = json.loads((DYNAMIC / "schedule.json").read_text())["sizes"]["constraints"]
+    change(folder, "sizes", "constraints", to=[*constraints, own])
+    change(folder, "sizes", "parameters", 0, "min", to=3)
+    return folder
+
+
+def refused(folder: Path) -> ShadergenError:
+    with pytest.raises(ShadergenError) as caught:
+        load(folder)
+    return caught.value
+
+
+def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError | None:
+    """Return why Python does not load a build, or None where it does."""
+    try:
+        load(folder, sizes)
+    except ShadergenError as error:
+        return error
+    return None
+
+
+# fuzzing
+
+
+@pytest.fixture(scope="module")
+def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files of all good builds, for schedules made from any of them."""
+    folder = tmp_path_factory.mktemp("fuzz") / "build"
+    for build in (DYNAMIC, EXTERNAL, GOOD):
+        shutil.copytree(build, folder, dirs_exist_ok=True)
+    return folder
+
+
+SCHEDULES = [
+    json.loads((folder / "schedule.json").read_text()) for folder in (GOOD, DYNAMIC, EXTERNAL)
+]
+JSON_VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([-1, 0, 1, 2, 2**31, 2**40, 2**63, 10**400])
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["x", "y", "2d", "array", "r8", "../x", "/", "a\x00b", "\ud800", "." * 2000])
+    | st.sampled_from(
+        ["height", "width", "%", "max", ["height"], ["width", 0, "%"], ["width", "*"]]
+    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=6,
+)
+
+
+def places(part: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    inner = part.items() if isinstance(part, dict) else enumerate(part)
+    found = []
+    for key, value in inner if isinstance(part, dict | list) else ():
+        found.append((*path, key))
+        if isinstance(value, dict | list):
+            found += places(value, (*path, key))
+    return found
+
+
+PLACES = [places(schedule) for schedule in SCHEDULES]
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    which = draw(st.integers(0, len(SCHEDULES) - 1))
+    schedule = copy.deepcopy(SCHEDULES[which])
+    for _ in range(draw(st.integers(1, 3))):
+        path = draw(st.sampled_from(PLACES[which]))
+        target = schedule
+        try:
+            for key in path[:-1]:
+                target = target[key]
+            kind = draw(st.sampled_from(["set", "swap", "delete", "repeat"]))
+            if kind == "set":
+                target[path[-1]] = draw(JSON_VALUES)
+            elif kind == "swap":
+                other = draw(st.sampled_from([p for p in PLACES[which] if p[-1] == path[-1]]))
+                value = SCHEDULES[which]
+                for key in other:
+                    value = value[key]
+                target[path[-1]] = copy.deepcopy(value)
+            elif kind == "delete":
+                del target[path[-1]]
+            elif isinstance(target, list):
+                target.append(copy.deepcopy(target[path[-1]]))
+        except (KeyError, IndexError, TypeError):
+            continue  # an earlier change has taken that place away
+    return json.dumps(schedule).encode()
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    content = bytearray((GOOD / "schedule.json").read_bytes())
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(content) - 1))
+        content[at : at + draw(st.integers(0, 3))] = draw(st.binary(max_size=3))
+    return bytes(content)

@@ -1,0 +1,119 @@
+"""Formulas and index maps as GLSL."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from support.trees import trees
+
+from shadergen.backends.dialects.glsl_es import (
+    print_expression,
+    print_function,
+    print_statements,
+    templates,
+)
+from shadergen.backends.shader.expressions import Variable
+from shadergen.backends.shader.formulas import Formulas, index, mixes_freely
+from shadergen.backends.shader.statements import Body
+from shadergen.backends.shader.types import FLOAT, INT, VEC4
+from shadergen.ir.algebra import fold
+from shadergen.ir.evaluation import evaluate
+from shadergen.ir.expr import Num
+from shadergen.ir.formula_parser import parse
+
+FLOATS = {
+    "vec4": float, "abs": abs, "min": min, "max": max, "sign": lambda a: (a > 0) - (a < 0),
+    "lessThan": lambda a, b: a < b, "notEqual": lambda a, b: a != b,
+    "mix": lambda a, b, c: b if c else a, "inf": math.inf,
+}  # fmt: skip
+
+
+ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "min": 2, "max": 2, "abs": 1}
+ARITHMETIC |= {"where": 3, "lt": 2, "sign": 1}
+
+
+def test_printed_expressions_mean_what_the_tree_means():
+    env = {"a": 1.5, "b": -0.25, "c": 3.0}
+    checked = 0
+    for expr in trees(3000, ARITHMETIC, "abc", (-1.5, -1.0, 0.5, 1.0, 2.0, 1e-5)):
+        want = float(evaluate(expr, env))
+        names = {n: Variable(n, VEC4) for n in env}
+        printed = print_expression(Formulas("highp").expression(expr, names))
+        assert "--" not in printed, printed
+        if not math.isfinite(want):
+            continue
+        try:
+            got = float(eval(printed, {"__builtins__": {}}, {**FLOATS, **env}))
+        except ZeroDivisionError:  # which IEEE defines and Python does not
+            continue
+        assert got == pytest.approx(want, rel=1e-5, abs=1e-12), (str(expr), printed)
+        checked += 1
+    assert checked > 2000
+
+
+def test_only_vectors_are_given_to_vectors_where_floats_are_mixed_in():
+    """Of variables a is a float, the others are vectors; what is a vec4 must be of one of them."""
+    mixed = locals_ = 0
+    for expr in trees(3000, {"add": 2, "sub": 2, "mul": 2}, "aabc", (0.5, 2.0)):
+        if not mixes_freely(expr, {"a"}):
+            continue
+        mixed += "a" in str(expr)
+        names = {n: Variable(n, FLOAT if n == "a" else VEC4) for n in "abc"}
+        body = Body()
+        body.let("y", Formulas("highp").compute(body, expr, names))
+        lines = print_statements(body.statements)
+        vectors = {"b", "c"}
+        for line in lines:
+            name, value = line.removeprefix("vec4 ").split(" = ")
+            assert vectors & set(re.findall(r"\w+", value)), lines
+            vectors.add(name)
+        locals_ += len(lines) > 1
+    assert mixed > 100
+    assert locals_ > 20
+
+
+def test_printed_index_maps_mean_what_the_tree_means():
+    arity = {"add": 2, "sub": 2, "mul": 2, "min": 2, "max": 2, "idiv": 2, "imod": 2}
+    clamp = {"clamp": lambda x, low, high: min(max(x, low), high), "min": min, "max": max}
+    checked = 0
+    for k, expr in enumerate(trees(3000, arity, "pq", range(-5, 10))):
+        p, q = k % 50, k % 7
+        want = float(evaluate(expr, {"p": float(p), "q": float(q)}))
+        if not abs(want) < 1e9 or isinstance(fold(expr), Num):
+            continue
+        names = {n: Variable(n, INT) for n in "pq"}
+        printed = print_expression(index(expr, names)).replace("/", "//")
+        assert "." not in printed, printed
+        try:
+            got = eval(printed, {"__builtins__": {}}, {**clamp, "p": p, "q": q})
+        except ZeroDivisionError:
+            continue
+        assert got == want, (str(expr), printed)
+        checked += 1
+    assert checked > 1500
+
+
+def test_repeated_parts_become_local_variables():
+    formulas, x = Formulas("highp"), Variable("x", VEC4)
+    body = Body()
+    body.give(formulas.compute(body, parse("tanh(x + 1) * tanh(x + 1) - relu(x)"), {"x": x}))
+    assert print_statements(body.statements) == [
+        "vec4 t0 = max(1.0 - 2.0 / (exp(2.0 * clamp(x + 1.0, -10.0, 10.0)) + 1.0), -1.0);",
+        "return t0 * t0 - f_relu(x);",
+    ]
+    (relu,) = formulas.functions.values()
+    assert print_function(relu) == "vec4 f_relu(vec4 x_) { return max(x_, 0.0); }"
+
+
+def test_formulas_bring_along_those_they_call():
+    formulas, x = Formulas("mediump"), Variable("x0", VEC4)
+    value = formulas.expression(parse("hard_swish(x0)"), {"x0": x})
+    assert print_expression(value) == "f_hard_swish(x0)"
+    assert set(formulas.functions) == {"f_clamp", "f_hard_sigmoid", "f_hard_swish"}
+
+
+def test_templates_refuse_what_is_not_given():
+    with pytest.raises(Exception, match="undefined"):
+        templates().get_template("fullscreen.vert.j2").render()

@@ -1,0 +1,192 @@
+"""Shader programs: what expressions become, what the verifier refuses, who writes shader text."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from support import ROOT
+
+from shadergen.backends.dialects.glsl_es import print_expression, print_statements
+from shadergen.backends.dialects.wgsl import print_program as print_wgsl
+from shadergen.backends.shader.expressions import (
+    Choice,
+    Expression,
+    Intrinsic,
+    Number,
+    Texel,
+    Uniform,
+    Variable,
+    integer,
+    intrinsic,
+    ivec2,
+    offset,
+    vec4,
+)
+from shadergen.backends.shader.program import Array, Function, Program, TextureBinding
+from shadergen.backends.shader.statements import Body
+from shadergen.backends.shader.types import FLOAT, INT, IVEC2, VEC4
+from shadergen.backends.shader.verify import verify
+from shadergen.errors import InternalError
+
+K, N = Variable("k", INT), Variable("n", INT)
+P, V, S = Variable("p", IVEC2), Variable("v", VEC4), Variable("s", FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        (K + 0, "k"),
+        (0 + K, "k"),
+        (1 * K, "k"),
+        (K // 1, "k"),
+        (integer(7) % 4 + K, "3 + k"),
+        (K + -2, "k - 2"),
+        (K - (N - 2), "k - (n - 2)"),
+        ((K + N) * 4, "(k + n) * 4"),
+        (K * 4 + N, "k * 4 + n"),
+        ((K & 3) * 4, "(k & 3) * 4"),
+        (K - 4 >> 2, "(k - 4) >> 2"),
+        (V + 0.0, "v + 0.0"),
+        (-V * 2.0, "(-v) * 2.0"),
+        ((V + 1.0).lanes("xy"), "(v + 1.0).xy"),
+        (Choice(K < N, K, N) + 1, "(k < n ? k : n) + 1"),
+        (intrinsic("max", V, 0.0), "max(v, 0.0)"),
+        (intrinsic("max", V, V), "max(v, v)"),
+        (offset(P, 0, 0), "p"),
+        (offset(P, 1, 0), "p + ivec2(1, 0)"),
+        (vec4(V.lanes("xyz"), 0.0), "vec4(v.xyz, 0.0)"),
+    ],
+)
+def test_expressions_are_printed_with_the_brackets_they_need(expression: Expression, text: str):
+    assert print_expression(expression) == text
+
+
+def test_bodies_print_as_they_were_built():
+    body = Body()
+    total = body.let("total", vec4(0.0))
+    body.declare("a", VEC4)
+    body.declare("b", VEC4)
+    with body.loop("k", 8, step=4) as k, body.when(k < N):
+        body.add_products(total, (V, V.x), (V, V.y))
+    with body.scope():
+        body.add(total, V, -1)
+    assert print_statements(body.statements) == [
+        "vec4 total = vec4(0.0);",
+        "vec4 a, b;",
+        "for (int k = 0; k < 8; k += 4) {",
+        "    if (k < n) total += v * v.x + v * v.y;",
+        "}",
+        "{",
+        "    total -= v;",
+        "}",
+    ]
+
+
+def program(body: Body, **more: object) -> Program:
+    fields = {"textures": [], "uniforms": ["u_n"], "arrays": [], "targets": 1} | more
+    return Program("fragment", "highp", [], main=body.statements, **fields)
+
+
+def test_a_sound_program_is_accepted():
+    body = Body()
+    u = Uniform("u_n")
+    with body.loop("k", u) as k:
+        body.let("v", vec4(intrinsic("floor", Number(0.5, FLOAT))))
+        body.let("m", k + u)
+    body.write(0, vec4(1.0))
+    verify(program(body))
+
+
+TEXTURE = TextureBinding("u_x", "array")
+GIVES_FLOAT = Function("f", (S,), FLOAT, ())
+
+
+def wrong(build):
+    body = Body()
+    build(body)
+    return body
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda b: b.let("v", V), "v is not a variable of its type"),
+        (lambda b: (b.let("v", vec4(0.0)), b.let("v", vec4(0.0))), "v is declared twice"),
+        (lambda b: b.let("v", vec4(0.0) + integer(1)), "+ of"),
+        (lambda b: b.let("v", vec4(0.0, 1.0)), "2 components"),
+        (lambda b: (b.let("s", Number(1.0, FLOAT)), b.let("t", S.lanes("xy"))), "no components"),
+        (lambda b: b.let("k", Uniform("u_m")), "u_m is not declared"),
+        (lambda b: b.let("t", Texel(TEXTURE, ivec2(0, 0))), "u_x is not declared"),
+        (lambda b: b.let("t", Array("c", VEC4)[0]), "no array c"),
+        (lambda b: b.let("s", GIVES_FLOAT(vec4(0.0))), "f is applied to other types"),
+        (lambda b: b.let("v", Intrinsic("max", (vec4(0.0), Number(0.0, FLOAT)))), "max is applied"),
+        (lambda b: b.let("v", Choice(integer(1), integer(1), integer(2))), "a choice between"),
+        (lambda b: b.write(1, vec4(0.0)), "no such render target"),
+        (lambda b: b.write(0, integer(0)), "a render target takes a vec4"),
+        (lambda b: b.store_image(ivec2(0, 0), None, vec4(0.0)), "no image to store in"),
+        (lambda b: b.assign(V, vec4(0.0)), "v is not a variable of its type"),
+        (lambda b: b.give(vec4(0.0)), "another type is returned"),
+    ],
+)
+def test_the_verifier_refuses(build, message):
+    with pytest.raises(InternalError, match=re.escape(message)):
+        verify(program(wrong(build)))
+
+
+def test_a_layer_is_given_where_a_texture_has_layers():
+    flat = TextureBinding("u_y", "2d")
+    for texture, layer in ((TEXTURE, None), (flat, integer(0))):
+        body = wrong(lambda b, t=texture, at=layer: b.let("t", Texel(t, ivec2(0, 0), at)))
+        with pytest.raises(InternalError, match="read at no place of its kind"):
+            verify(program(body, textures=[TEXTURE, flat]))
+
+
+def test_functions_of_one_name_are_refused():
+    body = Body()
+    for result in (0.0, 1.0):
+        inner = Body()
+        inner.give(Number(result, FLOAT))
+        body.let(f"s{result:.0f}", Function("f", (), FLOAT, inner.statements)())
+    with pytest.raises(InternalError, match="functions share a name: f, f"):
+        verify(program(body))
+
+
+def test_what_a_function_writes_to_is_a_pointer_in_wgsl():
+    inner = Body()
+    inner.assign(V, vec4(1.0))
+    fill = Function("fill", (), None, inner.statements, (V,))
+    outer = Body()
+    outer.perform(fill(V))
+    twice = Function("twice", (), None, outer.statements, (V,))
+    body = Body()
+    v = body.declare("v", VEC4)
+    body.perform(twice(v))
+    body.write(0, v)
+    text = print_wgsl(program(body))
+    assert "fn fill(v: ptr<function, vec4f>) { (*v) = vec4f(1.0); }" in text
+    assert "fn twice(v: ptr<function, vec4f>) { fill(v); }" in text
+    assert "    twice(&v);" in text
+
+
+SHADING = re.compile(
+    r"\b[iub]?vec[234]\b|\bmat4\b|texelFetch|imageLoad|imageStore|gl_[A-Z]|\w+\(.*\)|[-+*/%&|]=?\s"
+    r"|\b(uniform|precision|layout|void|return)\b[^.]*;"
+)
+
+
+def test_kernels_write_no_shader_text():
+    """Their strings are names, words for people, and messages of errors."""
+    found = []
+    for path in (ROOT / "backends" / "kernels").glob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        words = {
+            ast.get_docstring(n, clean=False) for n in ast.walk(tree) if isinstance(n, documented)
+        }
+        for node in ast.walk(tree):
+            text = node.value if isinstance(node, ast.Constant) else None
+            if isinstance(text, str) and text not in words and SHADING.search(text):
+                found.append((path.name, node.lineno, text))
+    assert found == []

@@ -1,0 +1,74 @@
+"""Programs as WGSL: what wgpu's compiler says of them, and what they compute on Vulkan."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from support.onnx_models import typed_model
+from support.runtime_models import MODELS
+from support.wgsl_frames import Frame, device
+
+from shadergen.backends.dialects.wgsl import print_program
+from shadergen.backends.kernels import lower
+from shadergen.backends.schedule import schedule
+from shadergen.compiler.driver import context_for, import_model
+from shadergen.compiler.options import Options
+from shadergen.passes.pipeline import optimise
+
+TARGETS: dict[str, dict[str, Any]] = {
+    "fragment": {"device": "gles30"},
+    "compute": {"device": "gles32-desktop", "stage": "compute"},
+    "textures": {"device": "gles30", "textures": "2d", "weights": "ubo", "mrt": 1},
+    "tiles": {"device": "gles32-desktop", "stage": "compute", "winograd": "4x4"},
+    "tiles-of-a-draw": {"device": "gles32-desktop", "stage": "fragment", "winograd": "2x2"},
+    "separable": {"device": "gles32-desktop", "stage": "compute", "fuse_separable": "on"},
+    "parameters": {"device": "gles30", "parameters": "ubo", "weights": "texture"},
+    "storage": {"device": "gles32-desktop", "glsl": 310, "stage": "fragment", "weights": "ssbo"},
+}
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Any:
+    found = device()
+    if found is None:
+        pytest.skip("no WebGPU adapter")
+    return found
+
+
+@cache
+def model(name: str) -> tuple[Any, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Return a model as bytes, its inputs, and what ONNX Runtime makes of them."""
+    made = MODELS[name]()
+    proto = typed_model(made.nodes, made.weights, made.feeds, made.outputs, opset=20)
+    session = ort.InferenceSession(proto.SerializeToString())
+    outputs = dict(zip(made.outputs, session.run(None, made.feeds), strict=True))
+    return proto, made.feeds, outputs
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MODELS)
+def test_programs_as_wgsl_compute_what_onnx_runtime_does(gpu, name, target):
+    """Results of other than four dimensions are compiled, and not compared."""
+    proto, feeds, outputs = model(name)
+    options = Options(**TARGETS[target], fetch="texel")
+    graph = import_model(proto, options)
+    context = context_for(graph, options)
+    graph = optimise(graph, context)
+    passes = lower(graph, context.target)
+    for gpu_pass in passes:
+        gpu.create_shader_module(code=print_program(gpu_pass.program))
+    files = schedule(graph, passes, context.target, "test")
+    ports = [*files.schedule["inputs"], *files.schedule["outputs"]]
+    textures = {t["name"]: t for t in files.schedule["textures"]}
+    if any(
+        textures[p["texture"]]["packing"] != "planes" or p["axes"] != [0, 1, 2, 3] for p in ports
+    ):
+        return
+    found = Frame(gpu, files, passes).run(feeds)
+    for name, expected in outputs.items():
+        bound = 1e-4 * max(1.0, float(np.abs(expected).max()))
+        np.testing.assert_allclose(found[name], expected, rtol=0, atol=bound)

@@ -1,0 +1,165 @@
+"""Fusing element-wise work into the kernels beside it: where that applies, and why not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import conv, graph_of, image, pointwise
+from support.pass_support import X, context, known, optimised, refusals
+
+from shadergen.compiler.options import Options
+from shadergen.ir.graph import apply, constant
+from shadergen.ir.ops import (
+    Reduce,
+    Reshape,
+    Transpose,
+)
+from shadergen.passes import pipeline
+from shadergen.passes.absorb_transposes import absorb_transposes
+from shadergen.passes.fold_constants import fold_constants
+from shadergen.passes.fuse_pointwise import fuse_pointwise
+from shadergen.passes.rule import Context
+
+RNG = np.random.default_rng(0)
+pytestmark = pytest.mark.usefixtures("fresh_random_numbers")
+
+
+def test_chains_merge_become_epilogues_and_keep_their_layers():
+    y = pointwise("tanh(x0)", pointwise("x0 * x1", conv(RNG, X, 8, (3, 3)), known(8, 1, 1)))
+    residual = pointwise("relu(x0 + x1)", y, image(1, 8, 4, 4, name="r"), layer="add")
+    graph = graph_of(residual, inputs=(X, residual.node.inputs[1]))  # type: ignore[attr-defined]
+    assert optimised(fuse_pointwise, graph) == (["Conv+epilogue"], [])
+    after = fuse_pointwise(graph, context())
+    assert after.nodes[0].layers == ("conv", "pointwise", "add")
+
+
+def test_a_value_read_twice_by_one_operator_still_fuses():
+    y = conv(RNG, X, 8, (3, 3))
+    assert optimised(fuse_pointwise, pointwise("x0 * sigmoid(x1)", y, y), X)[0] == ["Conv+epilogue"]
+
+
+def test_cheap_element_wise_work_becomes_a_prologue():
+    shared = pointwise("relu(x0 * x1)", X, known(8, 1, 1), layer="act")
+    y = conv(RNG, shared, 4, (3, 3), pads=(1, 1, 1, 1), pad_value=2.0)
+    assert optimised(fuse_pointwise, y, X)[0] == ["prologue+Conv"]
+
+
+@pytest.mark.parametrize(
+    ("formula", "operands", "why"),
+    [
+        ("tanh(x0)", (), "it is too dear to repeat for every tap"),
+        ("relu(" * 9 + "x0" + ")" * 9, (), "it is too dear to repeat for every tap"),
+        ("x0 * x1", (known(6, 6),), "it combines several tensors"),
+        ("1 / (2 + abs(x0))", (),
+         "it may divide by zero in unused lanes, which weights of 0 would not undo"),
+        ("x0 / x1", (known(8, 1, 1),),
+         "it may divide by zero in unused lanes, which weights of 0 would not undo"),
+    ],
+)  # fmt: skip
+def test_prologues_are_refused(formula, operands, why):
+    y = conv(RNG, pointwise(formula, X, *operands), 4, (3, 3))
+    assert optimised(fuse_pointwise, y, X) == (["Pointwise", "Conv"], [why])
+
+
+def test_a_prologue_that_others_read_too_is_refused():
+    shared = pointwise("relu(x0)", X, layer="act")
+    y = pointwise("x0 + x1", conv(RNG, shared, 8, (1, 1)), shared)
+    assert optimised(fuse_pointwise, y, X) == (
+        ["Pointwise", "Conv+epilogue"], ["'act' is read elsewhere too"]
+    )  # fmt: skip
+
+
+def test_a_result_that_is_read_elsewhere_gets_no_epilogue():
+    y = conv(RNG, X, 8, (1, 1))
+    graph = graph_of(pointwise("tanh(x0)", y), y, inputs=(X,))
+    why = ["'conv' is read elsewhere too"]
+    assert optimised(fuse_pointwise, graph) == (["Conv", "Pointwise"], why)
+
+
+BROADCAST = "result is broadcast, so it would be computed many times"
+
+
+def test_what_is_broadcast_is_not_computed_again_and_again():
+    x = image(1, 8, 1, 1)
+    wide = image(1, 8, 6, 6, name="wide")
+    y = pointwise("x0 * x1", pointwise("tanh(x0)", x), wide)
+    graph = graph_of(y, inputs=(x, wide))
+    assert optimised(fuse_pointwise, graph) == (["Pointwise"] * 2, [f"the inner {BROADCAST}"])
+    y = pointwise("x0 * x1", conv(RNG, x, 8, (1, 1)), wide)
+    graph = graph_of(y, inputs=(x, wide))
+    assert optimised(fuse_pointwise, graph)[1] == [f"the kernel's {BROADCAST}"]
+
+
+def test_one_channel_may_spread_over_one_plane_only():
+    y = conv(RNG, X, 1, (1, 1))
+    assert optimised(fuse_pointwise, pointwise("x0 * x1", y, known(4, 1, 1)), X)[1] == []
+    assert optimised(fuse_pointwise, pointwise("x0 * x1", y, known(5, 1, 1)), X)[1] == [
+        f"the kernel's {BROADCAST}"
+    ]
+
+
+def test_an_operand_that_only_gives_the_shape_is_not_lost():
+    y = conv(RNG, X, 1, (1, 1))
+    wide = image(1, 3, 6, 6, name="wide")
+    graph = graph_of(pointwise("x0 * 2", y, wide), inputs=(X, wide))
+    assert optimised(fuse_pointwise, graph) == (
+        ["Conv", "Pointwise"], ["an operand that gives the result its shape is not used"]
+    )  # fmt: skip
+
+
+def test_an_epilogue_may_not_change_the_rank():
+    y = apply(Reshape((8, 36)), X)
+    wide = image(1, 1, 8, 36, name="wide")
+    graph = graph_of(pointwise("x0 + x1", y, wide), inputs=(X, wide))
+    assert optimised(fuse_pointwise, graph)[1] == ["the result has another rank"]
+
+
+def test_an_epilogue_may_belong_to_a_scalar():
+    y = apply(Reduce("max", (0, 1, 2, 3), keepdims=False), X)
+    graph = graph_of(pointwise("x0 * 2", y), inputs=(X,))
+    assert optimised(fuse_pointwise, graph) == (["Reduce+epilogue"], [])
+    assert pipeline.optimise(graph, Context(Options().target())).outputs[0].value.type.rank == 0
+
+
+def test_fusing_stops_at_the_texture_units_and_at_the_size_of_expressions():
+    others = [image(1, 8, 6, 6, name=f"r{k}") for k in range(20)]
+    y = conv(RNG, X, 8, (1, 1))
+    for other in others:
+        y = pointwise("tanh(x0 + x1)", y, other)
+    names, why = optimised(fuse_pointwise, graph_of(y, inputs=(X, *others)))
+    assert len(names) > 1
+    assert "17 texture units would be used, the device has 16" in why
+    y = X
+    for _ in range(90):
+        y = pointwise("sin(x0 + 1) * 2", y)
+    names, why = optimised(fuse_pointwise, y, X)
+    assert 1 < len(names) < 9
+    assert why
+    assert all("would have more than" in w for w in why)
+
+
+def test_an_expression_that_doubles_with_every_layer_stays_small_when_written_out():
+    y = X
+    for _ in range(24):
+        y = pointwise("x0 * x0 + x0", y)
+    names, _ = optimised(fuse_pointwise, y, X)
+    assert 1 < len(names) < 24
+
+
+def test_constants_are_not_folded_into_much_larger_ones():
+    column, row = (constant(np.ones(s), "c") for s in ((1, 1, 20000, 1), (1, 1, 1, 20000)))
+    graph = graph_of(pointwise("x0 + x1", pointwise("x0 * x1", column, row), column), inputs=())
+    found = context()
+    assert fold_constants(graph, found) is graph
+    assert refusals(found) == ["the result would have 400000000 elements"]
+
+
+def test_a_transpose_passes_any_number_of_pointwise_nodes():
+    x = image(1, 6, 5, 3)
+    y = x
+    for k in range(60):
+        y = pointwise(f"x0 * {k} + 1", y)
+    y = conv(RNG, apply(Transpose((0, 3, 1, 2)), y), 4, (3, 3))
+    graph = absorb_transposes(graph_of(y, inputs=(x,)), context())
+    assert not [n for n in graph.nodes if isinstance(n.op, Transpose)]
+    assert graph.inputs[0].port.axes == (0, 2, 3, 1)
