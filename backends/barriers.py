@@ -8,12 +8,13 @@ what they share: layers of the slot, or the tensor where it has none.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from .gpu import Blob, ComputePass
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Hashable, Sequence, Set
 
     from ..ir.graph import Value
     from .gpu import GpuPass
@@ -25,12 +26,13 @@ def barriers(passes: Sequence[GpuPass]) -> list[list[Barrier]]:
     """Return for each pass the barriers to issue before it, in alphabetical order."""
     unseen: dict[Barrier, set[Hashable]] = {"texture": set(), "image": set(), "framebuffer": set()}
     result = []
+    places_of = cache(_places)
     for p in passes:
         in_compute = isinstance(p, ComputePass)
-        written = _places(p.node.result)
-        images = {a for r in p.reads if isinstance(r.place, int) for a in _places(r.source)}
-        samplers = {a for r in p.reads if isinstance(r.place, str) for a in _places(r.source)}
-        uses: dict[Barrier, set[Hashable]] = {
+        written = places_of(p.node.result)
+        images = {a for r in p.reads if isinstance(r.place, int) for a in places_of(r.source)}
+        samplers = {a for r in p.reads if isinstance(r.place, str) for a in places_of(r.source)}
+        uses: dict[Barrier, Set[Hashable]] = {
             "framebuffer": set() if in_compute else written,
             "image": images | (written if in_compute else set()),
             "texture": samplers,
@@ -48,9 +50,9 @@ def barriers(passes: Sequence[GpuPass]) -> list[list[Barrier]]:
     return result
 
 
-def _places(source: Value | Blob) -> set[Hashable]:
+def _places(source: Value | Blob) -> Set[Hashable]:
     """Return the layers of a tensor, each by what identifies it."""
     if isinstance(source, Blob) or source.type.layout is None or source.type.layout.slot is None:
-        return {source}
+        return frozenset((source,))
     first = source.type.first_layer
     return {(source.type.layout.slot, layer) for layer in range(first, first + source.type.layers)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, is_dataclass
 from functools import cache
-from itertools import repeat
 from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
@@ -14,7 +13,7 @@ import numpy as np
 from .pixels import FORMATS, IMAGES, PLANES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 ARRAY = "array"
 EXTERNAL = "external"
@@ -274,17 +273,26 @@ def parsed(kind: Any, value: Any) -> Any:
 
     JSON knows no integers: 640.0 is one by the schema, so every one is converted.
     """
+    return _conversion(kind)(value)
+
+
+@cache
+def _conversion(kind: Any) -> Callable[[Any], Any]:
+    """Return what converts JSON to a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if is_dataclass(kind) and isinstance(kind, type):
-        return kind(**{k: parsed(hint, value[k]) for k, hint in _hints(kind).items() if k in value})
+        members = [(name, _conversion(hint)) for name, hint in get_type_hints(kind).items()]
+        return lambda value: kind(**{k: as_hint(value[k]) for k, as_hint in members if k in value})
     if origin is UnionType:
-        return None if value is None else parsed(arguments[0], value)
+        present = _conversion(arguments[0])
+        return lambda value: None if value is None else present(value)
     if origin is dict:
-        return {k: parsed(arguments[1], v) for k, v in value.items()}
+        item = _conversion(arguments[1])
+        return lambda value: {k: item(v) for k, v in value.items()}
+    if origin is tuple and arguments[-1] is ...:
+        item = _conversion(arguments[0])
+        return lambda value: tuple(map(item, value))
     if origin is tuple:
-        kinds = repeat(arguments[0]) if arguments[-1] is ... else arguments
-        return tuple(map(parsed, kinds, value))
-    return kind(value)
-
-
-_hints = cache(get_type_hints)
+        items = tuple(map(_conversion, arguments))
+        return lambda value: tuple(item(v) for item, v in zip(items, value, strict=True))
+    return kind  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from .document import SCHEDULE, malformed, place
 from .members import MEMBERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 _CHECKS = 100_000  # of constraints, in search of sizes that a build can have
 _NEAREST = 100  # sizes of each parameter that are tried with those of the others
@@ -31,7 +31,20 @@ OPERATORS: dict[str, Callable[[int, int], int]] = {
     "max": max,
 }
 
-_PATHS = tuple(tuple(member.split(".")) for member in MEMBERS)
+_Tree = dict[str, "_Tree"]
+
+
+def _tree(members: Iterable[str]) -> _Tree:
+    """Return paths of members by their parts; an end has nothing below it."""
+    tree: _Tree = {}
+    for member in members:
+        below = tree
+        for part in member.split("."):
+            below = below.setdefault(part, {})
+    return tree
+
+
+_TREE = _tree(MEMBERS)
 
 
 def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
@@ -118,19 +131,21 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
                 help=_nearest(document["sizes"], sizes),
             )
 
-    def walk(node: Any, members: tuple[tuple[str, ...], ...], path: tuple[str | int, ...]) -> Any:
+    def walk(node: Any, members: _Tree, path: tuple[str | int, ...]) -> Any:
         """Return a part of the document, in which ``members`` may be expressions."""
-        if () in members:
+        if not members:
             return value_of(node, path) if isinstance(node, list) else node
-        items = node.items() if isinstance(node, dict) else enumerate(node)
-        result = node.copy()
-        for key, value in items:
-            below = tuple(m[1:] for m in members if m[0] in ("*", key))
-            if below:
-                result[key] = walk(value, below, (*path, key))
+        result = node
+        for name, below in members.items():
+            every = node if isinstance(node, dict) else range(len(node))
+            for key in every if name == "*" else (name,) if name in node else ():
+                value = walk(node[key], below, (*path, key))
+                if value is not node[key]:
+                    result = node.copy() if result is node else result
+                    result[key] = value
         return result
 
-    resolved: dict[str, Any] = walk(document, _PATHS, ())
+    resolved: dict[str, Any] = walk(document, _TREE, ())
     return resolved
 
 
