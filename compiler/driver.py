@@ -178,8 +178,8 @@ def compile_graph(
     target, layers = context.target, calibrated_layers(context.decisions)
     passes = lower(graph, target)
     if options.validate:
-        for gpu_pass in passes:
-            verify(gpu_pass.program)
+        for program in dict.fromkeys(p.program for p in passes):
+            verify(program)
     files = schedule(graph, passes, target, GENERATOR, layers)
     check_dynamic(files.schedule, graph.inputs, options.inputs)
     return graph, files, context

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from ...errors import InternalError
 from ..gpu import EXTERNAL
 from ..shader.expressions import Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
-from .printer import CHOICE, Printer, comment, decimal, indented
+from .printer import CHOICE, INFINITE, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -226,16 +226,9 @@ def float_literal(value: float) -> str:
     """
     if math.isnan(value):
         raise InternalError("NaN has no GLSL literal")
-    return _literal(abs(value)) if math.copysign(1, value) > 0 else f"-{_literal(abs(value))}"
-
-
-@lru_cache(maxsize=65536)
-def _literal(size: float) -> str:
-    with np.errstate(over="ignore"):
-        single = np.float32(size)
-    if np.isinf(single):
-        return "uintBitsToFloat(0x7F800000u)"
-    return decimal(single)
+    if abs(value) >= INFINITE:
+        return f"{'-' * (value < 0)}uintBitsToFloat(0x7F800000u)"
+    return decimal(np.float32(value))
 
 
 def _bound(e: Expression) -> Expression:

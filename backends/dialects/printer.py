@@ -40,15 +40,18 @@ from ..shader.statements import (
     WriteImage,
     WriteTarget,
 )
+from ..shader.types import FLOAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..shader.expressions import Expression
+    from ..shader.expressions import Expression, Operator
     from ..shader.program import Function
     from ..shader.statements import Statement
     from ..shader.types import Type
 
+PLAIN = 1e-3, 1e6  # sizes of floats that numpy prints as literals are written
+INFINITE = 2.0**128 - 2.0**103  # what float32 rounds to infinity begins here
 LINE = 94  # characters of a function or a branch that is written on one line
 
 # How tightly operators bind, the tightest last.
@@ -67,6 +70,13 @@ class Printer(ABC):
 
     def __init__(self) -> None:
         self.called: dict[Function, None] = {}  # by what was printed last
+        self._statements = {kind: getattr(self, name) for kind, name in self.STATEMENTS.items()}
+        self._simple = {kind: getattr(self, name) for kind, name in self.SIMPLE.items()}
+        self._compound = {
+            Binary: lambda e: self.binary(e.operator, e.left, e.right),
+            Choice: self.choice,
+            Negative: self.negative,
+        }
 
     BUILT_INS: ClassVar[dict[str, str]] = {}
     NAMES: ClassVar[dict[str, str]] = {}  # of intrinsics, where not their own
@@ -146,10 +156,10 @@ class Printer(ABC):
                 later.append(s)
                 continue
             lines += self._declared(later)
-            printer = self.STATEMENTS.get(type(s))
+            printer = self._statements.get(type(s))
             if printer is None:
                 raise InternalError(f"no dialect prints {type(s).__name__}")
-            lines.append(getattr(self, printer)(s))
+            lines.append(printer(s))
         return lines + self._declared(later)
 
     STATEMENTS: ClassVar = {
@@ -192,7 +202,7 @@ class Printer(ABC):
 
     def multiply_add(self, s: MultiplyAdd) -> str:
         """Return an addition of products to a variable."""
-        products = [self.binary(Binary("*", a, b))[0] for a, b in s.products]
+        products = [self.binary("*", a, b)[0] for a, b in s.products]
         return f"{self.variable(s.target)} += {' + '.join(products)};"
 
     def loop(self, s: Loop) -> str:
@@ -235,22 +245,17 @@ class Printer(ABC):
 
     def expression(self, e: Expression) -> str:
         """Return an expression."""
-        return self.printed(e)[0]
+        simple = self._simple.get(type(e))
+        return simple(e) if simple else self.printed(e)[0]
 
     def printed(self, e: Expression) -> tuple[str, int]:
         """Return the text of an expression, and how tightly its outermost operator binds."""
-        compound = self.COMPOUND.get(type(e))
-        return getattr(self, compound)(e) if compound else (self.simple(e), ATOM)
+        if simple := self._simple.get(type(e)):
+            return simple(e), ATOM
+        if compound := self._compound.get(type(e)):
+            return compound(e)
+        raise InternalError(f"no dialect prints {type(e).__name__}")
 
-    def simple(self, e: Expression) -> str:
-        """Return an expression that needs no brackets."""
-        found = self.SIMPLE.get(type(e))
-        if found is None:
-            raise InternalError(f"no dialect prints {type(e).__name__}")
-        text: str = getattr(self, found)(e)
-        return text
-
-    COMPOUND: ClassVar = {Binary: "binary", Choice: "choice", Negative: "negative"}
     SIMPLE: ClassVar = {
         Variable: "variable",
         Number: "scalar",
@@ -299,17 +304,38 @@ class Printer(ABC):
         return f"{e.array.name}[{self.expression(e.index)}]"
 
     def vector(self, e: Numbers) -> str:
-        """Return a vector of known numbers; one stands for all where they are equal."""
-        texts = [self.scalar(Number(v, e.type.of(1))) for v in e.values]
+        """Return a vector or matrix of known numbers; one stands for all of a vector's."""
+        texts = self._floats(e.values)
+        if not e.type.is_matrix:
+            return self._vector(e.type, texts)
+        lanes = e.type.lanes
+        columns = [texts[i : i + lanes] for i in range(0, len(texts), lanes)]
+        return self._matrix(e.type, [self._vector(e.type.of(lanes), c) for c in columns])
+
+    def _floats(self, values: tuple[float, ...]) -> list[str]:
+        """Return literals; numpy prints most of them at once."""
+        with np.errstate(over="ignore"):
+            texts = map(str, np.array(values, np.float32))
+        low, high = PLAIN
+        return [
+            text if low < abs(v) < high else self.scalar(Number(v, FLOAT))
+            for v, text in zip(values, texts, strict=True)
+        ]
+
+    def _vector(self, t: Type, texts: list[str]) -> str:
         same = len(set(texts)) == 1
-        return f"{self.type(e.type)}({texts[0] if same else ', '.join(texts)})"
+        return f"{self.type(t)}({texts[0] if same else ', '.join(texts)})"
+
+    def _matrix(self, t: Type, columns: list[str]) -> str:
+        """Return a matrix, a column a line."""
+        rows = ",\n    ".join(columns)
+        return f"{self.type(t)}(\n    {rows}\n)"
 
     def construct(self, e: Construct) -> str:
-        """Return a vector or matrix of its parts, a column a line."""
+        """Return a vector or matrix of its parts."""
         texts = [self.expression(part) for part in e.parts]
         if e.type.is_matrix:
-            rows = ",\n    ".join(texts)
-            return f"{self.type(e.type)}(\n    {rows}\n)"
+            return self._matrix(e.type, texts)
         return f"{self.type(e.type)}({', '.join(texts)})"
 
     def intrinsic(self, e: Intrinsic) -> str:
@@ -317,20 +343,20 @@ class Printer(ABC):
         texts = (self.expression(a) for a in e.arguments)
         return f"{self.NAMES.get(e.name, e.name)}({', '.join(texts)})"
 
-    def binary(self, e: Binary) -> tuple[str, int]:
+    def binary(self, sign: Operator, left: Expression, right: Expression) -> tuple[str, int]:
         """Return two operands and an operator, with the brackets they need."""
-        level, sign, right = LEVELS[e.operator], e.operator, e.right
+        level = LEVELS[sign]
         if sign == "+" and isinstance(right, Number) and math.copysign(1, right.value) < 0:
             sign, right = "-", Number(-right.value, right.type)
-        if e.operator in BITS:
-            return f"{self.atom(e.left)} {sign} {self.atom(right)}", level
-        left, own = self.printed(e.left)
-        if own < level or left.startswith("-"):
-            left = f"({left})"
+        if sign in BITS:
+            return f"{self.atom(left)} {sign} {self.atom(right)}", level
+        first, own = self.printed(left)
+        if own < level or first.startswith("-"):
+            first = f"({first})"
         text, own = self.printed(right)
         if own <= level or text.startswith("-"):
             text = f"({text})"
-        return f"{left} {sign} {text}", level
+        return f"{first} {sign} {text}", level
 
     def atom(self, e: Expression) -> str:
         """Return an expression, in brackets unless it needs none."""
@@ -345,6 +371,8 @@ def indented(text: str) -> str:
 
 def decimal(single: np.float32) -> str:
     """Return a finite float32 as the shortest text that reads back as it, with a decimal point."""
+    if PLAIN[0] < abs(single) < PLAIN[1]:
+        return str(single)
     if single == 0 or 1e-4 <= abs(single) < 1e7:
         return np.format_float_positional(single, trim="0")
     return np.format_float_scientific(single, trim="0", exp_digits=2)

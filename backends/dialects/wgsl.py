@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from ...errors import InternalError
-from ..shader.expressions import Binary, Number
+from ..shader.expressions import Number
 from ..shader.types import BOOL, FLOAT, UINT
-from .printer import ATOM, Printer, comment, decimal, indented
+from .printer import ATOM, INFINITE, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from ..shader.expressions import (
         Choice,
         Construct,
+        Expression,
         Intrinsic,
         Invoke,
+        Operator,
         Texel,
         Uniform,
         Variable,
@@ -125,15 +127,12 @@ class _Wgsl(Printer):
             return f"bitcast<{self.type(e.type)}>({texts[0]})"
         return super().intrinsic(e)
 
-    def binary(self, e: Binary) -> tuple[str, int]:
-        if e.operator in ("<<", ">>"):
-            kind = UINT.of(e.right.type.lanes)
-            return (
-                f"{self.atom(e.left)} {e.operator} {self.type(kind)}({self.expression(e.right)})",
-                8,
-            )
-        text, level = super().binary(e)
-        if e.operator == "==" and e.left.type.lanes > 1:
+    def binary(self, sign: Operator, left: Expression, right: Expression) -> tuple[str, int]:
+        if sign in ("<<", ">>"):
+            kind = UINT.of(right.type.lanes)
+            return f"{self.atom(left)} {sign} {self.type(kind)}({self.expression(right)})", 8
+        text, level = super().binary(sign, left, right)
+        if sign == "==" and left.type.lanes > 1:
             return f"all({text})", ATOM
         return text, level
 
@@ -170,11 +169,9 @@ def float_literal(value: float) -> str:
     """
     if math.isnan(value):
         raise InternalError("NaN has no WGSL literal")
-    with np.errstate(over="ignore"):
-        single = np.float32(value)
-    if np.isinf(single):
+    if abs(value) >= INFINITE:
         return f"{'-' * (value < 0)}bitcast<f32>(infinite_bits)"
-    return decimal(single)
+    return decimal(np.float32(value))
 
 
 def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | None]]:

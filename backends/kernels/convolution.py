@@ -30,7 +30,6 @@ from ..shader.expressions import (
     integer,
     intrinsic,
     ivec2,
-    mat4,
     offset,
     vec4,
 )
@@ -337,7 +336,7 @@ def products(
     if diagonal:
         return [(constant(columns[0]), v)]
     if len(columns) == LANES and all(c.any() for c in columns):
-        return [(mat4(*map(constant, columns)), v)]
+        return [(constant(columns), v)]
     return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
 
 

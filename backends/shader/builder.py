@@ -390,9 +390,9 @@ class ShaderBuilder:
         )
 
 
-def constant(row: np.ndarray) -> Expression:
-    """Return four numbers as a vec4."""
-    return Numbers(tuple(map(float, row)))
+def constant(numbers: np.ndarray) -> Expression:
+    """Return four numbers as a vec4, or four columns of them as a mat4."""
+    return Numbers(tuple(numbers.reshape(-1).tolist()))
 
 
 def plane_rows(data: np.ndarray) -> np.ndarray:

@@ -144,13 +144,14 @@ class Number(Expression):
 
 @dataclass(frozen=True)
 class Numbers(Expression):
-    """A vector of floats that are known."""
+    """A vector of floats that are known, or a mat4 of its columns one after the other."""
 
     values: tuple[float, ...]
     type: Type = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        _set_type(self, FLOAT.of(len(self.values)))
+        count = len(self.values)
+        _set_type(self, MAT4 if count == MAT4.lanes * MAT4.columns else FLOAT.of(count))
 
 
 @dataclass(frozen=True)
@@ -194,13 +195,7 @@ class Binary(Expression):
         return self.left, self.right
 
     def __post_init__(self) -> None:
-        a, b = self.left.type, self.right.type
-        if self.operator in TRUTHS:
-            _set_type(self, BOOL)
-        elif a.lanes == 1 or (a.columns > 1 and b.lanes > 1):
-            _set_type(self, b)
-        else:
-            _set_type(self, a)
+        _set_type(self, type_of(self.operator, self.left.type, self.right.type))
 
 
 @dataclass(frozen=True)
@@ -334,6 +329,15 @@ class Texel(Expression):
 
     def __post_init__(self) -> None:
         _set_type(self, VEC4)
+
+
+def type_of(operator: Operator, left: Type, right: Type) -> Type:
+    """Return the type of two operands combined."""
+    if operator in TRUTHS:
+        return BOOL
+    if left.lanes == 1 or (left.columns > 1 and right.lanes > 1):
+        return right
+    return left
 
 
 def _first(*types: Type) -> Type:

@@ -17,6 +17,7 @@ from .expressions import (
     Texel,
     Uniform,
     Variable,
+    type_of,
     walk,
 )
 from .statements import (
@@ -83,7 +84,7 @@ def _check(
             if not isinstance(s, MultiplyAdd):
                 _require(s.value.type == s.target.type, f"{s.target.name} gets another type")
             else:
-                kinds = {Binary("*", a, b).type for a, b in s.products}
+                kinds = {type_of("*", a.type, b.type) for a, b in s.products}
                 _require(kinds == {s.target.type}, f"{s.target.name} gets another type")
         elif isinstance(s, Loop):
             _require(s.start.type == s.end.type == INT, "a loop counts ints")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
+import numpy as np
 import pytest
 from support import ROOT
 
-from shadergen.backends.dialects.glsl_es import print_expression, print_statements
+from shadergen.backends.dialects.glsl_es import float_literal, print_expression, print_statements
 from shadergen.backends.dialects.wgsl import print_program as print_wgsl
+from shadergen.backends.shader.builder import constant
 from shadergen.backends.shader.expressions import (
     Choice,
     Expression,
@@ -32,6 +34,16 @@ from shadergen.errors import InternalError
 
 K, N = Variable("k", INT), Variable("n", INT)
 P, V, S = Variable("p", IVEC2), Variable("v", VEC4), Variable("s", FLOAT)
+
+
+def test_numbers_of_a_matrix_print_as_each_does_alone():
+    sizes = np.concatenate([2.0 ** np.arange(-149, 126), 10.0 ** np.arange(-45, 38), [0, 1 / 3]])
+    numbers = np.concatenate([sizes, -sizes, np.pi * sizes, [np.inf, -np.inf]])
+    numbers = np.append(numbers, np.arange(-len(numbers) % 16)).astype(np.float32)
+    for columns in numbers.reshape(-1, 4, 4):
+        lines = [", ".join(map(float_literal, map(float, column))) for column in columns]
+        matrix = ",\n".join(f"    vec4({line})" for line in lines)
+        assert print_expression(constant(columns)) == f"mat4(\n{matrix}\n)"
 
 
 @pytest.mark.parametrize(
