@@ -12,21 +12,23 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from .dimensions import bounds
-from .expr import Expr, Num, substitute, variables
+from .expr import Expr, Num, substitute
 from .indexing import Load, Source, coordinates
+from .nest import Binding
 from .simplify import simplify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
-    from .nest import Binding, Nest
+    from .nest import Loop, Nest
 
 
-def compose(load: Load, operand: int, moved: Load) -> Load | None:
+def compose(load: Load, operand: int, moved: Load, data: Collection[str] = ()) -> Load | None:
     """Compose ``moved``, the index map of an operand, into a load of this operand.
 
-    None if the result is no load: if an index is data, which may be out of range; or if the index
-    map has gaps, while the load has further sources or gaps of another fill value.
+    None if the result is no load: if an index reads one of the bindings ``data``, which may be out
+    of range; or if the index map has gaps, while the load has further sources or gaps of another
+    fill value.
     """
     sources: list[Source] = []
     fill = load.fill
@@ -34,7 +36,7 @@ def compose(load: Load, operand: int, moved: Load) -> Load | None:
         if source.operand != operand:
             sources.append(source)
             continue
-        if any(name[0] in "uv" for e in (*source.index, *source.valid) for name in variables(e)):
+        if not source.variables.isdisjoint(data):
             return None
         names = (o.name for o in coordinates(len(source.index)))
         at: Mapping[str, Expr] = dict(zip(names, source.index, strict=True))
@@ -55,16 +57,19 @@ def read_through(nest: Nest, operand: int, moved: Load) -> Nest | None:
     def composed(bindings: tuple[Binding, ...]) -> tuple[Binding, ...] | None:
         found: list[Binding] = []
         for binding in bindings:
-            load: Binding | None = binding
-            if isinstance(binding, Load) and any(s.operand == operand for s in binding.sources):
-                load = compose(binding, operand, moved)
-            if load is None:
-                return None
-            found.append(load)
+            load = binding.value
+            if isinstance(load, Load) and any(s.operand == operand for s in load.sources):
+                through = compose(load, operand, moved, nest.bound)
+                if through is None:
+                    return None
+                binding = Binding(binding.name, through)
+            found.append(binding)
         return tuple(found)
 
-    outer, inner = composed(nest.outer), composed(nest.inner)
-    return None if outer is None or inner is None else replace(nest, outer=outer, inner=inner)
+    once, each_step = composed(nest.once), composed(nest.each_step)
+    if once is None or each_step is None:
+        return None
+    return replace(nest, once=once, each_step=each_step)
 
 
 def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
@@ -72,16 +77,20 @@ def simplified(nest: Nest, shape: Sequence[int]) -> Nest:
 
     def rewritten(bindings: tuple[Binding, ...]) -> tuple[Binding, ...]:
         return tuple(
-            simplified_load(b, shape, nest.loops) if isinstance(b, Load) else b for b in bindings
+            Binding(b.name, simplified_load(b.value, shape, nest.loops))
+            if isinstance(b.value, Load)
+            else b
+            for b in bindings
         )
 
-    return replace(nest, outer=rewritten(nest.outer), inner=rewritten(nest.inner))
+    return replace(nest, once=rewritten(nest.once), each_step=rewritten(nest.each_step))
 
 
-def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[int] = ()) -> Load:
+def simplified_load(load: Load, shape: Sequence[int], loops: Sequence[Loop] = ()) -> Load:
     """Simplify a load for a result of the given shape and the given loops."""
-    named = [("o", shape), ("k", loops)]
-    most = {f"{n}{axis}": bounds(s)[1] for n, sizes in named for axis, s in enumerate(sizes)}
+    sizes = {o.name: size for o, size in zip(coordinates(len(shape)), shape, strict=True)}
+    sizes |= {loop.name: loop.trips for loop in loops}
+    most = {name: bounds(size)[1] for name, size in sizes.items()}
     ranges = {name: (0, int(size) - 1) for name, size in most.items() if isfinite(size)}
     sources = []
     for source in load.sources:

@@ -1,14 +1,15 @@
 """Index maps: which operand element is read where, as integer expressions.
 
-A :class:`Load` says this for every position (o0, o1, ...) of a result; alone it is a movement, and
-in ``ir.nest`` it is what loops compute with. Divisions and remainders only ever see non-negative
-operands, since GLSL leaves the others undefined.
+A :class:`Load` says this for every position (batch, channel, row, column) of a result; alone it is
+a movement, and in ``ir.nest`` it is what loops compute with. Divisions and remainders only ever see
+non-negative operands, since GLSL leaves the others undefined.
 """
 
 from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .algebra import fold
 from .dimensions import bounds, is_dynamic, is_one, statically_equal
 from .evaluation import evaluate
-from .expr import Call, Expr, Extent, Num, Var, literal
+from .expr import Call, Expr, Extent, Num, Var, literal, variables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +30,21 @@ PAD_MODES: tuple[str, ...] = get_args(PadMode)
 Index = tuple[Expr, ...]
 
 
+_BY_RANK: dict[int, tuple[str, ...]] = {
+    1: ("element",),
+    2: ("row", "column"),
+    3: ("batch", "row", "column"),
+    4: ("batch", "channel", "row", "column"),
+    5: ("batch", "channel", "depth", "row", "column"),
+}
+COORDINATES = frozenset(name for names in _BY_RANK.values() for name in names)
+
+
+@cache
 def coordinates(rank: int) -> tuple[Var, ...]:
-    """Return the variables o0, o1, ... that hold the position of a result element."""
-    return tuple(Var(f"o{axis}") for axis in range(rank))
+    """Return the variables that hold the position of a result element, one for each axis."""
+    names = _BY_RANK.get(rank) or (f"axis_{k}" for k in range(rank))
+    return tuple(map(Var, names))
 
 
 def add(a: Expr | int, b: Expr | int) -> Expr:
@@ -116,6 +129,11 @@ class Source:
     index: Index
     valid: tuple[Expr, ...] = ()
 
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names that the index and the conditions read."""
+        return frozenset(name for e in (*self.index, *self.valid) for name in variables(e))
+
 
 @dataclass(frozen=True)
 class Load:
@@ -123,6 +141,11 @@ class Load:
 
     sources: tuple[Source, ...]
     fill: float = 0.0
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names that indices and conditions read."""
+        return frozenset(name for s in self.sources for name in s.variables)
 
     def evaluate(
         self, env: Mapping[str, Any], operands: Sequence[NDArray[np.generic]]

@@ -1,28 +1,33 @@
 """Loop nests: what one element of a result is, as loops over elements of operands.
 
 A :class:`Nest` is how every operator without a kernel of its own is computed: movement, pooling,
-reductions, products of matrices, gathers by computed indices. For the element at (o0, o1, ...):
+reductions, products of matrices, gathers by computed indices. For the element at the result's
+coordinates (``indexing.coordinates``: batch, channel, row, column):
 
-    u0, u1, ...                          each binding of ``outer``, in order
-    a = start
-    for k0 in range(loops[0]): for k1 in range(loops[1]): ...
-        v0, v1, ...                      each binding of ``inner``, in order
-        a = step
-    result = finish
+    each binding of ``once``, in order
+    each accumulator = its start
+    for loops[0] in range(trips): for loops[1] in range(trips): ...
+        each binding of ``each_step``, in order
+        each accumulator = its step, which sees what all accumulators were before
+    the element = ``result``
 
-Reductions that need more than one number for an element have further accumulators, b, c, ...: each
-has a start and a step of its own, and all steps see what all accumulators were before.
+**Names.** Coordinates, loops, bindings and accumulators have names that say what they hold (value,
+weight, maximum), and a nest has each name once. Only the nest says what a name stands for; nothing
+follows from its spelling. The shader's variables have the same names.
+:class:`~.nest_builder.NestBuilder` makes nests and refuses a second use of a name.
 
-A binding is a :class:`~.indexing.Load` or an expression. Two worlds meet here. Indices and
-conditions of loads are **integer** expressions of o, k, and of bindings before them, which are
-rounded to the nearest integer (so an index may be data, exact up to 2^24). Everything else is
-**floating point**: expressions of o, k (as floats), u, v, and in ``step`` and ``finish`` of a.
-``start`` sees u and o, ``finish`` sees the accumulators, u and o.
+**Data flow.** A binding is a :class:`~.indexing.Load` or an expression. It reads coordinates, the
+loops around it and bindings before it. Indices and conditions of loads are **integer** expressions,
+in which a binding is rounded to the nearest integer (so an index may be data, exact up to 2^24).
+All other expressions are **floating point**, and so are coordinates and loops in them. A start
+reads coordinates and ``once``, a step reads all names, and the result reads coordinates, ``once``
+and the accumulators.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -30,86 +35,96 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .evaluation import evaluate
-from .expr import Expr, Num, Var, variables
-from .indexing import Load
+from .expr import Expr, Extent, Var, variables, walk
+from .indexing import Load, coordinates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from .expr import Compute
 
-Binding = Load | Expr
-ZERO = Num(0.0)
+
+@dataclass(frozen=True)
+class Binding:
+    """A name for an element of an operand, or for the value of a formula."""
+
+    name: str
+    value: Load | Expr
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A variable that counts from 0 to ``trips`` - 1."""
+
+    name: str
+    trips: int
+
+
+@dataclass(frozen=True)
+class Accumulator:
+    """A number that the loops carry from step to step."""
+
+    name: str
+    start: Expr
+    step: Expr
 
 
 @dataclass(frozen=True)
 class Nest:
-    """See the module. Without loops, ``finish`` is u0 by default and ``start`` is not used."""
+    """See the module. Without loops there are no bindings in ``each_step`` and no accumulators."""
 
-    outer: tuple[Binding, ...] = ()
-    loops: tuple[int, ...] = ()
-    inner: tuple[Binding, ...] = ()
-    start: Expr = ZERO
-    step: Expr | None = None
-    finish: Expr | None = None
-    others: tuple[tuple[Expr, Expr], ...] = ()  # start and step of b, c, ...
+    result: Expr
+    once: tuple[Binding, ...] = ()
+    loops: tuple[Loop, ...] = ()
+    each_step: tuple[Binding, ...] = ()
+    accumulators: tuple[Accumulator, ...] = ()
 
     @property
-    def accumulators(self) -> tuple[tuple[str, Expr, Expr], ...]:
-        """Name, start and step of each accumulator."""
-        own = ((self.start, self.step or Var("a")), *self.others)
-        return tuple((chr(ord("a") + k), *pair) for k, pair in enumerate(own))
+    def bindings(self) -> tuple[Binding, ...]:
+        """All bindings, in order."""
+        return self.once + self.each_step
 
-    @property
-    def result(self) -> Expr:
-        """``finish``, or its default: the accumulator, or the first binding where no loop is."""
-        return self.finish or Var("a" if self.loops else "u0")
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """The names of all bindings."""
+        return frozenset(b.name for b in self.bindings)
 
     @property
     def steps(self) -> int:
         """How often the loops' body runs for one element."""
-        return prod(self.loops)
-
-    def loads(self) -> Iterator[tuple[str, Load]]:
-        """Yield every load with the name of what it binds."""
-        for prefix, bindings in (("u", self.outer), ("v", self.inner)):
-            for position, binding in enumerate(bindings):
-                if isinstance(binding, Load):
-                    yield f"{prefix}{position}", binding
+        return prod(loop.trips for loop in self.loops)
 
     def formulas(self) -> Iterator[Expr]:
         """Yield every floating-point expression."""
-        yield from (b for b in (*self.outer, *self.inner) if not isinstance(b, Load))
-        if self.loops:
-            for _, start, step in self.accumulators:
-                yield from (start, step)
+        yield from (b.value for b in self.bindings if not isinstance(b.value, Load))
+        for accumulator in self.accumulators:
+            yield from (accumulator.start, accumulator.step)
         yield self.result
 
     def index_operands(self) -> set[int]:
         """Return the operands whose elements decide where others are read."""
-        bound = {f"u{k}": b for k, b in enumerate(self.outer)}
-        bound |= {f"v{k}": b for k, b in enumerate(self.inner)}
-        sources = [s for _, load in self.loads() for s in load.sources]
-        todo = {name for s in sources for e in (*s.index, *s.valid) for name in variables(e)}
+        bound = {b.name: b.value for b in self.bindings}
+        todo = {name for _, load in loads_of(self.bindings) for name in load.variables}
         operands: set[int] = set()
         seen: set[str] = set()
         while todo:
             seen.add(name := todo.pop())
-            binding = bound.get(name)
-            if isinstance(binding, Load):
-                operands |= {s.operand for s in binding.sources}
-            elif binding is not None:
-                todo |= set(variables(binding)) - seen
+            value = bound.get(name)
+            if isinstance(value, Load):
+                operands |= {s.operand for s in value.sources}
+            elif value is not None:
+                todo |= set(variables(value)) - seen
         return operands
 
     def counts(self) -> bool:
         """Whether coordinates or indices are computed: 16-bit floats hold them only to 2048."""
-        names = {name for e in self.formulas() for name in variables(e)}
-        sources = [s for _, load in self.loads() for s in load.sources]
-        indices = {name for s in sources for e in (*s.index, *s.valid) for name in variables(e)}
-        return any(n[0] in "ok" for n in names) or any(n[0] in "uv" for n in indices)
+        if any(not self.bound.isdisjoint(load.variables) for _, load in loads_of(self.bindings)):
+            return True
+        known = self.bound | {a.name for a in self.accumulators}
+        names = (e for formula in self.formulas() for e in walk(formula) if isinstance(e, Var))
+        return any(e.name not in known and not isinstance(e, Extent) for e in names)
 
     def evaluate(
         self,
@@ -122,34 +137,42 @@ class Nest:
         ``compute`` evaluates its formulas.
         """
         grid = np.meshgrid(*(np.arange(s) for s in shape), indexing="ij")
-        env: dict[str, Any] = {f"o{axis}": g for axis, g in enumerate(grid)}
-        self._bind("u", self.outer, env, operands, compute)
-        if self.loops:
-            env |= {name: compute(start, env) for name, start, _ in self.accumulators}
-            for position in product(*map(range, self.loops)):
-                env |= {f"k{axis}": np.asarray(k) for axis, k in enumerate(position)}
-                self._bind("v", self.inner, env, operands, compute)
-                env |= {name: compute(step, env) for name, _, step in self.accumulators}
+        names = (o.name for o in coordinates(len(shape)))
+        env: dict[str, Any] = dict(zip(names, grid, strict=True))
+        self._bind(self.once, env, operands, compute)
+        env |= {a.name: compute(a.start, env) for a in self.accumulators}
+        for position in product(*(range(loop.trips) for loop in self.loops)):
+            for loop, count in zip(self.loops, position, strict=True):
+                env[loop.name] = np.asarray(count)
+            self._bind(self.each_step, env, operands, compute)
+            env |= {a.name: compute(a.step, env) for a in self.accumulators}
         return np.broadcast_to(compute(self.result, env), tuple(shape))
 
-    @staticmethod
     def _bind(
-        prefix: str,
+        self,
         bindings: tuple[Binding, ...],
         env: dict[str, Any],
         operands: Sequence[NDArray[np.generic]],
         compute: Compute,
     ) -> None:
-        for position, binding in enumerate(bindings):
-            if isinstance(binding, Load):
+        accumulators = {a.name for a in self.accumulators}
+        for binding in bindings:
+            if isinstance(binding.value, Load):
                 integers = {
-                    name: np.floor(np.asarray(value) + 0.5) if name[0] in "uv" else value
+                    name: np.floor(np.asarray(value) + 0.5) if name in self.bound else value
                     for name, value in env.items()
-                    if name[0] in "okuv"
+                    if name not in accumulators
                 }
-                found = binding.evaluate(integers, operands)
+                found = binding.value.evaluate(integers, operands)
                 # Indices stay integers, all else is a float as on the GPU.
                 value = found.astype(np.result_type(found, np.float32))
             else:
-                value = compute(binding, env)
-            env[f"{prefix}{position}"] = value
+                value = compute(binding.value, env)
+            env[binding.name] = value
+
+
+def loads_of(bindings: Iterable[Binding]) -> Iterator[tuple[str, Load]]:
+    """Yield the name and the load of each binding that is one."""
+    for binding in bindings:
+        if isinstance(binding.value, Load):
+            yield binding.name, binding.value

@@ -23,7 +23,7 @@ from .dimensions import bounds as size_bounds
 from .evaluation import expand
 from .expr import Call, Expr, Extent, Num, Var, walk
 from .graph import Constant, Input
-from .indexing import Load
+from .indexing import Load, coordinates
 from .integers import NARROW
 from .nests import nest_of
 from .ops import Conv, parts
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .graph import Graph, Node, Value
-    from .nest import Binding, Nest
+    from .nest import Accumulator, Binding, Nest
     from .ops import Parts
     from .types import DType
 
@@ -158,19 +158,20 @@ def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
 
 
 def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple[Interval, float]:
-    env = {f"o{axis}": _below(size) for axis, size in enumerate(shape)}
-    largest = _bind("u", nest.outer, operands, env)
-    if nest.loops:
-        start, met = evaluate(nest.start, env)
-        env |= {f"k{axis}": _below(size) for axis, size in enumerate(nest.loops)}
-        largest = max(largest, _bind("v", nest.inner, operands, env))
-        env["a"], stepped = _accumulate(
-            nest.step or Var("a"), start, size_bounds(nest.steps)[1], env
-        )
-        if nest.others:  # they depend on each other
-            env |= dict.fromkeys((name for name, *_ in nest.accumulators), UNBOUNDED)
-            stepped = INFINITY
+    own = coordinates(len(shape))
+    env = {o.name: _below(size) for o, size in zip(own, shape, strict=True)}
+    largest = _bind(nest.once, operands, env)
+    starts = [evaluate(a.start, env) for a in nest.accumulators]
+    env |= {loop.name: _below(loop.trips) for loop in nest.loops}
+    largest = max(largest, _bind(nest.each_step, operands, env))
+    if len(nest.accumulators) == 1:
+        (accumulator,), ((start, met),) = nest.accumulators, starts
+        steps = size_bounds(nest.steps)[1]
+        env[accumulator.name], stepped = _accumulate(accumulator, start, steps, env)
         largest = max(largest, met, stepped)
+    elif nest.accumulators:  # they depend on each other
+        env |= dict.fromkeys((a.name for a in nest.accumulators), UNBOUNDED)
+        largest = INFINITY
     result, met = evaluate(nest.result, env)
     return result, max(largest, met)
 
@@ -181,33 +182,34 @@ def _below(size: int) -> Interval:
 
 
 def _bind(
-    prefix: str,
     bindings: tuple[Binding, ...],
     operands: list[Interval],
     env: dict[str, Interval],
 ) -> float:
     largest = 0.0
-    for position, binding in enumerate(bindings):
-        if isinstance(binding, Load):
-            found = operands[binding.sources[0].operand]
-            for source in binding.sources[1:]:
+    for binding in bindings:
+        load = binding.value
+        if isinstance(load, Load):
+            found = operands[load.sources[0].operand]
+            for source in load.sources[1:]:
                 found = found.union(operands[source.operand])
-            if binding.sources[-1].valid:
-                found = found.union(Interval(binding.fill, binding.fill))
+            if load.sources[-1].valid:
+                found = found.union(Interval(load.fill, load.fill))
         else:
-            found, met = evaluate(binding, env)
+            found, met = evaluate(load, env)
             largest = max(largest, met)
-        env[f"{prefix}{position}"] = found
+        env[binding.name] = found
     return largest
 
 
 def _accumulate(
-    step: Expr, start: Interval, steps: float, env: Mapping[str, Interval]
+    accumulator: Accumulator, start: Interval, steps: float, env: Mapping[str, Interval]
 ) -> tuple[Interval, float]:
     """Bound an accumulator that is added to, or keeps the extreme of what it meets."""
-    if isinstance(step, Call) and len(step.args) == 2 and step.args[0] == Var("a"):
+    step, itself = accumulator.step, Var(accumulator.name)
+    if isinstance(step, Call) and len(step.args) == 2 and step.args[0] == itself:
         term = step.args[1]
-        if all(e != Var("a") for e in walk(term)):
+        if all(e != itself for e in walk(term)):
             found, largest = evaluate(term, env)
             if step.function == "add":
                 low = start.low + steps * min(found.low, 0.0)

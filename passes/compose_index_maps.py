@@ -28,10 +28,11 @@ from ..ir.dimensions import hint
 from ..ir.expr import Call, Expr, walk
 from ..ir.graph import Constant, Result, constant, infer
 from ..ir.index_maps import simplified_load
+from ..ir.nest import loads_of
 from ..ir.nests import nest_of
 from ..ir.ops import IndexMapped, Movement, Pointwise, assemble, parts
 from ..ir.types import LANES
-from .placement.access import Access
+from .placement.access import Access, lane_coordinate
 from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
 from .placement.target import cost_text
 from .rule import Rule, apply_rules
@@ -39,6 +40,7 @@ from .rule import Rule, apply_rules
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
     from ..ir.indexing import Load
+    from ..ir.nest import Loop
     from ..ir.ops import Op
     from ..ir.ops.index_mapped import Chain
     from ..ir.types import TensorType
@@ -155,12 +157,12 @@ def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs:
     if nest is None:
         return 0.0
     total = 0.0
-    for name, load in nest.loads():
-        inner = name[0] == "v"
-        own = tuple((s.operand, types[s.operand]) for s in load.sources)
-        each, arithmetic = _load_cost(load, own, t, nest.loops, inner)
-        times = (nest.steps if inner else 1) * each
-        total += times * (costs.texel + costs.multiply * arithmetic)
+    for bindings, steps, loops in ((nest.once, 1, ()), (nest.each_step, nest.steps, nest.loops)):
+        for _, load in loads_of(bindings):
+            own = tuple((s.operand, types[s.operand]) for s in load.sources)
+            data = nest.bound & load.variables
+            each, arithmetic = _load_cost(load, own, t, loops, data)
+            total += steps * each * (costs.texel + costs.multiply * arithmetic)
     return t.texels * total
 
 
@@ -169,17 +171,22 @@ def _load_cost(
     load: Load,
     own: tuple[tuple[int, TensorType], ...],
     t: TensorType,
-    loops: tuple[int, ...],
-    inner: bool,
+    loops: tuple[Loop, ...],
+    data: frozenset[str],
 ) -> tuple[float, int]:
-    """Return a load's texels, and the multiplications that its indices cost."""
+    """Return a load's texels, and the multiplications that its indices cost.
+
+    ``own`` has the operands that it reads, and ``data`` the bindings that its indices read.
+    """
     types = dict(own)
     load = simplified_load(load, t.shape, loops)
-    access = Access(f"o{t.lane_axis}", t.channels)
-    counter = f"k{len(loops) - 1}"
-    often = min(LANES, t.channels) if access.kind(load.sources, types) == "scattered" else 1
-    walks = inner and loops[-1] >= LANES and access.along(counter, load, types)
-    return (1 / LANES if walks else often), _arithmetic(load)
+    access = Access(lane_coordinate(t), t.channels)
+    often: float = 1
+    if access.kind(load.sources, types) == "scattered":
+        often = min(LANES, t.channels)
+    if loops and loops[-1].trips >= LANES and access.along(loops[-1].name, load, types, data):
+        often = 1 / LANES
+    return often, _arithmetic(load)
 
 
 def _arithmetic(load: Load) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import walk
 from ..ir.graph import Result
+from ..ir.nest import loads_of
 from ..ir.nests import nest_of
 from ..ir.ops import (
     Conv,
@@ -99,9 +100,9 @@ def _work_of_nest(kernel: Op, types: tuple[TensorType, ...]) -> tuple[int, int]:
     nest = nest_of(kernel, *types)
     if nest is None:
         return 0, 0
-    each = [name[0] == "v" for name, _ in nest.loads()]
-    loads = each.count(False) + each.count(True) * nest.steps
-    return loads, nest.steps if nest.loops else 0
+    once = sum(1 for _ in loads_of(nest.once))
+    each_step = sum(1 for _ in loads_of(nest.each_step))
+    return once + each_step * nest.steps, nest.steps if nest.loops else 0
 
 
 class Predictor:

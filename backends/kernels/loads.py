@@ -7,6 +7,7 @@ one gives a texel.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,7 @@ from ...ir.algebra import fold
 from ...ir.dimensions import is_dynamic, is_one, statically_equal
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, Var, replace_parts, substitute, variables, walk
-from ...ir.indexing import add, flatten, idiv, imod, mul
+from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
 from ...ir.types import LANES
 from ...passes.placement.access import Access
 from ..shader.expressions import (
@@ -37,7 +38,7 @@ from ..shader.statements import walk as walk_statements
 from ..shader.types import FLOAT, INT, VEC4
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import TypeGuard
 
     from ...ir.graph import Value
@@ -105,7 +106,7 @@ class LoadFunction:
         reader = self.reader
         if number := self.offsets.get(parameter):
             return at[parameter] + number
-        if parameter[0] in "uv" and parameter not in at:  # a binding: data that is an index
+        if parameter not in at:  # a binding that varies: data that is an index
             component = LANE[lane] if parameter in reader.varying else "x"
             return nearest_int(Variable(parameter, VEC4).lanes(component))
         value = at[parameter]
@@ -115,6 +116,13 @@ class LoadFunction:
         if known(value) is not None or (not is_dynamic(reader.lanes) and not reader.lanes % LANES):
             return moved
         return intrinsic("min", moved, reader.shader.number(reader.lanes - 1))
+
+
+def common_name(names: Sequence[str]) -> str:
+    """Return the words that all names begin with, or the first name where they have none."""
+    words = zip(*(name.split("_") for name in names), strict=False)
+    same = takewhile(lambda alike: len(set(alike)) == 1, words)
+    return "_".join(alike[0] for alike in same) or names[0]
 
 
 def nearest_int(value: Expression) -> Expression:
@@ -131,18 +139,20 @@ class Reader:
         lane: the variable of the result's lane axis.
         lanes: its size.
         fixed: variables whose value is known in this GPU pass, the batch entry.
-        names: what variables are called in GLSL, where not as they are.
-        varying: bindings, by name, that differ between the four lanes.
+        bound: the names of bindings.
+        varying: those that differ between the four lanes.
         declared: the functions there are, by all that makes one.
+        given: the names of what each gives.
     """
 
     shader: ShaderBuilder
     lane: str
     lanes: int
     fixed: Mapping[str, Expr] = field(default_factory=dict)
-    names: Mapping[str, str] = field(default_factory=dict)
+    bound: Collection[str] = ()
     varying: set[str] = field(default_factory=set)
     declared: dict[tuple[object, ...], Function] = field(default_factory=dict)
+    given: dict[Function, list[str]] = field(default_factory=dict)
 
     @property
     def access(self) -> Access:
@@ -152,7 +162,7 @@ class Reader:
     def along(self, counter: str, load: Load, operands: Sequence[Value]) -> bool:
         """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
         prepared = replace(load, sources=tuple(map(self._prepared, load.sources)))
-        return self.access.along(counter, prepared, [v.type for v in operands])
+        return self.access.along(counter, prepared, [v.type for v in operands], self.bound)
 
     def declare(
         self,
@@ -194,22 +204,28 @@ class Reader:
             body.give(vec4(fill) if kind == "aligned" else fill)
         mentioned = _mentioned(body.statements)
         used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in given)
-        parameters = tuple(v for v in used if self.names.get(v, v) in mentioned)
+        parameters = tuple(v for v in used if v in mentioned)
         key = (kind, *parameters, *body.statements)
         if key not in self.declared:
             self.declared[key] = Function(
                 self.shader.names(f"load_{name}"),
-                tuple(Variable(self.names.get(v, v), INT) for v in parameters),
+                tuple(Variable(v, INT) for v in parameters),
                 VEC4 if kind == "aligned" else FLOAT,
                 body.statements,
             )
+            self.given[self.declared[key]] = [name]
+        elif name not in (names := self.given[self.declared[key]]):
+            before = common_name(names)
+            names.append(name)
+            if (common := common_name(names)) != before:
+                self.declared[key].name = self.shader.names(f"load_{common}")
         return LoadFunction(self.declared[key], kind, parameters, self, offsets)
 
     def _without_offsets(self, sources: Sequence[Source]) -> tuple[list[Source], dict[str, int]]:
-        """Return sources with u in place of u + 1, where that is all they have of u."""
+        """Return sources with b in place of b + 1 for a binding b that they have only so."""
         offsets: dict[str, int] = {}
         exprs = [e for s in sources for e in (*s.index, *s.valid)]
-        places = {e: e.args for x in exprs for e in walk(x) if _moves(e)}
+        places = {e: e.args for x in exprs for e in walk(x) if self._moves(e)}
         for moved, (variable, added) in places.items():
             assert isinstance(variable, Var)
             assert isinstance(added, Num)
@@ -229,6 +245,14 @@ class Reader:
             ]
         return list(sources), offsets
 
+    def _moves(self, e: Expr) -> TypeGuard[Call]:
+        """Whether an expression is a binding and a number added to it."""
+        if not isinstance(e, Call) or e.function != "add":
+            return False
+        variable, number = e.args
+        bound = isinstance(variable, Var) and variable.name in self.bound
+        return bound and isinstance(number, Num)
+
     def _prepared(self, source: Source) -> Source:
         """Return a source with what is fixed put in and conditions that always hold left out."""
         index = tuple(fold(substitute(e, self.fixed)) for e in source.index)
@@ -241,7 +265,7 @@ class Reader:
         tested = {e for v in source.valid for e in walk(v)}
         for axis, e in enumerate(source.index):
             if isinstance(e, Call) and e in tested and e not in names:
-                name = f"in_{'ncyx'[axis] if value.type.in_planes else axis}{suffix}"
+                name = f"in_{coordinates(value.type.rank)[axis]}{suffix}"
                 body.let(name, self._int(e))
                 names[e] = Var(name)
         index = tuple(names.get(e, e) for e in source.index)
@@ -269,7 +293,7 @@ class Reader:
 
         channel: Expr = index[t.lane_axis] if t.rank else Num(0.0)
         if kind != "aligned":
-            channel = named("channel", channel)
+            channel = named("along_lanes", channel)
         if t.in_planes:
             n, _, y, x = index
             batch = int(n.value) if isinstance(n, Num) else None
@@ -286,7 +310,7 @@ class Reader:
                 texel = named("texel", add(mul(row, t.planes), group))
                 x, row = imod(texel, width), idiv(texel, width)
             if t.layers > 1:
-                row = named("row", row)
+                row = named("texture_row", row)
                 y, layer = imod(row, height), idiv(row, height)
             else:
                 y, layer = row, Num(0.0)
@@ -307,7 +331,7 @@ class Reader:
         return SELECT_LANE(texel, lane)
 
     def _int(self, expr: Expr) -> Expression:
-        names = {name: Variable(self.names.get(name, name), INT) for name in variables(expr)}
+        names = {name: Variable(name, INT) for name in variables(expr)}
         return index(expr, names | self.shader.names_of(expr))
 
 
@@ -319,14 +343,6 @@ def _mentioned(statements: Sequence[Statement]) -> set[str]:
         for e in walk_values(*statement.expressions)
         if isinstance(e, Variable)
     }
-
-
-def _moves(e: Expr) -> TypeGuard[Call]:
-    """Whether an expression is a binding and a number added to it."""
-    if not isinstance(e, Call) or e.function != "add":
-        return False
-    variable, number = e.args
-    return isinstance(variable, Var) and variable.name[0] in "uv" and isinstance(number, Num)
 
 
 def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:

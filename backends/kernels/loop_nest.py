@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic, is_one
-from ...ir.expr import Expr, Var, variables
+from ...ir.expr import Expr, variables
 from ...ir.graph import infer
 from ...ir.index_maps import simplified
-from ...ir.indexing import Load
+from ...ir.indexing import Load, coordinates
+from ...ir.nest import loads_of
 from ...ir.nests import nest_of
 from ...ir.ops import parts
 from ...ir.types import LANES
@@ -24,7 +25,7 @@ from ..shader.formulas import is_scalar, mixes_freely
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import FLOAT, INT, VEC4
-from .loads import LANE, nearest_int
+from .loads import LANE, common_name, nearest_int
 from .plane_groups import groups, lower_groups
 from .store import finish, precision, stores
 
@@ -79,7 +80,7 @@ def check_planes(node: Node, target: Target) -> None:
             planes[k] = t.planes
     if max(planes.values(), default=0) <= target.limits.texture_units:
         return
-    read = {s.operand for _, load in _nest(node)[0].loads() for s in load.sources}
+    read = {s.operand for _, load in loads_of(_nest(node)[0].bindings) for s in load.sources}
     units = max(planes.get(k, 0) for k in read)
     check_units(units, node.choice.stage or "fragment", target, node.name)
 
@@ -94,43 +95,43 @@ class _Nest:
         self.shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
         t = node.result.type
         self.reader = group.reader(self.shader)
+        self.reader.bound = nest.bound
         self.body = Body()
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
         self.floats: set[str] = set()  # bindings that are one number for all four lanes
-        self.accumulators = {name for name, *_ in nest.accumulators}
-        self.counter = f"k{len(nest.loops) - 1}"
-        names = (f"o{axis}" for axis in range(max(t.rank, 1)))
-        self.own: dict[str, Expression] = {
-            name: Variable(self.reader.names.get(name, name), INT) for name in names
-        }
+        self.accumulators = {a.name for a in nest.accumulators}
+        self.coordinates = [o.name for o in coordinates(max(t.rank, 1))]
+        self.own: dict[str, Expression] = {name: Variable(name, INT) for name in self.coordinates}
         zero = integer(0)
         if is_one(t.planes):
             self.own[self.reader.lane] = zero
         self.own |= {name: integer(int(e.value)) for name, e in group.fixed.items()}  # type: ignore[union-attr]
         if not t.in_planes:  # an epilogue may make several channels of the kernel's one
             ones = (a for a, size in enumerate(shape) if is_one(size) and not is_one(t.shape[a]))
-            self.own |= {f"o{axis}": zero for axis in ones}
+            self.own |= {self.coordinates[axis]: zero for axis in ones}
 
     def lower(self) -> GpuPass:
         node, nest, group = self.node, self.nest, self.group
         p = parts(node)
         self._find_texels()
-        roles = [f"x{k}" for k in range(len(p.operands))]
-        for name, binding in self._bindings():
-            if isinstance(binding, Load):
+        roles = self._roles(len(p.operands))
+        for binding in nest.bindings:
+            name, value = binding.name, binding.value
+            if isinstance(value, Load):
                 whole = name in self.texels
-                self.loads[name] = self.reader.declare(name, binding, p.operands, roles, whole)
+                self.loads[name] = self.reader.declare(name, value, p.operands, roles, whole)
                 varies = not whole and self.loads[name].kind != "uniform"
                 scalar = not varies
             else:
-                varies = self.reader.access.depends((binding,))
-                scalar = not varies and is_scalar(binding) and self._in_floats(binding)
+                varies = self.reader.access.depends((value,))
+                scalar = not varies and is_scalar(value) and self._in_floats(value)
             if varies:
                 self.reader.varying.add(name)
             if scalar:
                 self.floats.add(name)
-        self.indices = {n for load in self.loads.values() for n in load.parameters if n[0] in "uv"}
+        parameters_of_loads = {n for load in self.loads.values() for n in load.parameters}
+        self.indices = parameters_of_loads & nest.bound
         parameters = self._parameters()
         variables = tuple(self.own[name] for name in parameters)
         function = Function("compute", variables, VEC4, self._element())  # type: ignore[arg-type]
@@ -140,7 +141,7 @@ class _Nest:
             at = group.at(k, self.shader)
             accumulators.append(body.let(f"a{k}", function(*(at[name] for name in parameters))))
         operands = set(p.operands)
-        loops = "x".join(map(str, nest.loops))
+        loops = "x".join(str(loop.trips) for loop in nest.loops)
         return finish(
             self.shader,
             node,
@@ -155,10 +156,10 @@ class _Nest:
     def _element(self) -> list[Statement]:
         """Return the statements that compute an element."""
         nest, body = self.nest, self.body
-        self._bind("u", nest.outer)
+        self._bind(nest.once)
+        for accumulator in nest.accumulators:
+            body.let(accumulator.name, self._inline(accumulator.start))
         if nest.loops:
-            for name, start, _ in nest.accumulators:
-                body.let(name, self._inline(start))
             self._loop(0)
         body.give(self._value(nest.result))
         return body.statements
@@ -166,89 +167,91 @@ class _Nest:
     def _loop(self, axis: int) -> None:
         """Write the loops from an axis on, and what the innermost does: one step, or four."""
         loops, body = self.nest.loops, self.body
-        name, innermost = f"k{axis}", axis == len(loops) - 1
+        name, trips = loops[axis].name, loops[axis].trips
+        innermost = axis == len(loops) - 1
         if not (innermost and self.texels):
-            with body.loop(name, self.shader.number(loops[axis])) as counter:
+            with body.loop(name, self.shader.number(trips)) as counter:
                 self.own[name] = counter
                 if innermost:
-                    self._bind("v", self.nest.inner)
+                    self._bind(self.nest.each_step)
                     self._step()
                 else:
                     self._loop(axis + 1)
             return
-        whole = loops[axis] - loops[axis] % LANES
-        if loops[axis] == LANES:
+        whole = trips - trips % LANES
+        if trips == LANES:
             self._texel_steps(integer(0), LANES)
             return
         with body.scope() if whole == LANES else body.loop(name, whole, step=LANES) as counter:
             self._texel_steps(counter or integer(0), LANES)
-        if rest := loops[axis] % LANES:
+        if rest := trips % LANES:
             self._texel_steps(integer(whole), rest)
 
     def _texel_steps(self, first: Expression, count: int) -> None:
         """Write steps of the innermost loop that share texels, each in a scope of its own."""
-        self.own[self.counter] = first
+        counter = self.nest.loops[-1].name
+        self.own[counter] = first
         texels = {
             name: self.body.let(f"{name}_texel", self.loads[name].call(self.own))
             for name in sorted(self.texels)
         }
         for k in range(count):
-            self.own[self.counter] = first + k
+            self.own[counter] = first + k
             with self.body.scope():
                 lanes = {name: texel.lanes(LANE[k]) for name, texel in texels.items()}
-                self._bind("v", self.nest.inner, lanes)
+                self._bind(self.nest.each_step, lanes)
                 self._step()
 
-    def _bindings(self) -> Iterator[tuple[str, Binding]]:
-        for prefix, bindings in (("u", self.nest.outer), ("v", self.nest.inner)):
-            for position, binding in enumerate(bindings):
-                yield f"{prefix}{position}", binding
+    def _roles(self, count: int) -> list[str]:
+        """Return what the operands' textures are called: after what is read of each."""
+        names: dict[int, list[str]] = {}
+        for name, load in loads_of(self.nest.bindings):
+            for source in load.sources:
+                names.setdefault(source.operand, []).append(name)
+        return [common_name(names.get(k, ["operand"])) for k in range(count)]
 
     def _find_texels(self) -> None:
         """Find the loads of which the innermost loop takes a texel for four steps."""
-        if not self.nest.loops or is_dynamic(self.nest.loops[-1]) or self.nest.loops[-1] < LANES:
+        if not self.nest.loops:
             return
-        operands = parts(self.node).operands
-        for name, load in self.nest.loads():
-            if name[0] == "v" and self.reader.along(self.counter, load, operands):
+        loop, operands = self.nest.loops[-1], parts(self.node).operands
+        if is_dynamic(loop.trips) or loop.trips < LANES:
+            return
+        for name, load in loads_of(self.nest.each_step):
+            if self.reader.along(loop.name, load, operands):
                 self.texels.add(name)
 
     def _step(self) -> None:
         """Write a step of the accumulators; several see what all were before."""
         body, own = self.body, self.nest.accumulators
-        if not self.nest.others:
-            body.assign(Variable("a", VEC4), self._value(self.nest.step or Var("a")))
+        if len(own) == 1:
+            body.assign(Variable(own[0].name, VEC4), self._value(own[0].step))
             return
-        after = [body.let(f"next_{name}", self._value(step, f"{name}_")) for name, _, step in own]
-        for (name, *_), value in zip(own, after, strict=True):
-            body.assign(Variable(name, VEC4), value)
+        after = [body.let(f"next_{a.name}", self._value(a.step, f"{a.name}_")) for a in own]
+        for accumulator, value in zip(own, after, strict=True):
+            body.assign(Variable(accumulator.name, VEC4), value)
 
     def _parameters(self) -> list[str]:
         """Return the coordinates that the kernel's function needs, in order."""
         used = {name for load in self.loads.values() for name in load.parameters}
         used |= {name for e in self.nest.formulas() for name in variables(e)}
-        return sorted(
-            (n for n in used if n[0] == "o" and known(self.own[n]) is None),
-            key=lambda n: int(n[1:]),
-        )
+        return [n for n in self.coordinates if n in used and known(self.own[n]) is None]
 
     def _bind(
-        self,
-        prefix: str,
-        bindings: tuple[Binding, ...],
-        texels: Mapping[str, Expression] | None = None,
+        self, bindings: tuple[Binding, ...], texels: Mapping[str, Expression] | None = None
     ) -> None:
-        """Write the bindings of a prefix; ``texels`` has the lanes of those loaded four at once."""
+        """Write bindings; ``texels`` has the lanes of those loaded four at once."""
         body = self.body
-        for position, binding in enumerate(bindings):
-            name = f"{prefix}{position}"
+        for binding in bindings:
+            name = binding.name
             if texels is not None and name in texels:
                 value = texels[name]
-            elif isinstance(binding, Load):
+            elif isinstance(binding.value, Load):
                 load = self.loads[name]
                 value = load.element(self.own) if name in self.floats else load.call(self.own)
             else:
-                value = self._value(binding, f"{name}_", FLOAT if name in self.floats else VEC4)
+                type = FLOAT if name in self.floats else VEC4
+                value = self._value(binding.value, f"{name}_", type)
             bound: Expression = body.let(name, value)
             if name in self.indices and name not in self.reader.varying:
                 one = bound if name in self.floats else bound.x
@@ -256,7 +259,7 @@ class _Nest:
 
     def _in_floats(self, expr: Expr) -> bool:
         """Whether all bindings that a formula reads are floats."""
-        return all(name[0] not in "uv" or name in self.floats for name in variables(expr))
+        return all(n not in self.nest.bound or n in self.floats for n in variables(expr))
 
     def _value(self, expr: Expr, prefix: str = "t", type: Type = VEC4) -> Expression:
         names = self._names(expr, type)
@@ -276,7 +279,7 @@ class _Nest:
             if name in self.floats:
                 one = Variable(name, FLOAT)
                 names[name] = one if free else vec4(one)
-            elif name[0] in "uv" or name in self.accumulators:
+            elif name in self.nest.bound or name in self.accumulators:
                 names[name] = Variable(name, VEC4)
             elif name not in names:
                 value = construct(type, self.own[name])

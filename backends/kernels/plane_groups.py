@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...ir.dimensions import is_one, statically_equal
 from ...ir.expr import Expr, Num
+from ...ir.indexing import coordinates
 from ...ir.types import LANES
+from ...passes.placement.access import lane_coordinate
 from ...passes.placement.kinds import before_store, entries_share_a_program, planes_share_a_program
 from ..gpu import Blob, GpuPass
 from ..gpu import Uniform as Setting
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression, Int
     from .loads import LoadFunction
 
-COORDINATES = {"o0": "n", "o1": "c", "o2": "y", "o3": "x"}  # of maps, as shaders name them
 PIXEL = Variable("o", IVEC2)  # what an invocation writes, the first of a block
 PLANE = Variable("plane", INT)  # the first that it writes, in compute
 
@@ -101,9 +102,15 @@ class Group:
 
     @property
     def fixed(self) -> dict[str, Expr]:
-        """Coordinates that are known for the whole pass: the batch entry of planes."""
-        known = self.node.result.type.in_planes and not self.entries
-        return {"o0": Num(float(self.batch))} if known else {}
+        """Coordinates that are known for the whole pass: of axes of one element, and the entry."""
+        t = self.node.result.type
+        axes = enumerate(zip(coordinates(t.rank), t.shape, strict=True))
+        fixed: dict[str, Expr] = {
+            o.name: Num(0.0) for axis, (o, size) in axes if is_one(size) and axis != t.lane_axis
+        }
+        if t.in_planes and not self.entries:
+            fixed[coordinates(t.rank)[0].name] = Num(float(self.batch))
+        return fixed
 
     def first_layer(self, t: TensorType) -> Int:
         """Return the first of a map's layers that are of the batch entry, of all entries if one."""
@@ -114,8 +121,7 @@ class Group:
     def reader(self, shader: ShaderBuilder) -> Reader:
         """Return what emits loads that are seen from this result."""
         t = self.node.result.type
-        names = COORDINATES if t.in_planes else {}
-        return Reader(shader, f"o{t.lane_axis}", t.channels, self.fixed, names)
+        return Reader(shader, lane_coordinate(t), t.channels, self.fixed)
 
     def plane(self, k: int) -> Int:
         """Return plane k of the pass: its number, or an expression where that varies."""
@@ -132,7 +138,9 @@ class Group:
         if self.node.result.type.in_planes:
             entry = Uniform("u_batch") if self.entries else integer(self.batch)
             channel = integer(self.plane(k)) * LANES
-            return {"o0": entry, "o1": channel, "o2": Lanes(PIXEL, "y"), "o3": Lanes(PIXEL, "x")}
+            values = (entry, channel, Lanes(PIXEL, "y"), Lanes(PIXEL, "x"))
+            names = (o.name for o in coordinates(len(values)))
+            return dict(zip(names, values, strict=True))
         if not self._coordinates:
             self._locate(shader)
         return self._coordinates
@@ -144,7 +152,7 @@ class Group:
         number = shader.number
         (layer,) = self.planes
         x, line = PIXEL.x, PIXEL.y + number(layer * height) if layer else PIXEL.y
-        group, last = x, f"o{max(t.rank - 1, 0)}"
+        group = x
         if not statically_equal(width, t.planes):
             texel = line * number(width) + x
             if not statically_equal(width * height * layers, t.texels):
@@ -153,18 +161,19 @@ class Group:
             group = integer(0)
             if not is_one(t.planes):
                 line, group = line // number(t.planes), line % number(t.planes)
+        *others, lane = coordinates(max(t.rank, 1))
         found = self._coordinates
-        found[last] = body.let(last, integer(0) if is_one(t.planes) else group * LANES)
-        if t.rank == 2:
-            found["o0"] = body.let("o0", line)
-            return
-        if t.rank > 2:
-            row = body.let("row", line)
-        for axis in range(t.rank - 2, -1, -1):
-            inner = row // number(prod(t.shape[axis + 1 : -1]))
-            found[f"o{axis}"] = body.let(
-                f"o{axis}", inner % number(t.shape[axis]) if axis else inner
-            )
+        found[lane.name] = integer(0) if is_one(t.planes) else body.let(lane.name, group * LANES)
+        wide = [a for a in range(len(others)) if not is_one(t.shape[a])]
+        if len(wide) > 1:
+            line = body.let("line", line)
+        for axis, o in enumerate(others):
+            if axis not in wide:
+                found[o.name] = integer(0)
+                continue
+            inner = line // number(prod(t.shape[axis + 1 : -1]))
+            value = inner if axis == wide[0] else inner % number(t.shape[axis])
+            found[o.name] = body.let(o.name, value)
 
 
 G = TypeVar("G", bound=Group)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Var
-from ..formula_parser import parse
+from ..expr import Expr
 from ..indexing import (
     Load,
     PadMode,
@@ -27,11 +26,14 @@ from ..indexing import (
     mul,
     sub,
 )
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .movement import Movement, Pad
 from .window import Sizes, Window, places, windows
+
+if TYPE_CHECKING:
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,8 @@ class Col2Im(Op):
     def nest(self, x: TensorType) -> Nest:
         along = self.windows()
         n, c, *place = coordinates(2 + len(along))
-        taps = [Var(f"k{axis}") for axis in range(len(along))]
+        nest = NestBuilder()
+        taps = nest.loops([f"tap_{o}" for o in place], self.kernel)
         blocks: list[Expr] = []
         valid: list[Expr] = []
         for i, k, w in zip(place, taps, along, strict=True):
@@ -97,9 +100,9 @@ class Col2Im(Op):
                 valid.append(equal(imod(distance, w.stride), 0))
             valid += [less(-1, block), less(block, w.count)]
         column = add(mul(c, prod(self.kernel)), flatten(taps, self.kernel))
-        index = (n, column, flatten(blocks, [w.count for w in along]))
-        load = Load((Source(0, index, tuple(valid)),))
-        return Nest((), self.kernel, (load,), step=parse("a + v0"))
+        nest.load("value", 0, (n, column, flatten(blocks, [w.count for w in along])), valid)
+        nest.add_up("total", "value")
+        return nest.give("total")
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Num, Var
-from ..formula_parser import parse
+from ..expr import Expr, Num
 from ..graph import apply
 from ..indexing import (
     PAD_MODES,
-    Load,
     PadMode,
-    Source,
     add,
     border,
     coordinates,
@@ -23,7 +20,7 @@ from ..indexing import (
     inside,
     mul,
 )
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require, shape_text
 from .columns import WindowsToChannels
@@ -32,6 +29,7 @@ from .window import Sizes, Window, places
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -186,12 +184,15 @@ class Conv(Op):
         own = coordinates(x.rank)
         o, per_group = w.shape[:2]
         out = o // self.groups
-        channel: Expr = Var("k0")
+        nest = NestBuilder()
+        start = nest.load("bias", 2, (own[1],)) if bias else Num(0.0)
+        own_channel = nest.loop("input_channel", per_group)
+        taps = nest.loops([f"tap_{i}" for i in own[2:]], w.shape[2:])
+        channel = own_channel
         if self.groups > 1:
             channel = add(mul(idiv(own[1], out), per_group), channel)
         index: list[Expr] = [own[0], channel]
         valid: list[Expr] = []
-        taps = [Var(f"k{axis}") for axis in range(1, x.rank - 1)]
         for i, k, window in zip(own[2:], taps, self.windows(x, w), strict=True):
             at = window.at(i, k)
             if self.pad_mode == "constant":
@@ -201,17 +202,11 @@ class Conv(Op):
             index.append(at)
         if self.enlarged != (1, 1):
             index[2:] = [idiv(at, n) for at, n in zip(index[2:], self.enlarged, strict=True)]
-        term = f"where(v0 == 0, {self.zero_guard!r}, v0)" if self.zero_guard else "v0"
-        return Nest(
-            (Load((Source(2, (own[1],)),)),) if bias else (),
-            w.shape[1:],
-            (
-                Load((Source(0, tuple(index), tuple(valid)),), self.pad_value),
-                Load((Source(1, (own[1], Var("k0"), *taps)),)),
-            ),
-            Var("u0") if bias else Num(0.0),
-            parse(f"a + {term} * v1"),
-        )
+        nest.load("value", 0, index, valid, self.pad_value)
+        nest.load("weight", 1, (own[1], own_channel, *taps))
+        guard = f"where(value == 0, {self.zero_guard!r}, value)" if self.zero_guard else "value"
+        nest.add_up("total", f"{guard} * weight", start)
+        return nest.give("total")
 
 
 def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:

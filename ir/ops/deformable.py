@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..expr import Call, Expr, Num, Var, substitute
+from ..expr import Call, Num, Var
 from ..formula_parser import parse
 from ..graph import apply
-from ..indexing import Load, Source, add, coordinates, idiv, imod, less, mul, sub
-from ..nest import Binding, Nest
+from ..indexing import add, coordinates, idiv, imod, less, mul, sub
+from ..nest_builder import NestBuilder
 from ..types import MAP_RANK, TensorType
 from .base import Op, require
 from .convolution import Conv
@@ -23,8 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..graph import Value
+    from ..nest import Nest
 
 T = TypeVar("T")
+
+
+CORNERS = ("value_top_left", "value_top_right", "value_bottom_left", "value_bottom_right")
 
 
 @dataclass(frozen=True)
@@ -168,26 +173,26 @@ class DeformColumns(Op):
         channel, tap = idiv(column, taps), imod(column, taps)
         per_group = x.shape[1] // self.offset_groups
         at = add(mul(idiv(channel, per_group), taps), tap)
-        outer: list[Binding] = [
-            Load((Source(1, (n, add(mul(at, 2), axis), *place)),)) for axis in (0, 1)
-        ]
         # Coordinates as floats: the tap is the column's remainder, as above.
         tap_float = sub(column, mul(quotient(column, taps), taps))
         row = quotient(tap_float, self.kernel[1])
         steps = row, sub(tap_float, mul(row, self.kernel[1]))
+        nest = NestBuilder()
         for axis, (o, k, w) in enumerate(zip(place, steps, self.windows(x), strict=True)):
-            moved_to = Call("add", (w.at(o, k), Var(f"u{axis}")))
+            moved_by = nest.load(f"offset_{o}", 1, (n, add(mul(at, 2), axis), *place))
+            moved_to = Call("add", (w.at(o, k), moved_by))
             limits = Num(-1.0), Num(float(w.size))
-            outer.append(Call("clamp", (moved_to, *limits)))  # u2, u3
-        outer += [Call("floor", (Var("u2"),)), Call("floor", (Var("u3"),))]  # u4, u5
-        for dv, du in ((0, 0), (0, 1), (1, 0), (1, 1)):  # u6 ... u9
-            v, u = add(Var("u4"), dv), add(Var("u5"), du)
-            _, _, height, width = x.shape
+            nest.bind(f"place_{o}", Call("clamp", (moved_to, *limits)))
+            nest.bind(f"below_{o}", f"floor(place_{o})")
+            nest.bind(f"share_{o}", f"place_{o} - below_{o}")
+        _, _, height, width = x.shape
+        for name, (dv, du) in zip(CORNERS, product((0, 1), repeat=2), strict=True):
+            v, u = add(Var("below_row"), dv), add(Var("below_column"), du)
             valid = less(-1, v), less(v, height), less(-1, u), less(u, width)
-            outer.append(Load((Source(0, (n, channel, v, u), valid),)))
-        finish: Expr = parse("(1 - v) * ((1 - u) * u6 + u * u7) + v * ((1 - u) * u8 + u * u9)")
-        finish = substitute(finish, {"v": parse("u2 - u4"), "u": parse("u3 - u5")})
+            nest.load(name, 0, (n, channel, v, u), valid)
+        top = "(1 - share_column) * value_top_left + share_column * value_top_right"
+        bottom = "(1 - share_column) * value_bottom_left + share_column * value_bottom_right"
+        result = parse(f"(1 - share_row) * ({top}) + share_row * ({bottom})")
         if mask:
-            outer.append(Load((Source(2, (n, at, *place)),)))
-            finish = Call("mul", (finish, Var("u10")))
-        return Nest(tuple(outer), finish=finish)
+            result = Call("mul", (result, nest.load("mask", 2, (n, at, *place))))
+        return nest.give(result)

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Num, Var
-from ..formula_parser import parse
+from ..expr import Expr, Num
 from ..graph import apply, constant
 from ..indexing import Load, Source, add, coordinates, imod, mul
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .movement import Movement
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 LONGEST_TRANSFORM = 1 << 13
 
@@ -106,26 +106,26 @@ class Spectrum(Op):
         points = min(x.shape[op.axis], op.length)
         if op.inverse and op.onesided:
             points = min(x.shape[op.axis], op.length // 2 + 1)
-        n = Var("k0")
-        turn = imod(mul(own[op.axis], n), op.length)
-
-        def part(which: int) -> Load:
-            index: list[Expr] = list(own)
-            index[op.axis], index[-1] = n, Num(float(which))
-            return Load((Source(0, tuple(index)),))
-
-        inner = [Load((Source(1, (turn, Num(float(k)))),)) for k in range(2)]
-        inner += [part(k) for k in range(x.shape[-1])]
-        c, s = "v0", "v1" if op.inverse else "-v1"
-        real, imaginary = f"v2 * {c}", f"v2 * {s}"
+        nest = NestBuilder()
+        point = nest.loop("point", points)
+        turn = imod(mul(own[op.axis], point), op.length)
+        nest.load("cosine", 1, (turn, Num(0.0)))
+        nest.load("sine", 1, (turn, Num(1.0)))
+        index: list[Expr] = list(own)
+        for which, name in enumerate(("real_part", "imaginary_part")[: x.shape[-1]]):
+            index[op.axis], index[-1] = point, Num(float(which))
+            nest.load(name, 0, index)
+        s = "sine" if op.inverse else "-sine"
+        real, imaginary = "real_part * cosine", f"real_part * {s}"
         if x.shape[-1] == 2:
-            real, imaginary = f"v2 * {c} - v3 * {s}", f"v2 * {s} + v3 * {c}"
+            real += f" - imaginary_part * {s}"
+            imaginary += " + imaginary_part * cosine"
         if op.inverse and op.onesided:  # all but the first and the middle one count twice
-            term = f"({real}) * where((k0 == 0) + (2 * k0 == {op.length}), 1, 2)"
+            term = f"({real}) * where(({point} == 0) + (2 * {point} == {op.length}), 1, 2)"
         else:
-            term = f"where(o{x.rank - 1} < 0.5, {real}, {imaginary})"
-        finish = f"a / {op.length}" if op.inverse else "a"
-        return Nest((), (points,), tuple(inner), step=parse(f"a + {term}"), finish=parse(finish))
+            term = f"where({own[-1]} < 0.5, {real}, {imaginary})"
+        nest.add_up("total", term)
+        return nest.give(f"total / {op.length}" if op.inverse else "total")
 
 
 @dataclass(frozen=True)

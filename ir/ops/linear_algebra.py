@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +11,9 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ..expr import Call, Expr, Num, Var
-from ..formula_parser import parse
 from ..graph import apply
-from ..indexing import Load, Source, coordinates
-from ..nest import Nest
+from ..indexing import coordinates
+from ..nest_builder import NestBuilder
 from ..types import TensorType, broadcast
 from .base import Op, require, shape_text
 from .einsum import Equation, label_sizes, parse_equation
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..graph import Value
+    from ..nest import Nest
 
 LARGEST_DETERMINANT = 6  # its formula has 6 * 2^5 products
 
@@ -60,15 +60,12 @@ class MatMul(Op):
         own = coordinates(self.infer(a, b).rank)
         batch = len(own) - (a.rank > 1) - (b.rank > 1)
         rows, columns = own[batch : batch + (a.rank > 1)], own[len(own) - (b.rank > 1) :]
-        k = Var("k0")
-        left = (*_batch_index(a, own[:batch]), *rows, k)
-        right = (*_batch_index(b, own[:batch]), k, *columns)
-        return Nest(
-            (),
-            (a.shape[-1],),
-            (Load((Source(0, left),)), Load((Source(1, right),))),
-            step=parse("a + v0 * v1"),
-        )
+        nest = NestBuilder()
+        inner = nest.loop("inner", a.shape[-1])
+        nest.load("left", 0, (*_batch_index(a, own[:batch]), *rows, inner))
+        nest.load("right", 1, (*_batch_index(b, own[:batch]), inner, *columns))
+        nest.add_up("total", "left * right")
+        return nest.give("total")
 
 
 def _batch_index(t: TensorType, batch: Sequence[Expr]) -> tuple[Expr, ...]:
@@ -108,22 +105,18 @@ class Einsum(Op):
         terms, result = self._parse(inputs)
         sizes = label_sizes(terms, [t.shape for t in inputs])
         index: dict[str, Expr] = dict(zip(result, coordinates(len(result)), strict=True))
-        summed = [n for n in dict.fromkeys("".join(terms)) if n not in result and sizes[n] > 1]
-        index |= {label: Var(f"k{k}") for k, label in enumerate(summed)}
-        loads = []
+        nest = NestBuilder()
+        for label in dict.fromkeys("".join(terms)):
+            if label not in result:
+                index[label] = nest.loop(f"label_{label}", sizes[label])
+        factors: list[Expr] = []
         for operand, (term, t) in enumerate(zip(terms, inputs, strict=True)):
             at = tuple(
                 Num(0.0) if size == 1 else index[n] for n, size in zip(term, t.shape, strict=True)
             )
-            loads.append(Load((Source(operand, at),)))
-        prefix = "v" if summed else "u"
-        product: Expr = Var(f"{prefix}0")
-        for k in range(1, len(loads)):
-            product = Call("mul", (product, Var(f"{prefix}{k}")))
-        if not summed:
-            return Nest(tuple(loads), finish=product)
-        step = Call("add", (Var("a"), product))
-        return Nest((), tuple(sizes[n] for n in summed), tuple(loads), step=step)
+            factors.append(nest.load(f"factor_{operand}", operand, at))
+        nest.add_up("total", reduce(lambda a, b: Call("mul", (a, b)), factors))
+        return nest.give("total")
 
     def decompose(self, *inputs: Value) -> Value | None:
         """Sum first over what one operand alone has, then multiply two operands at a time."""
@@ -200,17 +193,20 @@ class Det(Op):
 
     def nest(self, x: TensorType) -> Nest:
         size, batch = x.shape[-1], coordinates(x.rank - 2)
-        loads = tuple(
-            Load((Source(0, (*batch, Num(float(i)), Num(float(j)))),))
-            for i in range(size)
-            for j in range(size)
-        )
-        return Nest(loads, finish=_determinant(size))
+        nest = NestBuilder()
+        for i in range(size):
+            for j in range(size):
+                nest.load(_entry(i, j), 0, (*batch, Num(float(i)), Num(float(j))))
+        return nest.give(_determinant(size))
+
+
+def _entry(row: int, column: int) -> str:
+    return f"entry_{row}_{column}"
 
 
 @cache
 def _determinant(size: int) -> Expr:
-    """Return the determinant of u0, u1, ..., row by row; minors of equal columns are shared."""
+    """Return the determinant of entries, row by row; minors of equal columns are shared."""
     minors: dict[tuple[int, ...], Expr] = {(): Num(1.0)}
     for row in reversed(range(size)):
         now: dict[tuple[int, ...], Expr] = {}
@@ -218,8 +214,8 @@ def _determinant(size: int) -> Expr:
             total: Expr = Num(0.0)
             for k, column in enumerate(columns):
                 rest = minors[columns[:k] + columns[k + 1 :]]
-                u = Var(f"u{row * size + column}")
-                term = u if rest == Num(1.0) else Call("mul", (u, rest))
+                entry = Var(_entry(row, column))
+                term = entry if rest == Num(1.0) else Call("mul", (entry, rest))
                 total = Call("sub" if k % 2 else "add", (total, term)) if k else term
             now[columns] = total
         minors = now

@@ -11,7 +11,7 @@ from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, coordinates
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .pointwise import Pointwise
@@ -20,6 +20,7 @@ from .window import Sizes, tap_source, taps, windows
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 
 def centred(kernel: Sizes) -> Sizes:
@@ -172,14 +173,11 @@ class LocalVariance(Op):
     def nest(self, x: TensorType, mean: TensorType) -> Nest:
         """Where an element does not count, the mean itself is read, which differs by nothing."""
         along = windows(x, self.kernel, (), (), centred(self.kernel))
-        source, loops = tap_source(x, along)
+        nest = NestBuilder()
         own = coordinates(x.rank)
+        nest.load("mean", 1, own)
+        source, _ = tap_source(nest, x, along)
         rest = () if self.count_include_pad or not source.valid else (Source(1, own),)
-        mean_of_them = _local_mean(self.kernel, self.count_include_pad).nest(x)
-        return Nest(
-            (Load((Source(1, own),)),),
-            loops,
-            (Load((source, *rest)),),
-            step=parse("a + square(v0 - u0)"),
-            finish=mean_of_them.finish,
-        )
+        nest.bind("value", Load((source, *rest)))
+        squares = nest.add_up("squares", "square(value - mean)")
+        return nest.give(_local_mean(self.kernel, self.count_include_pad).mean(x, squares))

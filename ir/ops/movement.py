@@ -30,12 +30,13 @@ from ..indexing import (
     sub,
     unflatten,
 )
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import MOST_OPERANDS, Op, require, unlike_text
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 
 class Movement(Op):
@@ -45,7 +46,8 @@ class Movement(Op):
     """From operand types to the index map."""
 
     def nest(self, *inputs: TensorType) -> Nest:
-        return Nest((self.load(*inputs),))
+        nest = NestBuilder()
+        return nest.give(nest.bind("value", self.load(*inputs)))
 
 
 def _unpermuted(values: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:

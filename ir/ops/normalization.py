@@ -18,8 +18,8 @@ from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
-from ..indexing import Load, Source, add, coordinates, idiv, mul
-from ..nest import Nest
+from ..indexing import add, coordinates, idiv, mul
+from ..nest_builder import NestBuilder
 from ..types import TensorType, broadcast
 from .base import Array, Op, require
 from .movement import Reshape, ResizeNearest, moved
@@ -29,6 +29,7 @@ from .reduction import LONGEST, Reduce
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 Axes = tuple[int, ...]
 MERGED = 256  # statistics that every channel of a group may merge by itself
@@ -290,9 +291,12 @@ class GroupMean(Op):
     def nest(self, x: TensorType) -> Nest:
         size = x.shape[1] // self.groups
         own = coordinates(x.rank)
-        channel = add(mul(idiv(own[1], size), size), Var("k0"))
-        load = Load((Source(0, (own[0], channel, *own[2:])),))
-        return Nest((), (size,), (load,), step=parse("a + v0"), finish=parse(f"a / {size}"))
+        nest = NestBuilder()
+        member = nest.loop("member", size)
+        channel = add(mul(idiv(own[1], size), size), member)
+        nest.load("value", 0, (own[0], channel, *own[2:]))
+        nest.add_up("total", "value")
+        return nest.give(f"total / {size}")
 
 
 @dataclass(frozen=True)

@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..dimensions import at_most, is_dynamic, is_one
-from ..expr import Call, Expr, Num, Var, literal, substitute
+from ..expr import Call, Expr, Num, literal, substitute
 from ..formula_parser import parse
 from ..graph import apply
-from ..indexing import Load, Source, coordinates
-from ..nest import Nest
+from ..indexing import coordinates, flatten
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .movement import Concat, Reshape, Slice
 from .reduction import FLOAT_MAX, LONGEST, Kind, Reduce
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..graph import Value
+    from ..nest import Nest
 
 StatisticsKind = Literal["mean_variance", "max_sum_exp"]
 STATISTICS_KINDS: tuple[str, ...] = get_args(StatisticsKind)
@@ -86,40 +85,43 @@ class OnlineStatistics(Op):
         *others, last = self.axes
         own = coordinates(x.rank)
         reduced = [a for a in (others if self.merge else self.axes) if not is_one(x.shape[a])]
-        loops = tuple(x.shape[a] for a in reduced)
         index: list[Expr] = list(own)
         for axis in self.axes:
-            index[axis] = Var(f"k{reduced.index(axis)}") if axis in reduced else Num(0.0)
-        loads = [Load((Source(0, tuple(index)),))]
+            index[axis] = Num(0.0)
+        sizes = tuple(x.shape[a] for a in reduced)
+        nest = NestBuilder()
+        counters = nest.loops([f"source_{own[a].name}" for a in reduced], sizes)
+        for axis, counter in zip(reduced, counters, strict=True):
+            index[axis] = counter
         if self.merge:
-            loads = []
-            for k in range(2):
-                index[last] = Num(float(k))
-                loads.append(Load((Source(0, tuple(index)),)))
-        prefix = "v" if loops else "u"
-        one = {"mean_variance": 0.0, "max_sum_exp": 1.0}[self.kind]  # of a single element
+            names_of_parts = _PARTS[self.kind]
+            first: Expr = nest.load(names_of_parts[0], 0, index)
+            index[last] = Num(1.0)
+            second: Expr = nest.load(names_of_parts[1], 0, index)
+        else:
+            first = nest.load("value", 0, index)
+            second = Num({"mean_variance": 0.0, "max_sum_exp": 1.0}[self.kind])  # of one element
         names: dict[str, Expr] = {
-            "v": Var(f"{prefix}0"),
-            "w": Var(f"{prefix}1") if self.merge else Num(one),
-            "k": _count(loops),
-            "n": literal(prod(loops)),
-            "first": Call("eq", (own[last], Num(0.0))),
+            "v": first,
+            "w": second,
+            "k": flatten(counters, sizes),  # how many steps have been made
+            "n": literal(prod(sizes)),
+            "is_first": Call("eq", (own[last], Num(0.0))),
         }
 
         def said(text: str) -> Expr:
             return substitute(parse(text), names)
 
-        if not loops:
-            return Nest(tuple(loads), finish=said("where(first, v, w)"))
+        if not sizes:
+            return nest.give(said("where(is_first, v, w)"))
         if self.kind == "mean_variance":
-            start, step = Num(0.0), said("a + (v - a) / (k + 1)")
-            other = said("b + w + square(v - a) * (k / (k + 1))")
-            finish = said("where(first, a, b / n)")
-        else:
-            start, step = Num(-FLOAT_MAX), said("max(a, v)")
-            other = said("b * exp(a - max(a, v)) + w * exp(v - max(a, v))")
-            finish = said("where(first, a, b)")
-        return Nest((), loops, tuple(loads), start, step, finish, ((Num(0.0), other),))
+            nest.accumulate("mean", said("mean + (v - mean) / (k + 1)"))
+            nest.accumulate("squares", said("squares + w + square(v - mean) * (k / (k + 1))"))
+            return nest.give(said("where(is_first, mean, squares / n)"))
+        nest.accumulate("maximum", said("max(maximum, v)"), Num(-FLOAT_MAX))
+        rescaled = "sum_exp * exp(maximum - max(maximum, v)) + w * exp(v - max(maximum, v))"
+        nest.accumulate("sum_exp", said(rescaled))
+        return nest.give(said("where(is_first, maximum, sum_exp)"))
 
     def singly(self, x: Value) -> Value:
         """Return the same result with each statistic computed by a pass of its own."""
@@ -148,12 +150,10 @@ class OnlineStatistics(Op):
         return apply(OnlineStatistics(self.kind, (*rest, last), True), part)
 
 
-def _count(loops: Sequence[int]) -> Expr:
-    """Return the number of the step, from 0."""
-    count: Expr = Var("k0")
-    for axis, size in enumerate(loops[1:], 1):
-        count = Call("add", (Call("mul", (count, literal(size))), Var(f"k{axis}")))
-    return count
+_PARTS: dict[str, tuple[str, str]] = {
+    "mean_variance": ("part_mean", "part_variance"),
+    "max_sum_exp": ("part_maximum", "part_sum"),
+}
 
 
 def _mean_variance(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:

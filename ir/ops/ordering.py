@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError
-from ..expr import Expr, Num, Var
+from ..expr import Expr, Num
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
-from ..indexing import Load, Source, broadcast_load, coordinates
-from ..nest import Nest
+from ..indexing import broadcast_load, coordinates
+from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType, broadcast
 from .base import Op, require
 from .reduction import Reduce
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..graph import Value
+    from ..nest import Nest
 
 LONGEST_SORT = 1 << 15  # elements of a sorted axis: counting takes as many steps for each of them
 
@@ -127,16 +128,14 @@ class SortOrder(Op):
 
     def nest(self, x: TensorType) -> Nest:
         own = coordinates(x.rank)
-        other: list[Expr] = list(own)
-        other[self.axis] = Var("k0")
-        before = "u0 < v0" if self.descending else "v0 < u0"
-        i = own[self.axis]
-        return Nest(
-            (Load((Source(0, own),)),),
-            (x.shape[self.axis],),
-            (Load((Source(0, tuple(other)),)),),
-            step=parse(f"a + where(v0 == u0, k0 < {i}, {before})"),
-        )
+        o, at = own[self.axis], list[Expr](own)
+        nest = NestBuilder()
+        nest.load("value", 0, own)
+        at[self.axis] = source = nest.loop(f"source_{o}", x.shape[self.axis])
+        nest.load("other", 0, at)
+        before = "value < other" if self.descending else "other < value"
+        nest.add_up("rank", f"where(other == value, {source} < {o}, {before})")
+        return nest.give("rank")
 
 
 @dataclass(frozen=True)
@@ -168,16 +167,13 @@ class Sorted(Op):
 
     def nest(self, x: TensorType, order: TensorType) -> Nest:
         own = coordinates(order.rank)
-        at: list[Expr] = list(own)
-        at[self.axis] = Var("k0")
+        o, at = own[self.axis], list[Expr](own)
+        nest = NestBuilder()
+        at[self.axis] = nest.loop(f"source_{o}", order.shape[self.axis])
         index = broadcast_load(0, x.shape, order.rank).sources[0].index
         before = order.rank - x.rank
-        index = tuple(
-            i if isinstance(i, Num) else at[axis + before] for axis, i in enumerate(index)
-        )
-        return Nest(
-            (),
-            (order.shape[self.axis],),
-            (Load((Source(1, tuple(at)),)), Load((Source(0, index),))),
-            step=parse(f"where(v0 == {own[self.axis]}, v1, a)"),
-        )
+        nest.load("rank", 1, at)
+        here = (i if isinstance(i, Num) else at[axis + before] for axis, i in enumerate(index))
+        nest.load("value", 0, tuple(here))
+        nest.accumulate("found", f"where(rank == {o}, value, found)")
+        return nest.give("found")

@@ -12,7 +12,7 @@ from ..evaluation import check, evaluate
 from ..expr import Call, Expr, Var, substitute, variables, walk
 from ..graph import apply
 from ..indexing import broadcast_load
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import DType, TensorType, broadcast
 from .base import MOST_OPERANDS, Op
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..expr import Compute
     from ..graph import Value
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,10 @@ class Pointwise(Op):
 
     def nest(self, *inputs: TensorType) -> Nest:
         rank = self.infer(*inputs).rank
-        loads = tuple(broadcast_load(k, t.shape, rank) for k, t in enumerate(inputs))
-        names: dict[str, Expr] = {f"x{k}": Var(f"u{k}") for k in range(len(inputs))}
-        return Nest(loads, finish=substitute(self.expr, names))
+        nest = NestBuilder()
+        for k, t in enumerate(inputs):
+            nest.bind(f"x{k}", broadcast_load(k, t.shape, rank))
+        return nest.give(self.expr)
 
 
 def replaced(expr: Expr, part: Expr, by: Expr) -> Expr:

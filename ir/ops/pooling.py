@@ -12,16 +12,16 @@ import numpy as np
 from ..algebra import fold
 from ..dimensions import hint
 from ..expr import Call, Expr, Num, Var
-from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .window import Sizes, Window, quotient, tap_source, taps, windows
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 Kind = Literal["max", "average", "lp"]
 
@@ -125,23 +125,29 @@ class Pool(Op):
 
     def nest(self, x: TensorType) -> Nest:
         along = self.windows(x)
+        nest = NestBuilder()
         # no maximum changes where an element of its window is met twice
         repeat = self.kind == "max" and all(w.dilation == 1 for w in along)
-        source, loops = tap_source(x, along, repeat=repeat)
+        source, _ = tap_source(nest, x, along, repeat=repeat)
         if self.kind == "max":
-            return _maximum(x, source, loops)
+            return _maximum(nest, source, x)
         if self.kind == "average":
-            counts = (
-                w.taps_formula(o, *self._counted(w))
-                for o, w in zip(coordinates(x.rank)[-len(along) :], along, strict=True)
-            )
-            return _sum(source, loops, Call("div", (Var("a"), reduce(_product, counts))))
+            return _sum(nest, source, self.mean(x, Var("total")))
         if self.p == 1:
-            return _sum(source, loops, Var("a"), "abs(v0)")
+            return _sum(nest, source, "total", "abs(value)")
         if self.p == 2:
-            return _sum(source, loops, parse("sqrt(a)"), "v0 * v0")
-        root = Call("pow", (Var("a"), Num(1 / self.p)))
-        return _sum(source, loops, root, f"pow(abs(v0), {self.p})")
+            return _sum(nest, source, "sqrt(total)", "value * value")
+        root = Call("pow", (Var("total"), Num(1 / self.p)))
+        return _sum(nest, source, root, f"pow(abs(value), {self.p})")
+
+    def mean(self, x: TensorType, total: Expr) -> Expr:
+        """Return the average of a window from the sum of its elements."""
+        along = self.windows(x)
+        counts = (
+            w.taps_formula(o, *self._counted(w))
+            for o, w in zip(coordinates(x.rank)[-len(along) :], along, strict=True)
+        )
+        return Call("div", (total, reduce(_product, counts)))
 
 
 @dataclass(frozen=True)
@@ -195,26 +201,26 @@ class AdaptivePool(Op):
         return x
 
     def nest(self, x: TensorType) -> Nest:
+        nest = NestBuilder()
         own = coordinates(x.rank)
         index: list[Expr] = list(own)
         valid: list[Expr] = []
-        loops: list[int] = []
         count: Expr = Num(1.0)
         for axis, size in enumerate(self.sizes, x.rank - len(self.sizes)):
             length = x.shape[axis]
             first, end = mul(own[axis], length), add(mul(own[axis], length), length + size - 1)
             starts = [o * length // size for o in range(size)]
             ends = [-(-(o + 1) * length // size) for o in range(size)]
-            at = add(idiv(first, size), Var(f"k{len(loops)}"))
+            longest = max(b - a for a, b in zip(starts, ends, strict=True))
+            at = add(idiv(first, size), nest.loop(f"tap_{own[axis].name}", longest))
             index[axis] = at
-            loops.append(max(b - a for a, b in zip(starts, ends, strict=True)))
             if length % size:
                 valid.append(less(at, idiv(end, size)))
             count = _product(count, sub(quotient(end, size), quotient(first, size)))
         source = Source(0, tuple(index), tuple(valid))
         if self.kind == "max":
-            return _maximum(x, source, tuple(loops))
-        return _sum(source, tuple(loops), Call("div", (Var("a"), count)))
+            return _maximum(nest, source, x)
+        return _sum(nest, source, Call("div", (Var("total"), count)))
 
 
 def lowest(dtype: Any) -> float:
@@ -222,14 +228,17 @@ def lowest(dtype: Any) -> float:
     return LOWEST if np.dtype(dtype).kind == "f" else float(np.iinfo(dtype).min)
 
 
-def _maximum(x: TensorType, source: Source, loops: Sizes) -> Nest:
-    load = Load((source,), lowest(x.dtype))
-    return Nest((), loops, (load,), Num(load.fill), parse("max(a, v0)"))
+def _maximum(nest: NestBuilder, source: Source, x: TensorType) -> Nest:
+    least = lowest(x.dtype)
+    nest.bind("value", Load((source,), least))
+    nest.accumulate("maximum", "max(maximum, value)", Num(least))
+    return nest.give("maximum")
 
 
-def _sum(source: Source, loops: Sizes, finish: Expr, term: str = "v0") -> Nest:
-    step = Call("add", (Var("a"), parse(term)))
-    return Nest((), loops, (Load((source,)),), step=step, finish=finish)
+def _sum(nest: NestBuilder, source: Source, result: Expr | str, term: str = "value") -> Nest:
+    nest.bind("value", Load((source,)))
+    nest.add_up("total", term)
+    return nest.give(result)
 
 
 def _product(a: Expr, b: Expr) -> Expr:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..algebra import fold
-from ..expr import Call, Expr, Var, literal
+from ..expr import Call, Expr, literal
+from ..indexing import coordinates
 from ..nest import Nest
 from ..types import EXACT_INTEGERS, DType, TensorType
 from .base import Op, require
@@ -48,7 +49,8 @@ class Range(Op):
         return as_type((self.first + np.arange(self.count) * self.step) / self.divisor, self.dtype)
 
     def nest(self) -> Nest:
+        (position,) = coordinates(1)
         # by no step, too: it says that 16 bits will not do
-        steps = fold(Call("mul", (Var("o0"), literal(self.step))))
+        steps = fold(Call("mul", (position, literal(self.step))))
         above: Expr = fold(Call("add", (steps, literal(self.first))))
-        return Nest(finish=fold(Call("div", (above, literal(self.divisor)))))
+        return Nest(fold(Call("div", (above, literal(self.divisor)))))

@@ -8,18 +8,21 @@ comes next. A step finds its part of the sequence by it, so that all steps are t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..evaluation import evaluate
-from ..expr import Expr, Num, Var, substitute
+from ..expr import Expr, Num, substitute
 from ..formula_parser import parse
 from ..indexing import Load, Source, add, coordinates, equal
-from ..nest import Binding, Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .movement import Movement
+
+if TYPE_CHECKING:
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -43,14 +46,14 @@ class RecurrentGates(Op):
 
     def nest(self, p: TensorType, s: TensorType, r: TensorType) -> Nest:
         b, j = coordinates(2)
-        k = Var("k0")
-        return Nest(
-            (_position(s, b, 1), Load((Source(0, (Var("u0"), b, j)),))),
-            (s.shape[2],),
-            (_row(s, 0, b, k, 1), Load((Source(2, (k, j)),))),
-            step=parse("a + v0 * v1"),
-            finish=parse("a + u1"),
-        )
+        nest = NestBuilder()
+        time = nest.bind("state_time", _position(s, b, 1))
+        nest.load("input_term", 0, (time, b, j))
+        unit = nest.loop("unit", s.shape[2])
+        nest.bind("state", _row(s, 0, b, unit, 1))
+        nest.load("weight", 2, (unit, j))
+        nest.add_up("total", "state * weight")
+        return nest.give("total + input_term")
 
 
 @dataclass(frozen=True)
@@ -78,15 +81,14 @@ class ResetProduct(Op):
 
     def nest(self, g: TensorType, s: TensorType, r: TensorType) -> Nest:
         b, j = coordinates(2)
-        k = Var("k0")
-        gate = Load((Source(0, (b, add(k, self.gate * s.shape[2]))),))
-        f = substitute(self.activation, {"x": Var("v0")})
-        return Nest(
-            (),
-            (s.shape[2],),
-            (gate, _row(s, 0, b, k, 1), Load((Source(2, (k, j)),))),
-            step=substitute(parse("a + f * v1 * v2"), {"f": f}),
-        )
+        nest = NestBuilder()
+        unit = nest.loop("unit", s.shape[2])
+        gate = nest.load("gate", 0, (b, add(unit, self.gate * s.shape[2])))
+        nest.bind("state", _row(s, 0, b, unit, 1))
+        nest.load("weight", 2, (unit, j))
+        reset = substitute(self.activation, {"x": gate})
+        nest.add_up("total", substitute(parse("reset * state * weight"), {"reset": reset}))
+        return nest.give("total")
 
 
 @dataclass(frozen=True)
@@ -132,31 +134,26 @@ class RecurrentCell(Op):
     def nest(self, g: TensorType, s: TensorType, *more: TensorType) -> Nest:
         row, b, j = coordinates(3)
         units = s.shape[2]
-        outer: list[Binding] = [_position(s, b, 1)]
+        nest = NestBuilder()
+        time = nest.bind("state_time", _position(s, b, 1))
         names: dict[str, Expr] = {}
-
-        def bind(name: str, load: Load) -> None:
-            names[name] = Var(f"u{len(outer)}")
-            outer.append(load)
-
         for k in range(g.shape[1] // units):
-            bind(f"g{k}", Load((Source(0, (b, add(j, k * units))),)))
+            names[f"g{k}"] = nest.load(f"gate_{k}", 0, (b, add(j, k * units)))
         for k in range(s.shape[0] - 1):
-            bind(f"s{k}", _row(s, k, b, j, 1))
+            names[f"s{k}"] = nest.bind(f"state_{k}", _row(s, k, b, j, 1))
         for k, e in enumerate(more[:-1] if self.masked else more):
-            bind(f"e{k}", Load((Source(2 + k, (b, j)[2 - e.rank :]),)))
-        result = parse(f"u0 + {self.stride}")
+            names[f"e{k}"] = nest.load(f"operand_{k}", 2 + k, (b, j)[2 - e.rank :])
+        if self.masked:
+            nest.load("keep", 1 + len(more), (time, b))
+        result = parse(f"state_time + {self.stride}")
         for k in reversed(range(len(self.formulas))):
             new = substitute(self.formulas[k], names)
             values = {"new": new, "rest": result, "old": names[f"s{k}"], "row": row}
             text = f"where(row < {k + 0.5}, new, rest)"
             if self.masked:
-                values["keep"] = Var(f"u{len(outer)}")
                 text = f"where(row < {k + 0.5}, where(keep, new, old), rest)"
             result = substitute(parse(text), values)
-        if self.masked:
-            outer.append(Load((Source(1 + len(more), (Var("u0"), b)),)))
-        return Nest(tuple(outer), finish=result)
+        return nest.give(result)
 
 
 @dataclass(frozen=True)
@@ -188,14 +185,15 @@ class GatedFormula(Op):
     def nest(self, g: TensorType, *s: TensorType) -> Nest:
         own = coordinates(g.rank)
         size = s[0].shape[self.axis]
-        loads: dict[str, Load] = {}
+        nest = NestBuilder()
+        names: dict[str, Expr] = {}
         for k in range(g.shape[self.axis] // size):
             index: list[Expr] = list(own)
             index[self.axis] = add(own[self.axis], k * size)
-            loads[f"g{k}"] = Load((Source(0, tuple(index)),))
-        loads |= {f"s{k}": Load((Source(1 + k, own),)) for k in range(len(s))}
-        names: dict[str, Expr] = {name: Var(f"u{k}") for k, name in enumerate(loads)}
-        return Nest(tuple(loads.values()), finish=substitute(self.formula, names))
+            names[f"g{k}"] = nest.load(f"gate_{k}", 0, index)
+        for k in range(len(s)):
+            names[f"s{k}"] = nest.load(f"state_{k}", 1 + k, own)
+        return nest.give(substitute(self.formula, names))
 
 
 def _row(s: TensorType, row: int, b: Expr, j: Expr, operand: int) -> Load:

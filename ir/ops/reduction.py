@@ -14,9 +14,9 @@ from ..evaluation import check, evaluate
 from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
 from ..graph import apply
-from ..indexing import Load, Source, add, broadcast_load, coordinates, less, mul, select
+from ..indexing import Load, Source, add, coordinates, less, mul, select
 from ..integers import NARROW, quotient
-from ..nest import Binding, Nest
+from ..nest_builder import NestBuilder
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..graph import Value
+    from ..nest import Nest
 
 Kind = Literal[
     "sum", "mean", "prod", "max", "min", "l1", "l2", "log_sum", "log_sum_exp", "sum_square"
@@ -35,35 +36,40 @@ KINDS: tuple[str, ...] = get_args(Kind)
 LONGEST = 1024  # elements that one invocation reduces; more are reduced in stages
 FLOAT_MAX = float(np.finfo(np.float32).max)
 PLAIN: Expr = Var("x0")  # the element itself
-TERM: Expr = Var("v")
-TOTAL: Expr = Var("a")
+ELEMENT: Expr = Var("element")
+TOTAL: Expr = Var("total")
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """How a reduction works: a = start; a = step(a, v) for each ``v = term``; finish(a)."""
+    """How a reduction works: total = start; total = step(total, term) for each; finish(total).
+
+    A term is a formula of an ``element``.
+    """
 
     step: Expr
-    term: Expr = TERM
+    term: Expr = ELEMENT
     start: float | None = 0.0  # None: the first term
     finish: Expr = TOTAL
     partial: Kind = "sum"  # how parts are reduced,
     rest: Kind = "sum"  # and then their results
 
 
-_SUM, _PRODUCT = parse("a + v"), parse("a * v")
+_SUM, _SQUARE = parse("total + term"), parse("element * element")
 _RULES: dict[str, _Rule] = {
     "sum": _Rule(_SUM),
-    "mean": _Rule(_SUM, finish=parse("a / count"), partial="mean", rest="mean"),
-    "prod": _Rule(_PRODUCT, start=1.0, partial="prod", rest="prod"),
-    "max": _Rule(parse("max(a, v)"), start=None, partial="max", rest="max"),
-    "min": _Rule(parse("min(a, v)"), start=None, partial="min", rest="min"),
-    "l1": _Rule(_SUM, parse("abs(v)"), partial="l1", rest="sum"),
+    "mean": _Rule(_SUM, finish=parse("total / count"), partial="mean", rest="mean"),
+    "prod": _Rule(parse("total * term"), start=1.0, partial="prod", rest="prod"),
+    "max": _Rule(parse("max(total, term)"), start=None, partial="max", rest="max"),
+    "min": _Rule(parse("min(total, term)"), start=None, partial="min", rest="min"),
+    "l1": _Rule(_SUM, parse("abs(element)"), partial="l1", rest="sum"),
     # Parts stay norms, not squares, which would leave the range of 16-bit floats first.
-    "l2": _Rule(_SUM, parse("v * v"), finish=parse("sqrt(a)"), partial="l2", rest="l2"),
-    "sum_square": _Rule(_SUM, parse("v * v"), partial="sum_square", rest="sum"),
-    "log_sum": _Rule(_SUM, finish=parse("log(a)"), partial="sum", rest="log_sum"),
+    "l2": _Rule(_SUM, _SQUARE, finish=parse("sqrt(total)"), partial="l2", rest="l2"),
+    "sum_square": _Rule(_SUM, _SQUARE, partial="sum_square", rest="sum"),
+    "log_sum": _Rule(_SUM, finish=parse("log(total)"), partial="sum", rest="log_sum"),
 }
+
+_TOTALS: dict[str, str] = {"prod": "product", "max": "maximum", "min": "minimum"}
 
 
 def _log_sum_exp(x: Any, axis: Any, keepdims: bool = False) -> Any:
@@ -144,14 +150,14 @@ class Reduce(Op):
     def nest(self, *inputs: TensorType) -> Nest:
         result = self.infer(*inputs)
         shape = _operands_shape(self.element, inputs)
-        loops = tuple(a for a in self.axes if not is_one(shape[a]))
-        own: list[Expr] = list(coordinates(result.rank))
-        if not self.keepdims:
-            for axis in sorted(self.axes):
-                own.insert(axis, Num(0.0))
-        at = _Places(shape, {a: Var(f"k{k}") for k, a in enumerate(loops)}, own)
-        count = literal(prod(shape[a] for a in loops))
-        return _reduction(self.kind, self.element, inputs, at, [shape[a] for a in loops], count)
+        first: list[Expr] = list(coordinates(result.rank))
+        for axis in sorted(self.axes):
+            if not self.keepdims:
+                first.insert(axis, Num(0.0))
+            first[axis] = Num(0.0)
+        trips = {a: shape[a] for a in self.axes if not is_one(shape[a])}
+        count = literal(prod(trips.values()))
+        return _reduction(self.kind, self.element, inputs, _Places(shape, first, trips), count)
 
     def decompose(self, *inputs: Value) -> Value | None:
         """Reduce in stages; what is rounded or takes logarithms is split off first."""
@@ -241,84 +247,91 @@ class PartialReduce(Op):
     def nest(self, *inputs: TensorType) -> Nest:
         shape = _operands_shape(self.element, inputs)
         size = shape[self.axis]
-        steps = -(-size // self.blocks)
-        own = coordinates(len(shape))
-        place = add(mul(Var("k0"), self.blocks), own[self.axis])
-        exists = None if statically_equal(size, steps * self.blocks) else less(place, size)
-        # Past the end, an extremum may well see the first element again.
-        index = place if exists is None else select(exists, place, own[self.axis])
-        at = _Places(shape, {self.axis: index}, own)
+        trips = {self.axis: -(-size // self.blocks)}
+        places = _Places(shape, coordinates(len(shape)), trips, self.blocks)
         count = fold(Call("div", (literal(size), Num(float(self.blocks)))))
-        return _reduction(self.kind, self.element, inputs, at, [steps], count, exists)
+        return _reduction(self.kind, self.element, inputs, places, count)
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the elements of a reduction lie: an index for each reduced axis, ``own`` elsewhere."""
+    """Where the elements of a reduction lie.
+
+    Attributes:
+        shape: of the operands, broadcast.
+        first: the index of the first element that a result is made of.
+        trips: how many elements there are along each reduced axis.
+        blocks: how far apart they are; None reduces the whole axis.
+    """
 
     shape: tuple[int, ...]
-    reduced: dict[int, Expr]
-    own: Sequence[Expr]
+    first: Sequence[Expr]
+    trips: dict[int, int]
+    blocks: int | None = None
 
-    def load(self, operand: int, shape: tuple[int, ...], first: bool = False) -> Load:
-        """Return the load of an operand that broadcasts, of the first element if asked for."""
-        plain = broadcast_load(operand, shape, len(self.shape)).sources[0].index
-        axes = range(len(self.shape) - len(shape), len(self.shape))
-        index = []
-        for axis, i, size in zip(axes, plain, shape, strict=True):
-            if is_one(size):
-                index.append(i)
-            elif axis in self.reduced:
-                start = substitute(self.reduced[axis], {f"k{k}": Num(0.0) for k in range(8)})
-                index.append(fold(start) if first else self.reduced[axis])
-            else:
-                index.append(self.own[axis])
+    def loop(self, nest: NestBuilder) -> tuple[list[Expr], Expr | None]:
+        """Loop over the elements; return the index of each, and where it exists, if not always."""
+        index, exists = list(self.first), None
+        names = coordinates(len(self.shape))
+        for axis, trips in self.trips.items():
+            counter = nest.loop(f"source_{names[axis]}", trips)
+            if self.blocks is None:
+                index[axis] = counter
+                continue
+            size, own = self.shape[axis], self.first[axis]
+            index[axis] = add(mul(counter, self.blocks), own)
+            if not statically_equal(size, trips * self.blocks):
+                exists = less(index[axis], size)
+                # Past the end, an extremum may well see the first element again.
+                index[axis] = select(exists, index[axis], own)
+        return index, exists
+
+    def load(self, operand: int, shape: tuple[int, ...], at: Sequence[Expr]) -> Load:
+        """Return the load of an operand that broadcasts."""
+        own = at[len(at) - len(shape) :]
+        index = (Num(0.0) if is_one(size) else i for i, size in zip(own, shape, strict=True))
         return Load((Source(operand, tuple(index)),))
 
     def moves(self, shape: tuple[int, ...]) -> bool:
         """Whether an operand is read elsewhere at each step of the loops."""
         before = len(self.shape) - len(shape)
         axes = [axis + before for axis, size in enumerate(shape) if not is_one(size)]
-        return any(axis in self.reduced for axis in axes)
+        return any(axis in self.trips for axis in axes)
 
 
 def _reduction(
-    kind: Kind,
-    element: Expr,
-    inputs: Sequence[TensorType],
-    at: _Places,
-    loops: Sequence[int],
-    count: Expr,
-    exists: Expr | None = None,
+    kind: Kind, element: Expr, inputs: Sequence[TensorType], places: _Places, count: Expr
 ) -> Nest:
-    """Return the loops of a reduction; where ``exists`` fails, an element is no part of it."""
+    """Return the loops of a reduction."""
     rule = _RULES[kind]
-    outer: list[Binding] = []
-    inner: list[Binding] = []
-    step_names: dict[str, Expr] = {}
-    first_names: dict[str, Expr] = {}
-    for k, t in enumerate(inputs):
-        if not at.moves(t.shape):
-            outer.append(at.load(k, t.shape))
-            step_names[f"x{k}"] = first_names[f"x{k}"] = Var(f"u{len(outer) - 1}")
-            continue
-        if rule.start is None:
-            outer.append(at.load(k, t.shape, first=True))
-            first_names[f"x{k}"] = Var(f"u{len(outer) - 1}")
-        inner.append(at.load(k, t.shape))
-        step_names[f"x{k}"] = Var(f"v{len(inner) - 1}")
+    operands = {f"x{k}": (k, t.shape) for k, t in enumerate(inputs)}
+    called = {x: "value" if len(inputs) == 1 else x for x in operands}
+    nest = NestBuilder()
+    first: dict[str, Expr] = {}
+    now: dict[str, Expr] = {}
+    for x, (k, shape) in operands.items():
+        load = places.load(k, shape, places.first)
+        if not places.moves(shape):
+            now[x] = first[x] = nest.bind(called[x], load)
+        elif rule.start is None:
+            first[x] = nest.bind(f"first_{called[x]}", load)
 
     def term(names: dict[str, Expr]) -> Expr:
-        return substitute(rule.term, {"v": substitute(element, names)})
+        return substitute(rule.term, {"element": substitute(element, names)})
 
-    start = term(first_names) if rule.start is None else Num(rule.start)
-    finish = substitute(rule.finish, {"count": count})
-    if not loops:
-        return Nest(tuple(outer), finish=substitute(finish, {"a": term(step_names)}))
-    step = substitute(rule.step, {"v": term(step_names)})
+    if not places.trips:
+        return nest.give(substitute(rule.finish, {"total": term(now), "count": count}))
+    at, exists = places.loop(nest)
+    for x, (k, shape) in operands.items():
+        if places.moves(shape):
+            now[x] = nest.bind(called[x], places.load(k, shape, at))
+    total = Var(_TOTALS.get(kind, "total"))
+    step = substitute(rule.step, {"total": total, "term": term(now)})
     if exists is not None and rule.start is not None:
-        step = Call("where", (exists, step, Var("a")))
-    return Nest(tuple(outer), tuple(loops), tuple(inner), start, step, finish)
+        step = Call("where", (exists, step, total))
+    start = term(first) if rule.start is None else Num(rule.start)
+    nest.accumulate(total.name, step, start)
+    return nest.give(substitute(rule.finish, {"total": total, "count": count}))
 
 
 def _operands_shape(element: Expr, inputs: Iterable[TensorType]) -> tuple[int, ...]:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..dimensions import is_dynamic
 from ..expr import Call, Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
-from ..indexing import Load, Source, add, clamp, coordinates
-from ..nest import Binding, Nest
+from ..indexing import add, clamp, coordinates
+from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType
 from .base import Op, require
 
 MOST_LINEAR_AXES = 3  # a load for each corner: beyond, resample one axis after the other
 Step = tuple[int, int, int]
+
+if TYPE_CHECKING:
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -51,21 +54,19 @@ class Resample(Op):
         return np.moveaxis(y, -1, self.axis)
 
     def nest(self, x: TensorType, s: TensorType, *w: TensorType) -> Nest:
-        own = coordinates(x.rank)
-        i = own[self.axis]
-        start = Load((Source(1, (i,)),))
-        if not w:
-            return Nest((start, self._element(x, Var("u0"))), finish=Var("u1"))
-        inner = (
-            Load((Source(2, (i, Var("k0"))),)),
-            self._element(x, add(Var("u0"), Var("k0"))),
-        )
-        return Nest((start,), (w[0].shape[1],), inner, step=parse("a + v0 * v1"))
-
-    def _element(self, x: TensorType, at: Expr) -> Load:
         index: list[Expr] = list(coordinates(x.rank))
-        index[self.axis] = clamp(at, 0, x.shape[self.axis] - 1)
-        return Load((Source(0, tuple(index)),))
+        i = index[self.axis]
+        nest = NestBuilder()
+        start = nest.load("start", 1, (i,))
+        tap = nest.loop("tap", w[0].shape[1] if w else 1)
+        term = "value"
+        if w:
+            nest.load("weight", 2, (i, tap))
+            term = "weight * value"
+        index[self.axis] = clamp(add(start, tap), 0, x.shape[self.axis] - 1)
+        nest.load("value", 0, index)
+        nest.add_up("total", term)
+        return nest.give("total")
 
 
 @dataclass(frozen=True)
@@ -123,30 +124,32 @@ class ResizeLinear(Op):
         Multiplying by a power of two is exact. A quotient, which is rounded before it is rounded
         down, may be off by one; the remainder, which is exact, tells.
         """
-        outer: list[Binding] = []
+        own = coordinates(x.rank)
+        nest = NestBuilder()
         for axis in self._moving():
             p, q, r = self.steps[axis]
             exact = not is_dynamic(r) and r & (r - 1) == 0
             low = "floor(x * s)" if exact else "floor(x / r) + floor((x - r * floor(x / r)) / r)"
-            n: dict[str, Expr] = {"x": _line(p, Var(f"o{axis}"), q), "r": literal(r)}
+            n: dict[str, Expr] = {"x": _line(p, own[axis], q), "r": literal(r)}
             n |= {"s": Num(1.0 / r)} if exact else {}
-            n["low"] = Var(f"u{len(outer)}")
+            n["low"] = nest.bind(f"below_{own[axis]}", substitute(parse(low), n))
             share = "x * s - low" if exact else "(x - r * low) / r"
-            outer += [substitute(parse(text), n) for text in (low, share)]
-        result: list[Expr] = []
+            nest.bind(f"share_{own[axis]}", substitute(parse(share), n))
+        values: list[Expr] = []
         for corner in product((0, 1), repeat=len(self._moving())):
-            index: list[Expr] = list(coordinates(x.rank))
-            for k, (axis, upper) in enumerate(zip(self._moving(), corner, strict=True)):
-                index[axis] = clamp(add(Var(f"u{2 * k}"), upper), 0, x.shape[axis] - 1)
-            result.append(Var(f"u{len(outer)}"))
-            outer.append(Load((Source(0, tuple(index)),)))
-        for k in reversed(range(len(self._moving()))):  # the last axis varies fastest
+            index: list[Expr] = list(own)
+            for axis, upper in zip(self._moving(), corner, strict=True):
+                below = Var(f"below_{own[axis]}")
+                index[axis] = clamp(add(below, upper), 0, x.shape[axis] - 1)
+            name = "_".join(["value", *("below" if not upper else "above" for upper in corner)])
+            values.append(nest.load(name, 0, index))
+        for axis in reversed(self._moving()):  # the last axis varies fastest
             names = [
-                {"x": a, "y": b, "t": Var(f"u{2 * k + 1}")}
-                for a, b in zip(result[::2], result[1::2], strict=True)
+                {"x": a, "y": b, "t": Var(f"share_{own[axis]}")}
+                for a, b in zip(values[::2], values[1::2], strict=True)
             ]
-            result = [substitute(parse("x + t * (y - x)"), n) for n in names]
-        return Nest(tuple(outer), finish=result[0])
+            values = [substitute(parse("x + t * (y - x)"), n) for n in names]
+        return nest.give(values[0])
 
 
 def _line(slope: int, variable: Expr, offset: int) -> Expr:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ..expr import Num, Var, substitute
-from ..formula_parser import parse
-from ..indexing import Load, Source, add, clamp, coordinates
-from ..nest import Binding, Nest
+from ..expr import Expr, Num, Var
+from ..indexing import add, clamp, coordinates
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .reduction import FLOAT_MAX
+
+if TYPE_CHECKING:
+    from ..nest import Nest
+
+
+CORNERS = ("value_top_left", "value_top_right", "value_bottom_left", "value_bottom_right")
 
 
 @dataclass(frozen=True)
@@ -83,61 +88,58 @@ class RoiAlign(Op):
         return result
 
     def nest(self, x: TensorType, rois: TensorType, batch: TensorType, *counts: TensorType) -> Nest:
-        """Bind the batch entry, then start, bin size and samples down, and the same across."""
-        r, c, _, _ = coordinates(4)
-        outer: list[Binding] = [Load((Source(2, (r,)),))]
-        inner: list[Binding] = []
+        region, channel, *bins = coordinates(4)
+        nest = NestBuilder()
+        entry = nest.load("entry", 2, (region,))
+        samples = [str(n) for n in self.samples]
         shift = 0.5 if self.half_pixel else 0.0
-        least = "" if self.half_pixel else "max"
-        for axis in range(2):
-            first, last, start, extent, count = (Var(f"u{len(outer) + k}") for k in range(5))
-            outer += [
-                Load((Source(1, (r, Num(float(1 - axis)))),)),
-                Load((Source(1, (r, Num(float(3 - axis)))),)),
-                parse(f"{first} * {self.scale!r} - {shift!r}"),
-                parse(f"{least}(({last} - {first}) * {self.scale!r}{', 1' if least else ''})"),
-            ]
+        for axis, o in enumerate(bins):
+            nest.load(f"first_{o}", 1, (region, Num(1.0 - axis)))
+            nest.load(f"last_{o}", 1, (region, Num(3.0 - axis)))
+            nest.bind(f"start_{o}", f"first_{o} * {self.scale!r} - {shift!r}")
+            extent = f"(last_{o} - first_{o}) * {self.scale!r}"
+            extent = extent if self.half_pixel else f"max({extent}, 1)"
+            nest.bind(f"bin_{o}", f"{extent} / {self.sizes[axis]}")
             if counts:
-                outer.append(Load((Source(3, (r, Num(float(axis)))),)))
-            else:
-                outer.append(Num(float(self.samples[axis])))
-            size = x.shape[2 + axis]
-            bin_size = f"{extent} / {self.sizes[axis]}"
-            place = f"{start} + (o{2 + axis} + (k{axis} + 0.5) / {count}) * ({bin_size})"
-            v = len(inner)
-            inner += [
-                parse(place),
-                parse(f"clamp(v{v}, 0, {size - 1})"),
-                parse(f"floor(v{v + 1})"),
-                parse(f"(-1 <= v{v}) * (v{v} <= {size}) * (k{axis} < {count})"),
-            ]
-        for dy, dx in product((0, 1), repeat=2):
-            index = (
-                Var("u0"),
-                c,
-                clamp(add(Var("v2"), dy), 0, x.shape[2] - 1),
-                clamp(add(Var("v6"), dx), 0, x.shape[3] - 1),
+                samples[axis] = nest.load(f"samples_{o}", 3, (region, Num(float(axis)))).name
+        counters = nest.loops([f"sample_{o}" for o in bins], self.samples)
+        for o, k, n, size in zip(bins, counters, samples, x.shape[2:], strict=True):
+            nest.bind(f"place_{o}", f"start_{o} + ({o} + ({k} + 0.5) / {n}) * bin_{o}")
+            nest.bind(f"inside_{o}", f"clamp(place_{o}, 0, {size - 1})")
+            nest.bind(f"below_{o}", f"floor(inside_{o})")
+            nest.bind(f"share_{o}", f"inside_{o} - below_{o}")
+        _corners(nest, x, entry, channel)
+        parts = [
+            f"{down} * {across} * {name}"
+            for name, (down, across) in zip(
+                CORNERS,
+                product(("(1 - share_row)", "share_row"), ("(1 - share_column)", "share_column")),
+                strict=True,
             )
-            inner.append(Load((Source(0, index),)))
-        names = {"fy": parse("v1 - v2"), "fx": parse("v5 - v6"), "there": parse("v3 * v7")}
-        names["counted"] = parse("(k0 < u5) * (k1 < u10)")
-        names["some"] = parse("(0.5 < u5) * (0.5 < u10)")
-        corners = [
-            f"{wy} * {wx} * v{8 + k}"
-            for k, (wy, wx) in enumerate(product(("(1 - fy)", "fy"), ("(1 - fx)", "fx")))
         ]
-        if self.mode == "avg":
-            step = f"a + where(there, {' + '.join(corners)}, 0)"
-            lowest, finish = 0.0, "a / max(u5 * u10, 1)"
-        else:
-            largest = f"max(max({corners[0]}, {corners[1]}), max({corners[2]}, {corners[3]}))"
-            step = f"where(counted, max(a, where(there, {largest}, 0)), a)"
-            lowest, finish = -FLOAT_MAX, "where(some, a, 0)"
-        return Nest(
-            tuple(outer),
-            self.samples,
-            tuple(inner),
-            Num(lowest),
-            substitute(parse(step), names),
-            substitute(parse(finish), names),
+        height, width = x.shape[2:]
+        there = (
+            f"(-1 <= place_row) * (place_row <= {height})"
+            f" * (-1 <= place_column) * (place_column <= {width})"
         )
+        counted = " * ".join(f"({k} < {n})" for k, n in zip(counters, samples, strict=True))
+        if self.mode == "avg":
+            taken = f"{there} * {counted}" if counts else there
+            nest.add_up("total", f"where({taken}, {' + '.join(parts)}, 0)")
+            return nest.give(f"total / max({samples[0]} * {samples[1]}, 1)")
+        largest = f"max(max({parts[0]}, {parts[1]}), max({parts[2]}, {parts[3]}))"
+        step = f"max(maximum, where({there}, {largest}, 0))"
+        if counts:
+            step = f"where({counted}, {step}, maximum)"
+        maximum = nest.accumulate("maximum", step, Num(-FLOAT_MAX))
+        if not counts:
+            return nest.give(maximum)
+        return nest.give(f"where((0.5 < {samples[0]}) * (0.5 < {samples[1]}), maximum, 0)")
+
+
+def _corners(nest: NestBuilder, x: TensorType, entry: Expr, channel: Expr) -> None:
+    """Bind the four elements around a sample."""
+    for name, (dy, dx) in zip(CORNERS, product((0, 1), repeat=2), strict=True):
+        row = clamp(add(Var("below_row"), dy), 0, x.shape[2] - 1)
+        column = clamp(add(Var("below_column"), dx), 0, x.shape[3] - 1)
+        nest.load(name, 0, (entry, channel, row, column))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Var
-from ..formula_parser import parse
-from ..indexing import Load, Source, add, clamp, coordinates, idiv, imod, less, mul, select, sub
-from ..nest import Binding, Nest
+from ..expr import Expr
+from ..indexing import add, clamp, coordinates, idiv, imod, less, mul, select, sub
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
+
+if TYPE_CHECKING:
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -68,23 +70,18 @@ class RotaryEmbedding(Op):
         if self.interleaved:
             k, second = idiv(i, 2), imod(i, 2)
             other = add(i, sub(1, mul(second, 2)))
+            sign = f"4 * (0.5 * {i} - floor(0.5 * {i})) - 1"
         else:
             k, second = imod(i, half), less(half - 1, i)
             other = select(second, sub(i, half), add(i, half))
+            sign = f"where({i} < {half}, -1, 1)"
+        nest = NestBuilder()
         place: tuple[Expr, ...] = (b, t)
-        outer: list[Binding] = []
         if ids:
-            outer.append(Load((Source(3, (b, t)),)))
-            place = (clamp(Var("u0"), 0, cos.shape[0] - 1),)
-        u = len(outer)
+            place = (clamp(nest.load("position", 3, (b, t)), 0, cos.shape[0] - 1),)
         turned = () if self.features == x.shape[3] else (less(i, self.features),)
-        outer += [
-            Load((Source(0, (b, t, n, i)),)),
-            Load((Source(0, (b, t, n, other), turned),)),
-            Load((Source(1, (*place, k), turned),), 1.0),
-            Load((Source(2, (*place, k), turned),)),
-            parse(f"where(o3 < {half}, -1, 1)"),
-        ]
-        if self.interleaved:
-            outer[-1] = parse("4 * (0.5 * o3 - floor(0.5 * o3)) - 1")
-        return Nest(tuple(outer), finish=parse(f"u{u} * u{u + 2} + u{u + 4} * u{u + 1} * u{u + 3}"))
+        nest.load("value", 0, (b, t, n, i))
+        nest.load("partner", 0, (b, t, n, other), turned)
+        nest.load("cosine", 1, (*place, k), turned, 1.0)
+        nest.load("sine", 2, (*place, k), turned)
+        return nest.give(f"value * cosine + ({sign}) * partner * sine")

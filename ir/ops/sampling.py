@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from ..algebra import fold
 from ..expr import Expr, Num, Var, literal, substitute
 from ..formula_parser import parse
-from ..indexing import Load, Source, add, border, clamp, coordinates, inside
-from ..nest import Binding, Nest
+from ..indexing import add, border, clamp, coordinates, inside
+from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 
@@ -31,6 +31,9 @@ WEIGHTS: dict[SampleMode, Expr] = {
         {"d": parse("abs(f + 1 - k)")},
     ),
 }
+
+if TYPE_CHECKING:
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -106,31 +109,25 @@ class GridSample(Op):
 
     def nest(self, x: TensorType, grid: TensorType) -> Nest:
         """Bind for each axis the element below a position and the rest; loop over the taps."""
-        rank = x.rank - 2
-        own = coordinates(x.rank)
-        outer: list[Binding] = []
-        index: list[Expr] = list(own[:2])
+        batch, channel, *axes = coordinates(x.rank)
+        nest = NestBuilder()
+        index: list[Expr] = [batch, channel]
         valid: list[Expr] = []
-        weights: list[Expr] = []
+        weights = ""
         taps = TAPS[self.mode]
-        for axis in range(rank):
-            size = x.shape[2 + axis]
-            at: tuple[Expr, ...] = (own[0], *own[2:], Num(float(rank - 1 - axis)))
-            position, below = Var(f"u{len(outer) + 1}"), Var(f"u{len(outer) + 2}")
-            outer += [
-                Load((Source(1, at),)),
-                self._position(Var(f"u{len(outer)}"), size),
-                substitute(parse("floor(p)"), {"p": position}),
-            ]
-            i: Expr = add(below, FIRST_TAP[self.mode])
+        sizes = x.shape[2:]
+        for k, (o, size) in enumerate(zip(axes, sizes, strict=True)):
+            at: tuple[Expr, ...] = (batch, *axes, Num(float(len(axes) - 1 - k)))
+            grid_place = nest.load(f"grid_{o}", 1, at)
+            nest.bind(f"place_{o}", self._position(grid_place, size))
+            nest.bind(f"below_{o}", f"floor(place_{o})")
+        counters = nest.loops([f"tap_{o}" for o in axes], (taps,) * len(axes))
+        for o, size, tap in zip(axes, sizes, counters, strict=True):
+            i = add(add(Var(f"below_{o}"), FIRST_TAP[self.mode]), tap)
             if taps > 1:
-                i = add(i, Var(f"k{axis}"))
-                weights.append(
-                    substitute(
-                        WEIGHTS[self.mode],
-                        {"k": Var(f"k{axis}"), "f": parse(f"{position} - {below}")},
-                    )
-                )
+                beyond = parse(f"place_{o} - below_{o}")
+                nest.bind(f"weight_{o}", substitute(WEIGHTS[self.mode], {"k": tap, "f": beyond}))
+                weights += f" * weight_{o}"
             if self.padding == "zeros":
                 valid += inside(i, size, 1, 1)
                 index.append(i)
@@ -139,12 +136,9 @@ class GridSample(Op):
             else:
                 mode: Any = "reflect" if self.align_corners else "symmetric"
                 index.append(border(mode, i, size, 2, 2))
-        load = Load((Source(0, tuple(index), tuple(valid)),))
-        if taps == 1:
-            return Nest((*outer, load), finish=Var(f"u{len(outer)}"))
-        step = "a + v0" + "".join(f" * w{k}" for k in range(rank))
-        names = {f"w{k}": w for k, w in enumerate(weights)}
-        return Nest(tuple(outer), (taps,) * rank, (load,), step=substitute(parse(step), names))
+        nest.load("value", 0, index, valid)
+        nest.add_up("total", f"value{weights}")
+        return nest.give("total")
 
     def _position(self, g: Expr, size: int) -> Expr:
         """Return the position, in elements, that a number of the grid stands for.
@@ -214,11 +208,12 @@ class AffineGrid(Op):
 
     def nest(self, theta: TensorType) -> Nest:
         r = len(self.sizes)
-        loads = tuple(
-            Load((Source(0, (Var("o0"), Var(f"o{r + 1}"), Num(float(k)))),)) for k in range(r + 1)
-        )
+        entry, *axes, number = coordinates(r + 2)
+        nest = NestBuilder()
         terms = []
-        for k in range(r):
+        for k, o in enumerate(reversed(axes)):
             slope, offset = self._line(self.sizes[r - 1 - k])
-            terms.append(f"u{k} * (o{r - k} * {slope!r} + {offset!r})")
-        return Nest(loads, finish=parse(" + ".join([*terms, f"u{r}"])))
+            nest.load(f"slope_{o}", 0, (entry, number, Num(float(k))))
+            terms.append(f"slope_{o} * ({o} * {slope!r} + {offset!r})")
+        nest.load("offset", 0, (entry, number, Num(float(r))))
+        return nest.give(" + ".join([*terms, "offset"]))

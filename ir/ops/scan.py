@@ -11,9 +11,9 @@ import numpy as np
 from ..expr import Call, Expr, Num, Var, substitute
 from ..formula_parser import parse
 from ..graph import apply
-from ..indexing import Load, Source, coordinates
+from ..indexing import coordinates
 from ..integers import NARROW
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from .base import Op, require
 from .movement import Pad, Reshape, Slice
 from .pointwise import Pointwise
@@ -21,6 +21,7 @@ from .reduction import Kind, Reduce
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
     from ..types import TensorType
 
 LONGEST = 128  # an element takes as many steps as the axis is long
@@ -65,16 +66,15 @@ class CumSum(Op):
     def nest(self, x: TensorType) -> Nest:
         own = coordinates(x.rank)
         at: list[Expr] = list(own)
-        at[self.axis] = Var("k0")
-        pair = (own[self.axis], Var("k0")) if self.reverse else (Var("k0"), own[self.axis])
-        joined = substitute(self.join, {"x0": Var("a"), "x1": Var("v0")})
-        return Nest(
-            (),
-            (x.shape[self.axis],),
-            (Load((Source(0, tuple(at)),)),),
-            Num(self.start),
-            Call("where", (Call("lt" if self.exclusive else "le", pair), joined, Var("a"))),
-        )
+        o = own[self.axis]
+        nest = NestBuilder()
+        at[self.axis] = source = nest.loop(f"source_{o}", x.shape[self.axis])
+        value, total = nest.load("value", 0, at), Var("total")
+        pair = (o, source) if self.reverse else (source, o)
+        joined = substitute(self.join, {"x0": total, "x1": value})
+        counts = Call("lt" if self.exclusive else "le", pair)
+        nest.accumulate("total", Call("where", (counts, joined, total)), Num(self.start))
+        return nest.give(total)
 
     def decompose(self, x: Value) -> Value | None:
         """Cut a long axis into rows: accumulate in each, and over the rows before it."""

@@ -18,7 +18,7 @@ from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import Load, Source, add, coordinates, imod, less, sub, unflatten
 from ..integers import product, wrapped
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import DType, TensorType
 from .base import Op, require
 from .movement import Reshape, moved
@@ -27,6 +27,7 @@ from .selection import Gather, numbers
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 Reduction = Literal["none", "add", "mul", "max", "min"]
 REDUCTIONS: tuple[str, ...] = get_args(Reduction)
@@ -88,24 +89,21 @@ class ScatterElements(Op):
 
     def nest(self, x: TensorType, indices: TensorType, updates: TensorType) -> Nest:
         own = coordinates(x.rank)
-        size = x.shape[self.axis]
-        index = (*own[: self.axis], Var("k0"), *own[self.axis + 1 :])
+        o, size = own[self.axis], x.shape[self.axis]
+        nest = NestBuilder()
+        start = nest.load("value", 0, own)
+        number = nest.loop("number", indices.shape[self.axis])
+        at = (*own[: self.axis], number, *own[self.axis + 1 :])
         valid = tuple(
             less(own[a], i)
             for a, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
             if a != self.axis and i < s
         )
-        change = combined(Var("a"), Var("v1"), self.reduction, x.dtype)
-        return Nest(
-            (Load((Source(0, own),)),),
-            (indices.shape[self.axis],),
-            (
-                Load((Source(1, index, valid),), float(size)),  # an index that is no element's
-                Load((Source(2, index, valid),)),
-            ),
-            Var("u0"),
-            Call("where", (_hit(Var("v0"), own[self.axis], size), change, Var("a"))),
-        )
+        index = nest.load("index", 1, at, valid, float(size))  # there an index that no element has
+        update, updated = nest.load("update", 2, at, valid), Var("updated")
+        change = combined(updated, update, self.reduction, x.dtype)
+        step = Call("where", (_hit(index, o, size), change, updated))
+        return nest.give(nest.accumulate("updated", step, start))
 
 
 @dataclass(frozen=True)
@@ -160,20 +158,18 @@ class ScatterND(Op):
     def nest(self, x: TensorType, indices: TensorType, updates: TensorType) -> Nest:
         own = coordinates(x.rank)
         k, lead = indices.shape[-1], indices.shape[:-1]
-        at = unflatten(Var("k0"), lead)
-        positions = [Load((Source(1, (*at, number)),)) for number in numbers(k)]
+        nest = NestBuilder()
+        start = nest.load("value", 0, own)
+        at = unflatten(nest.loop("number", prod(lead)), lead)
         hit: Expr = Num(1.0)
-        for axis in range(k):
-            here = _hit(Var(f"v{axis}"), own[axis], x.shape[axis])
+        for axis, position in enumerate(numbers(k)):
+            index = nest.load(f"index_{own[axis]}", 1, (*at, position))
+            here = _hit(index, own[axis], x.shape[axis])
             hit = here if axis == 0 else Call("mul", (hit, here))
-        change = combined(Var("a"), Var(f"v{k}"), self.reduction, x.dtype)
-        return Nest(
-            (Load((Source(0, own),)),),
-            (prod(lead),),
-            (*positions, Load((Source(2, (*at, *own[k:])),))),
-            Var("u0"),
-            Call("where", (hit, change, Var("a"))),
-        )
+        update, updated = nest.load("update", 2, (*at, *own[k:])), Var("updated")
+        change = combined(updated, update, self.reduction, x.dtype)
+        step = Call("where", (hit, change, updated))
+        return nest.give(nest.accumulate("updated", step, start))
 
 
 @dataclass(frozen=True)
@@ -213,18 +209,13 @@ class TensorScatter(Op):
     def nest(self, x: TensorType, update: TensorType, starts: TensorType) -> Nest:
         own = coordinates(x.rank)
         size, length = x.shape[self.axis], update.shape[self.axis]
-        at = sub(own[self.axis], Var("u0"))
+        nest = NestBuilder()
+        at = sub(own[self.axis], nest.load("start", 2, own[:1]))
         if self.circular:
             at = imod(add(at, size), size)
         index = (*own[: self.axis], at, *own[self.axis + 1 :])
         there = (less(-1, at), less(at, length))
-        return Nest(
-            (
-                Load((Source(2, own[:1]),)),
-                Load((Source(1, index, there), Source(0, own))),
-            ),
-            finish=Var("u1"),
-        )
+        return nest.give(nest.bind("value", Load((Source(1, index, there), Source(0, own)))))
 
 
 def _hit(index: Var, own: Expr, size: int) -> Expr:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..expr import Expr, Var, substitute
+from ..expr import Expr, Var
 from ..formula_parser import parse
 from ..graph import Constant, apply, constant
 from ..indexing import (
@@ -26,13 +26,14 @@ from ..indexing import (
     select,
     sub,
 )
-from ..nest import Nest
+from ..nest_builder import NestBuilder
 from ..types import TensorType, broadcast
 from .base import Op, require
 from .movement import Movement, Reshape, Slice, moved
 
 if TYPE_CHECKING:
     from ..graph import Value
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -158,14 +159,10 @@ class Gather(Op):
     def nest(self, x: TensorType, indices: TensorType) -> Nest:
         own = coordinates(self.infer(x, indices).rank)
         end = self.axis + indices.rank
-        at = within(Var("u0"), x.shape[self.axis])
-        return Nest(
-            (
-                Load((Source(1, own[self.axis : end]),)),
-                Load((Source(0, (*own[: self.axis], at, *own[end:])),)),
-            ),
-            finish=Var("u1"),
-        )
+        nest = NestBuilder()
+        index = nest.load("index", 1, own[self.axis : end])
+        at = within(index, x.shape[self.axis])
+        return nest.give(nest.load("value", 0, (*own[: self.axis], at, *own[end:])))
 
 
 @dataclass(frozen=True)
@@ -197,9 +194,10 @@ class GatherElements(Op):
 
     def nest(self, x: TensorType, indices: TensorType) -> Nest:
         own = coordinates(x.rank)
-        at = within(Var("u0"), x.shape[self.axis])
+        nest = NestBuilder()
+        at = within(nest.load("index", 1, own), x.shape[self.axis])
         index = (*own[: self.axis], at, *own[self.axis + 1 :])
-        return Nest((Load((Source(1, own),)), Load((Source(0, index),))), finish=Var("u1"))
+        return nest.give(nest.load("value", 0, index))
 
 
 @dataclass(frozen=True)
@@ -235,10 +233,12 @@ class GatherND(Op):
         b, k = self.batch_dims, indices.shape[-1]
         own = coordinates(self.infer(x, indices).rank)
         lead = own[: indices.rank - 1]
-        loads = [Load((Source(1, (*lead, number)),)) for number in numbers(k)]
-        at = [within(Var(f"u{i}"), x.shape[b + i]) for i in range(k)]
-        index = (*own[:b], *at, *own[indices.rank - 1 :])
-        return Nest((*loads, Load((Source(0, index),))), finish=Var(f"u{k}"))
+        nest = NestBuilder()
+        at = [
+            within(nest.load(f"index_{i}", 1, (*lead, number)), x.shape[b + i])
+            for i, number in enumerate(numbers(k))
+        ]
+        return nest.give(nest.load("value", 0, (*own[:b], *at, *own[indices.rank - 1 :])))
 
 
 @dataclass(frozen=True)
@@ -272,16 +272,12 @@ class OneHot(Op):
     def nest(self, indices: TensorType, values: TensorType) -> Nest:
         own = coordinates(indices.rank + 1)
         off, on = numbers(2)
-        marked = substitute(
-            parse("where(where(u0 < 0, u0 + depth, u0) == d, u2, u1)"),
-            {"depth": parse(str(self.depth)), "d": own[self.axis]},
-        )
-        loads = (
-            Load((Source(0, (*own[: self.axis], *own[self.axis + 1 :])),)),
-            Load((Source(1, (off,)),)),
-            Load((Source(1, (on,)),)),
-        )
-        return Nest(loads, finish=marked)
+        nest = NestBuilder()
+        nest.load("index", 0, (*own[: self.axis], *own[self.axis + 1 :]))
+        nest.load("off", 1, (off,))
+        nest.load("on", 1, (on,))
+        wanted = f"where(index < 0, index + {self.depth}, index)"
+        return nest.give(f"where({wanted} == {own[self.axis]}, on, off)")
 
 
 @dataclass(frozen=True)
@@ -313,13 +309,11 @@ class ReverseSequence(Op):
     def nest(self, x: TensorType, lengths: TensorType) -> Nest:
         own = coordinates(x.rank)
         index: list[Expr] = list(own)
-        t, length = own[self.time], Var("u0")
+        nest = NestBuilder()
+        t, length = own[self.time], nest.load("valid_steps", 1, (own[self.batch],))
         mirrored = clamp(sub(sub(length, t), 1), 0, x.shape[self.time] - 1)
         index[self.time] = select(less(t, length), mirrored, t)
-        return Nest(
-            (Load((Source(1, (own[self.batch],)),)), Load((Source(0, tuple(index)),))),
-            finish=Var("u1"),
-        )
+        return nest.give(nest.load("value", 0, index))
 
 
 def within(index: Var, size: int) -> Expr:

@@ -11,15 +11,15 @@ import numpy as np
 
 from ..expr import Call, Expr, Num, Var
 from ..formula_parser import parse
-from ..indexing import Load, Source, add, coordinates, flatten, idiv, less, mul, sub
-from ..nest import Nest
+from ..indexing import Load, add, coordinates, flatten, idiv, less, mul, sub
+from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType
 from .base import Op, require
 from .pooling import Pool, lowest
 from .window import Sizes, Window, each, quotient, tap_source, windows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from ..nest import Nest
 
 
 @dataclass(frozen=True)
@@ -81,17 +81,21 @@ class MaxPoolIndices(Op):
 
     def nest(self, x: TensorType, y: TensorType) -> Nest:
         along = self.windows(x)
-        source, loops = tap_source(x, along)
         own = coordinates(x.rank)
         first = len(own) - len(along)
+        nest = NestBuilder()
+        nest.load("maximum", 1, own)
+        source, counters = tap_source(nest, x, along)
+        nest.bind("value", Load((source,), lowest(x.dtype)))
         # The number of the first tap that holds the maximum, then the position that it stands for.
-        tap = flatten([Var(f"k{i}") for i in range(len(loops))], loops)
-        step = Call("where", (parse("v0 == u0"), Call("min", (Var("a"), tap)), Var("a")))
+        loops = [w.taps for w in along]
+        here = Call("min", (Var("first_tap"), flatten(counters, loops)))
+        step = Call("where", (parse("value == maximum"), here, Var("first_tap")))
+        left: Expr = nest.accumulate("first_tap", step, Num(float(prod(loops) - 1)))
         strides = _strides(x.shape, len(along), self.column_major)
         result: Expr = Num(0.0)
         for o, stride in zip(own[:first], strides[:first], strict=True):
             result = add(result, mul(o, stride))
-        left: Expr = Var("a")
         below = prod(loops)
         for o, w, stride in zip(own[first:], along, strides[first:], strict=True):
             k: Expr = Num(0.0)
@@ -100,14 +104,7 @@ class MaxPoolIndices(Op):
                 k = quotient(left, below)
                 left = sub(left, mul(k, below))
             result = add(result, mul(w.at(o, k), stride))
-        return Nest(
-            (Load((Source(1, own),)),),
-            loops,
-            (Load((source,), lowest(x.dtype)),),
-            Num(float(prod(loops) - 1)),
-            step,
-            result,
-        )
+        return nest.give(result)
 
 
 @dataclass(frozen=True)
@@ -151,34 +148,34 @@ class MaxUnpool(Op):
     def nest(self, x: TensorType, indices: TensorType) -> Nest:
         y = self.infer(x, indices)
         own = coordinates(y.rank)
-        place = flatten(own, y.shape)
-        at, valid, loops = self._around(x) if self.kernel else self._everywhere(x)
+        nest = NestBuilder()
+        at, valid = self._around(nest, x) if self.kernel else self._everywhere(nest, x)
         index = (*own[:2], *at)
-        here = Call("eq", (Var("v1"), place))
-        return Nest(
-            (),
-            loops,
-            (Load((Source(0, index, valid),)), Load((Source(1, index, valid),), -1.0)),
-            step=Call("where", (here, Var("v0"), Var("a"))),
-        )
+        value = nest.load("value", 0, index, valid)
+        position = nest.load("position", 1, index, valid, -1.0)
+        here = Call("eq", (position, flatten(own, y.shape)))
+        nest.accumulate("found", Call("where", (here, value, Var("found"))))
+        return nest.give("found")
 
-    def _everywhere(self, x: TensorType) -> tuple[Sequence[Expr], tuple[Expr, ...], Sizes]:
-        return [Var(f"k{i}") for i in range(len(self.sizes))], (), x.shape[2:]
+    def _everywhere(self, nest: NestBuilder, x: TensorType) -> tuple[list[Expr], list[Expr]]:
+        names = [f"source_{o.name}" for o in coordinates(x.rank)[2:]]
+        return nest.loops(names, x.shape[2:]), []
 
-    def _around(self, x: TensorType) -> tuple[Sequence[Expr], tuple[Expr, ...], Sizes]:
+    def _around(self, nest: NestBuilder, x: TensorType) -> tuple[list[Expr], list[Expr]]:
         """Return the windows that hold a position: the last that starts before it, and earlier."""
         rank = len(self.sizes)
         strides = each(self.strides, rank, 1, "strides")
         before = each(self.pads, 2 * rank, 0, "pads")[:rank]
-        loops = tuple(-(-k // s) for k, s in zip(self.kernel, strides, strict=True))
-        at, valid = [], []
+        at: list[Expr] = []
+        valid: list[Expr] = []
         for i, o in enumerate(coordinates(rank + 2)[2:]):
+            count = -(-self.kernel[i] // strides[i])
             # From the earliest to the last, so that the last wins.
-            back = sub(loops[i] - 1, Var(f"k{i}"))
+            back = sub(count - 1, nest.loop(f"earlier_{o.name}", count))
             window = sub(idiv(add(o, before[i]), strides[i]), back)
             at.append(window)
             valid += [less(-1, window), less(window, x.shape[i + 2])]
-        return at, tuple(valid), loops
+        return at, valid
 
 
 def _strides(shape: Sizes, pooled: int, column_major: bool) -> list[int]:

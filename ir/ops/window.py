@@ -15,7 +15,7 @@ import numpy as np
 
 from ..algebra import fold
 from ..dimensions import bounds, is_dynamic, largest
-from ..expr import Call, Expr, Num, Var
+from ..expr import Call, Expr, Num
 from ..indexing import Source, add, border, coordinates, inside, mul, sub
 from .base import require
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..nest_builder import NestBuilder
     from ..types import TensorType
 
 Sizes = tuple[int, ...]
@@ -193,9 +194,13 @@ def quotient(a: Expr, b: int) -> Expr:
 
 
 def tap_source(
-    x: TensorType, along: tuple[Window, ...], operand: int = 0, repeat: bool = False
-) -> tuple[Source, Sizes]:
-    """Return where tap (k0, k1, ...) of a window lies, and the loops over k; of 1 there is none.
+    nest: NestBuilder,
+    x: TensorType,
+    along: tuple[Window, ...],
+    operand: int = 0,
+    repeat: bool = False,
+) -> tuple[Source, list[Expr]]:
+    """Loop over the taps of a window; return where the tap of a step lies, and the counters.
 
     A tap that does not exist is excluded, or, with ``repeat``, reads the nearest element. Where
     the taps are neighbours (dilation 1) and one exists, that element is of the same window.
@@ -203,19 +208,16 @@ def tap_source(
     own = coordinates(x.rank)
     index: list[Expr] = list(own[: -len(along)])
     valid: list[Expr] = []
-    loops: list[int] = []
+    counters: list[Expr] = []
     for o, w in zip(own[-len(along) :], along, strict=True):
-        k: Expr = Num(0.0)
-        if w.taps > 1:
-            k = Var(f"k{len(loops)}")
-            loops.append(w.taps)
-        at = w.at(o, k)
+        counters.append(nest.loop(f"tap_{o.name}", w.taps))
+        at = w.at(o, counters[-1])
         if repeat:
             at = border("edge", at, w.size, w.before, w.past)
         else:
             valid += w.exists(at)
         index.append(at)
-    return Source(operand, tuple(index), tuple(valid)), tuple(loops) or (1,)
+    return Source(operand, tuple(index), tuple(valid)), counters
 
 
 def taps(x: Any, along: tuple[Window, ...], fill: float) -> list[Any]:

@@ -19,10 +19,11 @@ from ...ir.algebra import affine
 from ...ir.dimensions import is_dynamic
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, Expr, Num, variables
+from ...ir.indexing import coordinates
 from ...ir.types import LANES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from ...ir.indexing import Load, Source
     from ...ir.types import TensorType
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     Types = Sequence[TensorType] | Mapping[int, TensorType]  # of operands, by number
 
 Kind = Literal["uniform", "aligned", "scattered"]
+
+
+def lane_coordinate(t: TensorType) -> str:
+    """Return the coordinate that differs between the four elements of a result's texel."""
+    return coordinates(max(t.rank, 1))[t.lane_axis].name
 
 
 @dataclass(frozen=True)
@@ -69,15 +75,17 @@ class Access:
             return False
         return all(_between_texels(v, self.lane, self.lanes) for v in source.valid)
 
-    def along(self, counter: str, load: Load, types: Types) -> bool:
-        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter."""
+    def along(self, counter: str, load: Load, types: Types, data: Collection[str] = ()) -> bool:
+        """Whether a load, the same for all lanes, walks its operand's own lanes with a counter.
+
+        ``data`` are names whose values are data: what they index is not read so.
+        """
         if len(load.sources) != 1 or load.sources[0].valid:
             return False
         (source,) = load.sources
-        data = any(v[0] in "uv" for e in source.index for v in variables(e))
         own = Access(counter, 0, self.varying)
         return (
-            not data
+            source.variables.isdisjoint(data)
             and not self.depends(source.index)
             and own.aligned(source, types[source.operand])
         )

@@ -6,7 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ...ir.dimensions import is_dynamic, is_one, same_shape, with_hints
+from ...ir.expr import variables
 from ...ir.graph import Constant
+from ...ir.indexing import coordinates
+from ...ir.nest import loads_of
 from ...ir.nests import nest_of
 from ...ir.ops import Concat, Conv, Pointwise, SeparableConv, Slice, assemble, parts
 from ...ir.ops.convolution import is_depthwise
@@ -176,8 +179,6 @@ def entries_share_a_program(node: Node) -> bool:
 
     Where that decides which tensor is read, of several that are joined, each entry reads its own.
     """
-    from ...ir.expr import variables
-
     t = node.result.type
     if not t.in_planes or is_one(t.shape[0]):
         return False
@@ -186,9 +187,10 @@ def entries_share_a_program(node: Node) -> bool:
         return False
     p = parts(node)
     nest = None if has_weights(node) else nest_of(p.kernel, *(v.type for v in p.operands))
-    loads = nest.loads() if nest is not None else ()
+    loads = loads_of(nest.bindings if nest is not None else ())
     several = (load.sources for _, load in loads if len(load.sources) > 1)
-    return not any("o0" in variables(e) for sources in several for s in sources for e in s.valid)
+    entry = coordinates(t.rank)[0].name
+    return not any(entry in variables(e) for sources in several for s in sources for e in s.valid)
 
 
 def at_default(node: Node) -> Node:

@@ -9,27 +9,27 @@ precision highp int;
 precision highp sampler2D;
 precision highp sampler2DArray;
 
-uniform sampler2D u_x0;
+uniform sampler2D u_value;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u4(int u0, int u2) {
-    return texelFetch(u_x0, ivec2(clamp(u2, 0, 4), clamp(u0, 0, 3)), 0);
+vec4 load_value(int below_row, int below_column) {
+    return texelFetch(u_value, ivec2(clamp(below_column, 0, 4), clamp(below_row, 0, 3)), 0);
 }
 
-vec4 compute(int y, int x) {
-    float u0 = floor((2.0 * float(y) - 1.0) * 0.25);
-    int u0_at = int(floor(u0 + 0.5));
-    float u1 = (2.0 * float(y) - 1.0) * 0.25 - u0;
-    float u2 = floor((2.0 * float(x) - 1.0) * 0.25);
-    int u2_at = int(floor(u2 + 0.5));
-    float u3 = (2.0 * float(x) - 1.0) * 0.25 - u2;
-    vec4 u4 = load_u4(u0_at, u2_at);
-    vec4 u5 = load_u4(u0_at, u2_at + 1);
-    vec4 u6 = load_u4(u0_at + 1, u2_at);
-    vec4 u7 = load_u4(u0_at + 1, u2_at + 1);
-    vec4 t0 = u4 + u3 * (u5 - u4);
-    return t0 + u1 * (u6 + u3 * (u7 - u6) - t0);
+vec4 compute(int row, int column) {
+    float below_row = floor((2.0 * float(row) - 1.0) * 0.25);
+    int below_row_at = int(floor(below_row + 0.5));
+    float share_row = (2.0 * float(row) - 1.0) * 0.25 - below_row;
+    float below_column = floor((2.0 * float(column) - 1.0) * 0.25);
+    int below_column_at = int(floor(below_column + 0.5));
+    float share_column = (2.0 * float(column) - 1.0) * 0.25 - below_column;
+    vec4 value_below_below = load_value(below_row_at, below_column_at);
+    vec4 value_below_above = load_value(below_row_at, below_column_at + 1);
+    vec4 value_above_below = load_value(below_row_at + 1, below_column_at);
+    vec4 value_above_above = load_value(below_row_at + 1, below_column_at + 1);
+    vec4 t0 = value_below_below + share_column * (value_below_above - value_below_below);
+    return t0 + share_row * (value_above_below + share_column * (value_above_above - value_above_below) - t0);
 }
 
 void main() {
@@ -49,21 +49,23 @@ precision highp int;
 precision highp sampler2D;
 precision highp sampler2DArray;
 
-uniform sampler2DArray u_x0;
+uniform sampler2DArray u_value;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u2(int y, int u0) { return texelFetch(u_x0, ivec3(ivec2(clamp(u0, 0, 9), y), 0), 0); }
+vec4 load_value(int row, int below_column) {
+    return texelFetch(u_value, ivec3(ivec2(clamp(below_column, 0, 9), row), 0), 0);
+}
 
-vec4 compute(int y, int x) {
-    float u0_0 = 2.0 * float(x);
-    float u0_1 = floor(u0_0 / 3.0);
-    float u0 = u0_1 + floor((u0_0 - 3.0 * u0_1) / 3.0);
-    int u0_at = int(floor(u0 + 0.5));
-    float u1 = (2.0 * float(x) - 3.0 * u0) / 3.0;
-    vec4 u2 = load_u2(y, u0_at);
-    vec4 u3 = load_u2(y, u0_at + 1);
-    return u2 + u1 * (u3 - u2);
+vec4 compute(int row, int column) {
+    float below_column_0 = 2.0 * float(column);
+    float below_column_1 = floor(below_column_0 / 3.0);
+    float below_column = below_column_1 + floor((below_column_0 - 3.0 * below_column_1) / 3.0);
+    int below_column_at = int(floor(below_column + 0.5));
+    float share_column = (2.0 * float(column) - 3.0 * below_column) / 3.0;
+    vec4 value_below = load_value(row, below_column_at);
+    vec4 value_above = load_value(row, below_column_at + 1);
+    return value_below + share_column * (value_above - value_below);
 }
 
 void main() {
@@ -86,9 +88,9 @@ precision highp int;
 precision highp sampler2D;
 precision highp sampler2DArray;
 
-uniform sampler2D u_x1;
-uniform sampler2D u_x2;
-uniform sampler2DArray u_x0;
+uniform sampler2D u_start;
+uniform sampler2D u_weight;
+uniform sampler2DArray u_value;
 
 layout(location = 0) out vec4 o_0;
 
@@ -97,40 +99,40 @@ float lane(vec4 v, int i) {
     return (i & 1) == 0 ? pair.x : pair.y;
 }
 
-float load_u0(int y) { return lane(texelFetch(u_x1, ivec2(0, 0), 0), y & 3); }
+float load_start(int row) { return lane(texelFetch(u_start, ivec2(0, 0), 0), row & 3); }
 
-vec4 load_v0(int y) { return texelFetch(u_x2, ivec2(0, y), 0); }
+vec4 load_weight(int row) { return texelFetch(u_weight, ivec2(0, row), 0); }
 
-vec4 load_v1(int u0, int k0, int x) {
-    return texelFetch(u_x0, ivec3(ivec2(x, clamp(u0 + k0, 0, 7)), 0), 0);
+vec4 load_value(int start, int tap, int column) {
+    return texelFetch(u_value, ivec3(ivec2(column, clamp(start + tap, 0, 7)), 0), 0);
 }
 
-vec4 compute(int y, int x) {
-    float u0 = load_u0(y);
-    int u0_at = int(floor(u0 + 0.5));
-    vec4 a = vec4(0.0);
-    vec4 v0_texel = load_v0(y);
+vec4 compute(int row, int column) {
+    float start = load_start(row);
+    int start_at = int(floor(start + 0.5));
+    vec4 total = vec4(0.0);
+    vec4 weight_texel = load_weight(row);
     {
-        float v0 = v0_texel.x;
-        vec4 v1 = load_v1(u0_at, 0, x);
-        a = a + v0 * v1;
+        float weight = weight_texel.x;
+        vec4 value = load_value(start_at, 0, column);
+        total = total + weight * value;
     }
     {
-        float v0 = v0_texel.y;
-        vec4 v1 = load_v1(u0_at, 1, x);
-        a = a + v0 * v1;
+        float weight = weight_texel.y;
+        vec4 value = load_value(start_at, 1, column);
+        total = total + weight * value;
     }
     {
-        float v0 = v0_texel.z;
-        vec4 v1 = load_v1(u0_at, 2, x);
-        a = a + v0 * v1;
+        float weight = weight_texel.z;
+        vec4 value = load_value(start_at, 2, column);
+        total = total + weight * value;
     }
     {
-        float v0 = v0_texel.w;
-        vec4 v1 = load_v1(u0_at, 3, x);
-        a = a + v0 * v1;
+        float weight = weight_texel.w;
+        vec4 value = load_value(start_at, 3, column);
+        total = total + weight * value;
     }
-    return a;
+    return total;
 }
 
 void main() {

@@ -9,15 +9,17 @@ precision highp int;
 precision highp sampler2D;
 precision highp sampler2DArray;
 
-uniform sampler2D u_x0;
+uniform sampler2D u_value;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 load_u0(int y, int x) { return texelFetch(u_x0, ivec2(min(x, 3), max(y - 1, 0)), 0); }
+vec4 load_value(int row, int column) {
+    return texelFetch(u_value, ivec2(min(column, 3), max(row - 1, 0)), 0);
+}
 
-vec4 compute(int y, int x) {
-    vec4 u0 = load_u0(y, x);
-    return u0;
+vec4 compute(int row, int column) {
+    vec4 value = load_value(row, column);
+    return value;
 }
 
 void main() {
@@ -79,7 +81,7 @@ precision highp int;
 precision highp sampler2D;
 precision highp sampler2DArray;
 
-uniform sampler2DArray u_x0;
+uniform sampler2DArray u_value;
 
 layout(location = 0) out vec4 o_0;
 
@@ -88,14 +90,14 @@ float lane(vec4 v, int i) {
     return (i & 1) == 0 ? pair.x : pair.y;
 }
 
-float load_u0(int y, int x, int c) {
-    int channel = (y & 3) * 2 + (x & 1) + c;
-    return lane(texelFetch(u_x0, ivec3(ivec2(x >> 1, y >> 2), channel >> 2), 0), channel & 3);
+float load_value(int row, int column, int channel) {
+    int along_lanes = (row & 3) * 2 + (column & 1) + channel;
+    return lane(texelFetch(u_value, ivec3(ivec2(column >> 1, row >> 2), along_lanes >> 2), 0), along_lanes & 3);
 }
 
-vec4 compute(int y, int x) {
-    vec4 u0 = vec4(load_u0(y, x, 0), load_u0(y, x, 1), 0.0, 0.0);
-    return u0;
+vec4 compute(int row, int column) {
+    vec4 value = vec4(load_value(row, column, 0), load_value(row, column, 1), 0.0, 0.0);
+    return value;
 }
 
 vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, 0.0) + e1 * min(y, 0.0); }

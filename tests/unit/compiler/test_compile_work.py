@@ -16,6 +16,7 @@ from shadergen.backends.shader.builder import ShaderBuilder
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
 from shadergen.ir.expr import Call, Expr, Num, Var, sizes
+from shadergen.ir.nest import loads_of
 from shadergen.ir.nests import nest_of
 from shadergen.ir.ops import Pad, Reduce
 from shadergen.ir.types import TensorType
@@ -182,7 +183,7 @@ def test_nests_of_numbers_that_shaders_tell_apart_are_kept_apart(value, other):
     x = TensorType((3, 5))
     for fill in (value, other):
         nest = nest_of(Pad((1, 1), (1, 1), value=fill), x)
-        ((_, load),) = nest.loads()
+        ((_, load),) = loads_of(nest.bindings)
         assert repr(load.fill) == repr(fill)
 
 

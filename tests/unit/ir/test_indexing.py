@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shadergen.ir.evaluation import evaluate as compute
 from shadergen.ir.expr import Call, Expr, Var, walk
-from shadergen.ir.indexing import PAD_MODES, border, inside, step_function
+from shadergen.ir.indexing import PAD_MODES, border, coordinates, inside, step_function
 from shadergen.ir.ops import (
     Concat,
     DepthToSpace,
@@ -94,7 +94,8 @@ def test_index_maps_move_what_the_reference_moves(seed):
 
 def assert_divides_as_glsl(index: Expr, shape: tuple[int, ...]) -> None:
     """GLSL leaves quotients and remainders of negative integers undefined."""
-    grid = {f"o{k}": g for k, g in enumerate(np.ogrid[tuple(slice(s) for s in shape)])}
+    names = (o.name for o in coordinates(len(shape)))
+    grid = dict(zip(names, np.ogrid[tuple(slice(s) for s in shape)], strict=True))
     for e in walk(index):
         if isinstance(e, Call) and e.function in ("idiv", "imod"):
             assert np.min(compute(e.args[0], grid)) >= 0, str(e)

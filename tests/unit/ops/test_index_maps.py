@@ -14,8 +14,8 @@ from shadergen.ir.evaluation import evaluate
 from shadergen.ir.expr import Call, Expr, Num, Var, walk
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.index_maps import compose, read_through, simplified
-from shadergen.ir.indexing import PAD_MODES, Load, Source
-from shadergen.ir.nest import Nest
+from shadergen.ir.indexing import PAD_MODES, Load, Source, coordinates
+from shadergen.ir.nest import Binding, Nest, loads_of
 from shadergen.ir.ops import (
     Concat,
     DepthToSpace,
@@ -44,19 +44,20 @@ DIVISORS = (1, 2, 3, 4, 6, 8, 12)
 
 
 class Integers:
-    """Draws integer expressions of o0, o1, o2 together with their values."""
+    """Draws integer expressions of three coordinates together with their values."""
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
         grid = np.meshgrid(*map(np.arange, SIZES), indexing="ij")
-        self.env = {f"o{axis}": g for axis, g in enumerate(grid)}
+        self.names = [o.name for o in coordinates(len(SIZES))]
+        self.env = dict(zip(self.names, grid, strict=True))
 
     def draw(self, depth: int) -> Expr:
         rng = self.rng
         if depth == 0 or rng.random() < 0.15:
             if rng.random() < 0.3:
                 return Num(float(rng.integers(-5, 10)))
-            return Var(f"o{rng.integers(len(SIZES))}")
+            return Var(self.names[rng.integers(len(SIZES))])
         function = rng.choice(
             ["add", "sub", "mul", "idiv", "imod", "idiv", "imod", "min", "max", "lt", "eq", "where"]
         )
@@ -76,7 +77,8 @@ class Integers:
 def test_simpler_expressions_give_the_same_integers_and_divide_nothing_negative(seed):
     integers = Integers(seed)
     expr = integers.draw(4)
-    found = simplify(expr, {f"o{axis}": (0, size - 1) for axis, size in enumerate(SIZES)})
+    ranges = {name: (0, size - 1) for name, size in zip(integers.names, SIZES, strict=True)}
+    found = simplify(expr, ranges)
     got, want = (np.broadcast_to(evaluate(e, integers.env), SIZES) for e in (found, expr))
     np.testing.assert_array_equal(got, want)
     for e in walk(found):
@@ -90,8 +92,8 @@ def test_splitting_and_joining_axes_leaves_no_division():
     shuffle = Rearrange((2, 3, 4, 15), (0, 2, 1, 3), (2, 12, 15))
     back = Rearrange((2, 4, 3, 15), (0, 2, 1, 3), (2, 12, 3, 5))
     nest = IndexMapped(back, ((shuffle,),)).nest(x)
-    ((source,),) = (b.sources for b in simplified(nest, x.shape).outer)
-    assert source.index == tuple(Var(f"o{axis}") for axis in range(4))
+    ((source,),) = (load.sources for _, load in loads_of(simplified(nest, x.shape).once))
+    assert source.index == coordinates(4)
 
 
 def test_conditions_that_ranges_decide_are_dropped():
@@ -99,9 +101,9 @@ def test_conditions_that_ranges_decide_are_dropped():
     padded = Pad((0, 2), (0, 3))
     cut = Slice((0, 2), (1, 1), (4, 6))
     nest = IndexMapped(cut, ((padded,),)).nest(x)
-    ((source,),) = (b.sources for b in simplified(nest, x.shape).outer)
+    ((source,),) = (load.sources for _, load in loads_of(simplified(nest, x.shape).once))
     assert source.valid == ()
-    assert source.index == (Var("o0"), Var("o1"))
+    assert source.index == coordinates(2)
 
 
 class Chain:
@@ -224,7 +226,7 @@ def test_places_that_are_data_are_not_looked_up_through_a_view():
 
 def test_a_load_from_nowhere_keeps_what_it_had():
     nowhere = Load((Source(0, (Num(0.0),), (Call("lt", (Num(1.0), Num(0.0))),)),), 2.0)
-    nest = simplified(Nest((nowhere,)), (3,))
+    nest = simplified(Nest(Var("value"), (Binding("value", nowhere),)), (3,))
     np.testing.assert_array_equal(nest.evaluate((3,), (np.zeros(1),)), [2.0] * 3)
 
 

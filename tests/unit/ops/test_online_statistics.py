@@ -16,9 +16,8 @@ from support import (
 
 from shadergen.errors import ShadergenError
 from shadergen.ir.expr import Num
-from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import apply, constant
-from shadergen.ir.nest import Nest
+from shadergen.ir.nest_builder import NestBuilder
 from shadergen.ir.ops import (
     GroupNormalization,
     InstanceNormalization,
@@ -90,8 +89,11 @@ def test_what_has_no_pairs_or_axes_in_disorder_is_refused():
 
 def test_all_steps_of_a_nest_see_what_its_accumulators_were():
     """Fibonacci's numbers."""
-    nest = Nest((), (5,), (), Num(0.0), parse("b"), parse("a"), ((Num(1.0), parse("a + b")),))
-    assert nest.evaluate((), ()) == 5
+    nest = NestBuilder()
+    nest.loop("step", 5)
+    nest.accumulate("now", "later")
+    nest.accumulate("later", "now + later", Num(1.0))
+    assert nest.give("now").evaluate((), ()) == 5
 
 
 NORMALISED: list[tuple[Op, tuple[int, ...], int]] = [
