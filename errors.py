@@ -161,7 +161,7 @@ def require_inputs(option: str, names: Iterable[str], inputs: Collection[str]) -
         if name not in inputs:
             raise ShadergenError(
                 "SG0301",
-                f"--{option} names '{name}', which is no input",
+                f"--{option} names '{name}', which is not an input",
                 supported=few(inputs),
                 help=did_you_mean(name, inputs),
             )

@@ -40,7 +40,7 @@ class Contents:
         embedded: the build as C.
         folders: that hold the files; a folder comes before those inside.
         foreign: everything else, with what is wrong about it where the name alone does not say.
-        missing: schedule.json and what it names, where that is no regular file.
+        missing: schedule.json and what it names, where that is not a regular file.
     """
 
     files: tuple[str, ...]
@@ -119,7 +119,7 @@ def check_own(folder: Path, help: str) -> None:
     found = contents(folder)
     if not found.foreign:
         return
-    why = "writing a build replaces the whole folder"
+    why = "a build replaces the whole folder"
     if SCHEDULE in found.foreign:
         why += f", and this {SCHEDULE} was not written by shadergen"
     raise ShadergenError(
@@ -139,7 +139,7 @@ def remove_build(folder: Path) -> None:
         ShadergenError: SG0501 when the folder holds anything else; nothing is removed then.
         OSError: when something cannot be removed.
     """
-    check_own(folder, "move away what you need of it, then remove the folder")
+    check_own(folder, "move files you need, then remove the folder")
     found = contents(folder)
     for path in (*found.embedded, *found.files[:-1]):
         (folder / path).unlink()
@@ -201,4 +201,4 @@ def _holds(folder: str, in_order: list[str]) -> bool:
 def _kind(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
         return "a link"
-    return "a folder" if entry.is_dir() else "no regular file"
+    return "a folder" if entry.is_dir() else "not a regular file"

@@ -51,7 +51,7 @@ def fixing_text(layers: Iterable[str], what: str) -> str:
 def solutions_text(
     rectangles: Sequence[Rectangle], defaults: Mapping[str, int], guard: Guard
 ) -> str:
-    """Return what a guard lets in, of that what holds the default sizes first."""
+    """Return the sizes that a guard allows, the default's range first."""
     at = tuple(defaults.values())
     inside = (
         all(a <= x <= b for a, x, b in zip(r.first, at, r.last, strict=True)) for r in rectangles
@@ -68,13 +68,13 @@ def length(polynomial: Polynomial, guard: Guard) -> int:
 
 
 def formula_text(polynomial: Polynomial, guard: Guard) -> str:
-    """Return that sizes must fit a formula that is too long to be read."""
+    """Return the text of a guard whose polynomial is too long to print."""
     what = " and ".join(sorted(polynomial.symbols))
-    return f"{what} must fit a formula of {polynomial.count} terms{for_layers(guard.layers)}"
+    return f"{what} must satisfy a polynomial of {polynomial.count} terms{for_layers(guard.layers)}"
 
 
 def bounds_text(what: str, low: float, high: float) -> str:
-    """Return that something must lie within bounds, of which one is finite."""
+    """Return the text of bounds, of which at least one is finite."""
     low, high = low + 0.0, high + 0.0  # which is no -0
     if low == high:
         return f"{what} must be {low:.0f}"
@@ -86,7 +86,7 @@ def bounds_text(what: str, low: float, high: float) -> str:
 
 
 def constraint_text(polynomial: Polynomial, guard: Guard) -> str:
-    """Return what a guard about sizes asks, and which layers need it."""
+    """Return the text of a guard and the layers that need it."""
     return _asked(polynomial, guard.low, guard.high) + for_layers(guard.layers)
 
 

@@ -193,7 +193,7 @@ def _read(path: Path) -> Device:
             help=SAVED,
         ) from None
     if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
-        raise ShadergenError("SG0301", f"'{path}' holds limits that no device has")
+        raise ShadergenError("SG0301", f"'{path}' has impossible limits")
     known = named_profile(renderer)
     costs = DEVICES[known].costs if known else UNMEASURED
     return Device(Limits(**numbers), glsl, fetch, costs, renderer)  # type: ignore[arg-type]
@@ -204,9 +204,9 @@ def _wrong(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
-        return "it is no JSON"
+        return "it is not JSON"
     if isinstance(error, TypeError):
-        return "it is no object of glsl, fetch and limits"
+        return "it is not an object of glsl, fetch and limits"
     return reason(error)
 
 

@@ -119,9 +119,9 @@ def _resolved(output: Path) -> Path:
     if output.name in ("", ".."):
         raise ShadergenError(
             "SG0501",
-            f"'{output}' has no name of its own",
-            why="a whole new folder takes the place of the one it names",
-            help="go to the folder above and give the name, for example -o build",
+            f"'{output}' is not a folder name",
+            why="a new folder replaces the old one",
+            help="go to the folder above and give its name, for example -o build",
         )
     return Path(os.path.realpath(output.parent)) / output.name
 

@@ -68,7 +68,7 @@ def postfix(environment: ShapeEnvironment, polynomial: Polynomial) -> Expression
         DimensionLimitError: for the layer at hand, when no runtime can work it out.
     """
     if polynomial.count > MOST_TERMS:
-        raise DimensionLimitError(f"a formula of {polynomial.count:,} terms", MOST_TERMS)
+        raise DimensionLimitError(f"a polynomial of {polynomial.count:,} terms", MOST_TERMS)
     result = _postfix(polynomial)
     stack: list[int] = []
     for term in result:

@@ -29,7 +29,7 @@ def check_replaceable(output: Path) -> None:
             raise ShadergenError(
                 "SG0501",
                 f"'{output}' is a symbolic link",
-                why="a build replaces the whole folder, and a link cannot be replaced so",
+                why="a build replaces the whole folder; a link cannot be replaced",
                 help="name the folder itself with -o",
             )
         if output.exists():

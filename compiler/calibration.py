@@ -92,7 +92,7 @@ def find_samples(folder: Path, inputs: tuple[Input, ...]) -> Samples:
     except OSError as error:
         raise ShadergenError(
             "SG0301",
-            f"--calibrate '{folder}' is no folder that can be read",
+            f"cannot read the folder --calibrate '{folder}'",
             why=error.strerror or "",
         ) from None
     folders = [p for p in entries if p.is_dir()]
@@ -103,7 +103,7 @@ def find_samples(folder: Path, inputs: tuple[Input, ...]) -> Samples:
     if not files:
         raise ShadergenError(
             "SG0301",
-            f"--calibrate '{folder}' holds nothing to calibrate with",
+            f"--calibrate '{folder}' has no pictures or arrays",
             supported=f"files of {', '.join(SUFFIXES)}",
         )
     return Samples(inputs, tuple(files))
@@ -152,9 +152,9 @@ def _is_sample(path: Path) -> bool:
         return True
     raise ShadergenError(
         "SG0605",
-        f"'{path}' is nothing to calibrate with",
+        f"'{path}' is neither a picture nor an array file",
         supported=", ".join(SUFFIXES),
-        help="take it out of the folder",
+        help="remove it from the folder",
     )
 
 
@@ -192,12 +192,12 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
         if not np.isfinite(floats).all():
             raise ShadergenError("SG0605", f"{what} holds numbers that are not finite")
         if i.port.encoding == "unorm8" and not ((floats >= 0) & (floats <= 1)).all():
-            raise ShadergenError("SG0605", f"{what} is an image, and holds values outside 0 to 1")
+            raise ShadergenError("SG0605", f"{what} is an image, but has values outside 0 to 1")
         return floats
     with np.errstate(invalid="ignore"):
         whole: NDArray[Any] = array.astype(i.type.dtype)
     if not (whole == array).all():
-        raise ShadergenError("SG0605", f"{what} is of {i.type.dtype}, the array is not")
+        raise ShadergenError("SG0605", f"{what} takes {i.type.dtype}, the array has other values")
     return whole
 
 

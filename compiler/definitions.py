@@ -91,7 +91,9 @@ def read(path: Path) -> dict[str, Definition]:
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+        reason = (
+            error.strerror or str(error) if isinstance(error, OSError) else "it is not a text file"
+        )
         raise ShadergenError(
             "SG0101",
             f"cannot read the definitions in '{path}'",
@@ -211,7 +213,7 @@ class _Body:
             args += _keyword_arguments(expr, len(args), env)
             for a in args:
                 if not isinstance(a, (Num, Var, Call)):
-                    raise ShadergenError("SG0303", f"{expr.function}() of {a!r}, not a number")
+                    raise ShadergenError("SG0303", f"{expr.function}() takes numbers, not {a!r}")
             return Call(expr.function, tuple(args))
         raise ShadergenError(
             "SG0303",

@@ -243,7 +243,7 @@ def compile_model(
         for cache in KEPT if options.dynamic is not None else ():
             cache.cache_clear()
     notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
-    notes += tuple(f"an earlier '{output}' held files of no build; it is now '{k}'" for k in kept)
+    notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
     for chosen in seen.values():
         assert options.tuning is not None
         notes += coverage_notes(chosen, context.target, context.measured, options.tuning)

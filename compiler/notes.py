@@ -29,7 +29,7 @@ def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]
     seen: list[tuple[str, Value]] = [(f"input {i.name}", i) for i in graph.inputs]
     seen += [(f"output {o.name}", o.value) for o in graph.outputs]
     return [
-        f"{what} lies in rows, not in planes: {why[value.name]}"
+        f"{what} is row-packed: {why[value.name]}"
         for what, value in seen
         if value.type.rank == MAP_RANK and not value.type.in_planes
     ]
@@ -47,5 +47,5 @@ def _idle_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> 
     if target.fuse_separable == "on" and SeparableConv not in kernels:
         idle["--fuse-separable on"] = [d.why for d in decisions if d.step == FUSE.name]
     for option, reasons in idle.items():
-        said = "; ".join(dict.fromkeys(reasons)) or "no layer is of the kind"
+        said = "; ".join(dict.fromkeys(reasons)) or "no layer qualifies"
         yield f"{option} has no effect: {said}"

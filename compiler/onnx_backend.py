@@ -185,7 +185,7 @@ class ShadergenRep(BackendRep):
                     "SG0605",
                     f"input '{min(large)}' holds numbers beyond {bands.LARGEST:g}",
                     where=error.where,
-                    why=f"float32 ends there, and models take more that are linear: {error.what}",
+                    why=f"float32 cannot hold them; only linear models accept them: {error.what}",
                 ) from None
         parts = bands.split(arrays, large)
         results = {0: self._program.run(parts.pop(0))}

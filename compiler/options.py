@@ -133,13 +133,13 @@ class Options:
             help = "sums of 8-bit weights exceed 16-bit floats"
             raise _invalid("weight_format", "int8", supported, help)
         if self.calibrate is not None and self.precision != "auto":
-            help = "only --precision auto asks how large numbers become"
+            help = "only --precision auto uses calibration"
             raise _invalid("calibrate", self.calibrate, "with --precision auto", help)
         profile = device(self.device)
         glsl = self.glsl or profile.glsl
         if profile.webgl and glsl != profile.glsl:
             supported = f"{profile.glsl} with --device {self.device}"
-            help = f"browsers have WebGL 2, whose GLSL ES is {profile.glsl}; leave --glsl away"
+            help = f"browsers have WebGL 2, with GLSL ES {profile.glsl}; omit --glsl"
             raise _invalid("glsl", glsl, supported, help)
         if self.input_external and profile.webgl:
             supported = "profiles of OpenGL ES"
@@ -188,7 +188,7 @@ class Options:
 def _invalid(name: str, value: object, supported: str, help: str = "") -> ShadergenError:
     flag = "--" + name.replace("_", "-")
     return ShadergenError(
-        "SG0301", f"{flag} {value} is not possible", supported=supported, help=help
+        "SG0301", f"{flag} {value} is not supported", supported=supported, help=help
     )
 
 
@@ -234,7 +234,7 @@ def parse_dynamic(texts: Iterable[str]) -> tuple[tuple[int, int] | Literal[True]
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
-                supported="dynamic, or dynamic:HxW with the size that the build has at first",
+                supported="dynamic, or dynamic:HxW with the initial size",
             )
         found = (size[0], size[1]) if size else True
     return found, others
@@ -257,7 +257,7 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
                 f"--input-size {text} is not a size",
                 supported="HxW, or the whole shape; name=HxW with several inputs; dynamic or "
                 "dynamic:HxW, without a name",
-                help="dynamic opens all images of one size; name=HxW beside it fixes one"
+                help="dynamic is for all images of one size; add name=HxW to fix one"
                 if open_one
                 else "for example --input-size 360x640",
             )

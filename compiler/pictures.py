@@ -43,7 +43,7 @@ def read_picture(path: Path) -> Any:
             if image.mode in ("I", "F"):
                 raise ShadergenError(
                     "SG0605",
-                    f"'{path}' holds numbers of 32 bits, whose range is not known",
+                    f"'{path}' has 32-bit pixels of unknown range",
                     supported="pictures of 8 or 16 bits; other data in .npz or .npy",
                 )
             gray = image.mode in ("1", "L")
@@ -90,8 +90,7 @@ def to_array(
     if image.size != (width, height):
         raise ShadergenError(
             "SG0605",
-            f"the picture is {image.size[1]} rows of {image.size[0]}, the build takes "
-            f"{height} rows of {width}",
+            f"the picture is {image.size[1]}x{image.size[0]}, the build takes {height}x{width}",
             help=f"compile with --input-size {image.size[1]}x{image.size[0]}, if the model allows",
         )
     pixels: NDArray[np.float32]

@@ -194,7 +194,7 @@ def _keras_result(model: Any, name: str, nested: bool) -> Any:
         return results[int(numbers[0]) if numbers else 0]
     outer, _, inner = name.partition("/")
     if not nested or outer not in layers or not isinstance(layers[outer], keras.Model):
-        raise ValueError(f"'{name}' lies within a model that it contains")
+        raise ValueError(f"'{name}' is nested in itself")
     inside = _keras_result(layers[outer], ":".join([inner, *numbers]), True)
     part = keras.Model(layers[outer].inputs, inside)
     return part(keras.tree.flatten(layers[outer].input))

@@ -81,12 +81,12 @@ def run_file(folder: Path, source: Path, output: Path) -> Run:
         if output.suffix.lower() not in ARRAYS:
             raise ShadergenError(
                 "SG0605",
-                f"'{output}' would be a picture made from arrays",
+                f"'{output}' is a picture, but the input is arrays",
                 help="name an output file that ends in .npz or .npy",
             )
     else:
         picture = pictures.read_picture(source)
-        port = _only(build.inputs, "a picture is one input")
+        port = _only(build.inputs, "inputs")
         shape = pictures.sized(port.shape, port.axes, picture)
         build = fitted(runtime, build, {port.name: shape})
         port = build.inputs[0]
@@ -159,13 +159,13 @@ def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArra
     return arrays
 
 
-def _only(ports: Sequence[Any], why: str) -> Any:
+def _only(ports: Sequence[Any], what: str) -> Any:
     if len(ports) != 1:
         names = ", ".join(port.name for port in ports)
         raise ShadergenError(
             "SG0605",
-            f"the build has {len(ports)} of them: {names}",
-            why=why,
+            f"the build has {len(ports)} {what}: {names}",
+            why=f"a picture is for builds with one of its {what}",
             help="give and take arrays in .npz files",
         )
     return ports[0]
@@ -205,7 +205,7 @@ def _write(output: Path, outputs: dict[str, NDArray[Any]], build: Any, picture: 
             elif suffix == ".npy":
                 np.save(fresh, next(iter(outputs.values())))
             else:
-                port = _only(build.outputs, "a picture is one output")
+                port = _only(build.outputs, "outputs")
                 image = pictures.to_picture(outputs[port.name], port.axes, port.name, picture)
                 image.save(fresh, icc_profile=image.info.get(pictures.PROFILE))
     except OSError as error:

@@ -75,7 +75,7 @@ def _copy_build(build: Path, target: Path) -> None:
             "SG0505",
             f"'{found.missing[0]}' is not a regular file",
             where=str(build),
-            why="a page gives away no file that a link leads to",
+            why="links are not served",
             help="copy the file itself into the build's folder, or compile the model again",
         )
     for path in found.files:
@@ -106,8 +106,8 @@ def networks_of(builds: Sequence[Path]) -> list[dict[str, str]]:
                 shapes = ", ".join("x".join(map(str, port.shape)) for port in ports)
                 raise ShadergenError(
                     "SG0605",
-                    f"'{folder}' does not make one picture of one picture",
-                    why=f"{kind} of {shapes}",
+                    f"'{folder}' is not a build from one picture to one picture",
+                    why=f"its {kind}s have the shapes {shapes}",
                     supported="1, 3 or 4 channels, one picture at a time",
                 )
         models.append(build.model)

@@ -51,7 +51,7 @@ class TensorFlowReference:
         if not named_python():
             raise ValueError(f"{VARIABLE} does not name an interpreter with TensorFlow 2.15")
         if request.inputs:
-            raise ValueError("it does not begin models at other inputs (--inputs)")
+            raise ValueError("it cannot start a model at other inputs (--inputs)")
         check_file(model)
         self._command = [named_python(), str(RUNNER), str(model.resolve()), *request.outputs]
         self._inputs = [i.name for i in graph.inputs]
@@ -125,7 +125,7 @@ def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
     if sorted(theirs) != sorted(ours):
         raise ValueError(
             f"it calls the {what} {', '.join(theirs)}, not {', '.join(ours)}: "
-            "which belongs to which is not known"
+            "the order is ambiguous"
         )
     return list(theirs)
 

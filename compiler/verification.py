@@ -62,12 +62,12 @@ class OutputError:
 
     @property
     def warning(self) -> str:
-        """What to know about an output that no error of its own size would change."""
+        """A warning if the error bound exceeds the whole output, else nothing."""
         if self.largest > self.bound or not self.ok:
             return ""
         return (
-            f"warning: output '{self.name}' proves nothing: the reference does not exceed "
-            f"{self.largest:.3g}, so zeros match it within {self.bound:.3g} as well; "
+            f"warning: output '{self.name}' is too small to verify: its largest value, "
+            f"{self.largest:.3g}, is below the error bound {self.bound:.3g}; "
             "use real data (--input) or a wider --input-range"
         )
 
@@ -143,8 +143,8 @@ def verify_model(
         raise ShadergenError(
             "SG0301",
             "--input-external cannot be verified",
-            why="frames come from a camera or a video, at sizes that no reference takes",
-            help="verify without --input-external: only how that input is read differs",
+            why="no reference implementation reads external textures",
+            help="verify without --input-external: only the reading of that input differs",
         )
     plainly = options  # as the reference takes the model: at one size
     if given is not None:
@@ -180,7 +180,7 @@ def verify_model(
     oracle, note = choose_reference(model, plain, reference, request)
     notes = [note]
     if options.define and oracle.name == "numpy":
-        said = "the numpy reference takes the same definitions, so it does not check them"
+        said = "the numpy reference uses the same definitions, so it cannot check them"
         notes += [*compiled.notes, said]
     if options.tuning is not None:  # it may know little of this model
         notes += compiled.notes
@@ -254,7 +254,7 @@ def _integers(
         said += f": ties within {tolerance:g}"
     else:
         behind = scores_behind(output.value)
-        why = "; rounding decides where the numbers that are compared are nearly equal"
+        why = "; rounding decides near-ties"
         if pick is not None:
             why = f", and not only in ties within {tolerance:g}"
         said += why + f"; compare those numbers: --outputs {behind}" * bool(behind)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 ROLE = re.compile(r":\w+:`([^`]*)`")  # of Sphinx, as in :class:`Reduce`
-LEAVE = "leave it to the application, by ending the model before it: --outputs NAME,..."
+LEAVE = "end the model before it with --outputs NAME,... and run it in the application"
 DEFINE = (
     "where formulas and IR operators can express it, define it: --define FILE, which holds a line "
     "like: NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
@@ -57,11 +57,11 @@ def entries() -> Iterator[Entry]:
         yield from _table(f"onnx {domain or 'ai.onnx'}", operators)
     known = set(DOMAINS[""])
     for name in sorted({*COMPUTED, *EVALUATED} - known):
-        yield Entry("onnx ai.onnx", name, "Of operands known at compile time.")
+        yield Entry("onnx ai.onnx", name, "Constant operands only.")
     known |= {*COMPUTED, *EVALUATED}
     for name in sorted({s.name for s in defs.get_all_schemas() if _has_body(s)} - known):
         yield Entry(
-            "onnx ai.onnx", name, "By the nodes that ONNX defines it with, so far as they are here."
+            "onnx ai.onnx", name, "By ONNX's own definition, where its operators are implemented."
         )
     yield from _table("keras layer", LAYERS)
     yield from _table("keras cell", CELLS)

@@ -151,7 +151,7 @@ def _batches(graph: Graph, target: Target) -> dict[Value, str]:
         if not isinstance(_kernel(n), IN_ROWS) or units > target.limits.texture_units:
             needed.update(n.results, n.inputs)
     return {
-        r: f"in planes each of its {r.shape[0]} batch entries would take a draw"
+        r: f"channel-packed, each of its {r.shape[0]} batch entries would need a draw"
         for n in graph.nodes
         for r in n.results
         if r.type.in_planes and r not in needed
@@ -233,7 +233,7 @@ def _place(
                 "SG0401",
                 f"'{name}' does not fit a texture",
                 where=str(t),
-                why=f"it takes {t.texels} texels, the device profile allows {most}",
+                why=f"it has {t.texels} texels, the device profile allows {most}",
                 help="choose a device profile with larger limits (--device), or a smaller input",
             )
     small = t.dtype in ("float32", "bool", "int8", "uint8")

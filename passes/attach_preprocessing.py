@@ -67,7 +67,7 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
             "SG0301",
             "--preprocess order=bgr needs an image with colours, the input has 1 channel",
             where=f"input '{old.name}' of {old.type}",
-            help="leave order=bgr out",
+            help="omit order=bgr",
         )
     port = replace(old.port, encoding="unorm8") if wanted.eight_bit else old.port
     image = Input(old.type, old.name, port)

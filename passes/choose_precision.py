@@ -45,7 +45,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
         if auto:
             within, what = _within(was, proven[was.result], seen.get(was.result))
             if within and was.result in exact:
-                within, what = "", "it decides where elements are read"
+                within, what = "", "it determines indices"
             chosen = "mediump" if within else "highp"
             context.explain("choose precision", now.name, within or chosen, what)
         return replace(now, choice=replace(now.choice, precision=chosen))
@@ -61,7 +61,7 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
         return found.result.size if in_full else found.largest
 
     if not _weights_fit(node):
-        return "", "16 bits do not hold the weights of all channels"
+        return "", "the weights of some channels exceed 16 bits"
     if 0 < proven.result.size < HALF_MIN:
         return "", f"at most {proven.result.size:.4g}, {TOO_SMALL}"
     if seen is not None and 0 < seen.result.size / MARGIN < HALF_MIN:
@@ -69,7 +69,7 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
     most = largest(proven)
     if most <= ROOM * HALF_MAX:
         return PROVEN, f"up to {most:.4g}"
-    what = f"up to {most:.4g}" if most < math.inf else "no bound is known"
+    what = f"up to {most:.4g}" if most < math.inf else "its range is unknown"
     if seen is None:
         return "", what
     met = largest(seen) / MARGIN

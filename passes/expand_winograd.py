@@ -52,18 +52,18 @@ def refusal(node: Node, target: Target) -> str:
     """
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node):
-        return "it is no convolution of maps with constant weights"
+        return "it is not a convolution of feature maps with constant weights"
     conv, w = p.kernel, p.operands[1]
     assert isinstance(w, Constant)
     plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
     if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
         return "it is not 3x3 with a stride of 1 in one group"
     if p.store:
-        return "its results are stored elsewhere"
+        return "its results are stored by a scatter epilogue"
     if target.textures == "2d":
-        return "a map of patches is an array of planes"
+        return "Winograd needs array textures"
     if node.choice.precision != "highp" or target.weight_format != "float32":
-        return "it would lose too much in 16 bits"
+        return "16-bit arithmetic is too inaccurate"
     if not np.abs(w.data).max(initial=0) < LARGEST:
         return "its weights are too large"
     return ""

@@ -31,11 +31,11 @@ def _check(found: Reading, context: Context) -> str:
     assert isinstance(conv, Conv)
     assert isinstance(pad, Pad)
     if conv.enlarged != (1, 1):
-        return "the convolution enlarges what was padded"
+        return "the convolution upsamples the padded input"
     if any((*pad.before[:2], *pad.after[:2])):
         return "the padding adds channels or batch entries"
     if any(map(is_dynamic, (*pad.before, *pad.after))):
-        return "how much it adds is dynamic"
+        return "the amount of padding is dynamic"
     if not may_pad(conv.pads) or _repeats_border(found):
         return ""
     if pad.mode == conv.pad_mode == "constant" and pad.value == conv.pad_value:

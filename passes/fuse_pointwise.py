@@ -148,7 +148,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
     if inner.rank != outer.rank:
         return "the result has another rank"
     if context.target.textures != "2d" and joins_planes(found.inner) and inner.shape[0] == 1:
-        return "what is joined is written in its place"
+        return "parts of a concatenation are written in place"
     c, c2 = inner.channels, outer.channels
     few = inner.in_planes and (c == c2 or (c == 1 and c2 <= LANES))
     but_channels = (t.shape[:1] + t.shape[2:] for t in (inner, outer))
@@ -157,7 +157,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "the kernel's result is broadcast, so it would be computed many times"
     fused = found.fused
     if not same_shape(fused.result.shape, found.node.result.shape):
-        return "an operand that gives the result its shape is not used"
+        return "an operand that determines the result's shape is unused"
     return _too_large(fused, found.node, context)
 
 
@@ -169,7 +169,7 @@ def _too_large(fused: Node, before: Node, context: Context) -> str:
     if sum(different for different, _ in found) > MAX_SIZE:
         return f"the expression would have more than {MAX_SIZE} parts"
     if sum(written for _, written in found) > MAX_WRITTEN:
-        return f"the expression, written out, would have more than {MAX_WRITTEN} parts"
+        return f"the expanded expression would have more than {MAX_WRITTEN} parts"
     units = _units(fused, context)
     most = context.target.limits.texture_units
     if units > max(most, _units(before, context)):
@@ -224,9 +224,9 @@ def _check_prologue(found: _Prologue, context: Context) -> str:
         return "it combines several tensors"
     calls = [e for e in walk(expand(found.inner.op.expr)) if isinstance(e, Call)]
     if len(calls) > MAX_PROLOGUE or any(c.function not in CHEAP for c in calls):
-        return "it is too dear to repeat for every tap"
+        return "it is too expensive to repeat for every tap"
     if any(c.function == "div" and not isinstance(c.args[1], Num) for c in calls):
-        return "it may divide by zero in unused lanes, which weights of 0 would not undo"
+        return "it may divide by zero in unused lanes, and 0 weights do not cancel that"
     return ""
 
 

@@ -90,7 +90,7 @@ def _check(found: _Store, context: Context) -> str:
     fused = _fused(found)
     ways = candidates(fused, context.target)
     if not ways:
-        return "no invocation has all channels of a texel"
+        return "no invocation computes all channels of a texel"
     rankings = [rank(n, context) for n in (fused, found.conv, found.node)]
     if not all(r.measured for r in rankings):  # what is measured compares with its like alone
         rankings = [rank(n, Context(context.target)) for n in (fused, found.conv, found.node)]
@@ -101,7 +101,7 @@ def _check(found: _Store, context: Context) -> str:
         measured = all(r.measured for r in rankings)
         how = "measured" if measured else "predicted"
         one, two = (cost_text(context.target.costs, c, measured) for c in (together, alone))
-        return f"{how} {one}, and {two} in two passes"
+        return f"{how} {one} fused, {two} in two passes"
     return ""
 
 

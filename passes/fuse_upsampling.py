@@ -44,7 +44,7 @@ def _factors(resize: Node) -> list[int] | None:
 def _check(found: Reading, context: Context) -> str:
     factors = _factors(found.before)
     if factors is None:
-        return "elements are not repeated equally often"
+        return "elements are not all repeated equally often"
     return "channels or batch entries are repeated" if factors[:2] != [1, 1] else ""
 
 

@@ -35,11 +35,11 @@ def read_external(graph: Graph, names: Sequence[str]) -> Graph:
         if not picture or t.dtype != "float32":
             raise ShadergenError(
                 "SG0301",
-                f"--input-external: '{value.name}' is no frame of a camera",
+                f"--input-external: '{value.name}' is not a camera frame",
                 where=f"input '{value.name}' of {t}",
-                why="an external texture gives one picture of red, green, blue and alpha",
+                why="an external texture is one RGBA picture",
                 supported="float32, a batch of 1, 3 or 4 channels",
-                help="draw the frame to a texture that the network takes, and bind that",
+                help="draw the frame to a texture of the input's format and bind that",
             )
         return replace(value, port=replace(value.port, encoding="unorm8", external=True))
 

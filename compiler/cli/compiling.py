@@ -98,11 +98,11 @@ def _print_calibration(found: Calibration) -> None:
     for name, error in found.errors.items():
         table.add_row(name, f"{error.most:.3g}", f"{error.relative:.2%}")
     print_table(table)
-    inputs = count(found.samples, "calibration input")
+    inputs = count(found.samples, "input")
     if found.layers:
-        echo(f"in 16 bits by what {inputs} showed, not by proof: {few(found.layers)}")
+        echo(f"16-bit because of calibration with {inputs}: {few(found.layers)}")
     else:
-        echo(f"{inputs} put no layer in 16 bits that is not proven to fit")
+        echo(f"calibration with {inputs} made no further layer 16-bit")
 
 
 def _print_compiled(result: Compilation, output: Path, options: Options) -> None:
@@ -196,7 +196,7 @@ def verify(
         if report.note:
             echo(*report.note.split("\n"))
         compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
-        unchecked = " (how the model was read is not checked)" * (report.reference == "numpy")
+        unchecked = " (the import is not checked)" * (report.reference == "numpy")
         echo(
             f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
             f"{report.renderer}"

@@ -55,7 +55,7 @@ def inspect(build: Path, as_json: bool) -> None:
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
     )
     if found.calibrated:
-        echo(f"in 16 bits by calibration, not by proof: {', '.join(found.calibrated)}")
+        echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
 
 
 @click.command(
@@ -87,6 +87,6 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
     else:
         echo(
             f"{output}: {passes_text(result.passes)} on {result.renderer}, "
-            f"{result.milliseconds:.1f} ms for the first frame, in which drivers compile shaders, "
-            f"after {result.init_milliseconds:.0f} ms of set-up"
+            f"set-up {result.init_milliseconds:.0f} ms, first frame {result.milliseconds:.1f} ms "
+            "(includes shader compilation)"
         )

@@ -65,14 +65,14 @@ def _print_session(session: Session, path: Path) -> None:
     if session.outcomes:
         print_table(table)
         echo(
-            f"untuned, these layers take {_number(session.gain())} times as long; rank correlation "
-            f"of prediction and measurement: {_number(session.correlation())} over all, "
+            f"tuning made these layers {_number(session.gain())}x faster; rank correlation of "
+            f"predicted and measured times: {_number(session.correlation())} over all, "
             f"{_number(session.correlation_within())} among the candidates of a layer"
         )
     for layer, choice, why in session.wrong:
         echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
-        echo(f"kinds of layers left for another run: {session.left}")
+        echo(f"{session.left} kinds of layers are left for another run")
     if path.exists():
         echo(f"{path}: use it with --device {session.device} --tuning {path}")
     else:

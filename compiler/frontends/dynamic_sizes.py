@@ -81,7 +81,7 @@ class DynamicInputs:
         notes = []
         for (height, width, told), names in self._dynamic.items():
             line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
-            notes.append(line + ("" if told else " (assumed: no operator of the model tells)"))
+            notes.append(line + ("" if told else " (assumed: no operator of the model decides it)"))
         if self._kept:
             notes.append(f"not dynamic: {_quoted(self._kept)}, declared with another size")
         return notes
@@ -109,8 +109,8 @@ class DynamicInputs:
             "SG0301",
             "--input-size dynamic has no effect",
             where=", ".join(shapes),
-            why="every image has its size from another option",
-            help="leave --input-size dynamic away, or the size of one of them",
+            why="another option sets the size of every image",
+            help="omit --input-size dynamic, or one of these sizes",
         )
 
 

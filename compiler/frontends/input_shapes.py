@@ -158,7 +158,7 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
     if sizes[axis] is not None and sizes[axis] != size:
         raise ShadergenError(
             "SG0301",
-            f"{option} gives {size} for an axis whose size is {sizes[axis]}",
+            f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
             why="only sizes that the model does not fix can be chosen",
         )

@@ -39,5 +39,5 @@ def coverage_notes(
         return ()
     said = f"{known or 'none'} of the {len(layers)} layers"
     if len(layers) == 1:
-        said = "nothing of the only layer with a choice"
-    return (f"{path} knows {said}: tune with the same device, size and options",)
+        said = "none of the layers"
+    return (f"{path} has times for {said}: tune with the same device, size and options",)

@@ -60,7 +60,7 @@ class Tuning:
             raise ShadergenError(
                 "SG0306",
                 f"'{path}' was measured on another renderer",
-                why=f"on '{self.renderer}', and this is for '{renderer}'",
+                why=f"measured on '{self.renderer}', compiling for '{renderer}'",
                 help="tune into another file, or compile with --foreign-tuning to use it anyway",
             )
 
@@ -100,7 +100,7 @@ def read_tuning(path: Path) -> Tuning:
             "SG0101",
             f"cannot read '{path}'",
             why=reason(error),
-            help="shadergen tune MODEL --tuning FILE makes one",
+            help="shadergen tune MODEL --tuning FILE creates one",
         ) from None
     try:
         return _tuning(json.loads(text))
@@ -109,8 +109,8 @@ def read_tuning(path: Path) -> Tuning:
         raise ShadergenError(
             "SG0305",
             f"'{path}' is not a tuning file of this version",
-            why="it is no JSON" if no_json else reason(error),
-            help="shadergen tune MODEL --tuning FILE makes one; delete this or name another",
+            why="it is not JSON" if no_json else reason(error),
+            help="shadergen tune MODEL --tuning FILE creates one; delete this or name another",
         ) from None
 
 
@@ -182,5 +182,5 @@ def _integer(value: Any, what: str, most: int) -> int:
 
 def _one_of(value: Any, allowed: tuple[Any, ...]) -> Any:
     if value not in allowed:
-        raise ValueError(f"{value!r} is none of {', '.join(map(str, allowed))}")
+        raise ValueError(f"{value!r} is not one of {', '.join(map(str, allowed))}")
     return value

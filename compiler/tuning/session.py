@@ -272,7 +272,7 @@ def _profile_of(renderer: str) -> str:
         raise ShadergenError(
             "SG0301",
             "tuning needs a --device",
-            why=f"there is no profile of the name '{renderer}'",
+            why=f"no profile is called '{renderer}'",
             help="shadergen doctor --save mine.json, then --device mine.json for this and compile",
         )
     return name

@@ -40,7 +40,7 @@ class SymbolicFraction:
         common = 1 if is_dynamic(numerator) else gcd(numerator, denominator)
         self.numerator, self.denominator = numerator // common, denominator // common
         if denominator > LARGEST_DIVISOR or not -EXACT_INTEGERS < self.numerator < EXACT_INTEGERS:
-            raise DynamicDimensionError("a number of floating point")
+            raise DynamicDimensionError("a floating-point number")
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +72,7 @@ class SymbolicFraction:
     ) -> SymbolicFraction:
         second = as_fraction(other)
         if not (self.is_exact and second.is_exact):
-            raise DynamicDimensionError("a rounded number of floating point")
+            raise DynamicDimensionError("a rounded floating-point number")
         return function(self.numerator, self.denominator, second.numerator, second.denominator)
 
     def __neg__(self) -> SymbolicFraction:
@@ -113,7 +113,7 @@ class SymbolicFraction:
         return self if self.numerator >= 0 else -self
 
     def _refused(self, *_: object) -> NoReturn:
-        raise DynamicDimensionError("a number of floating point")
+        raise DynamicDimensionError("a floating-point number")
 
     # what numpy calls for arrays of objects, and what would drop it
     __bool__ = __int__ = __index__ = __round__ = __mod__ = __rmod__ = __pow__ = _refused
@@ -139,5 +139,5 @@ def as_fraction(value: object) -> SymbolicFraction:
         return SymbolicFraction(cast("int", value))
     exact = Fraction(float(value))  # type: ignore[arg-type]
     if abs(exact.numerator) > LARGEST_FACTOR or exact.denominator > LARGEST_FACTOR:
-        raise DynamicDimensionError("a number of floating point")
+        raise DynamicDimensionError("a floating-point number")
     return SymbolicFraction(exact.numerator, exact.denominator)

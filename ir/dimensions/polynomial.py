@@ -111,7 +111,7 @@ class Polynomial(metaclass=Interned):
         if any(abs(factor) > LARGEST for _, factor in self.terms):
             raise DimensionLimitError("a factor beyond 64 bits", LARGEST)
         if self.count - 2 * self._begins_with_minus > LONGEST:  # so that -x is in where x is
-            raise DimensionLimitError(f"a formula of {self.count:,} terms", LONGEST)
+            raise DimensionLimitError(f"a polynomial of {self.count:,} terms", LONGEST)
 
     @staticmethod
     def of(terms: Iterable[tuple[Monomial, int]]) -> Polynomial:

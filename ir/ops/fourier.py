@@ -94,7 +94,7 @@ class Spectrum(Op):
     transform: DFT
 
     def infer(self, x: TensorType, turns: TensorType) -> TensorType:
-        require(turns.shape == (self.transform.length, 2), "turns of another length")
+        require(turns.shape == (self.transform.length, 2), "twiddle factors of another length")
         return self.transform.infer(x)
 
     def reference(self, x: Any, turns: Any) -> Any:

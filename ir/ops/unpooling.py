@@ -51,11 +51,12 @@ class MaxPoolIndices(Op):
 
     def infer(self, x: TensorType, y: TensorType) -> TensorType:
         require(
-            self.pool.infer(x).shape == y.shape, "these are not the maxima of the first operand"
+            self.pool.infer(x).shape == y.shape,
+            "the indices are not those of the first operand's maxima",
         )
         require(
             x.size <= EXACT_INTEGERS,
-            f"positions in {x.size} elements are no exact numbers",
+            f"positions in {x.size} elements are not exact in float32",
             supported=f"up to {EXACT_INTEGERS} elements",
         )
         return TensorType(y.shape, "int64")
@@ -135,7 +136,7 @@ class MaxUnpool(Op):
         size = prod(x.shape[:2]) * prod(self.sizes)
         require(
             size <= EXACT_INTEGERS,
-            f"positions in {size} elements are no exact numbers",
+            f"positions in {size} elements are not exact in float32",
             supported=f"up to {EXACT_INTEGERS} elements",
         )
         return x.of((*x.shape[:2], *self.sizes))

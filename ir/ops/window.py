@@ -107,7 +107,7 @@ class Window:
                 and self.dilation <= self.size
                 and (self.count - 1) * self.stride - self.before < self.size
             )
-        require(held, "a window holds padding alone")
+        require(held, "a window covers only padding")
 
     def places(self, k: int) -> slice:
         """Return where tap ``k`` of all windows lies in the padded axis."""

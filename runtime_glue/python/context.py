@@ -64,7 +64,7 @@ class HeadlessContext:
             tried.append(f"{name}: {reason}")
         raise ShadergenError(
             "SG0601",
-            "EGL gives no OpenGL ES 3 context",
+            "EGL cannot create an OpenGL ES 3 context",
             why="\n".join(tried) or "EGL lists no such platform or device",
             help=f"install a driver, or {DRIVERS}",
         )

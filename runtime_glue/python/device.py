@@ -71,7 +71,7 @@ def query_device(gl: Any) -> DeviceInfo:
         raise ShadergenError(
             "SG0601",
             "no OpenGL ES 3 context is current on this thread",
-            why=f"GL_VERSION is '{version}'" if version else "GL does not tell its version",
+            why=f"GL_VERSION is '{version}'" if version else "GL reports no version",
             help="make the application's context current, or use HeadlessContext",
         )
     es = int(match[1]), int(match[2])

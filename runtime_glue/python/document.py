@@ -73,7 +73,7 @@ def parse(content: bytes) -> Any:
             object_pairs_hook=_object,
         )
     except UnicodeDecodeError:
-        malformed(f"{SCHEDULE} is not text in UTF-8")
+        malformed(f"{SCHEDULE} is not UTF-8")
     except json.JSONDecodeError as error:
         malformed(
             f"{SCHEDULE} is not JSON: {error.msg}",
@@ -85,7 +85,7 @@ def parse(content: bytes) -> Any:
         try:
             json.dumps(document, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            malformed("a text holds half of a character")
+            malformed("a string has an unpaired surrogate")
     return document
 
 
@@ -144,7 +144,7 @@ def validate(document: dict[str, Any], *, lenient: bool = False) -> None:
 
     error = best_match(Draft202012Validator(_schema(lenient)).iter_errors(document))
     if error is None:
-        malformed("it is not of the form that its schema describes")
+        malformed("it does not match the schema")
     malformed(_short(_message(error)), f"{SCHEDULE}: {place(error.absolute_path)}")
 
 

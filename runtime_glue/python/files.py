@@ -55,7 +55,7 @@ def read_shader(folder: Path, name: str) -> str:
     try:
         return _read(path, name).decode("utf-8")
     except UnicodeDecodeError:
-        raise ShadergenError("SG0505", "the shader is not text in UTF-8", where=name) from None
+        raise ShadergenError("SG0505", "the shader is not UTF-8", where=name) from None
 
 
 def read_weights(folder: Path, name: str, size: int, sha256: str) -> bytes:

@@ -128,7 +128,7 @@ def host_array(array: ArrayLike, port: Port) -> NDArray[Any]:
         raise ShadergenError("SG0605", "this is not an array", why=str(error)) from None
     if host.dtype.kind not in "fiub":
         kind = _KINDS.get(host.dtype.kind, str(host.dtype))
-        raise ShadergenError("SG0605", f"an array of {kind} is not an input of real numbers")
+        raise ShadergenError("SG0605", f"arrays of {kind} are not supported, only real numbers")
     if host.shape != port.shape:
         wanted, found = shape_text(port.shape), shape_text(host.shape)
         raise ShadergenError("SG0605", f"it takes an array of the shape {wanted}, not {found}")

@@ -67,12 +67,14 @@ def _check_range(where: Range, member: Place, weights_size: int) -> None:
 
 def _check_texture(texture: Texture, member: Place, weights_size: int, is_input: bool) -> None:
     if texture.bytes > MAX_TEXTURE_BYTES:
-        refuse(f"a texture of {texture.bytes} bytes is beyond all devices", member)
+        refuse(f"a texture of {texture.bytes} bytes exceeds {MAX_TEXTURE_BYTES}", member)
     if texture.first > texture.last:
-        refuse(f"it is used first in pass {texture.first}, last in {texture.last}", member)
+        refuse(
+            f"the first use, pass {texture.first}, is after the last, pass {texture.last}", member
+        )
     is_plain = texture.layers == 1 and texture.is_planes and texture.format == "rgba8"
     if texture.is_external and not (is_plain and is_input):
-        refuse("an external texture is an input of one layer of rgba8, in planes", f"{member}.kind")
+        refuse("an external texture must be an input of one rgba8 plane", f"{member}.kind")
     if texture.data is not None:
         if is_input:
             refuse("an input cannot have data", f"{member}.data")
@@ -99,7 +101,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     if texture.components < min(texture.channels, LANES):
         refuse(f"{texture.channels} channels do not fit {texture.format}", f"{member}.format")
     if is_input != (texture.slot is None):
-        refuse("inputs, and no others, have the slot null", f"{member}.slot")
+        refuse("the slot must be null for inputs, and a number for others", f"{member}.slot")
 
 
 def _check_ports(build: Build, ports: Sequence[Port], member: Place) -> None:
@@ -117,7 +119,9 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
     # the form has made sure that no axis is given twice
     rank = len(port.shape)
     if len(port.axes) != rank or any(axis >= rank for axis in port.axes):
-        refuse(f"the axes {listed(port.axes)} do not permute the shape's", f"{member}.axes")
+        refuse(
+            f"the axes {listed(port.axes)} are not a permutation of the shape's", f"{member}.axes"
+        )
     shape = logical_shape(port.shape, port.axes)
     is_signed = port.encoding == "y2rg" or port.encoding == "y2rg_half"
     if texture.is_planes:
@@ -186,21 +190,24 @@ def _check_reads(
         _check_known(build, read.texture, place)
         texture = build.textures[read.texture]
         if texture.is_external != (read.matrix is not None):
-            refuse("external textures, and no others, are read through a matrix", f"{place}.matrix")
+            refuse("a matrix is for external textures, and required there", f"{place}.matrix")
         low: int = 0
         high: int = texture.layers
         if read.layer is not None:
             if texture.is_array or read.layer >= texture.layers:
-                refuse(f"{texture.name!r} has no 2D texture {read.layer} to read", place)
+                refuse(f"{texture.name!r} has no 2D texture {read.layer}", place)
             low = read.layer
             high = low + 1
         elif not texture.is_array and texture.layers > 1:
-            refuse(f"{texture.name!r} has {texture.layers} 2D textures: name a layer", place)
+            refuse(f"{texture.name!r} has {texture.layers} 2D textures: a layer is required", place)
         if read.layers is not None:
             low = read.layers[0]
             high = low + read.layers[1]
             if not texture.is_array or high > texture.layers:
-                refuse(f"{texture.name!r} is no array with layer {high - 1}", f"{place}.layers")
+                refuse(
+                    f"{texture.name!r} is not an array texture with a layer {high - 1}",
+                    f"{place}.layers",
+                )
         for layer in range(low, high):
             if read.texture not in given and (read.texture, layer) not in written:
                 refuse(f"layer {layer} of {texture.name!r} is read before it is written", place)
@@ -244,7 +251,7 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
     for read in gpu_pass.reads:
         if read.is_image:
             if read.texture in inputs:
-                refuse(f"{read.texture!r} is an input, which may have no images", f"{member}.reads")
+                refuse(f"the input {read.texture!r} cannot be read as an image", f"{member}.reads")
             _check_image(build.textures[read.texture], member)
             units.append(read.image)
     if isinstance(gpu_pass, ComputePass):
@@ -254,7 +261,9 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
         _check_known(build, name, f"{member}.writes")
         texture = build.textures[name]
         if len(gpu_pass.writes) > 1 and not texture.is_array:
-            refuse(f"an image is one layer of {name!r}", f"{member}.writes")
+            refuse(
+                f"{name!r} is no array texture: a pass writes one layer of it", f"{member}.writes"
+            )
         _check_image(texture, member)
         units.append(gpu_pass.image)
     if repeats(units):
@@ -263,7 +272,7 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
 
 def _check_image(texture: Texture, member: Place) -> None:
     if not texture.has_images:
-        refuse(f"{texture.name!r} is {texture.format}, of which there are no images", member)
+        refuse(f"{texture.name!r}: format {texture.format} cannot be bound as an image", member)
 
 
 def _check_writes(
@@ -287,7 +296,7 @@ def _check_writes(
         # a draw may not even sample other layers of what it draws to
         layer = write.layer if isinstance(gpu_pass, ComputePass) else ANY_LAYER
         if (texture.slot, layer) in slots:
-            refuse(f"it reads what it writes: {texture.name!r} in slot {texture.slot}", place)
+            refuse(f"the pass reads what it writes: {texture.name!r} in slot {texture.slot}", place)
         _check_lifetime(texture, index, place)
         if isinstance(gpu_pass, RenderPass):
             width, height = gpu_pass.viewport
@@ -296,7 +305,7 @@ def _check_writes(
         layers.add((write.texture, write.layer))
         written.add((write.texture, write.layer))
     if len(layers) < len(gpu_pass.writes):
-        refuse("it writes a layer twice", f"{member}.writes")
+        refuse("the pass writes a layer twice", f"{member}.writes")
 
 
 def _check_slots(build: Build, outputs: set[Ref]) -> None:
@@ -306,16 +315,18 @@ def _check_slots(build: Build, outputs: set[Ref]) -> None:
         place = f"textures {before.name!r} and {after.name!r}"
         is_same = after.is_array == before.is_array and after.format == before.format
         if not (is_same and after.width == before.width and after.height == before.height):
-            refuse(f"they share slot {after.slot} and differ in kind, format or size", place)
+            refuse(f"they share slot {after.slot}, but differ in kind, format or size", place)
         if after.first <= before.last:
-            refuse(f"they share slot {after.slot} and are alive together", place)
+            refuse(f"they share slot {after.slot}, but their lifetimes overlap", place)
         _check_shared(before, outputs, place)
         _check_shared(after, outputs, place)
 
 
 def _check_shared(texture: Texture, outputs: set[Ref], place: Place) -> None:
     if texture.data is not None or texture.name in outputs:
-        refuse(f"slot {texture.slot} is shared, and {texture.name!r} may not share", place)
+        refuse(
+            f"slot {texture.slot} is shared, but {texture.name!r} is a constant or an output", place
+        )
 
 
 def _check_requirements(build: Build) -> None:
@@ -337,7 +348,10 @@ def _check_requirements(build: Build) -> None:
         for write in gpu_pass.writes:
             texture = build.textures[write.texture]
             if texture.bits > build.requires.color_bits:
-                refuse(f"{texture.format} is drawn to", "requires.color_buffer")
+                refuse(
+                    f"it does not cover {texture.format}, which a pass draws to",
+                    "requires.color_buffer",
+                )
 
 
 def _check_limits(build: Build) -> None:
@@ -370,6 +384,6 @@ def _check_limits(build: Build) -> None:
     for name, value in used.items():
         if build.requires.limits[name] < value:
             refuse(
-                f"it is stated as {build.requires.limits[name]}, and {value} is used",
+                f"the limit is stated as {build.requires.limits[name]}, but {value} is used",
                 f"requires.limits.{name}",
             )

@@ -75,7 +75,7 @@ def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
         if abs(stack[-1]) > LARGEST:
             raise ValueError(f"{stack[-1]} is beyond 2^53")
     if len(stack) != 1:
-        raise ValueError(f"it leaves {len(stack)} values")
+        raise ValueError(f"it ends with {len(stack)} values, not one")
     return stack[0]
 
 
@@ -92,7 +92,7 @@ def defaults(document: Mapping[str, Any]) -> dict[str, int]:
         if name in values:
             malformed(f"the name {name!r} is taken", f"{member}.name")
         if not parameter["min"] <= default <= parameter["max"]:
-            malformed(f"{default} lies outside its bounds", f"{member}.default")
+            malformed(f"the default {default} is out of bounds", f"{member}.default")
         values[name] = default
     return values
 
@@ -113,7 +113,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
     def value_of(expression: Sequence[Any], path: tuple[str | int, ...]) -> int:
         key = tuple(expression)
         if not sizes:
-            malformed("only a build with sizes has expressions", f"{SCHEDULE}: {place(path)}")
+            malformed("expressions need the member sizes", f"{SCHEDULE}: {place(path)}")
         if key not in known:
             try:
                 known[key] = evaluate(expression, sizes)
@@ -182,7 +182,7 @@ def chosen(
             )
             raise ShadergenError(
                 "SG0605",
-                f"{value!r} is no {name} of this build",
+                f"{name} {value!r} is not supported",
                 why=next(own, ""),
                 supported=f"{least} to {most}",
                 help=_nearest(open_sizes, {**present, **sizes}),
@@ -209,7 +209,7 @@ def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
     for combination in sorted(product(*near.values()), key=distance):
         values = dict(zip(bounds, combination, strict=True))
         if search.holds(values):
-            return f"the nearest that it can have is {described(values)}"
+            return f"the nearest supported size is {described(values)}"
     # from sizes that it can have, each parameter as near as the others let it
     values = {p["name"]: int(p["default"]) for p in open_sizes["parameters"]}
     search = _Search(open_sizes["constraints"])
@@ -220,7 +220,7 @@ def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
             if search.holds({**values, name: value}):
                 values[name] = value
                 break
-    return f"it can have {described(values)}"
+    return f"a supported size is {described(values)}"
 
 
 class _Search:

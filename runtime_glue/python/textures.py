@@ -148,7 +148,7 @@ def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
     if wrong:
         raise ShadergenError(
             "SG0602",
-            f"shaders cannot have this texture as the image {texture.name!r}",
+            f"this texture cannot be bound as the image {texture.name!r}",
             why=wrong,
             help=f"make the texture with glTexStorage and the format {texture.format}",
         )
@@ -284,7 +284,7 @@ def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
         if (size := ask(side.upper())) != wanted:
             return f"texture {name} has a {side} of {size}, not {wanted}"
     if ask("RED_TYPE") in (gl.GL_INT, gl.GL_UNSIGNED_INT):
-        return f"texture {name} holds integers, which float shaders do not see"
+        return f"texture {name} has an integer format, but the shaders read floats"
     if ask("DEPTH_TYPE") or ask("STENCIL_SIZE"):
-        return f"texture {name} holds depth or stencil, not colours"
+        return f"texture {name} has a depth or stencil format"
     return ""

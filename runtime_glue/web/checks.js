@@ -38,7 +38,7 @@ function checkCharacters(text) {
   try {
     encodeURIComponent(text);
   } catch {
-    malformed("a text holds half of a character");
+    malformed("a string has an unpaired surrogate");
   }
 }
 

@@ -16,7 +16,7 @@ export async function fetchSchedule(base, get) {
     });
   });
   if (content.length > MAX_SCHEDULE_BYTES) malformed(`${SCHEDULE} is larger than 64 MiB`);
-  return textOf(content) ?? malformed(`${SCHEDULE} is not text in UTF-8`);
+  return textOf(content) ?? malformed(`${SCHEDULE} is not UTF-8`);
 }
 
 /** Return the source of a shader. */
@@ -25,7 +25,7 @@ export async function fetchShader(base, name, get) {
   const wrong = (what) => new ShadergenError("SG0505", what, { where: name });
   if (content.length > MAX_SHADER_BYTES) throw wrong("the shader is larger than 16 MiB");
   const source = textOf(content);
-  if (source === null) throw wrong("the shader is not text in UTF-8");
+  if (source === null) throw wrong("the shader is not UTF-8");
   return source;
 }
 

@@ -48,14 +48,14 @@ function checkRange(where, member, weightsSize) {
 
 function checkTexture(texture, member, weightsSize, isInput) {
   if (bytes(texture) > MAX_TEXTURE_BYTES) {
-    refuse(`a texture of ${bytes(texture)} bytes is beyond all devices`, member);
+    refuse(`a texture of ${bytes(texture)} bytes exceeds ${MAX_TEXTURE_BYTES}`, member);
   }
   if (texture.first > texture.last) {
-    refuse(`it is used first in pass ${texture.first}, last in ${texture.last}`, member);
+    refuse(`the first use, pass ${texture.first}, is after the last, pass ${texture.last}`, member);
   }
   const isPlain = (texture.layers === 1) && (texture.packing === "planes") && (texture.format === "rgba8");
   if ((texture.kind === "external") && !(isPlain && isInput)) {
-    refuse("an external texture is an input of one layer of rgba8, in planes", `${member}.kind`);
+    refuse("an external texture must be an input of one rgba8 plane", `${member}.kind`);
   }
   if (!(texture.data == null)) {
     if (isInput) {
@@ -79,7 +79,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
     refuse(`${texture.channels} channels do not fit ${texture.format}`, `${member}.format`);
   }
   if (isInput !== ((texture.slot == null))) {
-    refuse("inputs, and no others, have the slot null", `${member}.slot`);
+    refuse("the slot must be null for inputs, and a number for others", `${member}.slot`);
   }
 }
 
@@ -99,7 +99,7 @@ function checkPorts(build, ports, member) {
 function checkPort(port, texture, member) {
   const rank = port.shape.length;
   if ((port.axes.length !== rank) || port.axes.some((axis) => axis >= rank)) {
-    refuse(`the axes ${listed(port.axes)} do not permute the shape's`, `${member}.axes`);
+    refuse(`the axes ${listed(port.axes)} are not a permutation of the shape's`, `${member}.axes`);
   }
   const shape = logicalShape(port.shape, port.axes);
   const isSigned = (port.encoding === "y2rg") || (port.encoding === "y2rg_half");
@@ -161,24 +161,24 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
     checkKnown(build, read.texture, place);
     const texture = build.textures.get(read.texture);
     if ((texture.kind === "external") !== (!(read.matrix == null))) {
-      refuse("external textures, and no others, are read through a matrix", `${place}.matrix`);
+      refuse("a matrix is for external textures, and required there", `${place}.matrix`);
     }
     let low = 0;
     let high = texture.layers;
     if (!(read.layer == null)) {
       if (isArray(texture) || (read.layer >= texture.layers)) {
-        refuse(`'${texture.name}' has no 2D texture ${read.layer} to read`, place);
+        refuse(`'${texture.name}' has no 2D texture ${read.layer}`, place);
       }
       low = read.layer;
       high = low + 1;
     } else if (!isArray(texture) && (texture.layers > 1)) {
-      refuse(`'${texture.name}' has ${texture.layers} 2D textures: name a layer`, place);
+      refuse(`'${texture.name}' has ${texture.layers} 2D textures: a layer is required`, place);
     }
     if (!(read.layers == null)) {
       low = read.layers[0];
       high = low + read.layers[1];
       if (!isArray(texture) || (high > texture.layers)) {
-        refuse(`'${texture.name}' is no array with layer ${high - 1}`, `${place}.layers`);
+        refuse(`'${texture.name}' is not an array texture with a layer ${high - 1}`, `${place}.layers`);
       }
     }
     for (let layer = low; layer < high; layer++) {
@@ -231,7 +231,7 @@ function checkImages(build, gpuPass, member, inputs) {
   for (const read of gpuPass.reads) {
     if ((read.uniform === undefined)) {
       if (inputs.has(read.texture)) {
-        refuse(`'${read.texture}' is an input, which may have no images`, `${member}.reads`);
+        refuse(`the input '${read.texture}' cannot be read as an image`, `${member}.reads`);
       }
       checkImage(build.textures.get(read.texture), member);
       units.push(read.image);
@@ -245,7 +245,7 @@ function checkImages(build, gpuPass, member, inputs) {
     checkKnown(build, name, `${member}.writes`);
     const texture = build.textures.get(name);
     if ((gpuPass.writes.length > 1) && !isArray(texture)) {
-      refuse(`an image is one layer of '${name}'`, `${member}.writes`);
+      refuse(`'${name}' is no array texture: a pass writes one layer of it`, `${member}.writes`);
     }
     checkImage(texture, member);
     units.push(gpuPass.image);
@@ -257,7 +257,7 @@ function checkImages(build, gpuPass, member, inputs) {
 
 function checkImage(texture, member) {
   if (!/^rgba|^r32f/.test(texture.format)) {
-    refuse(`'${texture.name}' is ${texture.format}, of which there are no images`, member);
+    refuse(`'${texture.name}': format ${texture.format} cannot be bound as an image`, member);
   }
 }
 
@@ -275,7 +275,7 @@ function checkWrites(build, gpuPass, index, member, given, written, slots) {
     }
     const layer = (gpuPass.stage === "compute") ? write.layer : ANY_LAYER;
     if (slots.has(`${texture.slot} ${layer}`)) {
-      refuse(`it reads what it writes: '${texture.name}' in slot ${texture.slot}`, place);
+      refuse(`the pass reads what it writes: '${texture.name}' in slot ${texture.slot}`, place);
     }
     checkLifetime(texture, index, place);
     if (!(gpuPass.stage === "compute")) {
@@ -288,7 +288,7 @@ function checkWrites(build, gpuPass, index, member, given, written, slots) {
     written.add(`${write.texture} ${write.layer}`);
   }
   if (layers.size < gpuPass.writes.length) {
-    refuse("it writes a layer twice", `${member}.writes`);
+    refuse("the pass writes a layer twice", `${member}.writes`);
   }
 }
 
@@ -300,10 +300,10 @@ function checkSlots(build, outputs) {
     const place = `textures '${before.name}' and '${after.name}'`;
     const isSame = (isArray(after) === isArray(before)) && (after.format === before.format);
     if (!(isSame && (after.width === before.width) && (after.height === before.height))) {
-      refuse(`they share slot ${after.slot} and differ in kind, format or size`, place);
+      refuse(`they share slot ${after.slot}, but differ in kind, format or size`, place);
     }
     if (after.first <= before.last) {
-      refuse(`they share slot ${after.slot} and are alive together`, place);
+      refuse(`they share slot ${after.slot}, but their lifetimes overlap`, place);
     }
     checkShared(before, outputs, place);
     checkShared(after, outputs, place);
@@ -312,7 +312,7 @@ function checkSlots(build, outputs) {
 
 function checkShared(texture, outputs, place) {
   if ((!(texture.data == null)) || outputs.has(texture.name)) {
-    refuse(`slot ${texture.slot} is shared, and '${texture.name}' may not share`, place);
+    refuse(`slot ${texture.slot} is shared, but '${texture.name}' is a constant or an output`, place);
   }
 }
 
@@ -334,7 +334,7 @@ function checkRequirements(build) {
     for (const write of gpuPass.writes) {
       const texture = build.textures.get(write.texture);
       if (parseInt(formatOf(texture).type) > COLOR_BITS[build.requires.color_buffer]) {
-        refuse(`${texture.format} is drawn to`, "requires.color_buffer");
+        refuse(`it does not cover ${texture.format}, which a pass draws to`, "requires.color_buffer");
       }
     }
   }
@@ -375,7 +375,7 @@ function checkLimits(build) {
   }
   for (const [name, value] of Object.entries(used)) {
     if (build.requires.limits[name] < value) {
-      refuse(`it is stated as ${build.requires.limits[name]}, and ${value} is used`, `requires.limits.${name}`);
+      refuse(`the limit is stated as ${build.requires.limits[name]}, but ${value} is used`, `requires.limits.${name}`);
     }
   }
 }

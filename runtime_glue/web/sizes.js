@@ -34,7 +34,7 @@ export function evaluate(expression, values) {
     if (Math.abs(value) > LARGEST) throw `${value} is beyond 2^53`;
     stack.push(value);
   }
-  if (stack.length !== 1) throw `it leaves ${stack.length} values`;
+  if (stack.length !== 1) throw `it ends with ${stack.length} values, not one`;
   return stack[0];
 }
 
@@ -45,7 +45,7 @@ export function defaults({ sizes }) {
   sizes.parameters.forEach(({ name, default: value, min, max }, i) => {
     const member = `${SCHEDULE}: sizes.parameters[${i}]`;
     if (Object.hasOwn(values, name)) malformed(`the name '${name}' is taken`, `${member}.name`);
-    if (value < min || value > max) malformed(`${value} lies outside its bounds`, `${member}.default`);
+    if (value < min || value > max) malformed(`the default ${value} is out of bounds`, `${member}.default`);
     values[name] = value;
   });
   const broken = brokenBy(values, sizes);
@@ -64,7 +64,7 @@ export function resolve(document, values) {
       else if (Array.isArray(part[key])) {
         const at = here.slice(1);
         if (!document.sizes) {
-          malformed("only a build with sizes has expressions", `${SCHEDULE}: ${at}`);
+          malformed("expressions need the member sizes", `${SCHEDULE}: ${at}`);
         }
         part[key] = valueOf(part[key], values, at);
       }
@@ -106,7 +106,7 @@ function chosen({ parameters, constraints }, present, wanted) {
       const own = constraints.find(
         (c) => `${c.value}` === name && (value < c.min || value > c.max),
       );
-      throw new ShadergenError("SG0605", `${value} is no ${name} of this build`, {
+      throw new ShadergenError("SG0605", `${name} ${value} is not supported`, {
         why: own?.why,
         supported: `${min} to ${max}`,
       });

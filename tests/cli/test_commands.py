@@ -104,15 +104,13 @@ def test_inspect_lists_passes_and_memory(shadergen, build):
 def test_what_lies_in_rows_because_of_a_limit_is_said(shadergen, tmp_path):
     arguments = ("compile", ESPCN, "-o", tmp_path / "b", "--device", "webgl2-min")
     ran = shadergen(*arguments, "--input-size", "16x1200")
-    assert "output subpixel lies in rows, not in planes: 32x2400 texels, the device" in ran.out
+    assert "output subpixel is row-packed: 32x2400 texels, the device" in ran.out
     assert "input" not in ran.out
     shader = (tmp_path / "b" / "shaders" / "03_subpixel.frag").read_text()
     assert "1x1x32x2400, rgba32f 2d of 32x600 texels, in rows\n" in shader
     assert " 32x600 " in shadergen("inspect", tmp_path / "b").out
     notes = shadergen(*arguments, "--input-size", "16x2049", "--json").json["notes"]
-    assert notes[0] == (
-        "input low lies in rows, not in planes: 16x2049 texels, the device profile allows 2048"
-    )
+    assert notes[0] == ("input low is row-packed: 16x2049 texels, the device profile allows 2048")
     ran = shadergen("inspect", tmp_path / "b")
     assert "low 1x16x2049x1 in rows -> subpixel 1x32x4098x1 in rows" in ran.out
     found = shadergen("inspect", tmp_path / "b", "--json").json
@@ -206,8 +204,8 @@ def test_what_pytorch_exports_is_implemented():
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("NonMaxSuppression", "how many boxes are kept depends on their scores"),
-        ("nonmax", "leave it to the application, by ending the model before it: --outputs"),
+        ("NonMaxSuppression", "the number of boxes depends on their scores"),
+        ("nonmax", "end the model before it with --outputs NAME,..."),
         ("lambda", "Lambda needs a definition: its Python code is never loaded from a model"),
         ("StringLook", "StringLookup is a layer of Keras that is not implemented"),
         ("Conv2dd", "did you mean 'Conv2D'?"),
@@ -272,7 +270,7 @@ def test_verify_compares_with_keras_and_with_given_inputs(shadergen, tmp_path):
         "--precision", "fp16", "--mrt", "2",
     )  # fmt: skip
     assert ran.code == 0
-    assert "matches numpy (how the model was read is not checked): 6 GPU passes" in ran.out
+    assert "matches numpy (the import is not checked): 6 GPU passes" in ran.out
 
 
 @pytest.mark.gl

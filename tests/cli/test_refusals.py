@@ -66,7 +66,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "dynamic size, option": (lambda d: ESPCN, (), "SG0204", "dynamic: --input-size dynamic"),
     "unknown input": (
         lambda d: ESPCN, ("--input-size", "foo=9x9"), "SG0301",
-        "names 'foo', which is no input\n  --> ",
+        "names 'foo', which is not an input\n  --> ",
     ),
     "dynamic by name": (
         lambda d: ESPCN, ("--input-size", "low=Dynamic"), "SG0301", "dynamic:HxW, without a name"
@@ -106,11 +106,11 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     "unknown device": (lambda d: ESPCN, (*SIZE, "--device", "webgl2"), "SG0301", "webgl2-min"),
     "compute for browsers": (
         lambda d: ESPCN, (*SIZE, "--device", "webgl2-min", "--glsl", "310"), "SG0301",
-        "--glsl 310 is not possible\n  = supported: 300 with --device webgl2-min\n",
+        "--glsl 310 is not supported\n  = supported: 300 with --device webgl2-min\n",
     ),
     "newest for browsers": (
         lambda d: ESPCN, (*SIZE, "--device", "swiftshader", "--glsl", "320"), "SG0301",
-        "--glsl 320 is not possible\n  = supported: 300 with --device swiftshader",
+        "--glsl 320 is not supported\n  = supported: 300 with --device swiftshader",
     ),
     "encoding": (
         lambda d: onnx(d, helper.make_node("Relu", ["x"], ["y"])), ("--output-encoding", "y2rg"),
@@ -141,7 +141,7 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
     ),
     "formulas in bytes": (
         lambda d: ESPCN, (*SIZE, "--define", str(ESPCN)), "SG0101",
-        "why: it is no text\n  = help: --define takes a text file"
+        "why: it is not a text file\n  = help: --define takes a text file"
     ),
 }  # fmt: skip
 
@@ -207,7 +207,7 @@ def test_bad_input_of_run_is_refused_and_leaves_the_earlier_output(shadergen, bu
         ("complex.npy", "y.npy", "SG0605", "the array has element type complex64\n  = supported"),
         ("small.npy", "y.npy", "SG0605", "8"),
         ("other.npz", "y.npy", "SG0605", "missing: ['low']; unknown: ['photo']"),
-        ("small.png", "y.png", "SG0605", "the build takes 16 rows of 24"),
+        ("small.png", "y.png", "SG0605", "the build takes 16x24"),
         ("no.png", "y.png", "SG0101", "as a picture"),
         ("x.npy", "y.txt", "SG0605", ".npz, .npy, .png"),
         ("x.npy", "y.png", "SG0605", "ends in .npz or .npy"),

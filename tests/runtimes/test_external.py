@@ -178,8 +178,8 @@ def test_a_context_without_the_extension_is_refused_before_a_shader_is_compiled(
 @pytest.mark.parametrize(
     ("options", "what"),
     [
-        ({"input_external": "z"}, "--input-external names 'z', which is no input"),
-        ({"device": "webgl2-min"}, "--device webgl2-min is not possible"),
+        ({"input_external": "z"}, "--input-external names 'z', which is not an input"),
+        ({"device": "webgl2-min"}, "--device webgl2-min is not supported"),
     ],
 )
 def test_what_cannot_be_external_is_refused(
@@ -216,7 +216,7 @@ def test_an_input_that_is_no_picture_is_no_frame(shape: tuple[int, ...], dtype: 
     y = apply(Pointwise(parse("x0 * 2")), x)
     graph = Graph("g", (x,), (Output("y", y, Port.plain(len(shape))),))
     error = refusal(read_external, graph, ["x"])
-    assert (error.code, error.what) == ("SG0301", "--input-external: 'x' is no frame of a camera")
+    assert (error.code, error.what) == ("SG0301", "--input-external: 'x' is not a camera frame")
 
 
 def test_a_frame_too_large_for_planes_is_refused(tmp_path: Path) -> None:

@@ -68,13 +68,13 @@ class Known:
             raise ShadergenError(
                 "SG0106",
                 f"'{self.name}' holds NaN",
-                help="the training has diverged; export again",
+                help="the training diverged; export an earlier checkpoint",
             )
         if self.array.dtype == np.float64 and (np.isinf(result.data) > np.isinf(self.array)).any():
             raise ShadergenError(
                 "SG0106",
                 f"'{self.name}' holds numbers beyond the range of float32",
-                why="everything is computed in float32",
+                why="all arithmetic is float32",
             )
         return result
 
@@ -95,7 +95,7 @@ class Known:
             raise ShadergenError(
                 "SG0206",
                 f"'{self.name}' holds the integer {high if high > EXACT_INTEGERS else low}",
-                why="integers are computed as float32, which holds every one up to 2^24 in size",
+                why="integers are computed as float32, which is exact up to 2^24",
                 supported=f"integers from {-EXACT_INTEGERS} to {EXACT_INTEGERS}",
             )
 

@@ -97,7 +97,7 @@ bool query_device(GL& gl, Device& device, Error& error) {
     const int version = parse_version(device.version, desktop);
     if (version < (desktop ? 43 : 30)) {
         tell(error.why,
-             device.version.empty() ? "GL does not tell its version" : "GL_VERSION is '{}'",
+             device.version.empty() ? "GL reports no version" : "GL_VERSION is '{}'",
              {device.version});
         error.help = "make the application's context current";
         return fail(error, "SG0601",

@@ -173,7 +173,7 @@ private:
             ++at_;
             if (character >= 0xDC00 || now() != '\\' || (++at_, !unit(low)) || low < 0xDC00 ||
                 low >= 0xE000)
-                return malformed(error_, "a text holds half of a character", {});
+                return malformed(error_, "a string has an unpaired surrogate", {});
             character = 0x10000 + ((character - 0xD800) << 10) + (low - 0xDC00);
         }
         const auto more = [&](std::uint32_t shift) {
@@ -205,7 +205,7 @@ private:
 };
 
 bool parse(std::string_view content, Document& document, Error& error) {
-    if (!is_utf8(content)) return malformed(error, "{} is not text in UTF-8", {schedule_file});
+    if (!is_utf8(content)) return malformed(error, "{} is not UTF-8", {schedule_file});
     return Reader(content, document, error).read();
 }
 

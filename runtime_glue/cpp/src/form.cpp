@@ -235,7 +235,7 @@ private:
         }
         if (!sizes_) return true;
         if (sizes_->parameters().empty())
-            return wrong(place, "only a build with sizes has expressions", {});
+            return wrong(place, "expressions need the member sizes", {});
         std::string why;
         sizes_->evaluate(value, result, why);
         return why.empty() || wrong(place, "this size has no value: {}", {why});

@@ -49,7 +49,7 @@ bool read_shaders(const Files& files, const Schedule& schedule, Source& source, 
             locate(error, paths[i]);
             return large ? fail(error, "SG0505", "the shader is larger than {} MiB",
                                 {max_shader_bytes >> 20})
-                         : fail(error, "SG0505", "the shader is not text in UTF-8", {});
+                         : fail(error, "SG0505", "the shader is not UTF-8", {});
         }
         source.shaders.push_back({paths[i], text});
     }

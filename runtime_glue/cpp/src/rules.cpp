@@ -73,14 +73,14 @@ bool check_range(const Range& where, const Place& member, std::int64_t weights_s
 
 bool check_texture(const Texture& texture, const Place& member, std::int64_t weights_size, bool is_input, Error& error) {
     if (texture.bytes() > max_texture_bytes) {
-        return refuse(error, "a texture of {} bytes is beyond all devices", {texture.bytes()}, member);
+        return refuse(error, "a texture of {} bytes exceeds {}", {texture.bytes(), max_texture_bytes}, member);
     }
     if (texture.first > texture.last) {
-        return refuse(error, "it is used first in pass {}, last in {}", {texture.first, texture.last}, member);
+        return refuse(error, "the first use, pass {}, is after the last, pass {}", {texture.first, texture.last}, member);
     }
     const auto is_plain = (texture.layers == 1) && texture.is_planes && (texture.format == format_of("rgba8"));
     if (texture.is_external && !(is_plain && is_input)) {
-        return refuse(error, "an external texture is an input of one layer of rgba8, in planes", {}, member, "kind");
+        return refuse(error, "an external texture must be an input of one rgba8 plane", {}, member, "kind");
     }
     if (!is_none(texture.data)) {
         if (is_input) {
@@ -104,7 +104,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
         return refuse(error, "{} channels do not fit {}", {texture.channels, texture.format->name}, member, "format");
     }
     if (is_input != is_none(texture.slot)) {
-        return refuse(error, "inputs, and no others, have the slot null", {}, member, "slot");
+        return refuse(error, "the slot must be null for inputs, and a number for others", {}, member, "slot");
     }
     return true;
 }
@@ -127,7 +127,7 @@ bool check_ports(const Schedule& build, const List<Port>& ports, const Place& me
 bool check_port(const Port& port, const Texture& texture, const Place& member, Error& error) {
     const auto rank = length(port.shape);
     if ((length(port.axes) != rank) || any(port.axes, [&](const auto& axis) { return axis >= rank; })) {
-        return refuse(error, "the axes {} do not permute the shape's", {listed(port.axes)}, member, "axes");
+        return refuse(error, "the axes {} are not a permutation of the shape's", {listed(port.axes)}, member, "axes");
     }
     const auto shape = logical_shape(port.shape, port.axes);
     const auto is_signed = (port.encoding == Encoding::y2rg) || (port.encoding == Encoding::y2rg_half);
@@ -194,24 +194,24 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
         if (!check_known(build, read.texture, place, error)) return false;
         const auto& texture = build.textures[at(read.texture)];
         if (texture.is_external != !is_none(read.matrix)) {
-            return refuse(error, "external textures, and no others, are read through a matrix", {}, place, "matrix");
+            return refuse(error, "a matrix is for external textures, and required there", {}, place, "matrix");
         }
         std::int64_t low = 0;
         std::int64_t high = texture.layers;
         if (!is_none(read.layer)) {
             if (texture.is_array || (read.layer >= texture.layers)) {
-                return refuse(error, "'{}' has no 2D texture {} to read", {texture.name, read.layer}, place);
+                return refuse(error, "'{}' has no 2D texture {}", {texture.name, read.layer}, place);
             }
             low = read.layer;
             high = low + 1;
         } else if (!texture.is_array && (texture.layers > 1)) {
-            return refuse(error, "'{}' has {} 2D textures: name a layer", {texture.name, texture.layers}, place);
+            return refuse(error, "'{}' has {} 2D textures: a layer is required", {texture.name, texture.layers}, place);
         }
         if (!is_none(read.layers)) {
             low = read.layers[0];
             high = low + read.layers[1];
             if (!texture.is_array || (high > texture.layers)) {
-                return refuse(error, "'{}' is no array with layer {}", {texture.name, high - 1}, place, "layers");
+                return refuse(error, "'{}' is not an array texture with a layer {}", {texture.name, high - 1}, place, "layers");
             }
         }
         for (std::int64_t layer = low; layer < high; ++layer) {
@@ -268,7 +268,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
     for (const auto& read : gpu_pass.reads) {
         if (read.is_image()) {
             if (inputs.has(key(read.texture))) {
-                return refuse(error, "'{}' is an input, which may have no images", {read.texture}, member, "reads");
+                return refuse(error, "the input '{}' cannot be read as an image", {read.texture}, member, "reads");
             }
             if (!check_image(build.textures[at(read.texture)], member, error)) return false;
             units.push_back(read.image);
@@ -282,7 +282,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
         if (!check_known(build, name, Place(member, "writes"), error)) return false;
         const auto& texture = build.textures[at(name)];
         if ((length(gpu_pass.writes) > 1) && !texture.is_array) {
-            return refuse(error, "an image is one layer of '{}'", {name}, member, "writes");
+            return refuse(error, "'{}' is no array texture: a pass writes one layer of it", {name}, member, "writes");
         }
         if (!check_image(texture, member, error)) return false;
         units.push_back(gpu_pass.image);
@@ -295,7 +295,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
 
 bool check_image(const Texture& texture, const Place& member, Error& error) {
     if (!texture.format->image) {
-        return refuse(error, "'{}' is {}, of which there are no images", {texture.name, texture.format->name}, member);
+        return refuse(error, "'{}': format {} cannot be bound as an image", {texture.name, texture.format->name}, member);
     }
     return true;
 }
@@ -315,7 +315,7 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
         }
         const auto layer = gpu_pass.is_compute ? write.layer : any_layer;
         if (slots.has(key(texture.slot, layer))) {
-            return refuse(error, "it reads what it writes: '{}' in slot {}", {texture.name, texture.slot}, place);
+            return refuse(error, "the pass reads what it writes: '{}' in slot {}", {texture.name, texture.slot}, place);
         }
         if (!check_lifetime(texture, index, place, error)) return false;
         if (!gpu_pass.is_compute) {
@@ -328,7 +328,7 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
         written.add(key(write.texture, write.layer));
     }
     if (length(layers) < length(gpu_pass.writes)) {
-        return refuse(error, "it writes a layer twice", {}, member, "writes");
+        return refuse(error, "the pass writes a layer twice", {}, member, "writes");
     }
     return true;
 }
@@ -344,10 +344,10 @@ bool check_slots(const Schedule& build, Set& outputs, Error& error) {
         const Place place(place_text.c_str());
         const auto is_same = (after.is_array == before.is_array) && (after.format == before.format);
         if (!(is_same && (after.width == before.width) && (after.height == before.height))) {
-            return refuse(error, "they share slot {} and differ in kind, format or size", {after.slot}, place);
+            return refuse(error, "they share slot {}, but differ in kind, format or size", {after.slot}, place);
         }
         if (after.first <= before.last) {
-            return refuse(error, "they share slot {} and are alive together", {after.slot}, place);
+            return refuse(error, "they share slot {}, but their lifetimes overlap", {after.slot}, place);
         }
         if (!check_shared(before, outputs, place, error)) return false;
         if (!check_shared(after, outputs, place, error)) return false;
@@ -357,7 +357,7 @@ bool check_slots(const Schedule& build, Set& outputs, Error& error) {
 
 bool check_shared(const Texture& texture, Set& outputs, const Place& place, Error& error) {
     if (!is_none(texture.data) || outputs.has(key(texture.name))) {
-        return refuse(error, "slot {} is shared, and '{}' may not share", {texture.slot, texture.name}, place);
+        return refuse(error, "slot {} is shared, but '{}' is a constant or an output", {texture.slot, texture.name}, place);
     }
     return true;
 }
@@ -380,7 +380,7 @@ bool check_requirements(const Schedule& build, Error& error) {
         for (const auto& write : gpu_pass.writes) {
             const auto& texture = build.textures[at(write.texture)];
             if (texture.format->bits() > build.required.color_bits()) {
-                return refuse(error, "{} is drawn to", {texture.format->name}, "requires.color_buffer");
+                return refuse(error, "it does not cover {}, which a pass draws to", {texture.format->name}, "requires.color_buffer");
             }
         }
     }
@@ -423,7 +423,7 @@ bool check_limits(const Schedule& build, Error& error) {
     for (std::size_t name = 0; name < limit_count; ++name) {
         const auto value = used[name];
         if (build.required.limits[name] < value) {
-            return refuse(error, "it is stated as {}, and {} is used", {build.required.limits[name], value}, "requires.limits", limit_name(name));
+            return refuse(error, "the limit is stated as {}, but {} is used", {build.required.limits[name], value}, "requires.limits", limit_name(name));
         }
     }
     return true;

@@ -59,7 +59,7 @@ bool Sizes::declare(Value sizes, Error& error) {
                 return malformed(error, "the name '{}' is taken", {taken.name},
                                  Place(member, "name").text());
         if (taken.value < taken.low || taken.value > taken.high)
-            return malformed(error, "{} lies outside its bounds", {taken.value},
+            return malformed(error, "the default {} is out of bounds", {taken.value},
                              Place(member, "default").text());
         parameters_.push_back(taken);
     }
@@ -84,7 +84,7 @@ bool Sizes::set(const std::vector<Size>& wanted, Error& error) {
         if (size.value < parameter.low || size.value > parameter.high) {
             error.why = why(size);
             tell(error.supported, "{} to {}", {parameter.low, parameter.high});
-            return fail(error, "SG0605", "{} is no {} of this build", {size.value, size.name});
+            return fail(error, "SG0605", "{} {} is not supported", {size.name, size.value});
         }
         parameter.value = size.value;
     }
@@ -153,7 +153,7 @@ void Sizes::evaluate(Value value, std::int64_t& result, std::string& wrong) cons
             return tell(wrong, "there is no parameter '{}'", {term.text()});
         stack[depth++] = parameters_[k].value;
     }
-    if (depth != 1) return tell(wrong, "it leaves {} values", {depth});
+    if (depth != 1) return tell(wrong, "it ends with {} values, not one", {depth});
     result = stack[0];
 }
 

@@ -147,9 +147,9 @@ void find_mismatch(const GL& gl, const Texture& texture, Name name, std::string&
         return;
     const auto red = static_cast<Enum>(ask(gl::TEXTURE_RED_TYPE));
     if (red == gl::INT || red == gl::UNSIGNED_INT)
-        tell(wrong, "texture {} holds integers, which float shaders do not see", {name});
+        tell(wrong, "texture {} has an integer format, but the shaders read floats", {name});
     else if (ask(gl::TEXTURE_DEPTH_TYPE) || ask(gl::TEXTURE_STENCIL_SIZE))
-        tell(wrong, "texture {} holds depth or stencil, not colours", {name});
+        tell(wrong, "texture {} has a depth or stencil format", {name});
 }
 
 }  // namespace
@@ -191,7 +191,7 @@ bool check_images(const GL& gl, const Texture& texture, const GLTextures& names,
     error.why = wrong;
     tell(error.help, "make the texture with glTexStorage and the format {}",
          {texture.format->name});
-    return fail(error, "SG0602", "shaders cannot have this texture as the image '{}'",
+    return fail(error, "SG0602", "this texture cannot be bound as the image '{}'",
                 {texture.name});
 }
 

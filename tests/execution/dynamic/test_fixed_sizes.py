@@ -114,7 +114,10 @@ def test_a_constraint_that_is_no_equation_and_cannot_be_read_is_said_without_its
         assert sum((h // k) * (w // (k + 1)) for k in range(2, 12)) < 10**6
     member: Any = sizes_member(environment)
     (constraint,) = member["constraints"]
-    assert constraint["why"] == "height and width must fit a formula of 79 terms, for layer join"
+    assert (
+        constraint["why"]
+        == "height and width must satisfy a polynomial of 79 terms, for layer join"
+    )
 
 
 # one size alone

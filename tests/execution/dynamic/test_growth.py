@@ -255,10 +255,10 @@ def test_sizes_that_share_their_parts_are_compiled_in_linear_work(
 @pytest.mark.parametrize(
     ("build", "n", "says"),
     [
-        (joined_pools, 9, "a formula of 6,099 terms"),
-        (joined_pools, 60, "a formula of 12,285 terms"),
-        (halves_and_thirds, 16, "a formula of 12,283 terms"),
-        (halves_and_thirds, 60, "a formula of 12,283 terms"),
+        (joined_pools, 9, "a polynomial of 6,099 terms"),
+        (joined_pools, 60, "a polynomial of 12,285 terms"),
+        (halves_and_thirds, 16, "a polynomial of 12,283 terms"),
+        (halves_and_thirds, 60, "a polynomial of 12,283 terms"),
         (in_proportion, 66, "too complex: 65 nested quotients"),
         (squares, 8, "terms"),
         (squares, 60, "terms"),

@@ -116,8 +116,8 @@ def test_a_build_of_which_another_option_fixes_every_size_is_refused() -> None:
     assert caught.value.render() == (
         "error[SG0301]: --input-size dynamic has no effect\n"
         "  --> x 1x3x8x12\n"
-        "  = why: every image has its size from another option\n"
-        "  = help: leave --input-size dynamic away, or the size of one of them"
+        "  = why: another option sets the size of every image\n"
+        "  = help: omit --input-size dynamic, or one of these sizes"
     )
 
 
@@ -167,7 +167,9 @@ def test_axes_that_nothing_tells_are_those_of_nchw(tmp_path: Path) -> None:
         return net("Tanh", "x")
 
     notes = compiled(network(tanh, (1, 3, 8, 12)), tmp_path).notes
-    expected = "height is axis 2, width axis 3 of 'x' (assumed: no operator of the model tells)"
+    expected = (
+        "height is axis 2, width axis 3 of 'x' (assumed: no operator of the model decides it)"
+    )
     assert f"dynamic: {expected}" in notes
     declared = compiled(network(tanh, (1, "H", "W", 3)), tmp_path).notes
     assert "dynamic: height is axis 1, width axis 2 of 'x'" in declared

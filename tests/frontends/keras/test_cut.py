@@ -101,7 +101,7 @@ def test_layers_before_an_input_need_not_be_implemented(tmp_path: Path) -> None:
         "  --> odd.h5\n"
         "  = why: it follows from layers that cannot be computed: Lambda layer 'odd' has no "
         "definition\n"
-        "  = help: say it, batch included and in the model's own order, for example --inputs "
+        "  = help: give it with the batch, in the model's own order, for example --inputs "
         "odd=1x45x80x64"
     )
     with pytest.raises(ShadergenError) as caught:
@@ -132,7 +132,7 @@ def test_a_height_and_a_width_do_where_the_rest_follows(tmp_path: Path, data_for
     with pytest.raises(ShadergenError) as caught:
         load(file, Request(inputs=("first",)))
     assert caught.value.help == (
-        "say its height and width, for example --inputs first=45x80, or give --input-size"
+        "give its height and width, for example --inputs first=45x80, or give --input-size"
     )
 
 
@@ -147,11 +147,11 @@ def test_sizes_in_another_order_than_the_models_are_blamed_on_the_option(tmp_pat
 
 
 REFUSED = {
-    "unknown": ((), ("summ",), "--outputs names 'summ', which is no layer"),
+    "unknown": ((), ("summ",), "--outputs names 'summ', which is not a layer"),
     "several calls": ((), ("shared",), "names 'shared', a layer that is called 2 times"),
     "no such call": ((), ("shared:2",), "names 'shared:2', a layer that is called 2 times"),
-    "no such result": ((), ("backbone:0:2",), "which is no layer's result"),
-    "too many numbers": ((), ("sum:0:0",), "which is no layer's result"),
+    "no such result": ((), ("backbone:0:2",), "which is not the result of a layer"),
+    "too many numbers": ((), ("sum:0:0",), "which is not the result of a layer"),
     "of no use": (("last",), ("sum",), "--inputs names 'last', which no output needs"),
     "twice": ((), ("sum", "sum:0"), "--outputs names the result 'sum' twice"),
 }

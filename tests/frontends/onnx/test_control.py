@@ -298,7 +298,7 @@ REFUSED = {
         "  --> model.onnx: node choose (If), inputs scalar\n"
         "  = why: it is computed from the model's inputs, and shaders are written before there are "
         "any\n"
-        "  = help: leave it to the application, by ending the model: --outputs c",
+        "  = help: end the model before it and run it in the application: --outputs c",
     ),
     "trip count": (
         small(
@@ -365,7 +365,7 @@ REFUSED = {
     ),
     "sequence as tensor": (
         small([node("SequenceConstruct", "x", outputs=("s",)), node("Relu", "s")]),
-        "error[SG0105]: input 0 of Relu is no tensor",
+        "error[SG0105]: input 0 of Relu is not a tensor",
     ),
 }
 

@@ -80,14 +80,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "ai.onnx.preview.training\n"
         "  = help: define it with --define FILE, which holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
-        "  = help: its weights are w1, w2 there; or leave it to the application, by ending the "
-        "model: --outputs y",
+        "  = help: its weights are w1, w2 there; or end the model before it and run it in "
+        "the application: --outputs y",
     ),
     "computed only": (
         small(node("NonZero", name="find")),
         "error[SG0201]: operator NonZero is not implemented for tensors computed from the inputs\n"
         "  --> model.onnx: node find (NonZero), inputs 1x3x6x5\n"
-        "  = why: how many elements are not zero depends on the data, and textures have fixed "
+        "  = why: the number of nonzero elements depends on the data, and textures have fixed "
         "sizes",
     ),
     "mode": (
@@ -146,7 +146,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         ),
         "error[SG0206]: 'big' holds the integer 16777217\n"
         "  --> model.onnx: node y (Add), inputs 1x3x6x5, 1\n"
-        "  = why: integers are computed as float32, which holds every one up to 2^24 in size\n"
+        "  = why: integers are computed as float32, which is exact up to 2^24\n"
         "  = supported: integers from -16777216 to 16777216",
     ),
     "bits of wide integers": (
@@ -176,7 +176,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "sparse": (
         changed(lambda p: p.graph.sparse_initializer.append(SPARSE), node("Add", "x", "b")),
-        "error[SG0106]: the elements of the sparse tensor 'b' do not lie in it\n"
+        "error[SG0106]: the elements of the sparse tensor 'b' are out of range\n"
         "  --> model.onnx: node y (Add)\n"
         "  = why: its shape is [2, 2], that of the indices [1]",
     ),
@@ -188,7 +188,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         small(CONV, NAN),
         "error[SG0106]: 'w' holds NaN\n"
         "  --> model.onnx: node first (Conv), inputs 1x3x6x5, 4x3x3x3\n"
-        "  = help: the training has diverged; export again",
+        "  = help: the training diverged; export an earlier checkpoint",
     ),
     "beyond float32": (
         small(node("Add", "x", "b"), {"b": np.array([1e39])}),

@@ -245,8 +245,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
         {"t": F(0)},
         "error[SG0201]: Compress with a condition computed from the inputs is not implemented\n"
         "  --> model.onnx: node y (Compress), inputs 3x5x4, 3x5x4\n"
-        "  = why: which elements are kept depends on the condition, and textures have fixed sizes\n"
-        "  = help: leave it to the application, by ending the model: --outputs c",
+        "  = why: the size of the result depends on the data, and textures have fixed sizes\n"
+        "  = help: end the model before it and run it in the application: --outputs c",
     ),
     "nothing kept": (
         node("Compress", "x", "c"),

@@ -290,7 +290,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "padding alone": (
         node("MaxPool", kernel_shape=[2, 2], pads=[2, 0, 0, 0]),
-        "a window holds padding alone",
+        "a window covers only padding",
     ),
     "negative": (
         node("AveragePool", kernel_shape=[2, 2], pads=[-1, 0, 0, 0]),

@@ -49,8 +49,8 @@ def test_an_expression_is_worked_out_in_integers(expression: list[Any], value: i
     [
         (["depth"], "there is no parameter 'depth'"),
         (["height", "*"], "fewer than two operands"),
-        (["height", 2], "it leaves 2 values"),
-        ([], "it leaves 0 values"),
+        (["height", 2], "it ends with 2 values, not one"),
+        ([], "it ends with 0 values, not one"),
         (["height", 5, "height", "-", "/"], "divides by zero"),
         (["height", 0, "%"], "divides by zero"),
         ([LARGEST, 1, "+", 1, "-"], "beyond 2^53"),
@@ -135,10 +135,10 @@ def test_a_size_that_breaks_its_bounds_otherwise_has_no_reason(tmp_path: Path, h
 @pytest.mark.parametrize(
     ("sizes", "says"),
     [
-        ({"width": 5}, "the nearest that it can have is a height of 3 and a width of 4"),
+        ({"width": 5}, "the nearest supported size is a height of 3 and a width of 4"),
         (
             {"height": 1, "width": 2},
-            "the nearest that it can have is a height of 2 and a width of 2",
+            "the nearest supported size is a height of 2 and a width of 2",
         ),
     ],
 )
@@ -166,15 +166,15 @@ def multiples(of: int, most: int) -> dict[str, Any]:
             400,
             10**9,
             (700, 1),
-            "the nearest that it can have is a height of 800 and a width of 400",
+            "the nearest supported size is a height of 800 and a width of 400",
         ),
         (
             1,
             10**6,
             (1001, 1000),
-            "the nearest that it can have is a height of 1001 and a width of 999",
+            "the nearest supported size is a height of 1001 and a width of 999",
         ),
-        (4, 10**6, (8000, 8000), "it can have a height of 8000 and a width of 124"),
+        (4, 10**6, (8000, 8000), "a supported size is a height of 8000 and a width of 124"),
     ],
 )
 def test_sizes_far_from_any_that_a_build_can_have_are_answered_too(
@@ -189,7 +189,7 @@ def test_a_size_outside_its_bounds_is_answered_with_the_nearest() -> None:
     with pytest.raises(ShadergenError) as caught:
         chosen(multiples(400, 10**9), {"height": 400, "width": 400}, {"height": 20000})
     assert caught.value.help == (
-        "the nearest that it can have is a height of 16000 and a width of 400"
+        "the nearest supported size is a height of 16000 and a width of 400"
     )
 
 
@@ -199,7 +199,7 @@ def test_a_search_for_sizes_ends_in_schedules_of_very_many_constraints() -> None
     document["sizes"]["constraints"][:0] = [hard] * 1000
     with pytest.raises(ShadergenError) as caught:
         resolve(document, {"height": 16384, "width": 16384})
-    assert caught.value.help.startswith("it can have a height of ")
+    assert caught.value.help.startswith("a supported size is a height of ")
 
 
 def test_a_build_of_fixed_sizes_says_so() -> None:

@@ -128,7 +128,7 @@ def test_what_comes_right_before_the_exchange_is_kept_and_the_user_is_told(
     compiled = compile_model(ESPCN, tmp_path / "b", size)
     monkeypatch.undo()
     (kept,) = tmp_path.glob("b.kept-*")
-    assert f"held files of no build; it is now '{kept}'" in "".join(compiled.notes)
+    assert f"held other files, which are kept in '{kept}'" in "".join(compiled.notes)
     assert (kept / "notes.txt").read_text() == "mine"
     assert not (tmp_path / "b" / "notes.txt").exists()
     compile_model(ESPCN, tmp_path / "b", size)

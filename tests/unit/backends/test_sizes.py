@@ -53,7 +53,7 @@ def test_a_size_that_no_runtime_can_work_out_is_refused_by_its_layer() -> None:
     with at_layer("join"), pytest.raises(ShadergenError) as caught:
         expression(sum_of_quotients(environment, 1025))
     assert caught.value.code == "SG0207"
-    assert "a formula of 4,099 terms" in caught.value.what
+    assert "a polynomial of 4,099 terms" in caught.value.what
     assert caught.value.where == ("layer join",)
     assert evaluate(expression(h**6), DEFAULTS) == 2**48
     for beyond in (h**7, h**7 // 1000 - h):

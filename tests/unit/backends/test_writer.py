@@ -184,7 +184,7 @@ def folder_by_link(path: Path) -> None:
         ("weights.bin", linked, "weights.bin (a link)"),
         ("shaders", folder_by_link, "shaders (a link)"),
         ("mine", linked, "mine"),
-        ("weights.bin", pipe, "weights.bin (no regular file)"),
+        ("weights.bin", pipe, "weights.bin (not a regular file)"),
         ("schedule.json", pipe, "schedule.json, shaders, weights.bin"),
         ("schedule.json", linked, "schedule.json, shaders, weights.bin"),
         ("schedule.json", folder_of, "schedule.json, shaders, weights.bin"),
@@ -265,7 +265,7 @@ def test_an_output_without_a_name_of_its_own_is_refused(tmp_path, monkeypatch, n
         refusal(compile_model, ESPCN, Path(name), options()),
     ):
         assert refused.code == "SG0501"
-        assert refused.what == f"'{name}' has no name of its own"
+        assert refused.what == f"'{name}' is not a folder name"
     assert (tmp_path / "b").stat().st_ino == before
 
 

@@ -229,7 +229,8 @@ def test_folders_named_as_inputs_are_paired_by_the_names_of_files(tmp_path):
 
 
 def test_what_is_no_folder_or_empty_is_refused(tmp_path):
-    for folder, what in ((tmp_path / "none", "is no folder"), (tmp_path, "holds nothing")):
+    refusals = ((tmp_path / "none", "cannot read the folder"), (tmp_path, "has no pictures"))
+    for folder, what in refusals:
         with pytest.raises(ShadergenError, match=what) as caught:
             find_samples(folder, (image(1, 1, 2, 2),))
         assert caught.value.code == "SG0301"
@@ -242,9 +243,9 @@ def test_what_is_no_folder_or_empty_is_refused(tmp_path):
         ("float32", {"x": np.zeros((1, 2, 2, 1))}, r"needs shape \(1, 1, 2, 2\)"),
         ("float32", {"x": np.full((1, 1, 2, 2), np.nan)}, "not finite"),
         ("float32", {"x": np.full((1, 1, 2, 2), 1e300)}, "not finite"),
-        ("int32", {"x": np.full((1, 1, 2, 2), 0.5)}, "is of int32, the array is not"),
-        ("uint8", {"x": np.full((1, 1, 2, 2), -1)}, "is of uint8, the array is not"),
-        ("bool", {"x": np.full((1, 1, 2, 2), 2)}, "is of bool, the array is not"),
+        ("int32", {"x": np.full((1, 1, 2, 2), 0.5)}, "takes int32, the array has other values"),
+        ("uint8", {"x": np.full((1, 1, 2, 2), -1)}, "takes uint8, the array has other values"),
+        ("bool", {"x": np.full((1, 1, 2, 2), 2)}, "takes bool, the array has other values"),
     ],
 )
 def test_what_is_no_input_is_refused_with_the_file(tmp_path, dtype, arrays, what):
@@ -270,12 +271,12 @@ def test_one_picture_for_two_inputs_and_files_of_other_kinds_are_refused(tmp_pat
     with pytest.raises(ShadergenError, match="one picture for 2 inputs"):
         list(find_samples(tmp_path, (image(1, 1, 2, 2), image(1, 1, 2, 2, name="b"))))
     (tmp_path / "notes.txt").write_text("")
-    with pytest.raises(ShadergenError, match=r"notes.txt' is nothing to calibrate with"):
+    with pytest.raises(ShadergenError, match=r"notes.txt' is neither a picture nor an array"):
         find_samples(tmp_path, (image(1, 1, 2, 2),))
 
 
 def test_calibrating_without_precision_auto_is_refused(tmp_path):
-    with pytest.raises(ShadergenError, match=r"--calibrate .* is not possible"):
+    with pytest.raises(ShadergenError, match=r"--calibrate .* is not supported"):
         Options(calibrate=tmp_path).target()
 
 
@@ -296,11 +297,11 @@ def test_the_command_says_what_rests_on_the_samples_and_what_it_costs(shadergen,
     command = ["compile", model, "-o", build, "--precision", "auto"]
     said = shadergen(*command, "--calibrate", model.parent / "in", "--explain")
     assert said.code == 0
-    assert "in 16 bits by what 2 calibration inputs showed, not by proof: conv" in said.out
+    assert "16-bit because of calibration with 2 inputs: conv" in said.out
     assert "mediump, by calibration" in said.out
     assert "relative" in said.out
     assert load(build).passes
-    assert "in 16 bits by calibration, not by proof: conv" in shadergen("inspect", build).out
+    assert "16-bit because of calibration: conv" in shadergen("inspect", build).out
 
     found = shadergen(*command, "--calibrate", model.parent / "in", "--json").json["calibration"]
     assert (found["samples"], found["layers"]) == (2, ["conv"])
@@ -314,6 +315,6 @@ def test_the_command_refuses_pictures_of_another_size(shadergen, model):
     command = ["compile", model, "-o", build, "--precision", "auto"]
     said = shadergen(*command, "--calibrate", folder)
     assert said.code == 2
-    assert "the picture is 6 rows of 9, the build takes 6 rows of 8" in said.err
+    assert "the picture is 6x9, the build takes 6x8" in said.err
     assert "wide.png" in said.err
     assert not build.exists()

@@ -69,8 +69,8 @@ def test_a_detection_tail_is_refused_with_the_names_to_cut_at(tmp_path: Path) ->
         "error[SG0201]: operator NonMaxSuppression is not implemented for tensors computed from "
         "the inputs\n"
         "  --> model.onnx: node nms (NonMaxSuppression), inputs 1x24x4, 1x4x24, 1\n"
-        "  = why: how many boxes are kept depends on their scores, and textures have fixed sizes\n"
-        "  = help: leave it to the application, by ending the model: --outputs b,s"
+        "  = why: the number of boxes depends on their scores, and textures have fixed sizes\n"
+        "  = help: end the model before it and run it in the application: --outputs b,s"
     )
 
 
@@ -130,7 +130,7 @@ REFUSED = {
         ["box"],
         "error[SG0301]: --outputs names 'box', which the model does not compute\n"
         "  --> model.onnx\n"
-        "  = why: it is no value and no node of the model's graph\n"
+        "  = why: it is neither a value nor a node of the model's graph\n"
         "  = supported: boxes, to_boxes, x, b, second and 13 more\n"
         "  = help: did you mean 'boxes'?",
     ),
@@ -139,7 +139,7 @@ REFUSED = {
         ["boxes"],
         "error[SG0301]: --inputs names 'act2', which the model does not compute\n"
         "  --> model.onnx\n"
-        "  = why: it is no value and no node of the model's graph\n"
+        "  = why: it is neither a value nor a node of the model's graph\n"
         "  = supported: act, c2, c1, left, kept and 13 more\n"
         "  = help: did you mean 'act'?",
     ),
@@ -175,7 +175,7 @@ def test_a_cut_is_refused_by_name(tmp_path: Path, case: str) -> None:
 def test_a_size_for_an_input_that_was_cut_off_is_still_checked(tmp_path: Path) -> None:
     sizes = {"x": (1, 3, 8, 8), "y": (1, 3, 8, 8)}
     text = refusal(write(tmp_path, detector()), Request(sizes, inputs=("r1",), outputs=("boxes",)))
-    assert "error[SG0301]: --input-size names 'y', which is no input" in text
+    assert "error[SG0301]: --input-size names 'y', which is not an input" in text
     assert "supported: x, r1" in text
 
 

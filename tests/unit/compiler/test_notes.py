@@ -40,7 +40,7 @@ def two(groups: int = 8) -> Graph:
         (two(), {**DESKTOP, "stage": "fragment"}, "--stage fragment"),
         (two(), {**DESKTOP, "weights": "constants"}, "--weights constants"),
         (two(), {"device": "gles30"}, "GLSL ES 300 has no compute shaders"),
-        (two(groups=1), DESKTOP, "no layer is of the kind"),
+        (two(groups=1), DESKTOP, "no layer qualifies"),
     ],
 )
 def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
@@ -56,7 +56,7 @@ def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
     ("graph", "options", "why"),
     [
         (single(), {**DESKTOP, "weights": "constants"}, "--weights constants"),
-        (single(), {**DESKTOP, "precision": "fp16"}, "it would lose too much in 16 bits"),
+        (single(), {**DESKTOP, "precision": "fp16"}, "16-bit arithmetic is too inaccurate"),
         (single(), {"device": "gles30", "weights": "ubo"}, "--weights ubo"),
         (single(kernel=5), DESKTOP, "it is not 3x3 with a stride of 1 in one group"),
         (single(out=2), DESKTOP, "there are no images of rg32f"),
@@ -93,4 +93,4 @@ def test_compute_that_was_asked_for_and_has_no_place_is_noted():
 def test_compiling_hands_the_notes_on(tmp_path):
     options = Options(input_size={"": (8, 8)}, fuse_separable="on")
     compiled = compile_model(ESPCN, tmp_path / "b", options)
-    assert compiled.notes == ("--fuse-separable on has no effect: no layer is of the kind",)
+    assert compiled.notes == ("--fuse-separable on has no effect: no layer qualifies",)

@@ -227,16 +227,16 @@ def test_compile_uses_the_file(tmp_path):
     assert why["conv2"].startswith("measured")
     assert why["conv1"].startswith("predicted")
     advice = "tune with the same device, size and options"
-    assert tuned.notes == (f"{path} knows 1 of the 3 layers: {advice}",)
+    assert tuned.notes == (f"{path} has times for 1 of the 3 layers: {advice}",)
     larger = replace(options, input_size={"": (32, 48)}, tuning=path)
     other = compile_model(ESPCN, tmp_path / "other", larger)
-    assert other.notes == (f"{path} knows none of the 3 layers: {advice}",)
+    assert other.notes == (f"{path} has times for none of the 3 layers: {advice}",)
 
 
 def test_a_file_that_knows_nothing_of_the_only_layer_says_so():
     graph = placed(conv(RNG, X, 8, (3, 3)), X)
     (note,) = coverage_notes(graph, LLVMPIPE.target(), {}, Path("t.json"))
-    assert note.startswith("t.json knows nothing of the only layer with a choice: tune with")
+    assert note.startswith("t.json has times for none of the layers: tune with")
 
 
 # --- measuring ------------------------------------------------------------------------------------
@@ -349,12 +349,12 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     arguments = ["tune", ESPCN, "--tuning", path, *size, "--frames", 1, "--warm-up", 0]
     cli.main([*map(str, arguments), "--seconds", "0"], standalone_mode=False)
     assert capsys.readouterr().out.splitlines() == [
-        "kinds of layers left for another run: 3",
+        "3 kinds of layers are left for another run",
         f"{path} was not written: nothing was measured",
     ]
     cli.main(list(map(str, arguments)), standalone_mode=False)
     printed = capsys.readouterr().out
-    assert "rank correlation of prediction and measurement" in printed
+    assert "rank correlation of predicted and measured times" in printed
     assert f"use it with --device llvmpipe --tuning {path}" in printed
     assert {"conv1", "conv2", "subpixel"} <= set(printed.split())
     build = ["compile", ESPCN, "-o", tmp_path / "b", *size, "--device", "llvmpipe"]
@@ -365,4 +365,4 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     assert "knows" not in printed  # all of them
     verify = ["verify", ESPCN, "--input-size", "8x8", "--device", "llvmpipe", "--tuning", path]
     cli.main(list(map(str, verify)), standalone_mode=False)
-    assert f"{path} knows none of the 3 layers" in capsys.readouterr().out
+    assert f"{path} has times for none of the 3 layers" in capsys.readouterr().out

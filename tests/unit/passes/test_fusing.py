@@ -47,13 +47,13 @@ def test_cheap_element_wise_work_becomes_a_prologue():
 @pytest.mark.parametrize(
     ("formula", "operands", "why"),
     [
-        ("tanh(x0)", (), "it is too dear to repeat for every tap"),
-        ("relu(" * 9 + "x0" + ")" * 9, (), "it is too dear to repeat for every tap"),
+        ("tanh(x0)", (), "it is too expensive to repeat for every tap"),
+        ("relu(" * 9 + "x0" + ")" * 9, (), "it is too expensive to repeat for every tap"),
         ("x0 * x1", (known(6, 6),), "it combines several tensors"),
         ("1 / (2 + abs(x0))", (),
-         "it may divide by zero in unused lanes, which weights of 0 would not undo"),
+         "it may divide by zero in unused lanes, and 0 weights do not cancel that"),
         ("x0 / x1", (known(8, 1, 1),),
-         "it may divide by zero in unused lanes, which weights of 0 would not undo"),
+         "it may divide by zero in unused lanes, and 0 weights do not cancel that"),
     ],
 )  # fmt: skip
 def test_prologues_are_refused(formula, operands, why):
@@ -103,7 +103,7 @@ def test_an_operand_that_only_gives_the_shape_is_not_lost():
     wide = image(1, 3, 6, 6, name="wide")
     graph = graph_of(pointwise("x0 * 2", y, wide), inputs=(X, wide))
     assert optimised(fuse_pointwise, graph) == (
-        ["Conv", "Pointwise"], ["an operand that gives the result its shape is not used"]
+        ["Conv", "Pointwise"], ["an operand that determines the result's shape is unused"]
     )  # fmt: skip
 
 

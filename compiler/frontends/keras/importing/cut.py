@@ -82,7 +82,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
         if not colon or not number.isascii() or not number.isdigit() or len(number) > 9:
             raise ShadergenError(
                 "SG0301",
-                f"--{option} names '{name}', which is no layer",
+                f"--{option} names '{name}', which is not a layer",
                 supported=nearest(name, [*flat.model.layers, *flat.nested]),
                 help=did_you_mean(name, [*flat.model.layers, *flat.nested]),
             )
@@ -90,7 +90,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
     if len(found) > 1:
         raise ShadergenError(
             "SG0301",
-            f"--{option} names '{layer}', of which there are several",
+            f"--{option} names '{layer}', which several layers are called",
             supported=", ".join(found),
         )
     nested = flat.nested.get(found[0])
@@ -106,7 +106,9 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
         call = numbers.pop(0)
     result = numbers.pop(0) if numbers else 0
     if numbers or (nested and result >= len(nested[call])):
-        raise ShadergenError("SG0301", f"--{option} names '{name}', which is no layer's result")
+        raise ShadergenError(
+            "SG0301", f"--{option} names '{name}', which is not the result of a layer"
+        )
     return nested[call][result] if nested else Ref(found[0], call, result)
 
 

@@ -167,7 +167,7 @@ def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     same = config.choice("padding", PADDINGS, "valid") == "same"
     pads, beyond = transposed_padding(same, x.shape[2:], kernel, strides, dilations, extra)
     if min(beyond) < 0:
-        config.malformed("output_padding", "such that the result covers the input")
+        config.malformed("output_padding", "with a result that covers the input")
     w = layer.constants(
         {"kernel": (*kernel, filters, x.shape[1]), **_bias(layer, filters)},
         lambda w: w | {"kernel": outputs_first(w["kernel"])},

@@ -56,7 +56,7 @@ def einsum_dense(layer: Layer, inputs: list[Tensor]) -> Tensor:
     if bias_axes:
         axes = config.text("bias_axes")
         if not set(axes) <= set(result.replace(".", "")):
-            config.malformed("bias_axes", f"some of '{result}'")
+            config.malformed("bias_axes", f"letters of '{result}'")
         letters = result.replace("...", "")
         first = min(letters.index(a) for a in axes)
         if "..." in result[result.index(letters[first]) :]:

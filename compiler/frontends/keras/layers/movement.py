@@ -51,7 +51,7 @@ def transposed(layer: Layer, x: Tensor, order: Sequence[int]) -> Tensor:
     """Permute the model's axes: no data moves."""
     if sorted(order) != list(range(x.rank)):
         raise ShadergenError(
-            "SG0105", f"{list(order)} is no order of {x.rank} axes", where=layer.described
+            "SG0105", f"{list(order)} is not an order of {x.rank} axes", where=layer.described
         )
     named = identity(layer, [x])
     return Tensor(named.value, tuple(x.axes[k] for k in order))

@@ -45,7 +45,7 @@ def _masked_average(layer: Layer, x: Tensor, mask: Tensor, keep: bool) -> Tensor
     if mask.rank != 2 or layer.data_format != "channels_last" or x.rank != 3:
         raise ShadergenError(
             "SG0202",
-            "averaging what this mask leaves is not implemented",
+            "averaging under this mask is not implemented",
             where=layer.described,
             supported="sequences with their channels last, a mask of rank 2",
         )

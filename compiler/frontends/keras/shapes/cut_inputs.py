@@ -80,10 +80,10 @@ class CutInputs:
 
 def _unknown_size(name: str, data_format: str, reason: ShadergenError) -> ShadergenError:
     if reason.code == "SG0204":
-        say = f"say its height and width, for example --inputs {name}=45x80, or give --input-size"
+        say = f"give its height and width, for example --inputs {name}=45x80, or give --input-size"
     else:
         example = "1x45x80x64" if data_format == "channels_last" else "1x64x45x80"
-        say = "say it, batch included and in the model's own order, for example "
+        say = "give it with the batch, in the model's own order, for example "
         say += f"--inputs {name}={example}"
     return ShadergenError(
         "SG0204",

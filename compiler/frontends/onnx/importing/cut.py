@@ -117,8 +117,8 @@ def _value(graph: GraphProto, name: str, option: str) -> str:
     raise ShadergenError(
         "SG0301",
         f"--{option} names '{name}', which the model does not compute",
-        why="it is no value and no node of the model's graph"
-        + (", to which the bodies of If, Loop and Scan do not belong" if nested else ""),
+        why="it is neither a value nor a node of the model's graph"
+        + ("; the bodies of If, Loop and Scan are not part of it" if nested else ""),
         supported=nearest(name, [n for n in known if n not in weights]),
         help=did_you_mean(name, known),
     )

@@ -150,7 +150,9 @@ class Importer:
         computed = [n for n in names if not isinstance(self._item(n, self.scope), (Known, Input))]
         if not computed:
             return ""
-        return f"leave it to the application, by ending the model: --outputs {','.join(computed)}"
+        return (
+            f"end the model before it and run it in the application: --outputs {','.join(computed)}"
+        )
 
     def _apply(
         self, proto: NodeProto, layer: str, scope: Scope, inputs: tuple[Item | None, ...]

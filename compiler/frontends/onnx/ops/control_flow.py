@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .elementwise import Handler
     from .node import OnnxNode
 
-BRANCH = "the branch that is taken"
+BRANCH = "the choice of the branch"
 YES_NO = ("[true]", "[false]")
 
 
@@ -204,7 +204,7 @@ def _known(node: OnnxNode, item: Item, role: str) -> NDArray[Any]:
     if not isinstance(item, Known):
         raise DataDependentError(
             f"{role[0].upper()}{role[1:]} of {node.op} depends on data",
-            "it is computed from the model's inputs, and shaders are written before there are any",
+            "it is computed from the model's inputs, which are unknown when compiling",
             inputs_behind(item),
         )
     if item.array.dtype.kind not in "biu":
@@ -250,7 +250,7 @@ def _empty(node: OnnxNode, body: Subgraph, output: int) -> Known:
     if dtype is None or not tensor.HasField("shape"):
         raise ShadergenError(
             "SG0205",
-            f"{node.op} collects nothing, and does not say of which type",
+            f"{node.op} collects nothing, and its type is unknown",
             where=f"element type {type_name(tensor.elem_type)}",
         )
     sizes = [d.dim_value for d in tensor.shape.dim]

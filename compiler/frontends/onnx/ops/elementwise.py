@@ -122,7 +122,7 @@ def bitwise_not(node: OnnxNode) -> Value:
         raise ShadergenError(
             "SG0206",
             f"BitwiseNot of {x.type.dtype} is not implemented",
-            why="integers are computed as float32, which holds every one up to 2^24 in size",
+            why="integers are computed as float32, which is exact up to 2^24",
         )
     return node.apply(Pointwise(expr, x.type.dtype), x)
 

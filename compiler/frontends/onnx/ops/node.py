@@ -87,7 +87,7 @@ class OnnxNode:
             raise ShadergenError("SG0105", "an attribute is given twice")
         for name, a in self.attributes.items():
             if a.ref_attr_name:
-                raise ShadergenError("SG0105", f"attribute '{name}' is that of no function")
+                raise ShadergenError("SG0105", f"attribute '{name}' belongs to no function")
 
     @property
     def op(self) -> str:
@@ -204,7 +204,7 @@ class OnnxNode:
     def plain(self, item: Item, role: str) -> Tensor:
         """Return what must be a tensor of an element type that all operators take."""
         if isinstance(item, TensorList):
-            raise ShadergenError("SG0105", f"{role} of {self.op} is no tensor")
+            raise ShadergenError("SG0105", f"{role} of {self.op} is not a tensor")
         if isinstance(item, Narrow):
             numbers = item.data_type != STRING
             raise ShadergenError(

@@ -45,7 +45,7 @@ def batch_normalization(node: OnnxNode) -> Value | list[Value]:
             raise ShadergenError(
                 "SG0202",
                 "BatchNormalization with more than one result is not implemented",
-                why="it would compute statistics, as in training",
+                why="it computes statistics in training mode",
                 supported="training_mode=1 of operator set 14 and later",
                 help="export the model for inference",
             )

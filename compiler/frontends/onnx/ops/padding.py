@@ -54,7 +54,7 @@ def _padded(
     )
     if sizes != x.shape:
         if min(sizes) < 1:
-            raise ShadergenError("SG0206", "the padding is so negative that nothing is left")
+            raise ShadergenError("SG0206", "negative padding leaves no elements")
         x = node.moved(Slice(starts, (1,) * len(sizes), sizes), x)
     grown = tuple(map(_positive, before)), tuple(map(_positive, after))
     nothing = all(statically_equal(amount, 0) for amounts in grown for amount in amounts)

@@ -104,7 +104,7 @@ def compress(node: OnnxNode) -> Tensor:
     if isinstance(condition, Result):
         raise DataDependentError(
             "Compress with a condition computed from the inputs is not implemented",
-            "which elements are kept depends on the condition, and textures have fixed sizes",
+            "the size of the result depends on the data, and textures have fixed sizes",
         )
     if node.has("axis"):
         axis = node.axis(node.integer("axis"), len(x.shape))

@@ -28,7 +28,7 @@ NOTHING = TensorList(nothing=True)
 def _sequence(node: OnnxNode) -> tuple[Tensor | Narrow, ...]:
     item = node.entry(0)
     if not isinstance(item, TensorList) or item.nothing:
-        raise ShadergenError("SG0105", f"input 0 of {node.op} is no sequence")
+        raise ShadergenError("SG0105", f"input 0 of {node.op} is not a sequence")
     return item.items
 
 

@@ -28,6 +28,6 @@ def string_normalizer(node: OnnxNode) -> Narrow:
         raise ShadergenError(
             "SG0202",
             "StringNormalizer with stopwords is not implemented",
-            why="how many words are left depends on the data, and textures have fixed sizes",
+            why="the size of the result depends on the data, and textures have fixed sizes",
         )
     return x

@@ -297,9 +297,9 @@ DOMAINS: dict[str, dict[str, Handler]] = {
 
 # Operators whose results have a shape that depends on data.
 DATA_DEPENDENT: dict[str, str] = {
-    "ConstantOfShape": "its operand is the shape of its result",
-    "NonMaxSuppression": "how many boxes are kept depends on their scores",
-    "NonZero": "how many elements are not zero depends on the data",
-    "Range": "how many numbers there are depends on the operands",
-    "Unique": "how many elements differ depends on the data",
+    "ConstantOfShape": "the shape of the result is an operand",
+    "NonMaxSuppression": "the number of boxes depends on their scores",
+    "NonZero": "the number of nonzero elements depends on the data",
+    "Range": "the length depends on the operands",
+    "Unique": "the number of distinct elements depends on the data",
 }

@@ -125,8 +125,8 @@ def parse_model(path: Path) -> ModelProto:
         raise ShadergenError(
             "SG0103",
             f"'{path.name}' is damaged or truncated",
-            why="it begins like an ONNX model, but "
-            + ("no graph follows" if sound else "its protobuf encoding breaks off"),
+            why="it starts like an ONNX model, but "
+            + ("no graph follows" if sound else "its protobuf encoding is truncated"),
             help="export or download it again and compare the sizes",
         )
     raise ShadergenError(
@@ -193,7 +193,7 @@ def read_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
         raise ShadergenError(
             "SG0202",
             f"operator set {opsets['']} of ai.onnx is not implemented",
-            why="a later version may give an operator another meaning",
+            why="later versions may change operators",
             supported=f"1 to {LATEST_OPSET}",
             help="export the model with opset_version=18",
         )

@@ -95,7 +95,7 @@ def read_sparse(
         pass
     raise ShadergenError(
         "SG0106",
-        f"the elements of the sparse tensor '{name}' do not lie in it",
+        f"the elements of the sparse tensor '{name}' are out of range",
         why=f"its shape is {list(shape)}, that of the indices {list(indices.shape)}",
     )
 
@@ -127,7 +127,7 @@ def _external(
     if folder is None:
         raise ShadergenError(
             "SG0107",
-            f"tensor '{name}' is external data of a model that lies in no file",
+            f"tensor '{name}' is external data, but the model is not a file",
             help="onnx.load(path) reads external data in",
         )
     entries = {e.key: e.value for e in proto.external_data}

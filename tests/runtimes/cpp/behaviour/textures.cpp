@@ -114,7 +114,7 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     CHECK(!gl.IsTexture(4711));
     CHECK(Error().render().empty());
     CHECK(runner.bind_output("sum", other).what ==
-          "shaders cannot have this texture as the image 'sum'");
+          "this texture cannot be bound as the image 'sum'");
     CHECK(runner.bind_input("x", 0).code == "SG0605");
     const unsigned two[] = {deep, deep};
     CHECK(runner.bind_input("x", two, 2).what.find("takes an array texture") != std::string::npos);
