@@ -101,7 +101,7 @@ class DynamicInputs:
         if not any(i.type.rank == MAP_RANK for i in inputs):
             raise ShadergenError(
                 "SG0301",
-                "--input-size dynamic is for images, and the model takes none",
+                "--input-size dynamic needs an image input, the model has none",
                 supported="inputs of rank 4",
             )
         shapes = (f"{i.name} {'x'.join(map(str, i.shape))}" for i in inputs)
@@ -135,7 +135,7 @@ def check_dynamic(
     option = f"--inputs {name}={size}" if name in cut else f"--input-size {size}"
     raise ShadergenError(
         "SG0301",
-        "--input-size dynamic, and the model takes one size only",
+        "--input-size dynamic has no effect: the model takes one size only",
         why="\n".join(dict.fromkeys(c["why"] for c in sizes["constraints"])),
         help=f"compile with {option}",
     )

@@ -47,7 +47,7 @@ def check_sizes(shapes: Mapping[str, tuple[int, ...]], request: Request) -> None
                 "SG0301",
                 f"--input-size {text} does not fit the model",
                 where=", ".join(f"{n} {'x'.join(map(str, s))}" for n, s in shapes.items()),
-                why="only sizes that the model does not fix can be chosen",
+                why="only dynamic sizes of the model can be chosen",
             )
 
 
@@ -111,7 +111,7 @@ def resolve_shape(
             "SG0204",
             f"input '{name}' has a dynamic size",
             where=where,
-            why="a build is for one size, unless height and width are dynamic",
+            why="a build has fixed sizes unless height and width are dynamic",
             help=_ways_to_say(
                 "" if alone else f"{name}=",
                 resolved,
@@ -137,8 +137,8 @@ def _ways_to_say(
     """
     if {axis for axis, size in enumerate(shape) if size is None} - set(spatial or ()):
         example = "x".join(str(size or 16) for size in shape)
-        return f"say all sizes, batch included: for example --input-size {named}{example}"
-    one = f"say which with --input-size {named}HxW, for example --input-size {named}360x640"
+        return f"give all sizes, batch included: for example --input-size {named}{example}"
+    one = f"give it with --input-size {named}HxW, for example --input-size {named}360x640"
     return f"{one}\nor make height and width dynamic: --input-size dynamic" if flexible else one
 
 
@@ -160,6 +160,6 @@ def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str)
             "SG0301",
             f"{option} gives {size} for an axis of size {sizes[axis]}",
             where=where,
-            why="only sizes that the model does not fix can be chosen",
+            why="only dynamic sizes of the model can be chosen",
         )
     sizes[axis] = size

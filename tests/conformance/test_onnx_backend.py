@@ -107,7 +107,7 @@ def test_a_single_string_stays_an_array() -> None:
         ("y = Equal(x, n)", "Equal of different types: others, string"),
         ('y = StringNormalizer<stopwords=["a"]>(x)', "StringNormalizer with stopwords"),
         ('y = StringNormalizer<case_change_action="UPPER">(x)', "case_change_action=UPPER"),
-        ("y = StringNormalizer(n)", "input 0 of StringNormalizer is no tensor of strings"),
+        ("y = StringNormalizer(n)", "input 0 of StringNormalizer is not a tensor of strings"),
     ],
 )
 def test_what_needs_more_than_the_number_of_a_string_is_refused(body: str, what: str) -> None:

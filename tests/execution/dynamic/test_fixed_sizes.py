@@ -158,7 +158,7 @@ def test_a_dynamic_build_of_one_size_is_refused_by_the_layers_that_fix_it(
 ) -> None:
     text = "x".join(map(str, size))
     refused = (
-        "error[SG0301]: --input-size dynamic, and the model takes one size only\n"
+        "error[SG0301]: --input-size dynamic has no effect: the model takes one size only\n"
         f"  = why: {layers} the input at {text}\n"
         f"  = help: compile with --input-size {text}"
     )
@@ -173,7 +173,7 @@ def test_a_part_of_one_size_is_refused_and_compiles_as_the_help_says(shape: Any)
     model = network(map_behind_a_stride, shape)
     size = {"dynamic": (4, 6)} if "H" in shape else {}
     assert refusal_of(model, inputs=("relu1",), **size) == (
-        "error[SG0301]: --input-size dynamic, and the model takes one size only\n"
+        "error[SG0301]: --input-size dynamic has no effect: the model takes one size only\n"
         "  = why: layer reshape2 fixes the input at 4x6\n"
         "  = help: compile with --inputs relu1=4x6"
     )
@@ -211,7 +211,7 @@ def test_a_part_of_a_keras_model_takes_any_size(reshaping: Path) -> None:
 @pytest.mark.parametrize("start", ["pool", "first"])
 def test_a_part_of_a_keras_model_of_one_size_is_refused(reshaping: Path, start: str) -> None:
     assert refusal_of(reshaping, inputs=(start,)) == (
-        "error[SG0301]: --input-size dynamic, and the model takes one size only\n"
+        "error[SG0301]: --input-size dynamic has no effect: the model takes one size only\n"
         "  = why: layer again fixes the input at 8x12\n"
         f"  = help: compile with --inputs {start}=8x12"
     )

@@ -81,7 +81,7 @@ def scaled_by_a_quotient(net: Net) -> str:
     return net("Resize", "x", "", scales, mode="nearest")
 
 
-DECIDED = "rounding or comparing coordinates that follow from dynamic sizes needs a fixed size"
+DECIDED = "rounding or comparing coordinates computed from dynamic sizes needs a fixed size"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ DECIDED = "rounding or comparing coordinates that follow from dynamic sizes need
         (many_sizes, "a tensor of 18 numbers"),
         (antialiased, "an antialiased resize needs a fixed size"),
         (odd_scale, "a resize by 1.7"),
-        (scaled_as_floats, "a number of floating point needs a fixed size"),
+        (scaled_as_floats, "a floating-point number needs a fixed size"),
     ],
 )
 def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -> None:

@@ -36,8 +36,8 @@ def refuse_discontinuities(result: Item | None) -> None:
     operands = [v for v in inputs if not isinstance(v, Constant)]
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
         raise DynamicDimensionError(
-            "rounding or comparing coordinates that follow from dynamic sizes",
-            why="where the model runs, the last digit of a quotient would decide",
+            "rounding or comparing coordinates computed from dynamic sizes",
+            why="rounding errors of quotients would decide the result",
         )
 
 
