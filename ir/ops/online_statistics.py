@@ -24,8 +24,8 @@ from ..indexing import coordinates, flatten
 from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
-from .movement import Concat, Reshape, Slice
-from .reduction import FLOAT_MAX, LONGEST, Kind, Reduce
+from .movement import Reshape, Slice
+from .reduction import FLOAT_MAX, LONGEST
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -122,16 +122,6 @@ class OnlineStatistics(Op):
         rescaled = "sum_exp * exp(maximum - max(maximum, v)) + w * exp(v - max(maximum, v))"
         nest.accumulate("sum_exp", said(rescaled))
         return nest.give(said("where(is_first, maximum, sum_exp)"))
-
-    def singly(self, x: Value) -> Value:
-        """Return the same result with each statistic computed by a pass of its own."""
-        require(not self.merge, "merged statistics cannot be computed one by one")
-        single: Kind = "mean" if self.kind == "mean_variance" else "max"
-        term = parse("square(x0 - x1)" if self.kind == "mean_variance" else "exp(x0 - x1)")
-        first = apply(Reduce(single, self.axes), x)
-        rest: Kind = "mean" if self.kind == "mean_variance" else "sum"
-        second = apply(Reduce(rest, self.axes, element=term), x, first)
-        return apply(Concat(self.axes[-1]), first, second)
 
     def decompose(self, x: Value) -> Value | None:
         """Reduce in stages where there are more than ``LONGEST`` elements."""

@@ -14,13 +14,13 @@ from support.onnx_models import node, normal, refusal, write
 
 from shadergen.compiler.frontends import Request
 from shadergen.compiler.frontends.onnx import load_onnx
+from shadergen.compiler.frontends.onnx.ops.gradient.derivatives import CONSTANT, RULES, derivative
+from shadergen.compiler.frontends.onnx.ops.gradient.reverse import ADJOINTS, gradients
 from shadergen.errors import ShadergenError
-from shadergen.ir.derivatives import CONSTANT, RULES, derivative
 from shadergen.ir.evaluation import evaluate
 from shadergen.ir.expr import Num
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
-from shadergen.ir.gradient import ADJOINTS, gradients
 from shadergen.ir.graph import Value, apply, constant
 from shadergen.ir.ops import (
     ArgMax,

@@ -36,7 +36,7 @@ from .elementwise import (
     where,
 )
 from .fourier import dft, mel_weight_matrix, stft
-from .gradient import gradient
+from .gradient.operator import gradient
 from .linear_algebra import det, einsum, gemm, matmul
 from .losses import negative_log_likelihood, softmax_cross_entropy
 from .machine_learning import binarizer, scaler

@@ -22,12 +22,11 @@ from collections.abc import Callable, Collection, Iterator
 from math import prod
 from typing import Any
 
-from ..errors import ShadergenError
-from .derivatives import NOTHING, derivative
-from .expr import Call, Expr, Num, Var, substitute, variables
-from .formula_parser import parse
-from .graph import Graph, Node, Output, Port, Value, apply
-from .ops import (
+from ......errors import ShadergenError
+from ......ir.expr import Call, Expr, Num, Var, substitute, variables
+from ......ir.formula_parser import parse
+from ......ir.graph import Graph, Node, Output, Port, Value, apply
+from ......ir.ops import (
     Concat,
     Expand,
     MatMul,
@@ -40,6 +39,7 @@ from .ops import (
     Slice,
     Transpose,
 )
+from .derivatives import NOTHING, derivative
 
 Adjoint = Callable[[Any, Node, Value, int], Value]
 
@@ -101,8 +101,18 @@ def _pulled(
 def _simpler(node: Node) -> Any:
     """Return what an operator is composed of, with a gradient by each of its statistics."""
     if isinstance(node.op, OnlineStatistics):
-        return node.op.singly(*node.inputs)
+        return _singly(node.op, *node.inputs)
     return node.op.decompose(*node.inputs)
+
+
+def _singly(op: OnlineStatistics, x: Value) -> Value:
+    """Return both statistics of an operator, each as a reduction."""
+    assert not op.merge  # which only its decomposition has
+    mean = op.kind == "mean_variance"
+    term = parse("square(x0 - x1)" if mean else "exp(x0 - x1)")
+    first = apply(Reduce("mean" if mean else "max", op.axes), x)
+    second = apply(Reduce("mean" if mean else "sum", op.axes, element=term), x, first)
+    return apply(Concat(op.axes[-1]), first, second)
 
 
 def _level(node: Node, position: int) -> bool:

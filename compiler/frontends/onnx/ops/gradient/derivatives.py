@@ -8,12 +8,12 @@ constant has the derivative 0.
 
 from __future__ import annotations
 
-from ..errors import ShadergenError
-from .algebra import fold
-from .evaluation import bind
-from .expr import Call, Expr, Num, Var, substitute, walk
-from .formula_parser import parse
-from .formulas import FORMULAS
+from ......errors import ShadergenError
+from ......ir.algebra import fold
+from ......ir.evaluation import bind
+from ......ir.expr import Call, Expr, Num, Var, substitute, walk
+from ......ir.formula_parser import parse
+from ......ir.formulas import FORMULAS
 
 # For each function, its partial derivatives by its arguments a, b.
 RULES: dict[str, tuple[str, ...]] = {

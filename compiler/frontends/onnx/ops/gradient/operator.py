@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .....errors import ShadergenError
-from .....ir.gradient import gradients
-from .....ir.graph import Value, constant
-from ..operands import Known, TensorList
+from ......errors import ShadergenError
+from ......ir.graph import Value, constant
+from ...operands import Known, TensorList
+from .reverse import gradients
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..operands import Item
-    from .node import OnnxNode
+    from ...operands import Item
+    from ..node import OnnxNode
 
 
 def gradient(node: OnnxNode) -> Sequence[Item]:
