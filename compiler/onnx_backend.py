@@ -18,7 +18,7 @@ nothing else are compiled in, once an operator asks for them, and anew when they
 a result is computed from never are, unless they hold no element. :attr:`ShadergenRep.fixed` tells
 which.
 
-Float64 that float32 does not reach is taken by models that are linear in it (``bands``).
+Float64 beyond float32 is taken by models that are linear in it (``wide_float64``).
 
 Strings are numbered for each run, and their numbers uploaded: shaders move and compare them.
 """
@@ -40,22 +40,23 @@ from onnx.backend.base import Backend, BackendRep, namedtupledict
 from ..backends.schedule import label
 from ..backends.writer import write_build
 from ..errors import ShadergenError, did_you_mean
-from ..ir.linear_part import linear_part
-from . import bands, extras
+from . import extras
 from .driver import compile_graph, import_model
 from .frontends import ValueNeededError
 from .frontends.onnx.importing.parameter_inputs import data_inputs
-from .frontends.onnx.read.graph_body import subgraphs
-from .onnx_values import declared, given, has_open_shape, numbered
+from .onnx_values import declared, given, has_dynamic_shape, numbered
 from .options import Options
+from .wide_float64.parts import beyond_float32
+from .wide_float64.run import Run, WideRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
     from onnx import ModelProto, NodeProto
 
-    from .bands import Arrays
+    from ..ir.graph import Graph
+    from .onnx_values import Arrays
 
 
 @cache
@@ -118,7 +119,7 @@ class ShadergenRep(BackendRep):
         self._inputs = {i.name: i for i in model.graph.input if i.name not in weights}
         self._data = data_inputs(model.graph)
         self._program: _Program | None = None
-        self._linear: tuple[frozenset[str], _Program] | None = None
+        self._wide = WideRunner(model)
         self._releases: list[Any] = []
 
     @property
@@ -154,8 +155,8 @@ class ShadergenRep(BackendRep):
         if self._program is None or not self._program.fits(arrays):
             self.close()
             self._program = self._kept(self._compiled(arrays))
-        large = bands.beyond_float32({name: arrays[name] for name in self._program.inputs})
-        results = self._in_bands(arrays, large) if large else self._program.run(arrays)
+        wide = beyond_float32({name: arrays[name] for name in self._program.inputs})
+        results = self._run_wide(arrays, wide) if wide else self._program.run(arrays)
         outputs = self._model.graph.output
         typed = (declared(results[o.name], o, texts) for o in outputs)
         result: tuple[Any, ...] = namedtupledict("Outputs", [o.name for o in outputs])(*typed)
@@ -166,30 +167,21 @@ class ShadergenRep(BackendRep):
         for release in self._releases:
             release()
         self._releases.clear()
-        self._program = self._linear = None
+        self._program, self._wide = None, WideRunner(self._model)
 
     def _kept(self, program: _Program) -> _Program:
         self._releases.append(weakref.finalize(self, program.runner.close))
         return program
 
-    def _in_bands(self, arrays: Arrays, large: frozenset[str]) -> Arrays:
-        """Run the model on the parts of arrays that float32 does not reach."""
-        assert self._program is not None
-        if self._linear is None or self._linear[0] != large:
-            try:
-                self._linear = large, self._kept(self._try(arrays, self._program.fixed, large))
-            except ShadergenError as error:
-                if error.code != "SG0202":
-                    raise
-                raise ShadergenError(
-                    "SG0605",
-                    f"input '{min(large)}' holds numbers beyond {bands.LARGEST:g}",
-                    where=error.where,
-                    why=f"float32 cannot hold them; only linear models accept them: {error.what}",
-                ) from None
-        parts = bands.split(arrays, large)
-        results = {0: self._program.run(parts.pop(0))}
-        return bands.joined(results | {k: self._linear[1].run(p) for k, p in parts.items()})
+    def _run_wide(self, arrays: Arrays, wide: frozenset[str]) -> Arrays:
+        """Run the model on arrays of which some hold numbers beyond float32."""
+        program = self._program
+        assert program is not None
+
+        def compiled(change: Callable[[Graph], Graph]) -> Run:
+            return self._kept(self._try(arrays, program.fixed, change)).run
+
+        return self._wide.run(arrays, wide, program.run, compiled)
 
     def _arrays(self, inputs: Any) -> Arrays:
         """Return the arrays by name."""
@@ -230,17 +222,14 @@ class ShadergenRep(BackendRep):
         self,
         arrays: Arrays,
         fixed: Mapping[str, NDArray[Any]],
-        linear_in: frozenset[str] = frozenset(),
+        change: Callable[[Graph], Graph] = lambda graph: graph,
     ) -> _Program:
-        """Compile the model, or its linear part in some inputs."""
+        """Compile the model, or a change of its graph."""
         shapes = {name: a.shape for name, a in arrays.items()}
-        undeclared = [n for n, i in self._inputs.items() if has_open_shape(i) and n not in fixed]
+        undeclared = [n for n, i in self._inputs.items() if has_dynamic_shape(i) and n not in fixed]
         dynamic = {n: shapes[n] for n in undeclared}
         options = replace(self._options, input_size=dynamic, input_value=fixed, strings=True)
-        graph = import_model(self._model, options)
-        if linear_in:
-            _refuse_casts(self._model)
-            graph = linear_part(graph, linear_in)
+        graph = change(import_model(self._model, options))
         graph, files, _ = compile_graph(graph, options)
         runtime = extras.runtime()
         with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
@@ -345,16 +334,6 @@ def _model_of(
 def _info(name: str, dtype: Any, shape: Sequence[int]) -> onnx.ValueInfoProto:
     kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
     return onnx.helper.make_tensor_value_info(name, kind, shape)
-
-
-def _refuse_casts(model: ModelProto) -> None:
-    """Refuse models that may go on in float32, whose infinity is then the right result."""
-    todo = [*model.graph.node, *(node for f in model.functions for node in f.node)]
-    while todo:
-        node = todo.pop()
-        if node.op_type in ("Cast", "CastLike"):
-            raise ShadergenError("SG0202", f"{node.op_type} may leave float64")
-        todo.extend(inner for graph in subgraphs(node) for inner in graph.node)
 
 
 is_compatible = ShadergenBackend.is_compatible

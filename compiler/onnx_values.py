@@ -1,4 +1,4 @@
-"""Arrays as an ONNX model declares them: element types, open sizes, strings as numbers."""
+"""Arrays as an ONNX model declares them: element types, dynamic shapes, strings as numbers."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 from ..errors import ShadergenError
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from .bands import Arrays
+    from numpy.typing import ArrayLike
 
 
-def has_open_shape(info: onnx.ValueInfoProto) -> bool:
-    """Whether the model leaves an input's shape open."""
+Arrays = dict[str, NDArray[Any]]  # by the names of inputs or outputs
+
+
+def has_dynamic_shape(info: onnx.ValueInfoProto) -> bool:
+    """Whether an input's shape is unknown when compiling."""
     tensor = info.type.tensor_type
     return not tensor.HasField("shape") or not all(
         d.HasField("dim_value") and d.dim_value >= 0 for d in tensor.shape.dim

@@ -37,7 +37,8 @@ that enter a computation never are. The list of such operands:
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
 compare. Float64 beyond float32 is split into parts that differ by powers of 2, if the model is
-linear up to a constant; the scaled results are added ([compiler/bands.py](../compiler/bands.py)).
+linear up to a constant; the scaled results are added
+([compiler/wide_float64/](../compiler/wide_float64/__init__.py)).
 
 {loosened} have a tolerance of 1e-6 where the exact
 result is 0: the suite expects the rounding errors of one implementation there.

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from support import conv, graph_of, image, pointwise
 
 from shadergen.compiler import onnx_backend
-from shadergen.compiler.bands import LARGEST, STEP, beyond_float32, joined, split
+from shadergen.compiler.wide_float64.linear_part import MOVED, RULES, linear_part
+from shadergen.compiler.wide_float64.parts import LARGEST, STEP, beyond_float32, joined, split
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Value, apply, constant
-from shadergen.ir.linear_part import MOVED, RULES, linear_part
 from shadergen.ir.ops import (
     Concat,
     Conv,

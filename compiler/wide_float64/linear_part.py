@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import ShadergenError
-from .algebra import affine, fold
-from .expr import Call, Expr, Var, variables
-from .graph import Graph, Node, Output, Port, Result, Value, apply, constant
-from .ops import (
+from ...errors import ShadergenError
+from ...ir.algebra import affine, fold
+from ...ir.expr import Call, Expr, Var, variables
+from ...ir.graph import Graph, Node, Output, Port, Result, Value, apply, constant
+from ...ir.ops import (
     Concat,
     Conv,
     DepthToSpace,
@@ -43,7 +43,7 @@ from .ops import (
 )
 
 if TYPE_CHECKING:
-    from .ops import Op
+    from ...ir.ops import Op
 
 Parts = dict[Value, Value]
 Rule = Callable[[Any, Node, Parts], Value]

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-Arrays = dict[str, "NDArray[Any]"]
+    from ..onnx_values import Arrays
+
 STEP = 64  # powers of 2 from one part to the next
 LARGEST = float(np.finfo(np.float32).max)
 
