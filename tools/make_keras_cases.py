@@ -1,6 +1,6 @@
 """Save the models of tests/keras_cases with a Keras, and what it computes from them.
 
-    python tools/make_keras_cases.py tests/fixtures/keras2_cases.tar.xz
+    python tools/make_keras_cases.py tests/frontends/keras/files/keras2_cases.tar.xz
         with Keras 2 (pip install tensorflow==2.15): the archive that is checked in
     python tools/make_keras_cases.py FOLDER/part.tar --part 0/2
         with Keras 3: what tests/frontends/keras/test_cases.py does, one half of the cases at a time

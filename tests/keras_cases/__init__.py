@@ -1,7 +1,7 @@
 """The catalogue of Keras layers and arguments, as data; no framework is imported here.
 
-tests/frontends/keras/test_cases.py plays every case on GL: the files of Keras 2.15 as they lie in
-tests/fixtures (tools/make_keras2_cases.py makes them), those of Keras 3 as it saves them now.
+tests/frontends/keras/test_cases.py runs every case on GL: the files of Keras 2.15 as they lie in
+its folder files (tools/make_keras_cases.py makes them), those of Keras 3 as it saves them now.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from shadergen.runtime_glue.python import HeadlessContext, Runner, load
 
 ROOT = Path(__file__).resolve().parents[2]
 ESPCN = ROOT / "examples" / "espcn" / "espcn_x2.h5"
-KERAS_FIXTURES = ROOT / "tests" / "fixtures" / "keras"
+KERAS_FIXTURES = ROOT / "tests" / "frontends" / "keras" / "files"
 SHARED_MODELS = ROOT.parent / "shared" / "models"
 TOLERANCE = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
 

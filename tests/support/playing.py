@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import make
 import numpy as np
 import pytest
-from maker import fixed
+from schedules import builds, fixed
 
 from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 from support.schedule_fixtures import GOOD
@@ -110,5 +109,5 @@ def integer(functions: Any, enum: str) -> int:
 
 def write_and_load(schedule: dict[str, Any], files: dict[str, bytes]) -> Build:
     with tempfile.TemporaryDirectory() as folder:
-        make.write(Path(folder), {"schedule.json": make.to_bytes(schedule), **files})
+        builds.write(Path(folder), {"schedule.json": builds.to_bytes(schedule), **files})
         return load(folder)

@@ -1,21 +1,26 @@
-"""The builds of tests/fixtures/schedules, good and malformed, changed and loaded."""
+"""The builds of the package ``schedules``, written for this session, changed and loaded."""
 
 from __future__ import annotations
 
+import atexit
 import copy
 import json
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import strategies as st
+from schedules.builds import write_all
 
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import load
-from support import ROOT
 
-FIXTURES = ROOT / "tests" / "fixtures" / "schedules"
+written = tempfile.TemporaryDirectory(prefix="shadergen_schedules_")
+atexit.register(written.cleanup)
+FIXTURES = Path(written.name)
+write_all(FIXTURES)
 GOOD = FIXTURES / "good"
 DYNAMIC = FIXTURES / "good_dynamic"
 EXTERNAL = FIXTURES / "good_external"

@@ -1,6 +1,6 @@
 """The catalogue of Keras layers and arguments on GL, against what Keras itself computes.
 
-Files of Keras 2.15 and its results lie in tests/fixtures; those of the Keras 3 that is installed
+Files of Keras 2.15 and its results lie in files/; those of the Keras 3 that is installed
 are made when the tests start. tools/make_keras_cases.py makes both.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from keras_cases import Case, of_keras
-from support import ROOT, compile_graph, play
+from support import KERAS_FIXTURES, ROOT, compile_graph, play
 
 from shadergen.compiler.frontends import Request, load
 from shadergen.errors import ShadergenError
@@ -29,7 +29,7 @@ from shadergen.ir.text import to_text
 
 pytestmark = pytest.mark.gl
 
-KERAS_2 = ROOT / "tests" / "fixtures" / "keras2_cases.tar.xz"
+KERAS_2 = KERAS_FIXTURES / "keras2_cases.tar.xz"
 MAKER = ROOT / "tools" / "make_keras_cases.py"
 PARTS = 2
 SECONDS = 600

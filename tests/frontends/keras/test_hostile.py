@@ -174,7 +174,7 @@ def mutable(tmp_path_factory, keras):
     path = tmp_path_factory.mktemp("mutable") / "m.keras"
     keras.Model(image, [layers.Flatten()(body(x)), x]).save(path)
     load(path, Request())  # whole, it is accepted
-    with tarfile.open(FIXTURES.parent / "keras2_cases.tar.xz") as archive:
+    with tarfile.open(FIXTURES / "keras2_cases.tar.xz") as archive:
         members = [m for m in archive.getmembers() if m.name.endswith(".keras")]
         catalogue = [archive.extractfile(m).read() for m in members]
     large = [path.read_bytes(), (FIXTURES / "nested.keras").read_bytes()]

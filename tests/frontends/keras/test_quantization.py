@@ -1,4 +1,4 @@
-"""Networks of QKeras, against what QKeras itself computed (fixtures/keras/make_qkeras.py)."""
+"""Networks of QKeras, against what QKeras itself computed (files/make_qkeras.py)."""
 
 from __future__ import annotations
 

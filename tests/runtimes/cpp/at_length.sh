@@ -6,9 +6,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 runtime=runtime_glue/cpp
-fixtures=tests/fixtures/schedules
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+fixtures=$work/schedules
+PYTHONPATH=tests python3 -m schedules "$fixtures"
 
 echo "clang-tidy"
 for source in "$runtime"/src/*.cpp; do

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
-from make import to_bytes
-from make import write as write_files
-from maker.fixed import small
+from schedules.builds import to_bytes
+from schedules.builds import write as write_files
+from schedules.fixed import small
 from support import ESPCN
 from support.cpp_runtime import PROGRAMS, RUNTIME, Loader, cmake, compiled, need, promises, run
 from support.runtime_builds import runtime_builds, write

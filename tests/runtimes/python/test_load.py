@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import make
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from jsonschema import Draft202012Validator
@@ -132,15 +131,6 @@ def test_a_member_of_the_other_stage_is_named(name: str) -> None:
 def test_every_malformed_fixture_has_an_expected_code() -> None:
     folders = {p.name for p in (FIXTURES / "malformed").iterdir() if p.is_dir()}
     assert folders == set(EXPECTED)
-
-
-def test_the_fixtures_are_what_their_maker_writes(tmp_path: Path) -> None:
-    make.write_all(tmp_path)
-    written = {p.relative_to(tmp_path): p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    kept = {p: (FIXTURES / p).read_bytes() for p in written}
-    assert kept == written
-    malformed = FIXTURES / "malformed"
-    assert {p.relative_to(FIXTURES) for p in malformed.rglob("*") if p.is_file()} <= set(written)
 
 
 def test_a_folder_that_is_not_there_is_no_build(tmp_path: Path) -> None:

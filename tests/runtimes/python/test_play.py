@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from maker import fixed, members
+from schedules import fixed, members
 from support.playing import (
     IMAGE,
     Tracer,

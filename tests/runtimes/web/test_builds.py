@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.browser import ROOT, chromium, served
 from support.runtime_builds import runtime_builds, write
+from support.schedule_fixtures import FIXTURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.gl
-FIXTURES = ROOT / "tests" / "fixtures" / "schedules"
 
 
 @pytest.fixture(scope="module")

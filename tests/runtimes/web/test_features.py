@@ -13,6 +13,7 @@ from PIL import Image
 from support.browser import ROOT, SCREENSHOTS, chromium, served
 from support.onnx_models import node, normal
 from support.runtime_builds import FRAGMENT, Model, RuntimeBuild
+from support.schedule_fixtures import FIXTURES
 
 from shadergen.compiler import pictures
 
@@ -75,16 +76,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "web": ROOT / "runtime_glue" / "web",
         "tests": ROOT / "tests" / "runtimes" / "web",
         "builds": folder,
-        "fixtures": ROOT / "tests" / "fixtures" / "schedules",
+        "fixtures": FIXTURES,
     }
     with served(**folders) as address, chromium() as browser:
         page = browser.new_page()
         page.goto(address)
         page.evaluate("async () => { window.t = await import('/tests/features.js'); }")
         yield page
-
-
-FIXTURES = ROOT / "tests" / "fixtures" / "schedules"
 
 
 def ask(page: Any, call: str, *arguments: Any) -> Any:
