@@ -84,7 +84,7 @@ def test_a_texture_that_cannot_be_stored_to_is_refused_and_the_old_one_kept(
 ) -> None:
     own = runner.output_texture("sum")
     name = make_texture(context.gl, 5, 3, layers=2, **given)
-    with pytest.raises(ShadergenError, match="cannot have this texture as the image") as caught:
+    with pytest.raises(ShadergenError, match="this texture cannot be bound as the image") as caught:
         runner.bind_output("sum", name)
     assert caught.value.code == "SG0602"
     assert says in caught.value.why
@@ -163,10 +163,10 @@ def test_a_texture_that_cannot_be_drawn_to_is_refused_and_the_old_one_kept(
 @pytest.mark.parametrize(
     ("format", "says"),
     [
-        ("GL_RGBA8UI", "holds integers"),
-        ("GL_R16I", "holds integers"),
-        ("GL_DEPTH_COMPONENT24", "holds depth or stencil"),
-        ("GL_DEPTH24_STENCIL8", "holds depth or stencil"),
+        ("GL_RGBA8UI", "an integer format"),
+        ("GL_R16I", "an integer format"),
+        ("GL_DEPTH_COMPONENT24", "a depth or stencil format"),
+        ("GL_DEPTH24_STENCIL8", "a depth or stencil format"),
     ],
 )
 def test_a_texture_without_colours_is_refused(

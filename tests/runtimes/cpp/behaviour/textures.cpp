@@ -106,9 +106,9 @@ PROMISE(textures_that_do_not_fit_are_refused_and_the_old_ones_kept) {
     const Name integers = make_texture(gl, gl::TEXTURE_2D, 0x8D7C, 5, 3);  // RGBA8UI
     const Name depth = make_texture(gl, gl::TEXTURE_2D, 0x81A6, 5, 3);     // DEPTH_COMPONENT24
     if (gl.GetTexLevelParameteriv) {
-        CHECK(runner.bind_input("img", integers).what.find("holds integers") != std::string::npos);
+        CHECK(runner.bind_input("img", integers).what.find("an integer format") != std::string::npos);
         CHECK(runner.bind_output("inverted", integers).code == "SG0605");
-        CHECK(runner.bind_input("img", depth).what.find("holds depth") != std::string::npos);
+        CHECK(runner.bind_input("img", depth).what.find("a depth or stencil format") != std::string::npos);
     }
     CHECK(runner.bind_input("img", 4711).what == "there is no texture 4711 in this context");
     CHECK(!gl.IsTexture(4711));
