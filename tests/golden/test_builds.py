@@ -7,12 +7,12 @@ diff then shows the change.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from support import compile_graph, graph_of, image, pointwise
+from support.golden import compare, conv
 
 from shadergen.compiler import definitions
 from shadergen.compiler.options import Options, parse_preprocessing, parse_sizes
@@ -20,11 +20,10 @@ from shadergen.errors import ShadergenError
 from shadergen.ir import text
 from shadergen.ir.evaluation import check
 from shadergen.ir.formula_parser import parse, parse_definitions
-from shadergen.ir.graph import Graph, Value, apply, constant
+from shadergen.ir.graph import Graph, apply, constant
 from shadergen.ir.ops import (
     BatchNormalization,
     Concat,
-    Conv,
     DepthToSpace,
     Pad,
     Resample,
@@ -33,16 +32,6 @@ from shadergen.ir.ops import (
 )
 
 GOLDEN = Path(__file__).parent / "builds"
-
-
-def conv(x: Value, channels: int, size: int, layer: str, **attributes) -> Value:
-    """Return a convolution whose weights are quarters: they print alike everywhere."""
-    per_group = x.shape[1] // attributes.get("groups", 1)
-    count = channels * per_group * size * size
-    w = (np.arange(count) % 7 - 3).reshape(channels, per_group, size, size) / 4
-    b = np.arange(channels) / 2
-    inputs = (x, constant(w, f"{layer}.kernel"), constant(b, f"{layer}.bias"))
-    return apply(Conv(**attributes), *inputs, layer=layer)
 
 
 def plain() -> tuple[Graph, dict]:
@@ -94,14 +83,6 @@ def resizes() -> tuple[Graph, dict]:
     return graph_of(apply(Resample(2), y, starts, weights, layer="table"), inputs=(x,)), {}
 
 
-def compare(name: str, got: str) -> None:
-    path = GOLDEN / name
-    if os.environ.get("REGENERATE_GOLDEN"):
-        GOLDEN.mkdir(exist_ok=True)
-        path.write_text(got, "utf-8")
-    assert got == path.read_text("utf-8"), f"see the docstring if {name} was meant to change"
-
-
 @pytest.mark.parametrize("model", [plain, residual, shuffle, blocks, resizes])
 def test_compiles_to(model):
     graph, options = model()
@@ -110,14 +91,14 @@ def test_compiles_to(model):
     shaders = "\n".join(
         f"//// {path}\n{source}" for path, source in files.shaders.items() if "full" not in path
     )
-    compare(f"{name}.glsl", shaders)
-    compare(f"{name}.json", json.dumps(files.schedule, indent=1) + "\n")
-    compare(f"{name}.ir", f"{text.to_text(graph)}\n{text.to_text(placed)}")
+    compare(GOLDEN / f"{name}.glsl", shaders)
+    compare(GOLDEN / f"{name}.json", json.dumps(files.schedule, indent=1) + "\n")
+    compare(GOLDEN / f"{name}.ir", f"{text.to_text(graph)}\n{text.to_text(placed)}")
     lines = [
         f"{d.step}: {d.subject}: {d.decision}{f' ({d.why})' if d.why else ''}\n"
         for d in context.decisions
     ]
-    compare(f"{name}.explain", "".join(lines))
+    compare(GOLDEN / f"{name}.explain", "".join(lines))
 
 
 X = image(1, 8, 6, 6, name="photo")
@@ -155,4 +136,4 @@ def test_errors_say():
         with pytest.raises(ShadergenError) as caught:
             mistake()
         said.append(f"# {name}\n{caught.value.render()}\n")
-    compare("errors.txt", "\n".join(said))
+    compare(GOLDEN / "errors.txt", "\n".join(said))

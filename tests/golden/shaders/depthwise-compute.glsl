@@ -1,0 +1,75 @@
+#version 310 es
+// depthwise: convolution 1x2, 4 to 4 channels in 4 groups
+// reads  x: float32 1x4x4x2, rgba32f 2d
+// writes depthwise: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// cost   64 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x;
+uniform sampler2D u_weights;
+uniform int u_width_in;
+uniform int u_height_in;
+uniform int u_tap_rows;
+uniform int u_width;
+uniform int u_span;
+uniform int u_across;
+uniform int u_down;
+uniform int u_planes;
+uniform int u_weights_mask;
+uniform int u_weights_shift;
+
+layout(local_size_x = 64) in;
+layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
+
+vec4 load_x(ivec2 p, int plane) {
+    ivec2 nearest = clamp(p, ivec2(0), ivec2(u_width_in, u_height_in) - 1);
+    bool inside = nearest == p;
+    return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
+}
+
+vec4 weight(int i) {
+    return texelFetch(u_weights, ivec2(i & u_weights_mask, i >> u_weights_shift), 0);
+}
+
+void store(ivec2 o, int plane, vec4 a0) {
+    if (o.x >= u_width) return;
+    imageStore(u_result, o, a0);
+}
+
+void main() {
+    int lane = int(gl_LocalInvocationID.x);
+    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
+    if (place >= u_across * u_down || u_planes <= plane) return;
+    ivec2 o = ivec2(place % u_across, place / u_across) * ivec2(2, 1);
+    ivec2 corner = o;
+    vec4 a0_00 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 a0_10 = a0_00;
+    int k = plane * 2 * u_tap_rows;
+    for (int ky = 0; ky < 1; ++ky) {
+        ivec2 p = corner + ivec2(0, ky);
+        for (int i = 0; i < 1; ++i) {
+            vec4 v_0_0 = load_x(p, i + plane);
+            vec4 v_1_0 = load_x(p + ivec2(1, 0), i + plane);
+            vec4 v_2_0 = load_x(p + ivec2(2, 0), i + plane);
+            {
+                vec4 w0 = weight(k + 0 * u_tap_rows);
+                a0_00 += w0 * v_0_0;
+                a0_10 += w0 * v_1_0;
+            }
+            {
+                vec4 w0 = weight(k + u_tap_rows);
+                a0_00 += w0 * v_1_0;
+                a0_10 += w0 * v_2_0;
+            }
+            k += 1;
+        }
+        k += u_tap_rows;
+    }
+    store(o, plane, a0_00);
+    store(o + ivec2(1, 0), plane, a0_10);
+}

@@ -1,0 +1,34 @@
+#version 300 es
+// depthwise: convolution 1x2, 4 to 4 channels in 4 groups
+// reads  x: float32 1x4x4x2, rgba32f 2d
+// writes depthwise: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
+// cost   64 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x;
+
+layout(location = 0) out vec4 o_0;
+
+vec4 load_x(ivec2 p, int plane) {
+    ivec2 nearest = clamp(p, ivec2(0), ivec2(2, 4) - 1);
+    bool inside = nearest == p;
+    return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
+}
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    ivec2 corner = o;
+    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 v;
+    // tap (0, 0), input plane 0
+    v = load_x(corner, 0);
+    a0 += vec4(-0.75, -0.25, 0.25, 0.75) * v;
+    // tap (0, 1), input plane 0
+    v = load_x(corner + ivec2(1, 0), 0);
+    a0 += vec4(-0.5, 0.0, 0.5, -0.75) * v;
+    o_0 = a0;
+}

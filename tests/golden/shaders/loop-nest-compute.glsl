@@ -1,0 +1,46 @@
+#version 310 es
+// pool: Pool of 1, loops 2x2
+// reads  x: float32 1x4x4x2, rgba32f 2d
+// writes pool: float32 1x4x3x1, rgba32f 2d, plane 0 of 1
+// cost   48 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_value;
+uniform int u_span;
+uniform int u_across;
+uniform int u_down;
+uniform int u_planes;
+
+layout(local_size_x = 64) in;
+layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
+
+vec4 load_value(int row, int tap_row, int tap_column) {
+    return texelFetch(u_value, ivec2(tap_column, row + tap_row), 0);
+}
+
+vec4 compute(int row) {
+    vec4 maximum = vec4(-3.4028235e+38);
+    for (int tap_row = 0; tap_row < 2; ++tap_row) {
+        for (int tap_column = 0; tap_column < 2; ++tap_column) {
+            vec4 value = load_value(row, tap_row, tap_column);
+            maximum = max(maximum, value);
+        }
+    }
+    return maximum;
+}
+
+void store(ivec2 o, int plane, vec4 a0) { imageStore(u_result, o, a0); }
+
+void main() {
+    int lane = int(gl_LocalInvocationID.x);
+    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
+    if (place >= u_across * u_down || u_planes <= plane) return;
+    ivec2 o = ivec2(place % u_across, place / u_across);
+    vec4 a0 = compute(o.y);
+    store(o, plane, a0);
+}

@@ -1,0 +1,40 @@
+// pool: Pool of 1, loops 2x2
+// reads  x: float32 1x4x4x2, rgba32f 2d
+// writes pool: float32 1x4x3x1, rgba32f 2d, plane 0 of 1
+// cost   48 multiply-adds
+
+var<private> infinite_bits: u32 = 0x7F800000u;
+struct Sizes {
+    u_span: i32,
+    u_across: i32,
+    u_down: i32,
+    u_planes: i32,
+}
+@group(0) @binding(0) var<uniform> sizes: Sizes;
+@group(0) @binding(1) var u_value: texture_2d<f32>;
+@group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
+@group(0) @binding(3) var nearest: sampler;
+fn load_value(row: i32, tap_row: i32, tap_column: i32) -> vec4f {
+    return textureLoad(u_value, vec2i(tap_column, row + tap_row), 0);
+}
+fn compute(row: i32) -> vec4f {
+    var maximum: vec4f = vec4f(-3.4028235e+38);
+    for (var tap_row = 0; tap_row < 2; tap_row += 1) {
+        for (var tap_column = 0; tap_column < 2; tap_column += 1) {
+            var value: vec4f = load_value(row, tap_row, tap_column);
+            maximum = max(maximum, value);
+        }
+    }
+    return maximum;
+}
+fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, a0); }
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
+    var lane: i32 = i32(local.x);
+    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
+    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
+    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across);
+    var a0: vec4f = compute(o.y);
+    store(o, plane, a0);
+}

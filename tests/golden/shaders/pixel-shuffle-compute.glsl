@@ -1,0 +1,76 @@
+#version 310 es
+// conv, shuffle: convolution 1x1, 4 to 4 channels, then stored as DepthToSpace
+// reads  x: float32 1x4x4x2, rgba32f 2d
+// writes shuffle: float32 1x1x8x4, r32f 2d, plane 0 of 1
+// cost   128 multiply-adds
+
+precision highp float;
+precision highp int;
+precision highp sampler2D;
+precision highp sampler2DArray;
+
+uniform sampler2D u_x;
+uniform sampler2D u_weights;
+uniform int u_planes_in;
+uniform int u_tap_rows;
+uniform int u_width;
+uniform int u_span;
+uniform int u_across;
+uniform int u_down;
+uniform int u_planes;
+uniform int u_weights_mask;
+uniform int u_weights_shift;
+
+layout(local_size_x = 64) in;
+layout(r32f, binding = 0) writeonly uniform highp image2D u_result;
+
+vec4 load_x(ivec2 p, int plane) { return texelFetch(u_x, p, 0); }
+
+mat4 tile(int i) {
+    ivec2 at = ivec2(i & u_weights_mask, i >> u_weights_shift);
+    return mat4(
+        texelFetch(u_weights, at, 0),
+        texelFetch(u_weights, at + ivec2(1, 0), 0),
+        texelFetch(u_weights, at + ivec2(2, 0), 0),
+        texelFetch(u_weights, at + ivec2(3, 0), 0)
+    );
+}
+
+void store(ivec2 o, int plane, vec4 a0) {
+    if (o.x >= u_width) return;
+    vec4 y0 = a0;
+    ivec2 p = o * ivec2(2, 2);
+    imageStore(u_result, p, vec4(y0.x, 0.0, 0.0, 0.0));
+    imageStore(u_result, p + ivec2(1, 0), vec4(y0.y, 0.0, 0.0, 0.0));
+    imageStore(u_result, p + ivec2(0, 1), vec4(y0.z, 0.0, 0.0, 0.0));
+    imageStore(u_result, p + ivec2(1, 1), vec4(y0.w, 0.0, 0.0, 0.0));
+}
+
+void main() {
+    int lane = int(gl_LocalInvocationID.x);
+    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
+    if (place >= u_across * u_down || u_planes <= plane) return;
+    ivec2 o = ivec2(place % u_across, place / u_across) * ivec2(2, 1);
+    ivec2 corner = o;
+    vec4 a0_00 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 a0_10 = a0_00;
+    int k = plane * u_tap_rows;
+    for (int ky = 0; ky < 1; ++ky) {
+        for (int kx = 0; kx < 1; ++kx) {
+            ivec2 p = corner + ivec2(kx, ky);
+            for (int i = 0; i < u_planes_in; ++i) {
+                vec4 v_0_0 = load_x(p, i);
+                vec4 v_1_0 = load_x(p + ivec2(1, 0), i);
+                {
+                    mat4 w = tile(k + 0 * u_tap_rows);
+                    a0_00 += w * v_0_0;
+                    a0_10 += w * v_1_0;
+                }
+                k += 4;
+            }
+        }
+    }
+    store(o, plane, a0_00);
+    store(o + ivec2(1, 0), plane, a0_10);
+}
