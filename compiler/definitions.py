@@ -17,7 +17,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 from ..errors import ShadergenError, did_you_mean
-from ..ir.expr import Call, Expr, Num, Var, substitute, variables
+from ..ir.expr import Call, Expr, Num, Var, named, substitute, variables
 from ..ir.formula_parser import Definition
 from ..ir.formula_parser import parse_definitions as parse
 from ..ir.formulas import FORMULAS
@@ -184,14 +184,14 @@ class _Body:
     def materialise(self, expr: Any) -> Value:
         """Turn an expression over operands into a value."""
         if isinstance(expr, Var):
-            return self.operands[int(expr.name[1:])]
+            return named(self.operands)[expr.name]
         if isinstance(expr, Num):
             return constant(expr.value)
         if not isinstance(expr, Call):
             raise ShadergenError("SG0303", f"{expr!r} is not a tensor")
         names = variables(expr)
         renamed = {name: Var(f"x{i}") for i, name in enumerate(names)}
-        operands = [self.operands[int(name[1:])] for name in names]
+        operands = [named(self.operands)[name] for name in names]
         return apply(Pointwise(substitute(expr, renamed)), *operands, layer=self.layer)
 
     def visit(self, expr: Expr, env: Mapping[str, Any]) -> Any:

@@ -19,15 +19,17 @@ import math
 import operator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dimensions import is_dynamic
 from .interning import Interned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .dimensions import SymbolicInt
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +100,11 @@ if TYPE_CHECKING:
 def literal(value: float) -> Num | Extent:
     """Return a number, or a dynamic dimension, as an expression."""
     return Extent(f"${value!r}", value) if is_dynamic(value) else Num(float(value))
+
+
+def named(operands: Sequence[T], prefix: str = "x") -> dict[str, T]:
+    """Return operands by what formulas call them: x0, x1, ... or, beside a kernel, e0, e1, ..."""
+    return {f"{prefix}{k}": operand for k, operand in enumerate(operands)}
 
 
 _INFIX = {"add": (1, " + "), "sub": (1, " - "), "mul": (2, " * "), "div": (2, " / ")}

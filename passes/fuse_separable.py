@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..ir.expr import variables
+from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv, parts, separable
 from ..ir.ops.convolution import is_depthwise
@@ -116,7 +116,8 @@ def _unfit(found: _Found) -> str:
     if p.store or found.first.result.type.dtype != "float32":
         return "the first convolution stores a pixel shuffle or another type than float32"
     names = variables(p.epilogue) if p.epilogue is not None else ()
-    read = (p.extras[int(n[1:])] for n in names if n != "y")
+    extras = named(p.extras, "e")
+    read = (extras[n] for n in names if n != "y")
     if not all(is_parameter(v, found.first.result.type) for v in read):
         return "the epilogue of the first convolution reads a map"
     if found.first.choice.precision != found.second.choice.precision:

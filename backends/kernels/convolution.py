@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InternalError
-from ...ir.expr import Var, variables
+from ...ir.expr import Var, named, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
 from ...ir.ops import Conv, WinogradProducts, parts
@@ -299,12 +299,10 @@ def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expres
     """Return what is loaded after the node's prologue."""
     assert p.prologue is not None
     used = variables(p.prologue)
+    extras = named(p.extras, "e")
     function = shader.formulas.function("prologue", p.prologue, {name: name for name in used})
     return function(
-        *(
-            value if name == "x" else shader.parameter(p.extras[int(name[1:])], PLANE)
-            for name in used
-        )
+        *(value if name == "x" else shader.parameter(extras[name], PLANE) for name in used)
     )
 
 

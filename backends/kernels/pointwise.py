@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...ir.expr import named
 from ...ir.ops import Pointwise
 from ..shader.builder import ShaderBuilder
 from ..shader.statements import Body
@@ -28,7 +29,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     assert isinstance(node.op, Pointwise)
     shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
     values = [
-        masked(shader, epilogue(shader, node.op.expr, {}, node.inputs, group, k), group, k)
+        masked(shader, epilogue(shader, node.op.expr, {}, named(node.inputs), group, k), group, k)
         for k in range(len(group.planes))
     ]
     what = f"element-wise {node.op.expr}"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...errors import InternalError
+from ...ir.expr import named
 from ...ir.graph import Constant
 from ...ir.ops import Conv, halves, parts
 from ...ir.types import LANES
@@ -129,7 +130,7 @@ def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variab
     last = (PLANE + 1).equals(shader.size("planes_between", t.planes))
     for m in held:
         if p.epilogue is not None:
-            formula = (p.epilogue, {"y": m}, p.extras, inner, 0)
+            formula = (p.epilogue, {"y": m}, named(p.extras, "e"), inner, 0)
             body.assign(m, epilogue(shader, *formula, called="between"))
         if used < LANES and t.planes > 1:
             with body.when(last):

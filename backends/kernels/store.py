@@ -6,7 +6,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from ...ir.dimensions import is_dynamic, is_one, same_shape
-from ...ir.expr import Expr, Var, variables
+from ...ir.expr import Expr, Var, named, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.ops import WinogradPatches, parts
@@ -93,19 +93,18 @@ def epilogue(
     shader: ShaderBuilder,
     expr: Expr,
     own: Mapping[str, Expression],
-    extras: tuple[Value, ...],
+    others: Mapping[str, Value],
     group: Group,
     k: int,
     called: str = "epilogue",
 ) -> Expression:
     """Return ``expr`` at plane k of the pass: a function applied, or the bare operand.
 
-    ``own`` gives variables that the kernel computed; the others are operands of the node, named by
-    a letter and their position in ``extras``.
+    ``own`` gives variables that the kernel computed, ``others`` operands of the node.
     """
     names = variables(expr)
     values = {
-        name: own[name] if name in own else operand(shader, extras[int(name[1:])], name, group, k)
+        name: own[name] if name in own else operand(shader, others[name], name, group, k)
         for name in names
     }
     if isinstance(expr, Var):
@@ -126,7 +125,7 @@ def stores(
         if t.in_planes and kernel_channels == 1 and t.channels > 1:
             y = y.lanes("xxxx")
         if p.epilogue is not None:
-            y = epilogue(shader, p.epilogue, {"y": y}, p.extras, group, k)
+            y = epilogue(shader, p.epilogue, {"y": y}, named(p.extras, "e"), group, k)
         values.append(masked(shader, y, group, k))
     return values
 

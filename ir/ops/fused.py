@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..evaluation import check, evaluate
-from ..expr import Expr, Var, substitute, variables
+from ..expr import Expr, Var, named, substitute, variables
 from ..graph import Node
 from ..types import MAP_RANK, DType, TensorType, broadcast
 from .base import Op, require
@@ -151,7 +151,8 @@ def apart(node: Node) -> tuple[Node, Parts]:
     names = [name for name in variables(p.prologue) if name != "x"]
     renamed: dict[str, Expr] = {name: Var(f"x{k}") for k, name in enumerate(names, 1)}
     expr = substitute(p.prologue, renamed | {"x": Var("x0")})
-    inputs = (p.operands[0], *(p.extras[int(name[1:])] for name in names))
+    extras = named(p.extras, "e")
+    inputs = (p.operands[0], *(extras[name] for name in names))
     first = Node(Pointwise(expr), inputs, node.layers, node.choice)
     return first, replace(p, operands=(first.result, *p.operands[1:]), prologue=None)
 
@@ -160,10 +161,11 @@ def assemble(p: Parts, layers: tuple[str, ...], choice: Choice) -> Node:
     """Build the node back, dropping operands of the expressions that nothing uses."""
     used: list[Value] = []
     renamed: dict[str, Expr] = {}
+    extras = named(p.extras, "e")
     for expr in (p.prologue, p.epilogue):
         for name in variables(expr) if expr is not None else ():
-            if name.startswith("e") and name not in renamed:
-                value = p.extras[int(name[1:])]
+            if name in extras and name not in renamed:
+                value = extras[name]
                 if not any(v is value for v in used):
                     used.append(value)
                 position = next(i for i, v in enumerate(used) if v is value)

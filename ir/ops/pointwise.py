@@ -9,7 +9,7 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ..evaluation import check, evaluate
-from ..expr import Call, Expr, Var, substitute, variables, walk
+from ..expr import Call, Expr, Var, named, substitute, variables, walk
 from ..graph import apply
 from ..indexing import broadcast_load
 from ..nest_builder import NestBuilder
@@ -71,7 +71,8 @@ class Pointwise(Op):
         if not fitting:
             return None
         part = max(fitting, key=lambda e: len(uses[e]))
-        own = [int(name[1:]) for name in variables(part)]
+        numbers = named(range(len(inputs)))
+        own = [numbers[name] for name in variables(part)]
         renamed: dict[str, Expr] = {f"x{i}": Var(f"x{k}") for k, i in enumerate(own)}
         first = apply(Pointwise(substitute(part, renamed)), *(inputs[i] for i in own))
         rest = replaced(self.expr, part, Var("part"))

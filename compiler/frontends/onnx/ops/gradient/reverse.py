@@ -23,7 +23,7 @@ from math import prod
 from typing import Any
 
 from ......errors import ShadergenError
-from ......ir.expr import Call, Expr, Num, Var, substitute, variables
+from ......ir.expr import Call, Expr, Num, Var, named, substitute, variables
 from ......ir.formula_parser import parse
 from ......ir.graph import Graph, Node, Output, Port, Value, apply
 from ......ir.ops import (
@@ -145,7 +145,7 @@ def _times(node: Node, slope: Expr, operands: tuple[Value, ...], g: Value) -> Va
     names = [f"x{k}" for k in range(len(operands)) if f"x{k}" in variables(slope)]
     renamed: dict[str, Expr] = {name: Var(f"x{k}") for k, name in enumerate(names)}
     product = Call("mul", (substitute(slope, renamed), Var(f"x{len(names)}")))
-    used = (operands[int(name[1:])] for name in names)
+    used = (named(operands)[name] for name in names)
     return g if slope == Num(1.0) else _apply(Pointwise(product), node, *used, g)
 
 
