@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...errors import InternalError
 from ..gpu import EXTERNAL
-from ..shader.expressions import Number, Numbers
+from ..shader.expressions import Construct, Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
 from .printer import CHOICE, INFINITE, Printer, comment, decimal, indented
 
@@ -118,8 +118,11 @@ class GlslEs(Printer):
         return f"imageStore(u_result, {place}, {self.expression(s.value)});"
 
     def _place(self, position: Expression, layer: Expression | None) -> str:
-        text = self.expression(position)
-        return text if layer is None else f"ivec3({text}, {self.expression(layer)})"
+        if layer is None:
+            return self.expression(position)
+        whole = isinstance(position, Construct) and len(position.parts) == 2
+        parts = position.operands if whole else (position,)
+        return f"ivec3({', '.join(self.expression(e) for e in (*parts, layer))})"
 
     # Declarations
 

@@ -10,30 +10,31 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic, is_one
-from ...ir.expr import Expr, variables
+from ...ir.expr import Call, Expr, Var, replace_parts, variables
 from ...ir.graph import infer
 from ...ir.index_maps import simplified
 from ...ir.indexing import Load, coordinates
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
-from ...ir.ops import parts
+from ...ir.ops import IndexMapped, Pointwise, parts
 from ...ir.types import LANES
 from ..device_limits import check_units
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Numbers, Variable, construct, integer, known, vec4
-from ..shader.formulas import is_scalar, mixes_freely
+from ..shader.expressions import Number, Numbers, Variable, construct, integer, known
+from ..shader.formulas import is_scalar, operand_counts, widened
 from ..shader.program import Function
-from ..shader.statements import Body
+from ..shader.statements import Body, Scope
 from ..shader.types import FLOAT, INT, VEC4
 from .loads import LANE, common_name, nearest_int
 from .plane_groups import groups, lower_groups
 from .store import finish, precision, stores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from ...ir.graph import Node
     from ...ir.nest import Binding, Nest
+    from ...ir.ops import Op
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
@@ -100,7 +101,10 @@ class _Nest:
         self.loads: dict[str, LoadFunction] = {}
         self.texels: set[str] = set()
         self.floats: set[str] = set()  # bindings that are one number for all four lanes
-        self.accumulators = {a.name for a in nest.accumulators}
+        self.lanes: dict[str, Expression] = {}  # of texels, at the present step
+        self.inlined: dict[str, Expression] = {}  # bindings without a variable, at this step
+        own = {a.name for a in nest.accumulators}
+        self.vectors = nest.bound | own | {f"next_{name}" for name in own}  # unless floats
         self.coordinates = [o.name for o in coordinates(max(t.rank, 1))]
         self.own: dict[str, Expression] = {name: Variable(name, INT) for name in self.coordinates}
         zero = integer(0)
@@ -141,13 +145,13 @@ class _Nest:
             at = group.at(k, self.shader)
             accumulators.append(body.let(f"a{k}", function(*(at[name] for name in parameters))))
         operands = set(p.operands)
-        loops = "x".join(str(loop.trips) for loop in nest.loops)
+        loops = ", ".join(f"{loop.name} {loop.trips}" for loop in nest.loops)
         return finish(
             self.shader,
             node,
             group,
             "nest",
-            f"{type(p.kernel).__name__} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
+            f"{_described(p.kernel)} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
             body,
             stores(self.shader, node, group, accumulators),
             macs=nest.steps * _elements(node, group) if nest.loops else 0,
@@ -156,6 +160,10 @@ class _Nest:
     def _element(self) -> list[Statement]:
         """Return the statements that compute an element."""
         nest, body = self.nest, self.body
+        if nest.once and nest.result == Var(last := nest.once[-1].name) and last in self.loads:
+            self._bind(nest.once[:-1])
+            body.give(widened(self._loaded(last), VEC4))
+            return body.statements
         self._bind(nest.once)
         for accumulator in nest.accumulators:
             body.let(accumulator.name, self._inline(accumulator.start))
@@ -179,28 +187,60 @@ class _Nest:
                     self._loop(axis + 1)
             return
         whole = trips - trips % LANES
-        if trips == LANES:
+        if whole == LANES:
             self._texel_steps(integer(0), LANES)
-            return
-        with body.scope() if whole == LANES else body.loop(name, whole, step=LANES) as counter:
-            self._texel_steps(counter or integer(0), LANES)
+        else:
+            with body.loop(name, whole, step=LANES) as counter:
+                self._texel_steps(counter, LANES)
         if rest := trips % LANES:
-            self._texel_steps(integer(whole), rest)
+            self._texel_steps(integer(whole), rest, "_rest")
 
-    def _texel_steps(self, first: Expression, count: int) -> None:
-        """Write steps of the innermost loop that share texels, each in a scope of its own."""
-        counter = self.nest.loops[-1].name
+    def _texel_steps(self, first: Expression, count: int, suffix: str = "") -> None:
+        """Write steps of the innermost loop that share texels.
+
+        What a step reads only once stands in place. A step that needs variables has a scope.
+        """
+        counter, body = self.nest.loops[-1].name, self.body
         self.own[counter] = first
+        of = " and of ".join(sorted(self.texels))
+        last = "The last step." if count == 1 else f"The last {count} steps."
+        body.comment(last if suffix else f"A texel of {of} holds four steps.")
         texels = {
-            name: self.body.let(f"{name}_texel", self.loads[name].call(self.own))
+            name: body.let(f"{name}_texel{suffix}", self.loads[name].call(self.own))
             for name in sorted(self.texels)
         }
         for k in range(count):
             self.own[counter] = first + k
-            with self.body.scope():
-                lanes = {name: texel.lanes(LANE[k]) for name, texel in texels.items()}
-                self._bind(self.nest.each_step, lanes)
+            self.lanes = {name: texel.lanes(LANE[k]) for name, texel in texels.items()}
+            self.inlined = {name: self._loaded(name) for name in self._inlined_loads()}
+            with body.scope():
+                self._bind(self.nest.each_step)
                 self._step()
+            scope = body.statements[-1]
+            if isinstance(scope, Scope) and len(scope.body) == 1:
+                body.statements[-1:] = scope.body
+        self.lanes, self.inlined = {}, {}
+
+    def _inlined_loads(self) -> list[str]:
+        """Return the loads of a step that need no variable: lanes, and what is read only once."""
+        nest = self.nest
+        formulas = [b.value for b in nest.each_step if not isinstance(b.value, Load)]
+        formulas += [a.step for a in nest.accumulators]
+        steps = {b.name for b in nest.each_step}
+        found = []
+        for name, load in loads_of(nest.each_step):
+            uses = sum(operand_counts(e)[Var(name)] + (e == Var(name)) for e in formulas)
+            free = name in self.texels or (uses == 1 and steps.isdisjoint(load.variables))
+            if free and name not in self.indices:
+                found.append(name)
+        return found
+
+    def _loaded(self, name: str) -> Expression:
+        """Return what a load gives: a float where the four lanes are alike, else a vec4."""
+        if name in self.lanes:
+            return self.lanes[name]
+        load = self.loads[name]
+        return load.element(self.own) if name in self.floats else load.call(self.own)
 
     def _roles(self, count: int) -> list[str]:
         """Return what the operands' textures are called: after what is read of each."""
@@ -223,13 +263,26 @@ class _Nest:
 
     def _step(self) -> None:
         """Write a step of the accumulators; several see what all were before."""
-        body, own = self.body, self.nest.accumulators
-        if len(own) == 1:
-            body.assign(Variable(own[0].name, VEC4), self._value(own[0].step))
-            return
-        after = [body.let(f"next_{a.name}", self._value(a.step, f"{a.name}_")) for a in own]
-        for accumulator, value in zip(own, after, strict=True):
-            body.assign(Variable(accumulator.name, VEC4), value)
+        after: dict[Expr, Expr] = {}  # what has been computed for accumulators before
+        pending: list[tuple[Variable, Expression]] = []
+        own = self.nest.accumulators
+        for k, accumulator in enumerate(own):
+            target, step = Variable(accumulator.name, VEC4), accumulator.step
+            rest = replace_parts(step, after) if after else step
+            read_later = any(target.name in variables(other.step) for other in own[k + 1 :])
+            if not read_later and _adds(step, target.name):
+                assert isinstance(rest, Call)
+                self.body.add(target, self._value(rest.args[1], f"{target.name}_"))
+                continue
+            value = self._value(rest, f"{target.name}_")
+            if read_later:
+                value = self.body.let(f"next_{target.name}", value)
+                after[step] = Var(f"next_{target.name}")
+                pending.append((target, value))
+            else:
+                self.body.assign(target, value)
+        for target, value in pending:
+            self.body.assign(target, value)
 
     def _parameters(self) -> list[str]:
         """Return the coordinates that the kernel's function needs, in order."""
@@ -237,18 +290,15 @@ class _Nest:
         used |= {name for e in self.nest.formulas() for name in variables(e)}
         return [n for n in self.coordinates if n in used and known(self.own[n]) is None]
 
-    def _bind(
-        self, bindings: tuple[Binding, ...], texels: Mapping[str, Expression] | None = None
-    ) -> None:
-        """Write bindings; ``texels`` has the lanes of those loaded four at once."""
+    def _bind(self, bindings: tuple[Binding, ...]) -> None:
+        """Write bindings, but for those that stand in place."""
         body = self.body
         for binding in bindings:
             name = binding.name
-            if texels is not None and name in texels:
-                value = texels[name]
-            elif isinstance(binding.value, Load):
-                load = self.loads[name]
-                value = load.element(self.own) if name in self.floats else load.call(self.own)
+            if name in self.inlined:
+                continue
+            if isinstance(binding.value, Load):
+                value = self._loaded(name)
             else:
                 type = FLOAT if name in self.floats else VEC4
                 value = self._value(binding.value, f"{name}_", type)
@@ -262,30 +312,47 @@ class _Nest:
         return all(n not in self.nest.bound or n in self.floats for n in variables(expr))
 
     def _value(self, expr: Expr, prefix: str = "t", type: Type = VEC4) -> Expression:
-        names = self._names(expr, type)
-        return self.shader.formulas.compute(self.body, expr, names, prefix, type)
+        return self.shader.formulas.compute(self.body, expr, self._names(expr), prefix, type)
 
     def _inline(self, expr: Expr) -> Expression:
         return self.shader.formulas.expression(expr, self._names(expr))
 
-    def _names(self, expr: Expr, type: Type = VEC4) -> dict[str, Expression]:
-        """Return each variable of a formula, of a type."""
+    def _names(self, expr: Expr) -> dict[str, Expression]:
+        """Return each variable of a formula: a float where the four lanes are alike."""
         sizes = self.shader.names_of(expr)
-        names = {name: construct(type, size) for name, size in sizes.items()}
-        used = variables(expr)
-        floats = not self.floats.isdisjoint(used)
-        free = floats and (type == FLOAT or mixes_freely(expr, self.floats))
-        for name in used:
-            if name in self.floats:
-                one = Variable(name, FLOAT)
-                names[name] = one if free else vec4(one)
-            elif name in self.nest.bound or name in self.accumulators:
+        names = {name: construct(FLOAT, size) for name, size in sizes.items()}
+        for name in variables(expr):
+            if name in self.inlined:
+                names[name] = self.inlined[name]
+            elif name in self.floats:
+                names[name] = Variable(name, FLOAT)
+            elif name in self.vectors:
                 names[name] = Variable(name, VEC4)
+            elif name == self.reader.lane:
+                names[name] = self._lanes()
             elif name not in names:
-                value = construct(type, self.own[name])
-                lanes = value + Numbers((0.0, 1.0, 2.0, 3.0))
-                names[name] = lanes if name == self.reader.lane else value
+                number = known(own := self.own[name])
+                names[name] = construct(FLOAT, own) if number is None else Number(number, FLOAT)
         return names
+
+    def _lanes(self) -> Expression:
+        """Return the coordinates of the four lanes."""
+        first, steps = self.own[self.reader.lane], Numbers((0.0, 1.0, 2.0, 3.0))
+        return steps if known(first) == 0 else construct(FLOAT, first) + steps
+
+
+def _described(op: Op) -> str:
+    """Return what an operator computes, for people."""
+    if isinstance(op, IndexMapped):
+        return f"{_described(op.kernel)} through index maps"
+    return f"element-wise {op.expr}" if isinstance(op, Pointwise) else type(op).__name__
+
+
+def _adds(step: Expr, name: str) -> bool:
+    """Whether a step adds to its accumulator what does not depend on it."""
+    if not isinstance(step, Call) or step.function != "add" or step.args[0] != Var(name):
+        return False
+    return name not in variables(step.args[1])
 
 
 def _elements(node: Node, group: Group) -> int:

@@ -153,6 +153,7 @@ class Group:
         (layer,) = self.planes
         x, line = PIXEL.x, PIXEL.y + number(layer * height) if layer else PIXEL.y
         group = x
+        body.comment("The first of the four elements that this texel holds.")
         if not statically_equal(width, t.planes):
             texel = line * number(width) + x
             if not statically_equal(width * height * layers, t.texels):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
@@ -14,10 +15,12 @@ from ...ir.expr import Call, Expr, Num, Var, walk
 from ...ir.formulas import FORMULAS
 from .expressions import (
     Choice,
+    Construct,
     Expression,
     Negative,
     Number,
     Variable,
+    all_of,
     binary,
     construct,
     filled,
@@ -26,12 +29,13 @@ from .expressions import (
 )
 from .program import Function
 from .statements import Body
-from .types import FLOAT, UINT, VEC4, Type
+from .types import BOOL, FLOAT, INT, UINT, VEC4, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
 
     from ...ir.graph import Precision
+    from .expressions import Operator
 
     Names = Mapping[str, Expression]
 
@@ -41,7 +45,13 @@ INFINITE = 0x7F800000  # the bits of a float's exponent
 
 
 def _test(name: str) -> Callable[[Expression, Expression], Expression]:
-    return lambda a, b: construct(a.type, intrinsic(name, a, b))
+    return lambda a, b: construct(a.type, _compared(name, a, b))
+
+
+def _compared(name: str, a: Expression, b: Expression) -> Expression:
+    """Return a bool of two floats, or a bvec4 of two vectors."""
+    function, operator = COMPARISONS[name]
+    return binary(operator, a, b) if a.type == FLOAT else intrinsic(function, a, b)
 
 
 def _of_bits(name: str) -> Callable[[Expression, Expression], Expression]:
@@ -76,6 +86,12 @@ def _same(name: str) -> Callable[..., Expression]:
     return lambda *arguments: intrinsic(name, *arguments)
 
 
+# The function of vectors and the operator of scalars.
+COMPARISONS: dict[str, tuple[str, Operator]] = {
+    "lt": ("less", "<"),
+    "le": ("less_equal", "<="),
+    "eq": ("equal", "=="),
+}
 # How each primitive is written.
 SAME = (
     *("abs", "sign", "floor", "ceil", "trunc", "round_even", "sqrt", "exp", "log"),
@@ -85,10 +101,9 @@ PRIMITIVE: dict[str, Callable[..., Expression]] = {
     **{name: _same(name) for name in SAME},
     "asin": lambda x: _arc(x, swapped=False),
     "acos": lambda x: _arc(x, swapped=True),
-    "lt": _test("less"),
-    "le": _test("less_equal"),
-    "eq": _test("equal"),
-    "where": lambda c, a, b: intrinsic("select", b, a, intrinsic("not_equal", c, 0.0)),
+    "lt": _test("lt"),
+    "le": _test("le"),
+    "eq": _test("eq"),
     "is_nan": _classified("greater"),
     "is_inf": _classified("equal"),
     "binade": lambda x: intrinsic("from_bits", _exponent(x, INFINITE)),
@@ -100,28 +115,49 @@ PRIMITIVE: dict[str, Callable[..., Expression]] = {
 }
 DEEPEST = 12  # calls within calls, in one line
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-# What reads the same over float.
-SCALAR = {*SAME, "asin", "acos", *INFIX, "neg", "tanh"}
+# What is computed in float where its operands are floats.
+SCALAR = {*SAME, "asin", "acos", *INFIX, "neg", "tanh", *COMPARISONS, "where"}
 
 
 def is_scalar(expr: Expr) -> bool:
-    """Whether an expression can be computed in float."""
-    return all(e.function in SCALAR for e in walk(fold(expr)) if isinstance(e, Call))
+    """Whether an expression of floats is computed in float."""
+    calls = (e.function for e in walk(fold(expr)) if isinstance(e, Call))
+    return all(name in SCALAR or _is_inline(name) for name in calls)
 
 
-def mixes_freely(expr: Expr, floats: Collection[str]) -> bool:
-    """Whether an expression over vec4 may have these variables as float: arithmetic alone."""
-    expr = fold(expr)
+@cache
+def _is_inline(name: str) -> bool:
+    """Whether a library formula of floats is written out: each parameter stands in it once."""
+    if name not in FORMULAS:
+        return False
+    body = FORMULAS[name].body
+    uses = operand_counts(body)
+    once = all(uses[e] == 1 for e in walk(body) if isinstance(e, Var))
+    return once and is_scalar(body)
 
-    def is_vector(e: Expr) -> bool:
-        return any(isinstance(part, Var) and part.name not in floats for part in walk(e))
 
-    uses = operand_counts(expr)  # what has several becomes a local variable, which is a vec4
-    return is_vector(expr) and all(
-        e.function in INFIX and (is_vector(e) or uses[e] == 1)
-        for e in walk(expr)
-        if isinstance(e, Call)
-    )
+def _shared(operands: list[Expression], type: Type) -> Type:
+    """Return the type that operands are computed in: of floats float, of numbers alone ``type``."""
+    types = {a.type for a in operands if not isinstance(a, Number)}
+    return (VEC4 if VEC4 in types else FLOAT) if types else type
+
+
+def widened(value: Expression, type: Type) -> Expression:
+    """Return a value of a type, which one of fewer lanes fills."""
+    value = filled(value, type)
+    if value.type.lanes == type.lanes:
+        return value
+    number = _as_int(value)
+    return construct(type, value if number is None else number)
+
+
+def _as_int(value: Expression) -> Expression | None:
+    """Return the int that a float is made of, None of others."""
+    if isinstance(value, Number) and math.isfinite(value.value) and value.value % 1 == 0:
+        return integer(int(value.value))
+    if isinstance(value, Construct) and value.type == FLOAT and value.parts[0].type == INT:
+        return value.parts[0]
+    return None
 
 
 @lru_cache(maxsize=4096)
@@ -156,7 +192,7 @@ class Formulas:
         """Return an expression; parts that occur twice become variables that begin with ``prefix``.
 
         So do parts of parts of parts: no line is deeper than ``DEEPEST``. ``names`` gives each
-        variable's value, of the same type or, in sums and products, a float.
+        variable's value, a vec4 or a float; what is made of floats alone is a float.
         """
         expr = fold(expr)
         uses = operand_counts(expr)
@@ -170,11 +206,11 @@ class Formulas:
                 value = filled(self._value(e, names, known, type), type)
                 known[e] = body.let(f"{prefix}{len(known)}", value)
                 depths[e] = 0
-        return filled(self._value(expr, names, known, type), type)
+        return widened(self._value(expr, names, known, type), type)
 
     def expression(self, expr: Expr, names: Names, type: Type = VEC4) -> Expression:
         """Return an expression, whatever occurs twice in it."""
-        return filled(self._value(fold(expr), names, {}, type), type)
+        return widened(self._value(fold(expr), names, {}, type), type)
 
     def _value(
         self, e: Expr, names: Names, known: Mapping[Expr, Expression], type: Type
@@ -186,6 +222,8 @@ class Formulas:
             return Number(e.value, FLOAT)
         if isinstance(e, Var):
             return names[e.name]
+        if e.function == "where":
+            return self._where(e, names, known, type)
         arguments = [self._value(a, names, known, type) for a in e.args]
         if e.function in INFIX:
             a, b = arguments
@@ -194,7 +232,12 @@ class Formulas:
             return binary(INFIX[e.function], a, b)  # type: ignore[arg-type]
         if e.function == "neg":
             return Negative(arguments[0])
-        arguments = [filled(a, type) for a in arguments]
+        shared = _shared(arguments, type)
+        if shared == FLOAT and _is_inline(e.function):
+            return self._value(FORMULAS[e.function].body, self._bound(e, arguments), {}, FLOAT)
+        if e.function not in SCALAR:
+            shared = VEC4
+        arguments = [widened(a, shared) for a in arguments]
         if e.function == "tanh":
             # By one exponential; GPUs' own takes two. What their division leaves below -1 is cut.
             reach = TANH_RANGE[self.precision]
@@ -205,6 +248,44 @@ class Formulas:
         if e.function in PRIMITIVE:
             return PRIMITIVE[e.function](*arguments)
         return self._formula(e, arguments)
+
+    def _where(
+        self, e: Call, names: Names, known: Mapping[Expr, Expression], type: Type
+    ) -> Expression:
+        """Return one of two values by a condition: of a float for all lanes, else lane by lane."""
+        then, otherwise = (self._value(a, names, known, type) for a in e.args[1:])
+        shared = _shared([then, otherwise], type)
+        test = None if e.args[0] in known else self._test(e.args[0], names, known, type)
+        if test is None:
+            condition = self._value(e.args[0], names, known, type)
+            condition = filled(condition, type)
+            zero = filled(0.0, condition.type)
+            if condition.type == FLOAT:
+                test, then, otherwise = condition.equals(zero), otherwise, then
+            else:
+                test = intrinsic("not_equal", condition, zero)
+        if test.type == BOOL:
+            return Choice(test, widened(then, shared), widened(otherwise, shared))
+        return intrinsic("select", widened(otherwise, VEC4), widened(then, VEC4), test)
+
+    def _test(
+        self, e: Expr, names: Names, known: Mapping[Expr, Expression], type: Type
+    ) -> Expression | None:
+        """Return a condition as a bool or a bvec4, or None if it is no comparison."""
+        if not isinstance(e, Call):
+            return None
+        if e.function in COMPARISONS:
+            operands = [self._value(a, names, known, type) for a in e.args]
+            left, right = map(_as_int, operands)
+            if left is not None and right is not None:
+                return binary(COMPARISONS[e.function][1], left, right)
+            shared = _shared(operands, type)
+            return _compared(e.function, *(widened(a, shared) for a in operands))
+        if e.function != "mul":
+            return None
+        tests = [self._test(a, names, known, type) for a in e.args]
+        scalars = [test for test in tests if test is not None and test.type == BOOL]
+        return all_of(scalars) if len(scalars) == len(tests) else None
 
     def _power(self, e: Call, arguments: list[Expression]) -> Expression:
         exponent = e.args[1]
@@ -218,6 +299,16 @@ class Formulas:
             self.functions["power"] = _power_function()
         return self.functions["power"](*arguments)
 
+    def _bound(self, e: Call, arguments: list[Expression]) -> dict[str, Expression]:
+        """Return the parameters of a library formula of floats by name."""
+        definition = FORMULAS[e.function]
+        defaults = bind(definition, e.args)
+        values = dict(zip((p for p, _ in definition.parameters), arguments, strict=False))
+        return {
+            p: values[p] if p in values else self.expression(defaults[p], {}, FLOAT)
+            for p, _ in definition.parameters
+        }
+
     def _defined(self, name: str, parameters: tuple[Variable, ...], value: Expression) -> Function:
         if name not in self.functions:
             body = Body()
@@ -228,6 +319,7 @@ class Formulas:
     def _formula(self, e: Call, arguments: list[Expression]) -> Expression:
         """Return a library formula applied; parameters that are left out have their defaults."""
         definition = FORMULAS[e.function]
+        arguments = [widened(a, VEC4) for a in arguments]
         defaults = bind(definition, e.args)
         rest = [name for name, _ in definition.parameters[len(arguments) :]]
         # No built-in function of a shading language and no name of a kernel begins so.

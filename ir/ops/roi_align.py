@@ -94,10 +94,10 @@ class RoiAlign(Op):
         samples = [str(n) for n in self.samples]
         shift = 0.5 if self.half_pixel else 0.0
         for axis, o in enumerate(bins):
-            nest.load(f"first_{o}", 1, (region, Num(1.0 - axis)))
-            nest.load(f"last_{o}", 1, (region, Num(3.0 - axis)))
-            nest.bind(f"start_{o}", f"first_{o} * {self.scale!r} - {shift!r}")
-            extent = f"(last_{o} - first_{o}) * {self.scale!r}"
+            nest.load(f"region_first_{o}", 1, (region, Num(1.0 - axis)))
+            nest.load(f"region_last_{o}", 1, (region, Num(3.0 - axis)))
+            nest.bind(f"start_{o}", f"region_first_{o} * {self.scale!r} - {shift!r}")
+            extent = f"(region_last_{o} - region_first_{o}) * {self.scale!r}"
             extent = extent if self.half_pixel else f"max({extent}, 1)"
             nest.bind(f"bin_{o}", f"{extent} / {self.sizes[axis]}")
             if counts:

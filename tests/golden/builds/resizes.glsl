@@ -54,7 +54,7 @@ uniform sampler2DArray u_value;
 layout(location = 0) out vec4 o_0;
 
 vec4 load_value(int row, int below_column) {
-    return texelFetch(u_value, ivec3(ivec2(clamp(below_column, 0, 9), row), 0), 0);
+    return texelFetch(u_value, ivec3(clamp(below_column, 0, 9), row, 0), 0);
 }
 
 vec4 compute(int row, int column) {
@@ -76,7 +76,7 @@ void main() {
 
 //// shaders/02_table.frag
 #version 300 es
-// table: Resample of 3, loops 4
+// table: Resample of 3, loops tap 4
 // reads  wider: float32 1x3x8x15, rgba32f array
 // reads  starts: int32 4, rgba32f 2d
 // reads  weights: float32 4x4, rgba32f 2d
@@ -104,34 +104,19 @@ float load_start(int row) { return lane(texelFetch(u_start, ivec2(0, 0), 0), row
 vec4 load_weight(int row) { return texelFetch(u_weight, ivec2(0, row), 0); }
 
 vec4 load_value(int start, int tap, int column) {
-    return texelFetch(u_value, ivec3(ivec2(column, clamp(start + tap, 0, 7)), 0), 0);
+    return texelFetch(u_value, ivec3(column, clamp(start + tap, 0, 7), 0), 0);
 }
 
 vec4 compute(int row, int column) {
     float start = load_start(row);
     int start_at = int(floor(start + 0.5));
     vec4 total = vec4(0.0);
+    // A texel of weight holds four steps.
     vec4 weight_texel = load_weight(row);
-    {
-        float weight = weight_texel.x;
-        vec4 value = load_value(start_at, 0, column);
-        total = total + weight * value;
-    }
-    {
-        float weight = weight_texel.y;
-        vec4 value = load_value(start_at, 1, column);
-        total = total + weight * value;
-    }
-    {
-        float weight = weight_texel.z;
-        vec4 value = load_value(start_at, 2, column);
-        total = total + weight * value;
-    }
-    {
-        float weight = weight_texel.w;
-        vec4 value = load_value(start_at, 3, column);
-        total = total + weight * value;
-    }
+    total += weight_texel.x * load_value(start_at, 0, column);
+    total += weight_texel.y * load_value(start_at, 1, column);
+    total += weight_texel.z * load_value(start_at, 2, column);
+    total += weight_texel.w * load_value(start_at, 3, column);
     return total;
 }
 

@@ -17,10 +17,7 @@ vec4 load_value(int row, int column) {
     return texelFetch(u_value, ivec2(min(column, 3), max(row - 1, 0)), 0);
 }
 
-vec4 compute(int row, int column) {
-    vec4 value = load_value(row, column);
-    return value;
-}
+vec4 compute(int row, int column) { return load_value(row, column); }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
@@ -92,12 +89,11 @@ float lane(vec4 v, int i) {
 
 float load_value(int row, int column, int channel) {
     int along_lanes = (row & 3) * 2 + (column & 1) + channel;
-    return lane(texelFetch(u_value, ivec3(ivec2(column >> 1, row >> 2), along_lanes >> 2), 0), along_lanes & 3);
+    return lane(texelFetch(u_value, ivec3(column >> 1, row >> 2, along_lanes >> 2), 0), along_lanes & 3);
 }
 
 vec4 compute(int row, int column) {
-    vec4 value = vec4(load_value(row, column, 0), load_value(row, column, 1), 0.0, 0.0);
-    return value;
+    return vec4(load_value(row, column, 0), load_value(row, column, 1), 0.0, 0.0);
 }
 
 vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, 0.0) + e1 * min(y, 0.0); }

@@ -18,7 +18,7 @@ layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
 
 vec4 f_sigmoid_of(vec4 x_, vec4 e_) {
-    return mix(vec4(1.0), e_, notEqual(vec4(lessThan(x_, vec4(0.0))), vec4(0.0))) / (1.0 + e_);
+    return mix(vec4(1.0), e_, lessThan(x_, vec4(0.0))) / (1.0 + e_);
 }
 
 vec4 f_sigmoid(vec4 x_) { return f_sigmoid_of(x_, exp(-abs(x_))); }

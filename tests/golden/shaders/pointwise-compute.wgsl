@@ -14,7 +14,7 @@ struct Sizes {
 @group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(3) var nearest: sampler;
 fn f_sigmoid_of(x_: vec4f, e_: vec4f) -> vec4f {
-    return select(vec4f(1.0), e_, (vec4f((x_ < vec4f(0.0))) != vec4f(0.0))) / (1.0 + e_);
+    return select(vec4f(1.0), e_, (x_ < vec4f(0.0))) / (1.0 + e_);
 }
 fn f_sigmoid(x_: vec4f) -> vec4f { return f_sigmoid_of(x_, exp(-abs(x_))); }
 fn epilogue(x0: vec4f) -> vec4f { return x0 * f_sigmoid(x0); }

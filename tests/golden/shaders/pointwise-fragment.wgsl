@@ -6,7 +6,7 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x0: texture_2d<f32>;
 @group(0) @binding(1) var nearest: sampler;
 fn f_sigmoid_of(x_: vec4f, e_: vec4f) -> vec4f {
-    return select(vec4f(1.0), e_, (vec4f((x_ < vec4f(0.0))) != vec4f(0.0))) / (1.0 + e_);
+    return select(vec4f(1.0), e_, (x_ < vec4f(0.0))) / (1.0 + e_);
 }
 fn f_sigmoid(x_: vec4f) -> vec4f { return f_sigmoid_of(x_, exp(-abs(x_))); }
 fn epilogue(x0: vec4f) -> vec4f { return x0 * f_sigmoid(x0); }

@@ -13,13 +13,10 @@ uniform sampler2DArray u_value;
 layout(location = 0) out vec4 o_0;
 
 vec4 load_value(int row, int column, int channel) {
-    return texelFetch(u_value, ivec3(ivec2(0, row >> 1), ((row & 1) * 8 + column * 4 + channel) >> 2), 0);
+    return texelFetch(u_value, ivec3(0, row >> 1, ((row & 1) * 8 + column * 4 + channel) >> 2), 0);
 }
 
-vec4 compute(int row, int column) {
-    vec4 value = load_value(row, column, 0);
-    return value;
-}
+vec4 compute(int row, int column) { return load_value(row, column, 0); }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);

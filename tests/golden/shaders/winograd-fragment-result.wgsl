@@ -8,10 +8,7 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 fn load_value(row: i32, column: i32, channel: i32) -> vec4f {
     return textureLoad(u_value, vec2i(0, row >> u32(1)), ((row & 1) * 8 + column * 4 + channel) >> u32(2), 0);
 }
-fn compute(row: i32, column: i32) -> vec4f {
-    var value: vec4f = load_value(row, column, 0);
-    return value;
-}
+fn compute(row: i32, column: i32) -> vec4f { return load_value(row, column, 0); }
 struct Targets {
     @location(0) o_0: vec4f,
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import pytest
 from support.trees import trees
@@ -14,13 +13,15 @@ from shadergen.backends.dialects.glsl_es import (
     print_statements,
     templates,
 )
-from shadergen.backends.shader.expressions import Variable
-from shadergen.backends.shader.formulas import Formulas, index, mixes_freely
+from shadergen.backends.shader.expressions import Variable, construct, filled
+from shadergen.backends.shader.formulas import Formulas, index, is_scalar
+from shadergen.backends.shader.program import Function, Program
 from shadergen.backends.shader.statements import Body
 from shadergen.backends.shader.types import FLOAT, INT, VEC4
+from shadergen.backends.shader.verify import verify
 from shadergen.ir.algebra import fold
 from shadergen.ir.evaluation import evaluate
-from shadergen.ir.expr import Num
+from shadergen.ir.expr import Num, variables
 from shadergen.ir.formula_parser import parse
 
 FLOATS = {
@@ -30,6 +31,7 @@ FLOATS = {
 }  # fmt: skip
 
 
+K = Variable("k", INT)
 ARITHMETIC = {"add": 2, "sub": 2, "mul": 2, "div": 2, "neg": 1, "min": 2, "max": 2, "abs": 1}
 ARITHMETIC |= {"where": 3, "lt": 2, "sign": 1}
 
@@ -53,25 +55,44 @@ def test_printed_expressions_mean_what_the_tree_means():
     assert checked > 2000
 
 
-def test_only_vectors_are_given_to_vectors_where_floats_are_mixed_in():
-    """Of variables a is a float, the others are vectors; what is a vec4 must be of one of them."""
-    mixed = locals_ = 0
-    for expr in trees(3000, {"add": 2, "sub": 2, "mul": 2}, "aabc", (0.5, 2.0)):
-        if not mixes_freely(expr, {"a"}):
-            continue
-        mixed += "a" in str(expr)
-        names = {n: Variable(n, FLOAT if n == "a" else VEC4) for n in "abc"}
+def test_floats_are_computed_as_floats_and_fill_vectors_where_they_meet():
+    """Of variables a is a float, the others are vectors."""
+    a, b, c = Variable("a", FLOAT), Variable("b", VEC4), Variable("c", VEC4)
+    names = {"a": a, "b": b, "c": c}
+    alone = choices = 0
+    for expr in trees(3000, ARITHMETIC, "aaabc", (0.5, 2.0)):
         body = Body()
-        body.let("y", Formulas("highp").compute(body, expr, names))
-        lines = print_statements(body.statements)
-        vectors = {"b", "c"}
-        for line in lines:
-            name, value = line.removeprefix("vec4 ").split(" = ")
-            assert vectors & set(re.findall(r"\w+", value)), lines
-            vectors.add(name)
-        locals_ += len(lines) > 1
-    assert mixed > 100
-    assert locals_ > 20
+        body.give(Formulas("highp").compute(body, expr, names))
+        verify(program_of(Function("formula", (a, b, c), VEC4, body.statements)))
+        if set(variables(expr)) == {"a"}:
+            assert is_scalar(expr)
+            assert Formulas("highp").compute(Body(), expr, names, type=FLOAT).type == FLOAT
+            alone += 1
+        choices += " ? " in print_function(Function("formula", (a, b, c), VEC4, body.statements))
+    assert alone > 100
+    assert choices > 100
+
+
+def program_of(function: Function) -> Program:
+    """Return a program that applies a function to numbers."""
+    main = Body()
+    arguments = (filled(1.0, v.type) for v in function.parameters)
+    main.write(0, function(*arguments))
+    return Program("fragment", "highp", [], [], [], [], main.statements, targets=1)
+
+
+def test_a_condition_on_floats_is_one_bool():
+    names = {"a": Variable("a", FLOAT), "b": Variable("b", VEC4), "k": construct(FLOAT, K)}
+
+    def printed(text: str) -> str:
+        return print_expression(Formulas("highp").expression(parse(text), names))
+
+    assert printed("where(a < 2, b, 0)") == "a < 2.0 ? b : vec4(0.0)"
+    assert printed("where(k == 2, b, a)") == "k == 2 ? b : vec4(a)"
+    assert printed("where((a < 2) * (k < 3), 1, b)") == "a < 2.0 && k < 3 ? vec4(1.0) : b"
+    assert printed("where(a, b, 1)") == "a == 0.0 ? vec4(1.0) : b"
+    assert printed("where(b < a, b, 1)") == "mix(vec4(1.0), b, lessThan(b, vec4(a)))"
+    assert printed("clamp(a, 0, 1) * b") == "min(max(a, 0.0), 1.0) * b"
 
 
 def test_printed_index_maps_mean_what_the_tree_means():

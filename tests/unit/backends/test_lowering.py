@@ -261,7 +261,7 @@ def test_kernels_are_of_operators():
 
 def test_every_primitive_has_a_form_in_glsl():
     special = {"neg", "tanh", "idiv", "imod"}  # printed by rules of their own
-    special |= {"pow"}
+    special |= {"pow", "where"}
     assert set(PRIMITIVES) == {*PRIMITIVE, *INFIX, *special}
 
 
