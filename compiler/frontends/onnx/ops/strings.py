@@ -19,7 +19,7 @@ def string_normalizer(node: OnnxNode) -> Narrow:
     """StringNormalizer that neither removes words nor changes their case."""
     x = node.entry(0)
     if not isinstance(x, Narrow) or x.data_type != STRING:
-        raise ShadergenError("SG0105", "input 0 of StringNormalizer is no tensor of strings")
+        raise ShadergenError("SG0105", "input 0 of StringNormalizer is not a tensor of strings")
     if len(x.shape) != 1 and (len(x.shape) != 2 or x.shape[0] != 1):
         raise ShadergenError("SG0205", f"StringNormalizer of a tensor of shape {list(x.shape)}")
     node.choice("case_change_action", ("NONE",))
