@@ -126,7 +126,7 @@ class InternalError(Exception):
 
 
 def printable(line: str) -> str:
-    r"""Return one line of text with what a terminal would act on as escapes: ``\x1b``, ``\u202e``.
+    r"""Return text as one line with control characters escaped: ``\x1b``, ``\u202e``.
 
     Model files choose the names that messages quote. Such a name could move the cursor, forge
     lines, or reverse what stands beside it. A lone surrogate could not be printed at all.
@@ -135,7 +135,7 @@ def printable(line: str) -> str:
 
 
 def reason(error: Exception) -> str:
-    """Return why something failed: what the system says, without its number and the path."""
+    """Return the system's reason for a failure, without error number and path."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""What is in a folder: the files of a build, by its schedule, and what is anybody else's.
+"""Contents of an output folder: the files of a build, by its schedule, and foreign files.
 
 A folder holds a build where its schedule.json says so by its format, of any version. The files of
 the build are the regular files that this schedule names and the C files that embed it, as they were
@@ -72,7 +72,7 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def contents(folder: Path) -> Contents:
-    """Return what is in a folder.
+    """List the build's files and the foreign files of a folder.
 
     Raises:
         OSError: when it cannot be read.

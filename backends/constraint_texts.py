@@ -19,7 +19,7 @@ MOST_LAYERS = 4  # that are named
 
 
 def multiple_text(step: int, rest: int) -> str:
-    """Return what a number is that leaves a rest when divided: even, a multiple."""
+    """Describe a remainder: ``even``, ``odd``, ``a multiple of 4``."""
     if step == 2:
         return "odd" if rest else "even"
     return f"a multiple of {step}" + (f" plus {rest}" if rest else "")

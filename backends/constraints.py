@@ -126,7 +126,7 @@ def _fixed(environment: ShapeEnvironment, layers: Iterable[str]) -> dict[str, ob
 def _texts(
     environment: ShapeEnvironment, guards: Guards, grids: Mapping[str, Grid]
 ) -> dict[Polynomial, str]:
-    """Return each guard in words: what a long equation lets in stands for the equation."""
+    """Return the text of each guard; a long equation is replaced by the sizes that it allows."""
     known = {
         p: guard for p, guard in guards.items() if environment.largest_intermediate(p) <= EXACT
     }

@@ -200,7 +200,7 @@ def _read(path: Path) -> Device:
 
 
 def _wrong(error: Exception) -> str:
-    """Return what is wrong with a profile in the file's terms, not Python's."""
+    """Explain an error in a profile in the file's terms, not Python's."""
     if isinstance(error, KeyError):
         return f"it lacks {error}"
     if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):

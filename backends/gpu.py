@@ -85,7 +85,7 @@ class Uniform:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GpuPass:
-    """What both stages have: a program, what it reads, and the layers of one result it writes.
+    """A draw or a dispatch: a program, its reads, and the layers of one result that it writes.
 
     ``layers`` are texture layers of the result.
     """

@@ -24,7 +24,7 @@ ONCE = "code"  # paid when starting, not in each frame
 
 
 def least_squares(counts: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return the costs of least relative error, without those that would have to be negative."""
+    """Return the non-negative costs of least relative error."""
     shares = counts / times[:, None]
     kept = np.flatnonzero(counts.any(0))
     while True:

@@ -1,4 +1,4 @@
-"""Measure what a user waits for: the command line from cold, and ESPCN frames on the GL at hand.
+"""Measure waiting times: cold command lines, and ESPCN frames on the installed GL.
 
 ESPCN x2 at 360x640, once as the compiler chooses and once for every number of render targets and
 weight storage. Builds take turns frame by frame, in mixed order, so that other load slows all of

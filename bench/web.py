@@ -88,7 +88,7 @@ def write_onnx(path: Path) -> None:
 
 
 def write_model(folder: Path, device: str) -> list[dict[str, Any]]:
-    """Write all forms of the network and an input; return what the layers are called."""
+    """Write all forms of the network and an input; return the names of the layers."""
     size = f"{HEIGHT}x{WIDTH}"
     options = {"input_size": size, "device": device, "validate": False}
     shadergen.compile_model(ESPCN, folder / "build", **options)

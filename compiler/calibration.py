@@ -1,4 +1,4 @@
-"""Inputs to calibrate with: what a folder holds, and what it says of a model's numbers.
+"""Calibration: read the inputs of a folder and measure a model's values on them.
 
     DIR/photo.png, DIR/other.npy         of a model with one input, each a value of it
     DIR/one.npz                          arrays by the names of the inputs
@@ -40,7 +40,7 @@ SUFFIXES = (*ARRAYS, *pictures.SUFFIXES)
 
 @dataclass(frozen=True)
 class Calibration:
-    """What came of it.
+    """The result of a calibration.
 
     Attributes:
         samples: how many inputs there were.

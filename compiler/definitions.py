@@ -61,7 +61,7 @@ class Definitions(dict[str, Definition]):
         return lines
 
     def hint(self) -> str:
-        """Say what is defined, for a model of which something is not; "" without definitions."""
+        """List the definitions, for the error about an undefined layer; "" without definitions."""
         missing = self.asked - set(self)
         near = (did_you_mean(name, missing) for name in self if name not in self.used)
         meant = next(filter(None, near), "")
@@ -256,7 +256,7 @@ def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[A
 
 
 def _parameter(value: Any, env: Mapping[str, Any]) -> Any:
-    """Return a keyword's value: a literal, or what the parameter of that name holds."""
+    """Return a keyword's value: a literal, or the value of the parameter of that name."""
     if not isinstance(value, Var):
         return value
     if value.name not in env:

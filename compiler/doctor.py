@@ -1,4 +1,4 @@
-"""What a machine has: packages, glslang, and the OpenGL ES that the Python runtime would use."""
+"""The machine's packages, glslang and OpenGL ES, as the Python runtime finds them."""
 
 from __future__ import annotations
 

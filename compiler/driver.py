@@ -52,7 +52,7 @@ KEPT = (algebra.fold, evaluation.check, evaluation.expand, expr.variables, opera
 
 @dataclass(frozen=True)
 class Compilation:
-    """What a compilation leaves besides the files.
+    """The result of a compilation besides the files.
 
     Attributes:
         output: the build's folder.
@@ -87,7 +87,7 @@ def import_model(model: Path | ModelProto, options: Options) -> Graph:
 def _import(
     model: Path | ModelProto, options: Options, known: definitions.Definitions
 ) -> tuple[Graph, list[str]]:
-    """Return the graph, and what the frontend found worth a note."""
+    """Return the graph and the frontend's notes."""
     dynamic = None
     if options.dynamic is not None:
         default = None if options.dynamic is True else options.dynamic
@@ -136,7 +136,7 @@ def _check_ports(graph: Graph) -> None:
 
 
 def context_for(graph: Graph, options: Options) -> Context:
-    """Return what the passes go by for an imported model.
+    """Return the passes' context for an imported model.
 
     Raises:
         ShadergenError: SG0101, SG03xx for options and the files they name, SG0605 for inputs to

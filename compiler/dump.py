@@ -1,4 +1,4 @@
-"""The graph after every pass, as files: ``--dump-ir``, and what is left of a bug."""
+"""Files of the graph after every pass: for ``--dump-ir`` and bug reports."""
 
 from __future__ import annotations
 

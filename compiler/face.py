@@ -1,4 +1,4 @@
-"""What the package offers to Python programs; the command line uses the same functions."""
+"""The package's Python interface; the command line uses the same functions."""
 
 from __future__ import annotations
 

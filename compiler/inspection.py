@@ -1,4 +1,4 @@
-"""What ``shadergen inspect`` shows: a build's GPU passes and memory, read from the schedule."""
+"""The contents of ``shadergen inspect``: GPU passes and memory, read from the schedule."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def inspect_build(folder: Path) -> Inspection:
 
 
 def peak_bytes(schedule: Mapping[str, Any]) -> int:
-    """Return what a build's textures take, inputs and constants included; without expressions."""
+    """Return the bytes of a build's textures, inputs and constants included."""
     slots: dict[int, int] = {}
     loose = 0
     for t in schedule["textures"]:

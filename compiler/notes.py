@@ -1,4 +1,4 @@
-"""What the user should know of a compiled model without asking: a line each."""
+"""Notes that ``compile`` prints about the result, a line each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) -> tuple[str, ...]:
-    """Return what is to be said of a graph as compiled."""
+    """Return the notes about a compiled graph."""
     return (*_packing_notes(graph, decisions), *_idle_notes(graph, target, decisions))
 
 

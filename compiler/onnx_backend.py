@@ -134,7 +134,7 @@ class ShadergenRep(BackendRep):
 
     @property
     def unread(self) -> tuple[str, ...]:
-        """The other inputs, of those that hold numbers the model computes with."""
+        """Inputs with numbers to compute with that the compiled model does not read."""
         shapes = self._program.shapes if self._program else {}
         return tuple(n for n in shapes if n in self._data - {*self.read} and 0 not in shapes[n])
 
@@ -163,7 +163,7 @@ class ShadergenRep(BackendRep):
         return result
 
     def close(self) -> None:
-        """Free what the model occupies on GL; the next run compiles it again."""
+        """Free the model's GL objects; the next run compiles it again."""
         for release in self._releases:
             release()
         self._releases.clear()

@@ -1,4 +1,4 @@
-"""Measure what a device profile cannot ask GL for."""
+"""Measure the fields of a device profile that GL cannot report."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLEARLY = 0.9  # what is not texelFetch is taken where it needs no more of its t
 
 
 def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) -> Fetch:
-    """Run a few convolutions that read in each way, in turns; return what is better.
+    """Run a few convolutions with each way of reading, in turns; return the faster way.
 
     What OpenGL ES leaves open is tried too: zero borders for free are only taken where they are
     zero.

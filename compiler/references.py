@@ -182,7 +182,7 @@ class _Replay:
 
 
 def _keras_result(model: Any, name: str, nested: bool) -> Any:
-    """Return what a layer computed when the model was made: name, name:call or name:result."""
+    """Return a layer's result by name, name:call or name:result."""
     import keras
 
     layers = {layer.name: layer for layer in model.layers}

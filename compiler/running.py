@@ -24,7 +24,7 @@ ARRAYS = (".npz", ".npy")
 
 @dataclass(frozen=True)
 class Run:
-    """What a run took."""
+    """Times and device of a run."""
 
     renderer: str
     passes: int

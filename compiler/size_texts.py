@@ -22,7 +22,7 @@ def at_defaults(schedule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def size_lines(schedule: Mapping[str, Any]) -> list[str]:
-    """Return what the sizes of a build may be, a line for all parameters and one a constraint."""
+    """Describe a build's dynamic sizes: a line for all parameters and a line per constraint."""
     sizes = schedule.get("sizes")
     if sizes is None:
         return []

@@ -1,4 +1,4 @@
-"""What TensorFlow may make of a Keras file: Keras's own classes and QKeras's, by name.
+"""The classes of Keras and QKeras that TensorFlow may load from a Keras file, by name.
 
 Keras 2 imports any module that a file names and takes any function of TensorFlow, those that write
 files too. So the configuration is checked before TensorFlow sees the file.

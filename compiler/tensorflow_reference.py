@@ -152,7 +152,7 @@ class _Process:
         )
 
     def ask(self, line: str, seconds: float, what: str) -> Any:
-        """Send a line, if it is not empty, and return what is answered.
+        """Send a line unless it is empty, and return the answer.
 
         Raises:
             RuntimeError: when there is no answer, with the last line of what the process wrote.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pick:
-    """How an output's indices came about.
+    """The operation that computed an output's indices.
 
     Attributes:
         scores: what was compared.
@@ -71,7 +71,7 @@ def find_pick(value: Value) -> Pick | None:
 
 
 def _sorted(value: Result, op: Sorted) -> Pick | None:
-    """Return what the indices of a TopK were chosen by."""
+    """Return the values by which a TopK chose its indices."""
     index, order = value.node.inputs
     if not (
         isinstance(index, Constant)

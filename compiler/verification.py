@@ -41,7 +41,7 @@ HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
 
 @dataclass(frozen=True)
 class OutputError:
-    """How one output compares: absolute errors, the bound on them, the reference's largest.
+    """The comparison of one output: absolute errors, their bound, the reference's largest value.
 
     Of an output of integers ``differing`` says how many are not the reference's, and ``tied``
     whether those are indices of scores that are equal within the tolerance (:mod:`.ties`).

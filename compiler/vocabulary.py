@@ -1,4 +1,4 @@
-"""What is implemented, as the tables that the frontends and the IR work by say it."""
+"""The implemented operators, layers and functions, from the tables of frontends and IR."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def entries() -> Iterator[Entry]:
 
 
 def matching(pattern: str) -> list[Entry]:
-    """Return the entries whose name contains ``pattern``, those that are it first.
+    """Return the entries whose name contains ``pattern``, exact matches first.
 
     Neither case nor underscores count, nor the modules before a name: "torch.nn.PixelShuffle" is
     "pixel_shuffle". "" is all entries. Where no name has it, what entries do is searched.

@@ -1,1 +1,1 @@
-"""The intermediate representation: what a network means, and nothing about how it is run."""
+"""The intermediate representation: the meaning of a network, independent of its execution."""

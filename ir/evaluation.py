@@ -1,4 +1,4 @@
-"""What calls in expressions come to: formulas expanded to primitives, and numbers by numpy."""
+"""Evaluate expressions: expand formulas to primitives, compute them with numpy."""
 
 from __future__ import annotations
 

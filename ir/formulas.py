@@ -78,7 +78,7 @@ def signature(name: str) -> str:
 
 
 def body(name: str) -> str:
-    """Return what a formula of the library computes, as text."""
+    """Return the body of a library formula as text."""
     return to_text(FORMULAS[name].body)
 
 

@@ -42,7 +42,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Port:
-    """How a graph input or output looks from outside.
+    """The outer form of a graph input or output.
 
     ``axes`` is the permutation that turns the logical tensor (NCHW) into the model's own axis
     order: ``host = logical.transpose(axes)``; an NHWC model has (0, 2, 3, 1). ``encoding`` says
@@ -206,7 +206,7 @@ class Graph:
 
     @cached_property
     def uses(self) -> Counter[Value]:
-        """How often each value is read, by nodes and as an output."""
+        """The number of reads of each value, by nodes and as an output."""
         return Counter(self._reads())
 
     def _reads(self) -> Iterator[Value]:

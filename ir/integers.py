@@ -31,7 +31,7 @@ def is_integer(dtype: DType) -> bool:
 
 
 def wrap(x: Expr, bits: int, signed: bool) -> Expr:
-    """Return x modulo 2^bits, into the range of such an integer; x is whole and exact."""
+    """Wrap an exact integer x into the range of an integer type."""
     names: dict[str, Expr] = {
         "x": x,
         "n": Num(2.0**bits),

@@ -66,7 +66,7 @@ UNBOUNDED = Interval(-INFINITY, INFINITY)
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a node can give, and the largest number its formulas meet on the way."""
+    """The range of a node's results, and the largest magnitude inside its formulas."""
 
     result: Interval
     largest: float

@@ -1,4 +1,4 @@
-"""The reference interpreter: what a graph means, in numpy."""
+"""The reference interpreter in numpy."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Machine:
-    """What a graph runs on: numpy's numbers, where a subclass does not say otherwise."""
+    """The arithmetic of the interpreter: numpy's, unless a subclass overrides it."""
 
     def run(self, node: Node, operands: list[Any]) -> Any:
-        """Return what a node gives for operands: an array, or one for each result."""
+        """Return a node's results for operands: one array, or one per result."""
         return node.op.reference(*operands)
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
-        """Return what is left of a tensor that was stored."""
+        """Return a tensor after rounding to its storage format."""
         return array
 
 

@@ -205,7 +205,7 @@ def _trimmed(starts: NDArray[np.int64], weights: Floats, size: int) -> Taps:
 
 
 def resample(x: Value, tables: Mapping[int, Taps], layer: str | tuple[str, ...] = ()) -> Value:
-    """Resample the axes of ``tables``, those first that shrink most: what follows is cheaper."""
+    """Resample the axes of ``tables``, the most shrinking first, which makes the rest cheaper."""
 
     def growth(axis: int) -> float:
         return tables[axis].starts.size / x.shape[axis]

@@ -49,7 +49,7 @@ class _Sum:
         return self.plus(other.scaled(-1))
 
     def expr(self) -> Expr:
-        """Return the sum as an expression, what is added before what is subtracted."""
+        """Return the sum as an expression, positive terms first."""
         added = [_product(part, times) for part, times in self.terms if times > 0]
         taken = [_product(part, -times) for part, times in self.terms if times < 0]
         if self.number > 0 or not added:

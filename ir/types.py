@@ -61,7 +61,7 @@ MAX_RANK = 8
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a tensor is stored: one array texture, or one 2D texture for each layer.
+    """The storage of a tensor: one array texture, or one 2D texture for each layer.
 
     An "external" one is an input of one layer, which only a sampler of its own kind reads.
 
@@ -140,7 +140,7 @@ class TensorType:
 
     @property
     def layers(self) -> int:
-        """Texture layers: batch entries times planes, or what the rows take."""
+        """The number of texture layers."""
         return self.extent[2]
 
     @property
@@ -185,7 +185,7 @@ def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def fits_half(data: np.ndarray, axis: int | None = None) -> bool:
-    """Whether 16-bit floats hold numbers of such size, neither too large nor all too small.
+    """Whether 16-bit floats hold numbers of this magnitude.
 
     Along an axis of channels, no channel may be too small as a whole, since what follows may scale
     it up. Training leaves channels that are as good as zero, which count as such.

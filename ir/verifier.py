@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Sound:
-    """What was verified before: it never changes, so a pass costs what it rewrote.
+    """Graph parts verified before; they are immutable, so a pass costs only its changes.
 
     Attributes:
         nodes: of the graph that was verified last.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def absorb_transposes(graph: Graph, context: Context) -> Graph:
-    """Move transposes outwards, then into the ports; what a port took is read once less."""
+    """Move transposes outwards, then into the ports."""
     for _ in range(MIN_ROUNDS + len(graph.nodes)):
         before = graph
         graph = apply_rules(graph, context, AS_TRANSPOSE, HOIST, SINK, PAIR, IDENTITY)
@@ -117,7 +117,7 @@ def _sink(site: Site) -> Value | None:
 
 
 def _on_transposed(node: Node, op: Op, moved: dict[Value, Value], axes: tuple[int, ...]) -> Value:
-    """Apply an operator to what a node's operands were moved to, its constants transposed."""
+    """Apply an operator to transposed operands and constants."""
     operands: list[Value] = []
     for v in node.inputs:
         if isinstance(v, Constant):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What to do to an image before the model sees it.
+    """The preprocessing of an image before the model.
 
     Attributes:
         reverse: the model wants BGR where the texture holds RGB.

@@ -53,7 +53,7 @@ def _match(site: Site) -> _Store | None:
 
 
 def _chain(op: Op) -> Chain:
-    """Return a pixel shuffle, and what is cut off its borders, or ()."""
+    """Return a pixel shuffle and the slice that crops its borders, or ()."""
     if isinstance(op, DepthToSpace):
         return (op,)
     if isinstance(op, IndexMapped) and isinstance(op.kernel, Slice) and len(op.chains[0]) == 1:

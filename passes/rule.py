@@ -1,4 +1,4 @@
-"""How passes are written: a context, rules with match, check and rewrite, and a fixpoint.
+"""Framework of passes: a context, rules with match, check and rewrite, a fixpoint.
 
 :class:`Reading` is what rules match that merge a node into the convolution after it.
 """
@@ -37,7 +37,7 @@ class Decision:
 
 @dataclass
 class Context:
-    """What a pass may look at besides the graph, and where it explains itself.
+    """The inputs of a pass besides the graph, and the log of its decisions.
 
     ``measured`` holds nanoseconds of choices by a node's tuning key (``placement.tuning_key``),
     infinite ones where a choice gave wrong results. ``samples`` are inputs to calibrate with, read
@@ -71,7 +71,7 @@ class Reading:
 
     @staticmethod
     def match(site: Site, kind: type[Op]) -> Reading | None:
-        """Return a convolution with what it reads, where that is of a kind."""
+        """Match a convolution whose input has a given operator."""
         node = site.node
         if not isinstance(node.op, Conv) or not isinstance(node.inputs[0], Result):
             return None
@@ -123,7 +123,7 @@ def apply_rules(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
 
 
 def apply_once(graph: Graph, context: Context, *rules: Rule[M]) -> Graph:
-    """Apply rules to each node once, operands first: for those that make no more sites."""
+    """Apply rules to each node once, operands first; for rules that create no new sites."""
     uses = graph.uses
 
     def visit(now: Node, was: Node) -> Value | tuple[Value, ...] | None:

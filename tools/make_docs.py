@@ -1,4 +1,4 @@
-"""Write the parts of the documents that repeat what the code says.
+"""Write the generated tables of the documents.
 
     python tools/make_docs.py            rewrite them
     python tools/make_docs.py --check    exit with 1 when one is out of date

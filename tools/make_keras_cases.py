@@ -1,4 +1,4 @@
-"""Save the models of tests/keras_cases with a Keras, and what it computes from them.
+"""Save the models of tests/keras_cases with their results, computed by Keras.
 
     python tools/make_keras_cases.py tests/frontends/keras/files/keras2_cases.tar.xz
         with Keras 2 (pip install tensorflow==2.15): the archive that is checked in

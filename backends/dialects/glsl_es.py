@@ -127,7 +127,7 @@ class GlslEs(Printer):
     # Declarations
 
     def texture(self, t: TextureBinding, precision: str) -> Iterator[str]:
-        """Yield the declarations of what a program reads."""
+        """Yield the declarations of a program's textures."""
         if t.kind == "external":
             yield f"uniform highp samplerExternalOES {t.name};"
             yield f"uniform highp mat4 {t.matrix};"

@@ -1,4 +1,4 @@
-"""What languages that look like C have in common: operators, calls, blocks."""
+"""The common part of C-like shading languages: operators, calls, blocks."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Printer(ABC):
 
     @abstractmethod
     def type(self, t: Type) -> str:
-        """Return what a type is called."""
+        """Return the name of a type."""
 
     @abstractmethod
     def scalar(self, number: Number) -> str:
@@ -131,7 +131,7 @@ class Printer(ABC):
         return "\n".join([f"{head} {{", *map(indented, lines), "}"])
 
     def functions(self) -> list[str]:
-        """Return the functions that were called since, those first that others call."""
+        """Return the functions called since, callees first."""
         printed: dict[Function, str] = {}
 
         def visit(called: dict[Function, None]) -> None:
@@ -234,7 +234,7 @@ class Printer(ABC):
         return "return;" if s.value is None else f"return {self.expression(s.value)};"
 
     def perform(self, s: Perform) -> str:
-        """Return a function applied for what it does."""
+        """Return a call as a statement."""
         return f"{self.expression(s.call)};"
 
     def comment(self, s: Comment) -> str:
@@ -284,7 +284,7 @@ class Printer(ABC):
         return f"{e.function.name}({', '.join(self.arguments(e))})"
 
     def built_in(self, e: BuiltIn) -> str:
-        """Return what the GPU tells an invocation."""
+        """Return a built-in variable of an invocation."""
         return self.BUILT_INS[e.name]
 
     def variable(self, v: Variable) -> str:

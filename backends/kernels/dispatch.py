@@ -1,4 +1,4 @@
-"""How the invocations of a compute pass are spread over a result.
+"""The workgroups and invocations of a compute pass.
 
 A workgroup is a line of invocations, since drivers run neighbours together. It covers ``span``
 blocks of pixels, counted row after row, of as many groups of planes as fill it; the span that

@@ -1,4 +1,4 @@
-"""How a compute pass stores what its invocations computed.
+"""Image stores of a compute pass.
 
 Each plane of a pixel goes to its own texel, or, where the node has a store pattern, the channels of
 a pixel go to the pixels of a shuffled map.
@@ -50,7 +50,7 @@ def _shuffled(
     values: Sequence[Expression],
     base: Expression,
 ) -> None:
-    """Write the stores of a pixel shuffle, less what is cut off its borders.
+    """Write the stores of a pixel shuffle whose borders may be cropped.
 
     Of C channels by * bx to a pixel, an invocation has those of all or of four, ``candidates``
     sees to it; the texel at (i, j) of each group of four takes a lane from each.

@@ -1,4 +1,4 @@
-"""How a kernel reads elements of tensors: a function for each load.
+"""Loads of a kernel: a shader function for each.
 
 A uniform or a scattered load (:mod:`...ir.access`) is a function that gives one element, an aligned
 one gives a texel.

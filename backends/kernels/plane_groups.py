@@ -34,7 +34,7 @@ PLANE = Variable("plane", INT)  # the first that it writes, in compute
 
 @dataclass
 class Group:
-    """What one invocation writes: consecutive planes of one batch entry, or one layer of rows.
+    """The planes that one invocation writes, of one batch entry, or one row-packed layer.
 
     Attributes:
         batch: the batch entry.
@@ -75,7 +75,7 @@ class Group:
 
     @property
     def named(self) -> str:
-        """What the planes that the GPU pass writes are called in the shader's header."""
+        """The name in the shader's header for the planes that the GPU pass writes."""
         planes = self.covered
         if self.written is not self.node:
             planes = range(self.written.result.type.planes)
@@ -84,7 +84,7 @@ class Group:
 
     @property
     def channels(self) -> int:
-        """How many channels of planes the GPU pass writes."""
+        """The number of channels that the GPU pass writes."""
         last = min((self.covered[-1] + 1) * LANES, self.node.result.type.channels)
         return last - self.covered[0] * LANES
 
@@ -200,7 +200,7 @@ def groups(node: Node) -> Iterator[Group]:
 
 
 def lower_groups(passes: Iterable[G], lower: Callable[[G], GpuPass]) -> Iterator[GpuPass]:
-    """Lower passes of one node, those that one program draws only once.
+    """Lower the passes of one node; passes that share a program are lowered once.
 
     The others take that program, with the weights of their planes, and say by uniforms which they
     are.

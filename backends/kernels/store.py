@@ -1,4 +1,4 @@
-"""What all kernels share: operands, epilogue, stores, header."""
+"""The common parts of all kernels: operands, epilogue, stores, header."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def epilogue(
 def stores(
     shader: ShaderBuilder, node: Node, group: Group, accumulators: Sequence[Expression]
 ) -> list[Expression]:
-    """Return what is written to each render target: the epilogue, unused lanes set to zero."""
+    """Return the value of each render target: the epilogue, with unused lanes set to zero."""
     p = parts(node)
     t = node.result.type
     kernel_channels = infer(p.kernel, p.operands, node.name)[0].channels

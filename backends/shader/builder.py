@@ -1,4 +1,4 @@
-"""A program under construction: what it reads and declares, asked for while a kernel is lowered."""
+"""A program under construction: textures, weights and uniforms declared during lowering."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class _Rows:
 
 
 class ShaderBuilder:
-    """Collects what a kernel reads, then makes the program."""
+    """Collects the declarations of a kernel, then makes the program."""
 
     def __init__(self, target: Target, precision: Precision, stage: Stage = "fragment") -> None:
         self.target = target

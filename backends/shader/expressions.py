@@ -172,7 +172,7 @@ class Uniform(Expression):
 
 @dataclass(frozen=True)
 class BuiltIn(Expression):
-    """What the GPU tells an invocation: the pixel of a draw, its number in a dispatch."""
+    """A built-in variable: the pixel of a draw, or the invocation's number in a dispatch."""
 
     name: Literal["pixel", "lane", "group_x", "group_y"]
     type: Type = field(init=False, repr=False, compare=False)
@@ -292,7 +292,7 @@ class Invoke(Expression):
 
 @dataclass(frozen=True)
 class Element(Expression):
-    """An element of an array: constants, or what a buffer holds."""
+    """An element of a constant array or of a buffer."""
 
     array: Array
     index: Expression

@@ -1,4 +1,4 @@
-"""The whole of a shader: what it reads, its functions, its entry, what it writes."""
+"""A whole shader: declarations, functions, entry point, outputs."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Program:
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
-        """The functions that are applied, those first that others apply."""
+        """All functions called, callees first."""
         found: dict[Function, None] = {}
 
         def visit(statements: Sequence[Statement]) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Statement:
-    """What an invocation does; ``expressions`` are those it evaluates itself."""
+    """A statement; ``expressions`` are those that it evaluates directly."""
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -64,7 +64,7 @@ class Assign(Statement):
 
 @dataclass(frozen=True)
 class Add(Statement):
-    """What is added to a variable; ``sign`` -1 subtracts."""
+    """Add to a variable; ``sign`` -1 subtracts."""
 
     target: Variable
     value: Expression
@@ -241,7 +241,7 @@ class Body:
 
     @contextmanager
     def loop(self, name: str, end: Int, start: Int = 0, step: int = 1) -> Iterator[Variable]:
-        """Count from ``start`` up to, not with, ``end``, over what is built meanwhile."""
+        """Build a loop from ``start`` to ``end``, exclusive, around the statements built inside."""
         counter = Variable(name, INT)
         with self._inner() as inner:
             yield counter
@@ -249,7 +249,7 @@ class Body:
 
     @contextmanager
     def when(self, condition: Expression) -> Iterator[None]:
-        """Do what is built meanwhile where a condition holds."""
+        """Build a condition around the statements built inside."""
         with self._inner() as inner:
             yield
         self.statements.append(If(condition, tuple(inner)))
@@ -272,7 +272,7 @@ class Body:
 
 
 def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
-    """Yield every statement, those in it after it."""
+    """Yield every statement, nested ones after their parent."""
     for statement in statements:
         yield statement
         for body in statement.bodies:

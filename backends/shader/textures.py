@@ -1,4 +1,4 @@
-"""How a program reads a tensor: one array texture, several 2D ones, an image, a camera's frame."""
+"""Textures of a program: one array, several 2D ones, an image, a camera frame."""
 
 from __future__ import annotations
 

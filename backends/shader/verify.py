@@ -1,4 +1,4 @@
-"""What every program keeps to, whoever built it: types fit, names are declared, bindings exist."""
+"""Verify a shader program: types fit, names are declared, bindings exist."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _check(
 
 
 def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]) -> None:
-    """Check one expression, not those it is made of."""
+    """Check one expression without its subexpressions."""
     if isinstance(e, Variable):
         _require(scope.get(e.name) == e.type, f"{e.name} is not a variable of its type")
     elif isinstance(e, Binary):

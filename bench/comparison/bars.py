@@ -1,4 +1,4 @@
-"""What is asked of this project, beside what was measured."""
+"""The goals of the project beside the measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Bar:
 
 
 def bars(results: Sequence[NetworkResult]) -> list[Bar]:
-    """Hold the results of one run against what is asked."""
+    """Compare the results of one run with the goals."""
     by_name = {r.name: r for r in results}
     choices = (bar for name, limit in WORST.items() for bar in _choice(results, name, limit))
     parts = (_share(by_name), choices, _start(by_name), _passes(by_name))
@@ -40,7 +40,7 @@ def _bar(asked: str, found: str | None, met: bool) -> Bar:
 
 
 def speed_bars(ratios: Mapping[str, float], mean: float) -> list[Bar]:
-    """Hold ratios to the peer, the smallest of all runs, and their mean against what is asked."""
+    """Compare the ratios to ncnn, the smallest of all runs, and their mean with the goals."""
     worst = min(ratios, key=lambda name: ratios[name]) if ratios else ""
     least = ratios.get(worst, 0.0)
     espcn = ratios.get("ESPCN")

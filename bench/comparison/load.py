@@ -1,4 +1,4 @@
-"""How much of the machine other programs take: a benchmark that shares it must say so."""
+"""The share of the machine that other programs take during a benchmark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def share_of_others(before: Moment | None, after: Moment | None) -> float | None
 
 
 def _ticks(process: int) -> int:
-    """Return what a process has used, and those of its children that have ended.
+    """Return the processor time of a process and of its ended children.
 
     Its name, which may hold anything, stands in brackets.
     """

@@ -17,7 +17,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], right: int = 1) ->
 
 
 def bar_table(bars: Sequence[Bar]) -> str:
-    """Return a table of what is asked and what was measured."""
+    """Return a table of goals and measurements."""
     words = {True: "met", False: "**missed**", None: NOTHING}
     rows = [(bar.asked, bar.found, words[bar.met]) for bar in bars]
     return table(("asked", "measured", ""), rows)

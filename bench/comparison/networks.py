@@ -43,7 +43,7 @@ class Entry:
     timed: bool = True
 
     def missing(self) -> str:
-        """Return what is needed and not there, or nothing."""
+        """Return the missing requirement, or nothing."""
         if isinstance(self.source, Case):
             return missing(self.source)
         return "" if (SHARED / self.source).exists() else f"../shared/models/{self.source}"
@@ -106,7 +106,7 @@ def prepare(entry: Entry, folder: Path) -> Model:
 
 
 def describe(name: str, path: Path, x: Array, y: Array) -> Model:
-    """Return a file of one input and one output with what is in it."""
+    """Describe a model file of one input and one output."""
     import onnx
 
     graph = onnx.load(path, load_external_data=False).graph

@@ -1,4 +1,4 @@
-"""What is measured, as it stands in the JSON, and what follows from it."""
+"""Measurements as in the JSON, and values computed from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cost:
 
     @classmethod
     def of(cls, work: Callable[[], Any]) -> Cost:
-        """Do some work and return what it took."""
+        """Do some work and return its cost."""
         wall, cpu = time.perf_counter(), time.process_time()
         work()
         return cls((time.perf_counter() - wall) * 1e3, (time.process_time() - cpu) * 1e3)

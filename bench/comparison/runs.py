@@ -1,4 +1,4 @@
-"""What stays of every run: how many times as fast as the peer this project was, by network.
+"""The record of all runs: speed relative to ncnn, by network.
 
 One machine says little about another. ncnn, for one, takes four to six times as long where Mesa's
 Vulkan driver may not use AVX-512, and this project at most a fifth longer.

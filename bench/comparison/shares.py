@@ -1,4 +1,4 @@
-"""What share of the multiply-add ceiling the convolutions of a build reach, layer by layer.
+"""The share of the multiply-add ceiling that each convolution of a build reaches.
 
 A layer's work is what it takes computed directly, whatever was chosen: minimal filtering, which
 multiplies less, may reach more than the whole ceiling. Its time is that of all its GPU passes.

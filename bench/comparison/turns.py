@@ -23,7 +23,7 @@ from .worker import Failed, Worker
 
 @dataclass(frozen=True)
 class Limits:
-    """How long to measure frames.
+    """Limits on frames and seconds of a measurement.
 
     Attributes:
         frames: rounds to measure.

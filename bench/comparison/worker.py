@@ -93,7 +93,7 @@ class Worker:
 
 
 class _Session:
-    """What a worker can be asked."""
+    """The requests that a worker answers."""
 
     def __init__(self, contender: Contender, model: Model, folder: Path, setting: Setting) -> None:
         self._contender, self._model = contender, model
@@ -104,7 +104,7 @@ class _Session:
         return self._contender.version(self._setting)
 
     def convert(self) -> tuple[Cost, dict[str, Any]]:
-        """Convert the model; return the cost, imports included, and what the contender told."""
+        """Convert the model; return the cost, imports included, and the contender's notes."""
         told: dict[str, Any] = {}
 
         def convert() -> None:

@@ -40,7 +40,7 @@ void main() {
 
 @dataclass(frozen=True)
 class Shape:
-    """How a ceiling is tried: in which stage and format, on how many texels, how many times.
+    """One variant of a ceiling shader: stage, format, texels, repetitions.
 
     ``width`` is the vec4 that an invocation has at work: accumulators, or layers copied. ``body``
     is how often a loop's body uses each. ``group`` is the workgroup, empty for fragments.

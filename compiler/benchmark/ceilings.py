@@ -1,4 +1,4 @@
-"""What the device can do at most, in each stage: multiply-adds, and bytes copied.
+"""The device's ceilings in each stage: multiply-adds and copied bytes per second.
 
 Of each a few shapes are tried and the best frame of each is taken. Frames are first made so long
 that what it costs to draw and to wait does not matter. Caches hold the small copies, as they hold
@@ -54,7 +54,7 @@ def measure_ceilings(context: HeadlessContext, progress: Callable[[str], None]) 
 
 
 def warm_up(context: HeadlessContext) -> None:
-    """Draw something, so that what a driver does once is not laid to the first build."""
+    """Draw something, so that one-time work of the driver does not count for the first build."""
     _best(multiply_adds(Shape(_format(context), 64))[0], context)
 
 

@@ -106,7 +106,7 @@ def play_in_turns(
 
 
 def believable(passes: Sequence[float], whole: float) -> bool:
-    """Return whether a timer's times can be those of a frame that took ``whole`` milliseconds."""
+    """Return whether a timer's times are plausible for a frame of ``whole`` milliseconds."""
     return bool(passes) and min(passes) >= SHORTEST and sum(passes) <= LONGEST * whole
 
 

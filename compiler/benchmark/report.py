@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Settings:
-    """What to measure; see ``shadergen bench --help``."""
+    """Settings of ``shadergen bench``; see its ``--help``."""
 
     frames: int = 50
     warm_up: int = 10

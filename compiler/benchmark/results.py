@@ -1,4 +1,4 @@
-"""What is measured, as it stands in the JSON. Times are in milliseconds, GB are 10^9 bytes."""
+"""Measurements as in the JSON. Times are milliseconds, GB are 10^9 bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Ratio:
-    """How a build's frames compare with the first build's of the same round."""
+    """A build's frames relative to the first build's frames of the same rounds."""
 
     median: float
     p10: float
@@ -39,7 +39,7 @@ class Ratio:
 
     @classmethod
     def of(cls, frames: Sequence[float], first: Sequence[float]) -> Ratio:
-        """Compare frames with those of the first build, round by round."""
+        """Compare frames with the first build's frames, round by round."""
         p10, median, p90 = np.percentile(np.divide(frames, first), (10, 50, 90)).tolist()
         return cls(median, p10, p90)
 

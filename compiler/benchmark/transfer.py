@@ -1,4 +1,4 @@
-"""What a pipeline that keeps to textures does not pay: images to the GPU, and back.
+"""The cost of uploads and read-back, which pipelines on textures do not pay.
 
 Each repeat uploads one of ten images to a texture, waits for it, then reads the whole texture back,
 so that no copy can be kept from the time before.

@@ -1,4 +1,4 @@
-"""The commands that say what there is: ``doctor`` on this machine, ``ops`` in this compiler."""
+"""The commands ``doctor`` and ``ops``: the machine's and the compiler's capabilities."""
 
 from __future__ import annotations
 

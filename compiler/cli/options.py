@@ -1,4 +1,4 @@
-"""Options that several commands share: those of a compilation, and how much to measure."""
+"""Options that several commands share: options of a compilation and of a measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands print with: lines, tables, numbers for people, the step at hand.
+"""Output of the commands: lines, tables, formatted numbers, progress.
 
 Commands print through this file alone. Names in models and builds are whatever a file says, so
 text goes out through :func:`~shadergen.errors.printable`, and is never taken as rich's markup.

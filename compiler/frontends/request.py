@@ -1,4 +1,4 @@
-"""What the caller says about a model besides its file."""
+"""The caller's options for an import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What the caller says about a model besides its file.
+    """The caller's options for an import.
 
     Attributes:
         sizes: shapes for inputs, by name; under the key "" for whichever input needs one. Two
@@ -62,7 +62,7 @@ class Request:
         return "--inputs" if name in self.inputs else "--input-size"
 
     def array_shape(self, name: str, shape: Sequence[int | None]) -> tuple[int, ...] | None:
-        """Return the shape of the array for an input, if it fits what is known of the input's."""
+        """Return the shape of an input's array, if it fits the known part of the input's shape."""
         found = self.shapes.get(name, self.shapes.get(""))
         if found is None or len(found) != len(shape):
             return None

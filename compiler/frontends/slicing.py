@@ -1,4 +1,4 @@
-"""What a slice takes of an axis, as both frontends' models say it: in Python's words."""
+"""The elements that a Python slice takes of an axis; shared by both frontends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much of a model a tuning file knows: a file of another size or device fits no layer."""
+"""The share of a model's layers that a tuning file has times for."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ MEMBERS = ("stage", "block", "planes", "weights", "precision", "winograd")
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was measured.
+    """Measured times.
 
     Attributes:
         renderer: as GL names it.
@@ -42,7 +42,7 @@ class Tuning:
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
 
     def extended(self, tuning_key: str, times: Mapping[Choice, float]) -> Tuning:
-        """Return it with the choices of a node added; those that are known are kept."""
+        """Add the times of a node's choices; known times are kept."""
         known = self.measured.get(tuning_key, {})
         return replace(self, measured={**self.measured, tuning_key: {**times, **known}})
 

@@ -77,7 +77,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured of a kind of nodes, now or before, without the wrong ones.
+    """The valid times of a kind of nodes, measured now or before.
 
     ``tuned`` is what compiling chooses with these measurements, or None where it has no such nodes
     any more, and ``count`` how many it has.
@@ -100,7 +100,7 @@ class Outcome:
 
     @property
     def gain(self) -> float | None:
-        """How many times as long the choice without tuning takes, where it is known."""
+        """Time without tuning divided by time with tuning, if both are known."""
         return self.before / self.after if self.before and self.after else None
 
     @property
@@ -112,7 +112,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Session:
-    """What a session found.
+    """The result of a tuning session.
 
     Attributes:
         device: the profile that was tuned for.
@@ -170,7 +170,7 @@ def spearman(a: object, b: object) -> float:
 
 
 def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
-    """Return what there is to choose in a compiled graph, the dearest by prediction first.
+    """Return the kinds of nodes with several candidates, the most expensive by prediction first.
 
     ``others`` are of the same model: what is in one of them alone is a choice as well, even of
     nodes that have one candidate.
@@ -210,7 +210,7 @@ def tune_model(
     given_device: bool,
     progress: Callable[[str, int, int], None],
 ) -> Session:
-    """Measure what a tuning file does not know yet of a model; write it after each kind of nodes.
+    """Measure the kinds of nodes that a tuning file lacks; write the file after each.
 
     Args:
         model: the model file.

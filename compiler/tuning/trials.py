@@ -41,7 +41,7 @@ LEAST = 100.0  # nanoseconds: noise must not make a node free or less
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure a node; see ``shadergen tune --help``."""
+    """Settings of a measurement; see ``shadergen tune --help``."""
 
     frames: int = 20
     warm_up: int = 10
@@ -50,7 +50,7 @@ class Settings:
 
 
 class Trial(NamedTuple):
-    """A candidate: its time in nanoseconds, or what is wrong with it."""
+    """A measured candidate: its time in nanoseconds, or its error."""
 
     choice: Choice
     nanoseconds: float
@@ -194,7 +194,7 @@ def _play(
 
 
 def _nearest(live: list[_Playing], times: float) -> list[_Playing]:
-    """Return those whose best frame is not so many times that of the best."""
+    """Return the candidates whose best frame is within a factor of the overall best."""
     best = min(min(one.times) for one in live)
     return [one for one in live if min(one.times) <= times * best]
 

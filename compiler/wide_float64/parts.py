@@ -57,7 +57,7 @@ def _places(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def joined(terms: Mapping[int, Mapping[str, NDArray[Any]]]) -> Arrays:
-    """Return the sums of what the parts gave; a result that is not linear in them is in one."""
+    """Sum the results of the parts; a result that is not linear in them is in one part only."""
     results = dict(terms[0])
     for power, found in terms.items():
         for name, term in found.items() if power else ():

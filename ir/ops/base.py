@@ -1,4 +1,4 @@
-"""What every operator is: attributes, types, a reference, and perhaps a decomposition."""
+"""Base class of operators: attributes, type inference, reference, optional decomposition."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Op:
 
     @cached_property
     def structure(self) -> tuple[Any, ...] | None:
-        """What operators that compute alike have in common; None where a dimension is dynamic.
+        """A key that is equal for operators that compute alike; None if a dimension is dynamic.
 
         It tells apart what ``==`` does not but a shader may: 0 from -0, and 1 from 1.0.
         """

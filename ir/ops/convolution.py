@@ -86,7 +86,7 @@ class Conv(Op):
 
     @property
     def positions(self) -> int:
-        """How many rows of the result, one after the other, have weights of their own."""
+        """The number of consecutive result rows with different weights."""
         return 1
 
     def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:

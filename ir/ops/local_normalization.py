@@ -1,4 +1,4 @@
-"""Normalisation by what is near: across channels, over space, and of contrast."""
+"""Normalisation by neighbours: across channels, over space, and of contrast."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def check_steps(op: Op, steps: int) -> None:
 
 @dataclass(frozen=True)
 class Recurrence(Op):
-    """What recurrent layers have in common.
+    """The common part of recurrent layers.
 
     ``activations`` are formulas of x. ``gates`` names the blocks of H columns of w, r and b, a
     letter for each. ``reverse`` runs from the end of the sequence to its beginning. With
@@ -153,7 +153,7 @@ class Recurrence(Op):
         return w, r
 
     def _between(self, gates: Value, state: Value, r: Value) -> tuple[Value, ...]:
-        """Return what a step computes between the gates and the cell."""
+        """Return a step's computation between the gates and the cell."""
         return ()
 
 

@@ -42,7 +42,7 @@ TOTAL: Expr = Var("total")
 
 @dataclass(frozen=True)
 class _Rule:
-    """How a reduction works: total = start; total = step(total, term) for each; finish(total).
+    """Formulas of a reduction: total = start; total = step(total, term) for each; finish(total).
 
     A term is a formula of an ``element``.
     """
@@ -160,7 +160,7 @@ class Reduce(Op):
         return _reduction(self.kind, self.element, inputs, _Places(shape, first, trips), count)
 
     def decompose(self, *inputs: Value) -> Value | None:
-        """Reduce in stages; what is rounded or takes logarithms is split off first."""
+        """Reduce in stages; first split off rounding and logarithms."""
         dtype = self.infer(*(v.type for v in inputs)).dtype
         if self.kind == "log_sum_exp":
             return self._log_sum_exp(inputs)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _OverAxes(Op):
-    """What every element is compared with lies along ``axes``, in all of them together."""
+    """Base of operators that normalise over all ``axes`` together."""
 
     axes: tuple[int, ...]
 

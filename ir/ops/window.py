@@ -49,7 +49,7 @@ class Window:
 
     @property
     def count(self) -> int:
-        """How many windows there are.
+        """The number of windows.
 
         With ``ceil`` the last may reach beyond the padding, but it starts before its end.
         """
@@ -62,12 +62,12 @@ class Window:
 
     @property
     def beyond(self) -> int:
-        """How far the last window reaches past the last element; negative where it ends sooner."""
+        """Elements of the last window past the end of the input; negative if it ends sooner."""
         return (self.count - 1) * self.stride + self.reach - self.before - self.size
 
     @property
     def past(self) -> int:
-        """How far the last window reaches past the last element at most, 0 where it does not.
+        """Upper bound of the last window's elements past the end of the input, at least 0.
 
         Of a dynamic dimension it may be less at some sizes.
         """
@@ -77,7 +77,7 @@ class Window:
         return max(beyond, 0)
 
     def check(self) -> None:
-        """Refuse what is no sequence of windows (SG0205)."""
+        """Refuse invalid windows (SG0205)."""
         require(
             min(self.taps, self.stride, self.dilation) >= 1,
             "kernels, strides and dilations start at 1",

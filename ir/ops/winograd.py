@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class _Tiled:
-    """What is done in tiles of ``tile`` x ``tile`` results."""
+    """Base of operators on Winograd tiles of ``tile`` x ``tile`` results."""
 
     tile: int
 
@@ -57,7 +57,7 @@ class WinogradPatches(_Tiled, Op):
 
     @property
     def conv(self) -> Conv:
-        """The convolution's attributes that say what is read where."""
+        """The attributes of the convolution that determine its windows."""
         return Conv(
             pads=self.pads,
             pad_mode=self.pad_mode,
@@ -202,7 +202,7 @@ class WinogradResult(_Tiled, Op):
 
     @property
     def across(self) -> int:
-        """How many tiles are beside each other."""
+        """The number of tiles in a row."""
         return -(-self.width // self.tile)
 
     def infer(self, x: TensorType) -> TensorType:

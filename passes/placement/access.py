@@ -1,4 +1,4 @@
-"""How a load reads texels, seen from four neighbours along the result's lane axis.
+"""Access patterns: the texels that four neighbours along the result's lane axis load.
 
 A kernel computes these four at once. A load is
 
@@ -59,7 +59,7 @@ class Access:
         )
 
     def kind(self, sources: Sequence[Source], types: Types) -> Kind:
-        """Return how a load of these sources reads; ``types`` are those of the operands."""
+        """Return the access pattern of a load; ``types`` are the operands' types."""
         if not any(self.depends((*s.index, *s.valid)) for s in sources):
             return "uniform"
         aligned = all(self.aligned(s, types[s.operand]) for s in sources)

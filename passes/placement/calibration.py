@@ -1,4 +1,4 @@
-"""What happens to numbers in a graph: how large they become, and what 16 bits leave of them.
+"""Measure a graph's values: their magnitudes, and their errors in 16 bits.
 
 Both are found by carrying the graph out on inputs (``ir.reference``), and hold for those alone:
 :func:`observe` gives bounds that ``ir.ranges`` cannot prove, :func:`rounding_errors` the cost.
@@ -108,7 +108,7 @@ class _Apart(Machine):
         return evaluate(expr, env)
 
     def multiplied(self, x: Any, w: Any, sums: Any) -> None:
-        """Look at what a convolution multiplies, and at its sums without the bias."""
+        """Record a convolution's products and its sums without the bias."""
 
     def run(self, node: Node, operands: list[Any]) -> Any:
         op = node.op
@@ -172,7 +172,7 @@ class _Watch(_Apart):
 
 
 class _Halves(_Apart):
-    """Rounds as a GPU may that has 16 bits for what is mediump."""
+    """Arithmetic of a GPU with 16-bit mediump."""
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
         layout = value.type.layout

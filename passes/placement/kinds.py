@@ -1,4 +1,4 @@
-"""Which values need a texture, and what a kernel of its own may assume."""
+"""Predicates on placed nodes and values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a build is made for: the limits of a device and the choices of the user."""
+"""The target of a build: the device's limits and the user's options."""
 
 from __future__ import annotations
 

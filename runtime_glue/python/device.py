@@ -1,4 +1,4 @@
-"""What the current GL context offers, and whether that is enough for a build."""
+"""Limits and extensions of the current GL context, checked against a build's requirements."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _limit(gl: Any, enum: int) -> int:
 
 
 def get_integer(gl: Any, enum: int) -> int:
-    """Return a number of the GL's state; those beyond 2^31 - 1 are cut to it."""
+    """Return an integer of the GL's state, at most 2^31 - 1."""
     value = asked(gl.glGetIntegerv, enum)
     return value if value >= 0 else 2**31 - 1
 
@@ -115,7 +115,7 @@ def _text(gl: Any, enum: int) -> str:
 
 
 def check_requirements(requires: Requires, device: DeviceInfo) -> None:
-    """Refuse a device that lacks what the build requires.
+    """Refuse a device that lacks a requirement of the build.
 
     Raises:
         ShadergenError: SG0602, naming everything that is missing.

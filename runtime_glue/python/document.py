@@ -169,7 +169,7 @@ def _opened(schema: Any) -> Any:
 
 
 def _message(error: Any) -> str:
-    """Return what is wrong; in our words where those of jsonschema speak of schemas."""
+    """Return jsonschema's message, or our own if it would mention schemas."""
     if error.validator == "not":
         return "this member does not belong here"
     if error.validator == "oneOf":

@@ -75,7 +75,7 @@ def check_schedule(folder: str | Path) -> dict[str, Any]:
 
 
 def resized(build: Build, sizes: Mapping[str, int]) -> Build:
-    """Return a build at other sizes; those not given stay. Makes no GL call.
+    """Return a build at other sizes; sizes not given stay. Makes no GL call.
 
     Raises:
         ShadergenError: SG0605, when it cannot have these sizes.

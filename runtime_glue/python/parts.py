@@ -1,4 +1,4 @@
-"""What :mod:`.rules` is written in, beside the schedule itself; each runtime has the same."""
+"""Helpers of :mod:`.rules`; every runtime has the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def listed(numbers: Sequence[int]) -> str:
 
 
 def by_slot(build: Build) -> list[Texture]:
-    """Return the textures that have slots, in the order of those and of their first use."""
+    """Return the textures with slots, ordered by slot and first use."""
     own = [texture for texture in build.textures.values() if texture.slot is not None]
     return sorted(own, key=lambda texture: (texture.slot or 0, texture.first))
 

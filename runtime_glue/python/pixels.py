@@ -162,7 +162,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
 
 
 def _check_span(host: NDArray[Any], port: Port) -> None:
-    """Refuse what the build was not made for."""
+    """Refuse values outside the range that the build relies on."""
     if port.range is None or not host.size:
         return
     low, high = port.range

@@ -127,7 +127,7 @@ class _Recorder:
         return calls
 
     def _bind(self, calls: list[Call], gpu_pass: GpuPass, program: Program) -> None:
-        """Bind what a pass reads."""
+        """Bind the textures and buffers of a pass."""
         gl, bound = self._gl, self._bound
         for read in gpu_pass.images:
             self._image(calls, read.image, read.texture, read.layer or 0, gl.GL_READ_ONLY)

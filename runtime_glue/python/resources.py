@@ -168,7 +168,7 @@ class Resources:
         attach(self._gl, self._bound.framebuffers[index], layers)
 
     def _clear(self, index: int) -> None:
-        """Make the driver allocate now what it would allocate in the first frame.
+        """Make the driver allocate memory now instead of in the first frame.
 
         It also keeps Mesa's llvmpipe from misreporting the first timer query of a context that has
         drawn nothing.

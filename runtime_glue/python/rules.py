@@ -1,4 +1,4 @@
-"""How the parts of a schedule refer to each other: the rules a JSON Schema cannot state.
+"""Rules between the parts of a schedule that a JSON Schema cannot state.
 
 Each rule is a sentence of docs/schedule.md, and each refusal an SG0503 that names the member. These
 are the rules of every runtime: tools/make_web.py translates this file to C++ and JavaScript, so it
@@ -246,7 +246,7 @@ def _check_names(build: Build, gpu_pass: GpuPass, member: Place) -> None:
 
 
 def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Ref]) -> None:
-    """Check what a pass has bound to image units."""
+    """Check the image units of a pass."""
     units: list[int] = []
     for read in gpu_pass.reads:
         if read.is_image:
@@ -330,7 +330,7 @@ def _check_shared(texture: Texture, outputs: set[Ref], place: Place) -> None:
 
 
 def _check_requirements(build: Build) -> None:
-    """The stated requirements must cover what the schedule does."""
+    """Check that the stated requirements cover the schedule."""
     if build.requires.glsl < 310:
         if any(buffer.is_storage for buffer in build.buffers.values()):
             refuse("storage buffers need glsl 310", "requires.glsl")

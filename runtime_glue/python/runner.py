@@ -37,7 +37,7 @@ _ROBUSTNESS = "GL_KHR_robustness"
 
 
 class Context(Protocol):
-    """What a runner needs of a GL context."""
+    """The part of a GL context that a runner needs."""
 
     def make_current(self) -> None:
         """Let GL calls of this thread go to the context."""
@@ -88,7 +88,7 @@ class Runner:
             raise error.at(str(self.build.folder)) from None
 
     def resize(self, **sizes: int) -> None:
-        """Give the sizes that the build leaves open other values; those not named stay.
+        """Change dynamic sizes; sizes not named stay.
 
         Textures are made anew, so the application's are to be bound and inputs to be uploaded
         again; programs and weights stay. A runner that refuses is left as it was.

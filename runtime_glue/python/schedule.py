@@ -21,7 +21,7 @@ EXTERNAL = "external"
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """What the GL must offer; ``limits`` holds the largest use made of each limit."""
+    """Requirements on the GL; ``limits`` holds the largest use of each limit."""
 
     glsl: int
     color_buffer: str
@@ -101,7 +101,7 @@ class Texture:
 
     @property
     def objects(self) -> int:
-        """How many GL textures it takes."""
+        """The number of GL textures."""
         return 1 if self.is_array else self.layers
 
     @property
@@ -174,7 +174,7 @@ class Uniform:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuPass:
-    """What both stages have. ``barriers`` are issued before it."""
+    """A GPU pass of either stage; ``barriers`` are issued before it."""
 
     name: str
     kernel: str
@@ -201,12 +201,12 @@ class GpuPass:
 
     @property
     def samplers(self) -> tuple[Read, ...]:
-        """What is read by samplers."""
+        """The reads by samplers."""
         return tuple(r for r in self.reads if not r.is_image)
 
     @property
     def images(self) -> tuple[Read, ...]:
-        """What is read as images."""
+        """The reads as images."""
         return tuple(r for r in self.reads if r.is_image)
 
 
@@ -233,7 +233,7 @@ class ComputePass(GpuPass):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The sizes that a build leaves open, and those it has now.
+    """The dynamic sizes of a build and their current values.
 
     ``values`` are the present sizes by their names, ``document`` the schedule with expressions.
     """

@@ -25,7 +25,7 @@ def unknown(node: ast.AST) -> ValueError:
 
 
 class Language:
-    """What the languages have in common; methods that are not here say how each writes a part."""
+    """The common part of the languages; subclasses print the parts that differ."""
 
     indent = "    "
     # members that a schedule does not have, or not so: how to get them from what is put for {}
@@ -153,7 +153,7 @@ class Language:
         raise unknown(node)
 
     def inner(self, node: ast.expr) -> str:
-        """Return an expression, in brackets where what is around could tear it apart."""
+        """Return an expression, in brackets if operator precedence requires them."""
         text = self.expression(node)
         return f"({text})" if isinstance(node, COMPOUND) and " " in text else text
 
@@ -178,7 +178,7 @@ class Language:
         return f"({text})" if " " in text else text
 
     def items(self, node: ast.expr) -> str:
-        """Return what a loop goes through."""
+        """Return the items of a loop."""
         match node:
             case ast.Call(ast.Attribute(of, "values"), []):
                 return self.values(self.expression(of))

@@ -1,4 +1,4 @@
-"""What is compared. One file for each program, one interface for all: :class:`Contender`.
+"""The compared programs, a file each, with one interface: :class:`Contender`.
 
 A contender that is missing something says so (:class:`Unavailable`) and stands in the tables with
 its reason. Modules of the programs are imported when they are used.
@@ -25,7 +25,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """What all contenders share.
+    """The settings that all contenders share.
 
     Attributes:
         profile: the device profile of the GL at hand, as ``shadergen doctor --save`` writes it.
@@ -72,14 +72,14 @@ class Contender(Protocol):
     def tolerance(self) -> float: ...
 
     def version(self, setting: Setting) -> str:
-        """Return the program's version and what it computes on.
+        """Return the program's version and its device.
 
         Raises:
             Unavailable: when it cannot run here.
         """
 
     def convert(self, model: Model, folder: Path, setting: Setting) -> dict[str, Any]:
-        """Do what is done once, ahead: write what :meth:`start` needs to the folder.
+        """Convert the model once, ahead of time, into files for :meth:`start` in the folder.
 
         Returns:
             What it tells about the result: "passes" and "macs", where there are such numbers, and

@@ -1,4 +1,4 @@
-"""onnxruntime on the processor: what the same machine does without the detour over a GPU's API."""
+"""onnxruntime on the processor: the same machine without a GPU API."""
 
 from __future__ import annotations
 

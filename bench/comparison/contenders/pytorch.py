@@ -1,4 +1,4 @@
-"""PyTorch on a GPU, in fp32: what the hardware's own libraries reach, as an upper bound."""
+"""PyTorch on a GPU, in fp32: the hardware vendor's libraries as an upper bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names of an ONNX model stand for: tensors of the graph, known arrays, lists of them."""
+"""Values of an ONNX model during the import: graph tensors, known arrays, lists of them."""
 
 from __future__ import annotations
 

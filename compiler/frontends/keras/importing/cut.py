@@ -113,7 +113,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
 
 
 def _named(flat: _Flattened, name: str) -> list[str]:
-    """Return the layers that a name may stand for; those of nested models have longer ones."""
+    """Return the layers by name; layers of nested models have longer names."""
     known = [*flat.model.layers, *flat.nested]
     if name in known:
         return [name]
@@ -207,7 +207,7 @@ class _Flattened:
         return ref
 
     def outside(self, name: str, call: int, ref: Ref) -> Ref:
-        """Return what a reference within one call of a nested model means around it."""
+        """Translate a reference inside a nested model's call to the outer model."""
         part: ModelSpec = self.parts[name].model
         if ref in part.inputs:
             operands = _operands(self.whole.layers[name], call, len(part.inputs))
@@ -219,7 +219,7 @@ class _Flattened:
 
 
 def _operands(spec: LayerSpec, number: int, count: int) -> list[Ref]:
-    """Return what a nested model is called with."""
+    """Return the operands of a nested model's call."""
     call = spec.calls[number]
     refs = list(references_in(list(call.args)))
     for key, value in call.kwargs.items():

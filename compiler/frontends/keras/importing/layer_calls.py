@@ -52,7 +52,7 @@ def called(layer: Layer) -> list[Tensor]:
 
 
 def _place(layer: Layer) -> str:
-    """Return the layer and the shapes of what it is called with, in the model's own order."""
+    """Return the layer and its operands' shapes, in the model's axis order."""
     shapes = ["x".join(map(str, x.shape)) for x in tensors_in([layer.args, dict(layer.kwargs)])]
     return f"{layer.described}, inputs {', '.join(shapes)}" if shapes else layer.described
 
@@ -188,7 +188,7 @@ def _definition(layer: Layer, *names: str) -> Any:
 
 
 def check_call(layer: Layer) -> None:
-    """Refuse call arguments that change what a layer computes and that nobody reads."""
+    """Refuse call arguments that change the result but have no handler."""
     read = CALL_ARGUMENTS.get(layer.spec.class_name, ())
     for key, value in layer.kwargs.items():
         if key in read:

@@ -23,7 +23,7 @@ def activation(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def softmax_layer(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Softmax over one axis or several; what a mask of the same shape leaves out gets no share."""
+    """Softmax over one axis or several; elements excluded by a mask get 0."""
     x = one(layer, inputs)
     mask = x.mask
     if mask is not None and mask.shape != x.shape:

@@ -1,4 +1,4 @@
-"""What handlers of layers share: their operands, and doing nothing."""
+"""Shared helpers of layer handlers."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def padding(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> tuple[int, ...]:
-    """Return what is before each axis, then what is after each, as the configuration asks."""
+    """Return the configured padding: before each axis, then after each."""
     modes = (*PADDINGS, "causal") if len(sizes) == 1 else PADDINGS
     mode = layer.config.choice("padding", modes, "valid")
     return padding_of(mode, sizes, kernel, strides, dilations)
@@ -53,7 +53,7 @@ def padding_of(
     strides: Sequence[int],
     dilations: Sequence[int],
 ) -> tuple[int, ...]:
-    """Return what is before each axis, then what is after each, by the name of the padding."""
+    """Return the padding of a name: before each axis, then after each."""
     pairs = [(0, 0)] * len(sizes)
     if mode == "same":
         along = zip(sizes, kernel, strides, dilations, strict=True)
@@ -84,7 +84,7 @@ def outputs_first(kernel: NDArray[Any]) -> NDArray[Any]:
 
 
 def conv(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Convolve; the kernel's inputs are those of one group."""
+    """Convolve; the kernel has the input channels of one group."""
     x = layer.feature_map(one(layer, inputs), axes)
     kernel, filters = layer.config.sizes("kernel_size", axes), layer.config.integer("filters")
     groups = layer.config.integer("groups", 1)

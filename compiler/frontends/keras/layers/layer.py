@@ -1,4 +1,4 @@
-"""What a layer's handler works with: configuration, weights, and ways to make nodes."""
+"""The interface of layer handlers: configuration, weights, and functions that make nodes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEEPEST_CHAIN = 64
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all layers of one model share.
+    """State that all layers of one model share.
 
     ``constants`` remembers the constants made for a layer, so that calls of a shared layer share
     them: by the layer's place in the tree and the shapes that the call asks for. ``parts``

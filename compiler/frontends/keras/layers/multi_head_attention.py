@@ -152,7 +152,7 @@ class _Heads:
         return given or window or any(x.mask is not None for x in (query, key, value))
 
     def gate(self, y: Value, query: Tensor) -> Value:
-        """Weight what the heads give by a projection of the query, if the layer has one."""
+        """Weight the heads' results by a projection of the query, if the layer has one."""
         if not self.gated:
             return y
         gate = self.projected("gate", query, self.heads, self.values)
@@ -221,7 +221,7 @@ class _Heads:
         return self.layer.apply(Transpose(tuple(int(a) for a in np.argsort(order))), y)
 
     def masks(self, query: Tensor, key: Tensor, value: Tensor, scores: Value) -> list[Value]:
-        """Return all that keeps queries from values, such that it broadcasts to the scores."""
+        """Return all masks combined, broadcastable to the scores."""
         layer, config = self.layer, self.layer.config
         found: list[Value] = []
         given = layer.kwargs.get("attention_mask")

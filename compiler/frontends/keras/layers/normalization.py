@@ -1,4 +1,4 @@
-"""Normalisation by stored statistics and by those of the sample."""
+"""Normalisation by stored statistics or by the sample's statistics."""
 
 from __future__ import annotations
 

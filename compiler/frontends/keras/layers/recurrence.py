@@ -152,7 +152,7 @@ def _directions(layer: Layer) -> tuple[Layer, Layer]:
 
 
 def _silent(data: Any) -> Any:
-    """Let a direction give 0 for steps that do not count; Keras overrides what it would do."""
+    """Make a direction return 0 for masked steps, as Keras does."""
     config = data.get("config") if isinstance(data, dict) else None
     if not isinstance(config, dict):
         return data

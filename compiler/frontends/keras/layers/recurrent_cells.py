@@ -54,7 +54,7 @@ def _all(layer: Layer, cells: Any) -> int:
 def _weights(
     cell: Layer, features: int, bias: tuple[int, ...], joined: Callable[[Any], Any]
 ) -> list[Value]:
-    """Return kernel, recurrent kernel and bias; ``joined`` makes the bias what the IR takes."""
+    """Return kernel, recurrent kernel and bias; ``joined`` converts the bias to the IR's form."""
     units, gates = cell.config.integer("units"), GATES[cell.spec.class_name]
     shapes = {"kernel": (features, gates * units), "recurrent_kernel": (units, gates * units)}
     used = cell.config.flag("use_bias", True)

@@ -83,12 +83,12 @@ def _formula(text: str) -> Callable[[DType], Expr]:
 
 
 def _modulo(dtype: DType) -> Expr:
-    """Return what is left of a division, with the divisor's sign."""
+    """Return the remainder of a division, with the divisor's sign."""
     return remainder(Var("x0"), Var("x1"), True, dtype)
 
 
 def _floored(dtype: DType) -> Expr:
-    """Return what is left without the remainder, divided: whole, and so rounded."""
+    """Return the floored quotient, (a - remainder) / b, rounded to an integer."""
     rest = remainder(Var("x0"), Var("x1"), True, dtype)
     return substitute(parse("round_even((x0 - r) / x1)"), {"r": rest})
 
@@ -134,7 +134,7 @@ def where(layer: Layer, a: Arguments) -> Tensor:
 
 
 def nan_to_num(layer: Layer, a: Arguments) -> Tensor:
-    """Replace what is no number, and infinities, by numbers."""
+    """Replace NaN and infinities by numbers."""
     x = a.tensor(0, "x")
     values = [
         a.number(1, 0.0, "nan"),

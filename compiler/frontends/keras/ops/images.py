@@ -154,7 +154,7 @@ def sizes_of(a: Arguments, value: Any, name: str, axes: int, data_format: str) -
 
 
 def _borders(a: Arguments, kind: str, sizes: tuple[int, ...], sign: int) -> list[tuple[int, int]]:
-    """Return what is cut off or added at the borders; one of three numbers may be left out."""
+    """Return the amounts cropped or added at the borders; one of three may be omitted."""
     pairs = []
     for size, names in zip(
         sizes, (("top", "bottom", "height"), ("left", "right", "width")), strict=True

@@ -119,7 +119,7 @@ def _flipped(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def roll(layer: Layer, a: Arguments) -> Tensor:
-    """Move elements along axes, those at the end to the beginning."""
+    """Roll elements along axes; elements past the end reappear at the beginning."""
     x = a.tensor(0, "x", "input")
     shifts = known(a.value(1, "shift"))
     shifts = shifts if isinstance(shifts, list) else [shifts]

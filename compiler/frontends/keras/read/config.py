@@ -148,7 +148,7 @@ class Config:
         return tuple(int(s) for s in sizes)
 
     def borders(self, key: str, count: int) -> list[tuple[int, int]]:
-        """Return what is before and after each of ``count`` axes.
+        """Return the amounts before and after each of ``count`` axes.
 
         It is written as [[before, after], ...], as [both, ...] or as a number for all; of one
         axis also as [before, after].

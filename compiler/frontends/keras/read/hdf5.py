@@ -35,7 +35,7 @@ _DAMAGE: tuple[type[Exception], ...] = (
 
 @contextmanager
 def guarded(what: str, *others: type[Exception]) -> Iterator[None]:
-    """Turn what a damaged file makes a library raise into SG0103."""
+    """Turn exceptions of libraries about damaged files into SG0103."""
     damage: tuple[type[Exception], ...] = (*_DAMAGE, *others)
     try:
         yield

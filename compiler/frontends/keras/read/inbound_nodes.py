@@ -1,4 +1,4 @@
-"""How layers are connected: references, calls, and reading both from ``inbound_nodes``."""
+"""Connections of layers: references and calls, read from ``inbound_nodes``."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def snake_case(class_name: str) -> str:
 
 @dataclass(frozen=True)
 class Part:
-    """How a layer is contained in another, which wraps it or is made of several.
+    """The relation of a layer to a layer that contains it: a wrapper or a model.
 
     Attributes:
         names: what the other may call it; .keras archives keep its weights under one of them.

@@ -42,7 +42,7 @@ def unpacked_limit(stored: int) -> int:
 
 @dataclass
 class Room:
-    """How many bytes of weights a file may still give: weights may share bytes, or be deflated."""
+    """The bytes of weights that a file may still yield; shared or compressed bytes count too."""
 
     file_size: int
     taken: int = 0
@@ -162,7 +162,7 @@ def _names(group: h5py.Group, attribute: str, longest: int) -> list[str]:
 
 @dataclass(frozen=True)
 class LegacyWeights(WeightStore):
-    """The arrangement of .h5 files, where a layer's weights include those of its parts.
+    """The weights of .h5 files, where a layer's weights include its parts' weights.
 
     ``longest``: see :func:`.hdf5.read_texts`.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class CutInputs:
-    """What is known of the results that become inputs.
+    """Shapes of results that become inputs.
 
     Attributes:
         request: its sizes are those of the model's own inputs, and of these.

@@ -1,4 +1,4 @@
-"""How much an importer may compute and unroll: a small file must not fill the memory."""
+"""Limits on computing and unrolling during the import: a small file must not fill memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def work(*arrays: NDArray[Any]) -> int:
 
 @dataclass
 class Budget:
-    """How many elements the importer may still compute: shape arithmetic must not fill memory.
+    """The number of elements that the importer may still compute.
 
     Every weight that is really in the file adds to it, since exporters rearrange weights.
     """

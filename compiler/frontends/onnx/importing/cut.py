@@ -166,7 +166,7 @@ def _input_shapes(graph: GraphProto, request: Request) -> dict[str, tuple[int, .
 
 
 def _without(nodes: Iterable[NodeProto], starts: set[str]) -> Iterator[NodeProto]:
-    """Yield the nodes, with other names for those of their results that are inputs now."""
+    """Yield the nodes; results that became inputs are renamed."""
     for node in nodes:
         if starts.isdisjoint(node.output):
             yield node

@@ -1,4 +1,4 @@
-"""Operators that stand for other nodes: functions of the model, and those that ONNX defines so.
+"""Operators that expand to other nodes: functions of the model and of ONNX.
 
 A function is carried out where it is called, with its own names and operator sets; nothing is
 copied or renamed first, so a function that calls another twice, which does the same, and so on,
@@ -82,7 +82,7 @@ def _type(item: Item | None) -> TypeProto:
 def arguments(
     function: FunctionProto, node: OnnxNode
 ) -> tuple[dict[str, Item | None], dict[str, AttributeProto]]:
-    """Return what the inputs and the attributes of a function stand for in a call.
+    """Bind a function's inputs and attributes for a call.
 
     Raises:
         ShadergenError: SG0105 when the call has more of either than the function.

@@ -107,7 +107,7 @@ class Importer:
         return [self._item(name, scope) for name in scope.body.outputs]
 
     def _item(self, name: str, scope: Scope) -> Item | None:
-        """Return what a name stands for; a weight is decoded when it is first asked for."""
+        """Look up a name; a weight is decoded at its first use."""
         body = scope.body
         if name in scope.items:
             return scope.items[name]
@@ -229,7 +229,7 @@ class Importer:
     def _call(
         self, function: FunctionProto, node: OnnxNode, scope: Scope, path: str, named: bool = True
     ) -> list[Item | None]:
-        """Carry out a function and return all its results, None for those that nothing reads."""
+        """Run a function and return its results, None for unread ones."""
         body = function_body(function, read_opsets(function.opset_import), node.used)
         items, attributes = arguments(function, node)
         inner = Scope(body, items, None, attributes, path, named and scope.named, scope.depth + 1)

@@ -1,4 +1,4 @@
-"""What the names of a body stand for while it is carried out."""
+"""The values of the names in a body during its import."""
 
 from __future__ import annotations
 

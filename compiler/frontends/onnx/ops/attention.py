@@ -163,7 +163,7 @@ def _attend(
 
 
 def _mask(node: OnnxNode, index: int, sizes: tuple[int, int, int]) -> Value | None:
-    """Return what is added to the scores, (B, 1, S or 1, T); 0 where a key may be seen."""
+    """Return the additive mask of the scores, (B, 1, S or 1, T); 0 for visible keys."""
     hidden = node.number("mask_filter_value", -10000.0)
     if not node.given(index):
         return None
@@ -197,7 +197,7 @@ def _split(node: OnnxNode, x: Value, heads: int) -> Value:
 
 
 def _picked(node: OnnxNode, x: Value, part: int) -> Value:
-    """Take one of what is packed in the axis before the last."""
+    """Return one of the tensors packed along the axis before the last."""
     b, t, n, _, d = x.shape
     y = node.apply(Slice((0, 0, 0, part, 0), (1,) * 5, (b, t, n, 1, d)), x)
     return node.apply(Reshape((b, t, n, d)), y)

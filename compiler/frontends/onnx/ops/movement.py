@@ -87,7 +87,7 @@ def transpose(node: OnnxNode) -> Tensor:
 
 
 def reshape(node: OnnxNode) -> Tensor:
-    """Reshape: 0 keeps a size (unless allowzero), -1 takes what is left."""
+    """Reshape: 0 keeps a size (unless allowzero), -1 takes the remaining elements."""
     keep = not node.choice("allowzero", (0, 1))
     old = node.shape(0)
     new = list(node.known_integers(1, "the shape"))
@@ -101,7 +101,7 @@ def reshape(node: OnnxNode) -> Tensor:
 
 
 def flatten(node: OnnxNode) -> Tensor:
-    """Flatten to rank 2: the axes before ``axis`` and those from it on."""
+    """Flatten to rank 2: axes before ``axis``, and axes from ``axis`` on."""
     shape = node.shape(0)
     axis = node.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):

@@ -46,7 +46,7 @@ LONGEST_LIST = 1 << 10
 
 
 class DataDependentError(ValueNeededError):
-    """How much there is to compute depends on data: the model must be cut here."""
+    """The size of a result depends on data: the model must be cut here."""
 
     def __init__(self, what: str, why: str, inputs: Sequence[Input] = ()) -> None:
         super().__init__(what, inputs, "SG0201", why)
@@ -94,7 +94,7 @@ class OnnxNode:
         return self.proto.op_type
 
     def finish(self) -> None:
-        """Refuse what the handler did not read.
+        """Refuse attributes and inputs that the handler did not read.
 
         Raises:
             ShadergenError: SG0202 naming the attribute or the result.

@@ -1,4 +1,4 @@
-"""Normalisation, by given statistics and by those of the data."""
+"""Normalisation by given statistics or by the data's statistics."""
 
 from __future__ import annotations
 

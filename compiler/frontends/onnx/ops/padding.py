@@ -46,7 +46,7 @@ def pad(node: OnnxNode) -> Tensor:
 def _padded(
     node: OnnxNode, before: list[int], after: list[int], mode: PadMode, value: float
 ) -> Tensor:
-    """Return the first input cropped by what is negative, then grown by what is positive."""
+    """Crop the first input by negative amounts, then pad it by positive amounts."""
     x = node.item(0)
     starts = tuple(_positive(-b) for b in before)
     sizes = tuple(

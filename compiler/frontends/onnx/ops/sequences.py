@@ -172,7 +172,7 @@ def has_element(node: OnnxNode) -> Known:
 
 
 def get_element(node: OnnxNode) -> Item:
-    """OptionalGetElement: what it is."""
+    """OptionalGetElement: the element."""
     if not _holds(node):
         raise ShadergenError("SG0205", "OptionalGetElement of nothing")
     return node.entry(0)

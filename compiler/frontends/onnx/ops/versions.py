@@ -1,4 +1,4 @@
-"""Old operator sets: what a node said in an early version, said as later ones do.
+"""Rewrite nodes of old operator sets to newer versions.
 
 Each entry of ``REWRITES`` moves a node's inputs and attributes to where its handler looks for them.
 Where a later version changed the meaning of what stands in the same place, the handler itself asks

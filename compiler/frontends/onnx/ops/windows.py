@@ -31,7 +31,7 @@ class Windows:
 
     @property
     def rank(self) -> int:
-        """How many spatial axes there are."""
+        """The number of spatial axes."""
         return len(self.shape) - 2
 
     @property

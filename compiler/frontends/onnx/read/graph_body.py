@@ -1,4 +1,4 @@
-"""What can be carried out: the graph of a model, the subgraphs of control flow, functions.
+"""Bodies to import: the graph of a model, subgraphs of control flow, functions.
 
 What a protobuf parser does not see is checked here: every name is defined once and before it is
 used. A subgraph sees the names around it, and its own hide those; a function sees its own only.

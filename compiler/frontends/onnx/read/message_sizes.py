@@ -1,4 +1,4 @@
-"""How much memory the messages of a protobuf file take, counted before any is made.
+"""The memory of a protobuf file's messages, counted before parsing.
 
 An empty message takes 2 bytes in a file and hundreds in memory: the larger, the more fields it may
 have. A text takes memory of its own only in a list; one that stands alone has room in its message.

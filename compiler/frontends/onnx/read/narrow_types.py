@@ -102,7 +102,7 @@ class FloatFormat:
         return np.take(self._table, codes)
 
     def cast(self, saturate: bool, mode: str) -> Expr:
-        """Return the formula of x0: to nearest, ties to even; then what is too large."""
+        """Return the formula of a cast: round to nearest even, then handle overflow."""
         smallest = 2.0 ** (1 - self.bias)  # of the normal ones; all smaller have its steps
         quantum = substitute(
             parse("max(binade(x), smallest) * step"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How elements are stored: their numpy type, and the field for those not in raw bytes."""
+    """The storage of elements: their numpy type, and the field for data not in raw bytes."""
 
     dtype: str
     field: str

@@ -38,7 +38,7 @@ Shape = tuple[int, ...]
 
 @dataclass
 class DeclaredShapes:
-    """What a model declares, and what was found of it.
+    """Declared shapes and their differences from computed ones.
 
     Args:
         model: the model.
@@ -109,7 +109,7 @@ class DeclaredShapes:
         return {n: dimensions(t.tensor_type.shape) for n, t in types.items()}
 
     def notes(self) -> list[str]:
-        """Return what is to be said of stale declarations: one line."""
+        """Return one line about stale declarations."""
         if not self._stale:
             return []
         more = f", and so on for {len(self._stale) - 1} more" if len(self._stale) > 1 else ""

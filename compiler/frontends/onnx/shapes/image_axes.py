@@ -1,4 +1,4 @@
-"""Find the axes of an input that are height and width, by what the graph does with it.
+"""Find the height and width axes of an input from its uses in the graph.
 
 ONNX's convolutions, pools and their like have the channels at axis 1 and height and width at 2 and
 3. Exporters from TensorFlow keep inputs with the channels last and transpose them first. So the

@@ -105,7 +105,7 @@ def types_by_use(proto: ModelProto, types: Mapping[str, TypeProto]) -> dict[str,
 def _formal(
     names: Sequence[str], parameters: Sequence[defs.OpSchema.FormalParameter]
 ) -> list[tuple[str, defs.OpSchema.FormalParameter]]:
-    """Return names with what the operator's definition says of them, where that is one type."""
+    """Return names with their types in the operator's definition, if unique."""
     pairs = []
     for index, name in enumerate(names):
         formal = parameters[min(index, len(parameters) - 1)]

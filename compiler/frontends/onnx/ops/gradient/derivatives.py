@@ -66,7 +66,7 @@ def derivative(expr: Expr, variable: str) -> Expr:
 
 
 def _of_call(call: Call, inner: list[Expr]) -> Expr:
-    """Return the derivative of a call, given those of its arguments."""
+    """Return the derivative of a call from its arguments' derivatives."""
     if call.function in CONSTANT:
         return NOTHING
     if call.function == "where":

@@ -53,7 +53,7 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
 
 
 def _floats(node: OnnxNode, role: str, name: str) -> Value:
-    """Return the tensor of a name: what is computed when compiling has no gradient any more."""
+    """Return the tensor of a name; values computed when compiling have no gradient."""
     item = node.find(name)
     if item is None or isinstance(item, TensorList):
         raise ShadergenError("SG0105", f"attribute {role} of Gradient names '{name}', no tensor")
