@@ -38,42 +38,42 @@ class Options:
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
             numbers are height and width, otherwise the whole shape in the model's own order.
-        dynamic: leave heights and widths of images open (``--input-size dynamic``): the sizes that
-            the build has at first, or True for those that the model declares.
-        array_shapes: of arrays that are at hand for inputs, by name as ``input_size``: what verify
-            was given. They fill sizes that the model and ``input_size`` leave open, if they fit.
-        strings: take inputs of strings (``frontends.Request.strings``), which the caller numbers.
+        dynamic: make heights and widths of images dynamic (``--input-size dynamic``): the initial
+            size, or True for the one that the model declares.
+        array_shapes: shapes of the arrays given to ``verify``, by name as ``input_size``. They set
+            sizes that the model and ``input_size`` do not set, if they fit.
+        strings: accept inputs of strings (``frontends.Request.strings``), numbered by the caller.
         input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
-            numbers takes the declared shape where that leaves no doubt.
+            numbers takes the declared shape if that is unambiguous.
         input_external: inputs that are external textures (``passes.read_external``), by name.
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
-        outputs: values or layers that become its outputs; none keeps the model's own.
+        outputs: values or layers that become its outputs; empty keeps the model's own.
         device: name of a device profile (``backends.devices``).
         glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
-        input_range: what inputs other than 8-bit images hold (:func:`parse_range`); "auto" relies
-            on it, or on ``DEFAULT_RANGE``, and verification draws from it, or from 0..1.
-        calibrate: a folder of inputs (``compiler.calibration``): "auto" takes what they show where
-            it can prove nothing.
+        input_range: range of inputs other than 8-bit images (:func:`parse_range`). "auto" relies
+            on it, or on ``DEFAULT_RANGE``; verification draws from it, or from 0..1.
+        calibrate: a folder of inputs (``compiler.calibration``): "auto" uses bounds measured on
+            them if it has no proof.
         textures: "auto", "2d" or "array" (``placement.target.Target``).
         stage: "auto", "fragment" or "compute".
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
-            takes what the device is better at.
+            takes the device's faster one.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
         winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).
         fuse_separable: "auto", "off" or "on": a depthwise convolution and the 1x1 convolution
             after it as one kernel.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
-        mrt: render targets of one GPU pass; None takes what the device allows.
+        mrt: render targets of one GPU pass; None takes the device's limit.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
-        zero_guard: what convolutions read in place of exact zeros, 0.001 say; 0 is off.
+        zero_guard: value that replaces exact zeros in convolutions, for example 0.001; 0 is off.
         preprocess: image preprocessing to compile in (:func:`parse_preprocessing`), or "".
-        tuning: a file of measured times (``tuning.file``), or None to go by predictions.
-        foreign_tuning: take it although its renderer is not the device's.
+        tuning: a file of measured times (``tuning.file``), or None to use predictions.
+        foreign_tuning: accept a file measured on another renderer than the device's.
         define: definition files for custom operators and layers.
-        validate: send every shader through glslang where that is installed.
-        embed: "c" to write the build as C, too, for applications that ship without files.
+        validate: validate every shader with glslang if installed.
+        embed: "c" also writes the build as C, for applications that ship without files.
         dump_ir: folder for the graph's text after every pass, or None.
     """
 

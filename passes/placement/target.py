@@ -15,9 +15,9 @@ WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 @dataclass(frozen=True)
 class Limits:
-    """GL limits of a device, for the fragment stage where not said otherwise.
+    """GL limits of a device, of the fragment stage unless named otherwise.
 
-    Sizes in texels or bytes. A device without compute shaders has 0 where they are concerned.
+    Sizes are texels or bytes. Compute limits are 0 on a device without compute shaders.
     """
 
     texture_size: int
@@ -104,32 +104,32 @@ def cost_text(costs: Costs, cost: float, measured: bool = False) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Everything the passes need to know besides the graph.
+    """The inputs of the passes besides the graph.
 
     Attributes:
         limits: of the device.
         glsl: the language version, 300, 310 or 320 (all "es").
-        precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones; "auto" takes
-            16 bits wherever inputs within ``input_range`` cannot exceed them.
-        textures: one array texture for a tensor, or one 2D texture for each plane; "auto" takes
-            2D where there is one plane.
+        precision: "highp" computes and stores 32-bit floats, "mediump" 16-bit ones; "auto" uses
+            16 bits if no input within ``input_range`` can overflow them.
+        textures: one array texture for a tensor, or one 2D texture for each plane; "auto" uses
+            2D for inputs and outputs of one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
-        weight_format: what weights in textures are rounded to; computing is not affected.
-        winograd: size of the tiles that 3x3 convolutions are filtered in, where they can be; "off"
-            computes them directly, "auto" takes what is better.
+        weight_format: format of weights in textures; arithmetic is not affected.
+        winograd: size of the Winograd tiles of 3x3 convolutions; "off" computes them directly,
+            "auto" takes the faster way.
         fuse_separable: fuse a depthwise convolution and the 1x1 convolution after it wherever
             possible ("on"), nowhere ("off"), or where faster ("auto").
         parameters: where biases and other per-channel values live.
-        stage: where kernels run; "auto" takes compute where it is better.
-        fetch: how textures are read: "texel" by ``texelFetch``; "sample" by ``texture`` at the
-            texels' centres, where all invocations of a draw read; "image", those of the runtime's
-            own as images, the others as samples; "image-zero" as images whose texels outside are
-            zero, so that convolutions need not test for borders.
-        planes_per_pass: output planes of a fragment pass (MRT); None takes what the device allows.
+        stage: of kernels; "auto" uses compute where it is faster.
+        fetch: how shaders read textures: "texel" by ``texelFetch``; "sample" by ``texture`` at
+            texel centres, if all invocations of a draw read; "image" as images if the runtime owns
+            the texture, else as "sample"; "image-zero" as "image", relying on zeros outside the
+            image instead of border tests.
+        planes_per_pass: output planes of a fragment pass (MRT); None takes the device's limit.
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
-        input_range: what inputs hold, images aside; only "auto" relies on it.
-        zero_guard: value that convolutions read in place of exact zeros; 0 is off.
-        costs: what decides between the ways to run a kernel.
+        input_range: range of inputs other than images; only "auto" relies on it.
+        zero_guard: value that replaces exact zeros in convolutions; 0 is off.
+        costs: of operations, to choose kernels.
     """
 
     limits: Limits
@@ -151,17 +151,17 @@ class Target:
 
     @property
     def has_images(self) -> bool:
-        """Whether textures of the runtime's own are read as images where there is room."""
+        """Whether the runtime's own textures are read as images, within the limits."""
         return self.fetch.startswith("image")
 
     @property
     def samples(self) -> bool:
-        """Whether fragment shaders read textures that are no images as samples."""
+        """Whether fragment shaders sample textures that are not bound as images."""
         return self.fetch != "texel"
 
     @property
     def lacks_compute(self) -> str:
-        """Why there are no compute shaders, or nothing."""
+        """The reason for having no compute shaders, or nothing."""
         if self.glsl < 310:
             return f"GLSL ES {self.glsl} has no compute shaders"
         if self.limits.workgroup_invocations < WORKGROUP or not self.limits.compute_images:

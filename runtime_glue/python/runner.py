@@ -1,4 +1,4 @@
-"""Run a build: everything is made once, then a frame only binds and draws."""
+"""Run a build: create all GL objects once; a frame then only binds and draws."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Context(Protocol):
 class Runner:
     """Runs one build on one GL context.
 
-    A frame leaves what it bound at zero (textures and samplers of the units it used, image units,
-    uniform and storage buffers, vertex array, program, draw framebuffer), the blend, cull, depth,
-    dither, scissor, stencil and sample state off, and the viewport changed; the application sets
-    what it needs afterwards.
+    A frame resets its bindings to zero (textures and samplers of the units it used, image units,
+    uniform and storage buffers, vertex array, program, draw framebuffer). It turns off the blend,
+    cull, depth, dither, scissor, stencil and sample state and changes the viewport. The application
+    must set its own state afterwards.
 
     Args:
         build: from :func:`load`.
-        context: made current before every use; None where the application sees to that.
+        context: made current before every use; None if the application does so itself.
         gl: the GL functions by their C names; by default the system's OpenGL ES.
     """
 
@@ -90,12 +90,12 @@ class Runner:
     def resize(self, **sizes: int) -> None:
         """Change dynamic sizes; sizes not named stay.
 
-        Textures are made anew, so the application's are to be bound and inputs to be uploaded
-        again; programs and weights stay. A runner that refuses is left as it was.
+        Creates new textures: bind and upload again. Programs and weights stay. If an error is
+        raised, nothing has changed.
 
         Raises:
-            ShadergenError: SG0605, when the build cannot have these sizes; SG0602, when the GL
-                lacks what they need; SG0604, when it reports an error.
+            ShadergenError: SG0605, if the build does not support these sizes; SG0602, if the GL
+                does not; SG0604, if GL reports an error.
         """
         build = resized(self.build, sizes)
         if build is self.build:
@@ -118,10 +118,9 @@ class Runner:
     ) -> None:
         """Read an input from the application's texture: an array texture, or its 2D textures.
 
-        The texture is read as it is, nearest and clamped, row 0 as the top; its own parameters are
-        left alone. An external one (``--input-external``) is read through its matrix and filtered
-        as its parameters say; with the same texture and another matrix, the next frame costs no
-        more than any.
+        The texture is sampled nearest and clamped, with row 0 as the top; its own parameters stay.
+        An external texture (``--input-external``) is read through its matrix and filtered by its
+        own parameters. A new matrix for the bound texture costs nothing.
 
         Args:
             name: of the input.
@@ -223,7 +222,7 @@ class Runner:
     # every frame
 
     def run(self, timed: bool = False) -> None:
-        """Draw a frame. Makes, asks and waits for nothing, so errors show in :meth:`check`.
+        """Draw a frame without allocating, querying or waiting; :meth:`check` reports errors.
 
         Args:
             timed: measure each pass, for :meth:`timings`, where the GL can.
@@ -243,9 +242,9 @@ class Runner:
             function(*arguments)
 
     def run_stepwise(self) -> tuple[float, ...]:
-        """Draw a frame, waiting for each pass; return their milliseconds, by the CPU's clock.
+        """Draw a frame and wait for each pass; return their milliseconds by the CPU's clock.
 
-        For where :meth:`timings` has nothing, or nothing to be trusted.
+        For GLs whose :meth:`timings` are missing or unreliable.
 
         Raises:
             ShadergenError: SG0605, when an input has no texture yet.
@@ -276,9 +275,9 @@ class Runner:
         return self._frame
 
     def wait(self) -> None:
-        """Return when the outputs of all frames so far are drawn, for who measures time.
+        """Wait until the outputs of all frames so far are drawn, to measure time.
 
-        It reads one texel of each output; see ``textures.await_textures`` for why.
+        Reads one texel of each output; ``textures.await_textures`` gives the reason.
         """
         resources = self._ready()
         for port in self.build.outputs:
@@ -289,14 +288,14 @@ class Runner:
     def timings(self) -> tuple[float, ...]:
         """Return the milliseconds of each pass in the last timed frame. Waits for the GPU.
 
-        Empty where no frame was timed, where the GL has no EXT_disjoint_timer_query, and where the
-        GPU changed its clock meanwhile.
+        Empty if no frame was timed, if the GL lacks EXT_disjoint_timer_query, or if the GPU changed
+        its clock meanwhile.
         """
         timer = self._ready().timer
         return timer.milliseconds() if timer else ()
 
     def check(self) -> None:
-        """Raise what GL has to report since the last check.
+        """Raise the GL errors since the last check.
 
         Raises:
             ShadergenError: SG0604, when an error was made or the context was lost.

@@ -58,7 +58,7 @@ export interface Pass {
   readonly macs: number;
 }
 
-/** A size that a build leaves open. */
+/** A dynamic size of a build. */
 export interface Parameter {
   readonly name: string;
   readonly default: number;
@@ -66,7 +66,7 @@ export interface Parameter {
   readonly max: number;
 }
 
-/** A build that was fetched and may be run, at `values` of the sizes that it leaves open. */
+/** A fetched and checked build, at the dynamic sizes `values`. */
 export class Build {
   private constructor();
   readonly url: string;
@@ -77,26 +77,26 @@ export class Build {
   readonly outputs: readonly Port[];
   readonly textures: readonly Texture[];
   readonly passes: readonly Pass[];
-  /** The sizes that it leaves open, and what they may be; absent where it leaves none. */
+  /** The dynamic sizes and their bounds; absent in a build of fixed sizes. */
   readonly sizes?: { readonly parameters: readonly Parameter[] };
   readonly values: Sizes;
-  /** The build at other sizes; those not given stay. SG0605 where it cannot have them. */
+  /** The build at other sizes; sizes not given stay. SG0605 if it does not support them. */
   resized(sizes: Sizes): Build;
 }
 
 export interface LoadOptions {
-  /** Gets a file of the build, in place of the page's fetch. */
+  /** Fetches a file of the build instead of the page's fetch. */
   fetch?(url: string): Promise<Response>;
   /** SHA-256 of bytes, for pages that are not secure (neither https nor localhost). */
   digest?(bytes: Uint8Array): Promise<ArrayBuffer>;
   /**
-   * Whether to take the schedule unchecked: true where the page has loaded the build before, false where it
-   * comes from strangers. By default a build of fixed sizes is, that is as the compiler wrote it.
+   * true: never check the schedule (the page has loaded the build before); false: always check it (a stranger's
+   * build). By default a build of fixed sizes with a matching checksum is not checked.
    */
   trusted?: boolean;
 }
 
-/** Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults. */
+/** Fetch and check the build in a folder, at its default sizes or at `sizes`. */
 export function load(url: string | URL, sizes?: Sizes, options?: LoadOptions): Promise<Build>;
 
 /** Runs one build on one WebGL 2 context. */
@@ -104,11 +104,11 @@ export class Runner {
   constructor(build: Build, gl: WebGL2RenderingContext);
   readonly build: Build;
   readonly gl: WebGL2RenderingContext;
-  /** Called when everything is made again after the context was lost: give inputs again. */
+  /** Called after a lost context was restored: bind or upload inputs again. */
   onrestored: (() => void) | null;
-  /** Make all GL objects. SG0602 where the GL lacks something, SG0603 where a shader fails. */
+  /** Create all GL objects. SG0602 if the GL lacks something, SG0603 if a shader does not compile. */
   init(): Promise<void>;
-  /** Give open sizes other values; the textures and arrays given so far are forgotten. */
+  /** Change dynamic sizes; releases bound and uploaded textures. */
   resize(sizes: Sizes): void;
   /** Read an input from an array texture or 2D textures of the application's. */
   bindInput(name: string, texture: WebGLTexture | readonly WebGLTexture[]): void;
@@ -124,9 +124,9 @@ export class Runner {
   draw(canvas?: HTMLCanvasElement | OffscreenCanvas, name?: string): void;
   /** An output in the model's own order, by default the only one. Waits for the GPU. */
   read(name?: string): Numbers;
-  /** Milliseconds of each pass of the last timed frame; none where the browser has no timer. */
+  /** Milliseconds of each pass of the last timed frame; empty if the browser has no timer. */
   timings(): Promise<number[]>;
-  /** Throw, with SG0604, what GL has to report. */
+  /** Throw GL errors as SG0604. */
   check(): void;
   /** Delete all GL objects; the application's textures stay. */
   close(): void;

@@ -19,28 +19,28 @@
 
    GL. OpenGL ES 3.0 to 3.2, or OpenGL 4.3 and later, whose shaders take `#version 300 es` from
    ARB_ES3_compatibility and its successors. Nothing is linked: every function comes from
-   `get_proc_address`, and the context is the application's. It is current on the calling thread in
-   every call of a Runner but the constructor and abandon(); a Runner is used on one thread at a
-   time. Runners do not know of each other, whether on one context or on several.
+   `get_proc_address`. The context is the application's and must be current on the calling thread
+   in every call of a Runner but the constructor and abandon(). Use a Runner on one thread at a
+   time. Runners are independent, on one context or on several.
 
    Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is
-   flipped. An input that is bound is read where it lies: RGBA8, RGBA16F or RGBA32F, an image that
-   was drawn or one that was uploaded. It is read nearest and clamped, whatever its own parameters.
-   A camera's or video's frame is an external texture (compile with --input-external): it is read
-   through a matrix, as its own parameters filter it, so it need not have the network's size.
+   flipped. Bound inputs are read without a copy: RGBA8, RGBA16F or RGBA32F, drawn or uploaded. They
+   are sampled nearest and clamped, whatever their own parameters. A camera or video frame is an
+   external texture (compile with --input-external): it is read through a matrix and filtered by its
+   own parameters, so it may have any size.
 
    run(). Binds, sets uniforms, draws, dispatches, and issues barriers; it neither allocates,
-   compiles, reads back, waits, nor asks GL anything, with or without `restore_state`. What GL has
-   to complain of shows in check(). The first run() after textures were bound works out the calls of
-   a frame and so allocates; the frames after it do not.
+   compiles, reads back, waits, nor queries GL, with or without `restore_state`. check() reports GL
+   errors. The first run() after a bind records the GL calls of a frame and allocates memory; later
+   frames do not.
 
-   State. By default a Runner leaves what it bound at zero: textures and samplers of the units that
-   it used, image units, uniform and storage buffers, vertex array, program, framebuffers; blending,
-   culling, dithering, depth, scissor and stencil tests off, the color mask full, the viewport
-   changed. With `restore_state` it leaves all of this as it was when save_state() was called last,
-   init() being the first call. save_state() is what asks GL, so that run() need not: call it again
-   when what the application has bound where it calls run() has changed since. Settings of single
-   draw buffers (glEnablei, glColorMaski) come back as those of draw buffer 0.
+   State. By default a Runner resets its bindings to zero: textures and samplers of the units that
+   it used, image units, uniform and storage buffers, vertex array, program, framebuffers. It turns
+   off blending, culling, dithering, depth, scissor and stencil tests, sets the color mask to all,
+   and changes the viewport. With `restore_state` it restores the state of the last save_state(). init()
+   calls save_state() once; call it again if the application's state at the time of run() changes,
+   because run() does not query GL. Settings of single draw buffers (glEnablei, glColorMaski) are
+   restored as those of draw buffer 0.
 
    Errors are values; no exception is thrown, and sources compile with -fno-exceptions -fno-rtti.
    Their codes and texts are those of docs/errors.md.
@@ -71,11 +71,11 @@ struct shadergen_file {
 
 namespace shadergen {
 
-// The schedules that are run: those of this major version.
+// The supported version of the schedule: all minor versions of this major version.
 constexpr int format_major = 5;
 constexpr int format_minor = 2;
 
-// What went wrong, or nothing: `if (auto error = runner.init()) ...`
+// An error, or none: `if (auto error = runner.init()) ...`
 struct Error {
     std::string code;                // SG0503, ...; empty where all is well
     std::string what;                // one line
@@ -109,7 +109,7 @@ enum class DType : std::uint8_t {
     boolean
 };
 
-// How numbers lie in texels (docs/schedule.md).
+// The encoding of numbers in texels (docs/schedule.md).
 enum class Encoding : std::uint8_t { plain, unorm8, y2rg, y2rg_half };
 
 // An input or output as the application sees it.
@@ -124,7 +124,7 @@ struct PortInfo {
     std::string format;  // rgba8, r32f, ...
 };
 
-// A parameter of a build that leaves sizes open, such as {"height", 720}.
+// A dynamic size of a build, such as {"height", 720}.
 struct Size {
     std::string name;
     std::int64_t value = 0;
@@ -149,7 +149,7 @@ public:
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
     std::vector<Size> sizes() const;  // of its parameters; none in a build of fixed size
-    // What the textures take that a Runner makes, at these sizes; inputs are the application's.
+    // Bytes of the textures that a Runner creates at these sizes; inputs are the application's.
     std::int64_t texture_bytes() const;
 
 private:
@@ -159,11 +159,10 @@ private:
     std::shared_ptr<const Schedule> schedule_;
 };
 
-// Read and check the build in a folder (UTF-8), at its defaults or at these sizes where it leaves
-// them open. Refuses with SG0502 to SG0505, and sizes that it cannot have with SG0605; makes no GL
-// call.
+// Read and check the build in a folder (UTF-8), at its default sizes or at the given dynamic sizes.
+// SG0502 to SG0505 for a bad build, SG0605 for unsupported sizes. Makes no GL call.
 Result<Build> load(const std::string& folder, const std::vector<Size>& sizes = {});
-// The same of files in memory, which are not copied.
+// Load files in memory, without copying them.
 Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes = {});
 
 using Function = void (*)();
@@ -172,8 +171,8 @@ using GetProcAddress = Function (*)(const char* name);  // "glDrawArrays", ...
 struct Options {
     GetProcAddress get_proc_address = nullptr;
     bool restore_state = false;  // see above
-    // A folder (UTF-8) that keeps linked programs for the next start, or nothing. It must exist,
-    // and only the application should be able to write there: drivers trust what they once wrote.
+    // An existing folder (UTF-8) that keeps linked programs for the next start, or empty. Only the
+    // application should be able to write there, because drivers trust its content.
     std::string program_cache;
 };
 
@@ -190,9 +189,9 @@ public:
     // error.
     Error init();
 
-    // Run at other sizes; those not named stay. Textures are made anew, programs and weights stay.
-    // What the application had bound or uploaded is let go. SG0605 when the build cannot have these
-    // sizes, SG0602 when the GL lacks what they need: all stays as it was then.
+    // Change dynamic sizes; sizes not named stay. Creates new textures; programs and weights stay.
+    // Releases bound and uploaded textures. SG0605 if the build does not support the sizes, SG0602
+    // if the GL does not; nothing changes then.
     Error resize(const std::vector<Size>& wanted);
 
     // Read an input from the application's texture: an array texture, or its 2D textures.
@@ -201,8 +200,8 @@ public:
 
     // Read an input from the application's external texture through its matrix: 16 numbers, column
     // by column, that take (0, 0) to (1, 1), lower left to upper right of the picture, to
-    // coordinates of the texture, as Android's SurfaceTexture.getTransformMatrix gives them. With
-    // the texture that is bound and another matrix it costs nothing: call it before every frame.
+    // coordinates of the texture, as Android's SurfaceTexture.getTransformMatrix gives them. A new
+    // matrix for the bound texture costs nothing: call it before every frame.
     Error bind_input(std::string_view name, unsigned texture, const float* matrix);
 
     // Write an output to the application's texture. SG0605 when it does not fit; SG0602 when GL
