@@ -1,9 +1,9 @@
-"""Which memory barriers each GPU pass needs: image stores are not ordered with what follows.
+"""Memory barriers of each GPU pass: image stores are unordered with later accesses.
 
-What a compute pass stores is seen by a later pass only after a barrier of the kind that the later
-one reads or writes by: ``texture`` for samplers, ``image``, ``framebuffer``. And it may store into
-a texture only after an ``image`` barrier behind all that used it before. Accesses are tracked by
-what they share: layers of the slot, or the tensor where it has none.
+A later pass sees the stores of a compute pass only after a barrier of the kind of its own access:
+``texture`` for samplers, ``image``, ``framebuffer``. A compute pass may store into a texture only
+after an ``image`` barrier that follows all earlier uses. Accesses are tracked by layers of the
+slot, or by tensor if it has no slot.
 """
 
 from __future__ import annotations

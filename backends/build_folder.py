@@ -1,9 +1,9 @@
 """Contents of an output folder: the files of a build, by its schedule, and foreign files.
 
-A folder holds a build where its schedule.json says so by its format, of any version. The files of
-the build are the regular files that this schedule names and the C files that embed it, as they were
-written. Everything else is foreign: links, folders of a file's name, files beside. Nothing here
-writes over or removes what is foreign, or follows a link.
+A folder holds a build if its schedule.json has our format, in any version. The build's files are
+the regular files that this schedule names, and the unchanged C files that embed it. All else is
+foreign: links, folders with the name of a file, additional files. This module never overwrites or
+removes foreign files, and never follows links.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Contents:
         files: regular files that the schedule names, which itself is the last.
         embedded: the build as C.
         folders: that hold the files; a folder comes before those inside.
-        foreign: everything else, with what is wrong about it where the name alone does not say.
-        missing: schedule.json and what it names, where that is not a regular file.
+        foreign: everything else, with an explanation unless the name is enough.
+        missing: schedule.json and files that it names, if they are not regular files.
     """
 
     files: tuple[str, ...]

@@ -1,10 +1,11 @@
-"""Device profiles: the limits a build may count on, and what its shaders are best written for.
+"""Device profiles: limits that a build may rely on, and costs of operations.
 
-The ``-min`` profiles are the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35 of
-ES 3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2; ``llvmpipe`` is Mesa's software
-rasteriser, of which all is measured, and ``swiftshader`` that of Chromium, whose versions differ in
-draw buffers (6 in version 150, 8 in 156); the others are what practically every device of their
-class offers.
+- ``-min`` profiles: the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35 of ES
+  3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2.
+- ``llvmpipe``: Mesa's software rasteriser, with measured costs.
+- ``swiftshader``: Chromium's software rasteriser. Versions differ in draw buffers: 6 in 150, 8 in
+  156.
+- The other profiles: limits of practically every device of their class.
 """
 
 from __future__ import annotations

@@ -1,23 +1,23 @@
-"""Replace a folder or a file: whatever interrupts it, there is the old one or the new one, whole.
+"""Replace a folder or a file: an interruption leaves either the old or the new one, complete.
 
 The new one is written in a scratch folder beside its destination, ``.NAME.shadergen-XXXXXXXX``:
 
-- ``new`` is being written. Nobody misses it until it is in place.
-- ``old`` is a whole build, that of the destination or the one to go there.
-- ``gone`` is one that is being removed, file by file, and only files of a build.
+- ``new``: the build being written.
+- ``old``: a complete build, either the destination's or the one to move there.
+- ``gone``: a build being removed, file by file; only files of a build are removed.
 
-Linux and macOS exchange ``old`` and the destination in one step. Where the system or the file
-system cannot, the destination moves to ``old`` and ``new`` takes its place. Between these two steps
-the destination is missing; whoever writes there next moves ``old`` back.
+Linux and macOS exchange ``old`` and the destination in one step. If the system or the file system
+cannot, the destination moves to ``old``, then ``new`` takes its place. A process killed between
+these two steps leaves no destination; the next process that writes there moves ``old`` back.
 
-A process locks its scratch folder for as long as it lives, so what a killed one left is known, and
-removed by the next that writes to the same destination. While scratch folders come, go and are
-moved into place, ``.NAME.shadergen-lock`` is there and locked: two processes with one destination
-take turns. Whoever holds the lock removes this file; one that a killed process left is taken over.
-Without locks (Windows, some network file systems) nothing that others left is touched.
+A process locks its scratch folder while it lives. The next process with the same destination
+recognises and removes the scratch folder of a killed one. ``.NAME.shadergen-lock`` is locked while
+scratch folders are created, removed or moved, so processes with one destination take turns. The
+holder of the lock removes this file; a file left by a killed process is taken over. Without locks
+(Windows, some network file systems) leftovers of other processes stay.
 
-What is foreign and came into a folder right before it was replaced is kept, with the rest of that
-folder, as ``NAME.kept-XXXXXXXX``.
+If a foreign file appears in a folder just before it is replaced, the whole old folder is kept as
+``NAME.kept-XXXXXXXX``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Dynamic dimensions in the schedule: expressions in postfix notation.
 
-Runtimes work out no more than ``MOST_TERMS`` and ``LARGEST`` say, as docs/schedule.md and its
-schema have it. What would need more is refused here, by its layer. What is asked of the parameters
-is in :mod:`.constraints`.
+Runtimes evaluate at most ``MOST_TERMS`` terms and values up to ``LARGEST`` (docs/schedule.md and
+the JSON Schema). Expressions beyond these limits are refused here, with the layer's name.
+Constraints on the parameters are in :mod:`.constraints`.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Var(metaclass=Interned):
 class Extent(Var):
     """A dynamic dimension as a number in an expression; ``name`` is its text.
 
-    It is free like a variable, and bound to a uniform where a shader is written. Those of two
-    models differ, whatever their text: what is kept of one must not serve the other.
+    It is free like a variable and becomes a uniform in the shader. Extents of two models differ
+    even if their texts are equal, so that caches do not mix models.
     """
 
     size: SymbolicInt

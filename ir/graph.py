@@ -1,6 +1,6 @@
 """The graph: typed, in SSA form, immutable. Values and nodes are identified by object, not by name.
 
-A :class:`Graph` is its inputs and outputs; the nodes are whatever the outputs reach, so dead code
+A :class:`Graph` is its inputs and outputs; its nodes are those that the outputs reach, so dead code
 does not exist. Rewriting builds new nodes (:meth:`Graph.rewrite`). Names are for people: every
 node keeps the names of the source layers it computes.
 """

@@ -1,11 +1,11 @@
-"""Arithmetic of integers that are stored as floats: exact, and as each type has it.
+"""Arithmetic of integers that are stored as floats.
 
-Types of 8 and 16 bits wrap around, as everywhere. Those of 32 and 64 bits are exact where operands
-and results stay within 2^24 (``types.EXACT_INTEGERS``); beyond, a float32 holds no odd number, and
-what a wider integer would do there is not reproduced.
+8- and 16-bit types wrap around. 32- and 64-bit types are exact while operands and results stay
+within 2^24 (``types.EXACT_INTEGERS``); float32 has no odd numbers beyond, and overflow of wide
+types is not reproduced.
 
-Divisions on GPUs are good to a few units in the last place only, so a quotient is corrected by its
-remainder, which is exact. Division by zero gives some number.
+GPU divisions are off by a few units in the last place, so quotients are corrected by the exact
+remainder. Division by zero gives an arbitrary number.
 """
 
 from __future__ import annotations

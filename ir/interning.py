@@ -1,4 +1,4 @@
-"""Values of which there is one object each, so that comparing and hashing them is free."""
+"""Interned values: equal values are one object, so comparing and hashing is fast."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The elementary functions of expressions, and what they mean in numpy.
+"""The primitive functions of expressions, with their numpy implementation.
 
-Truth is 1.0 and falsehood 0.0. ``idiv`` and ``imod`` are of index maps alone.
+True is 1.0 and false 0.0. ``idiv`` and ``imod`` occur in index maps only.
 """
 
 from __future__ import annotations

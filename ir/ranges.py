@@ -1,12 +1,12 @@
-"""Bounds of every tensor, by interval arithmetic: what cannot happen needs no float32.
+"""Bounds of every tensor, by interval arithmetic, to choose 16-bit floats.
 
-A bound holds for all inputs within their stated ranges. It is as coarse as interval arithmetic is:
-of a formula, operands are taken to vary independently, and a sum of n terms is bounded by n times
-the bound of one (of a convolution, by its weights). What is not understood is unbounded.
+A bound holds for all inputs within their stated ranges. Operands of a formula are assumed to vary
+independently. A sum of n terms is bounded by n times the bound of one term, a convolution by its
+weights. Unknown operators are unbounded.
 
-16-bit floats end below too: what is smaller than 2^-14 may become 0 there. So the largest number
-that a formula meets is that of its numbers as they are and of those with the small ones at 0, which
-is without bound where one of these divides.
+16-bit floats may flush magnitudes below 2^-14 to 0. The largest number inside a formula is
+therefore computed twice, with and without small values set to 0; it is unbounded if one of these is
+a divisor.
 
 Source: R. E. Moore, Interval Analysis (1966).
 """

@@ -1,11 +1,11 @@
-"""Resampling along an axis: which elements a new position is made of, and with what weights.
+"""Resampling along an axis: the elements and weights of each new position.
 
 A position c between the elements x[j] of an axis has the value
 
     sum over j of kernel((j - c) / stretch) * x[j]
 
-where the kernel is 0 beyond its reach. Stretching it by 1 / scale when an axis shrinks is what is
-called antialiasing. All of it is computed here, in float64, into tables for ``ops.Resample``.
+where the kernel is 0 beyond its reach. Antialiasing stretches the kernel by 1 / scale when an axis
+shrinks. This module computes the tables for ``ops.Resample`` in float64.
 
 Sources: R. Keys, "Cubic convolution interpolation for digital image processing" (1981), for the
 cubic kernel; D. Mitchell and A. Netravali, "Reconstruction filters in computer graphics" (1988);

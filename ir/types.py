@@ -1,4 +1,4 @@
-"""Tensor types and how a tensor lies in textures.
+"""Tensor types and their layouts in textures.
 
 A tensor may have any rank. A :class:`Layout` places it, in one of two ways:
 
@@ -7,10 +7,10 @@ A tensor may have any rank. A :class:`Layout` places it, in one of two ways:
   another: ``layer = n * planes + c // 4``, ``lane = c % 4``. Unused lanes of the last plane hold
   zero where a GPU pass wrote them and any finite value where the application supplied the
   texture; kernels never let them reach a result.
-- **rows**, for every other rank (vectors, matrices, tokens) and for maps too large for planes:
+- **rows** (row-packed), for every other rank and for maps that exceed the texture limits:
   four consecutive elements of the last axis share a texel, and these texels, in row-major order
-  of the tensor, fill the texture row by row and layer by layer. Unused lanes and texels hold
-  anything; nothing reads them.
+  of the tensor, fill the texture row by row and layer by layer. Unused lanes and texels are
+  undefined; nothing reads them.
 
 Integers and truth values are stored as floats: exact while their size is at most 2^24.
 """

@@ -34,13 +34,13 @@ class Sound:
 def verify(graph: Graph, sound: Sound | None = None) -> None:
     """Check a graph.
 
-    ``sound`` is what was verified before, and takes what is in this graph.
+    ``sound`` holds the parts verified before; this graph's parts are added.
 
     Types re-infer to themselves, operands exist, sizes are positive, ports are permutations,
     names of inputs and of outputs are distinct, layouts are legal.
 
     Raises:
-        ShadergenError: SG0105 naming the value or node and what does not hold.
+        ShadergenError: SG0105 with the value or node and the broken rule.
     """
     for role, names in (
         ("inputs", [i.name for i in graph.inputs]),

@@ -1,9 +1,9 @@
-"""Share textures between tensors that are never alive together.
+"""Share textures between tensors with disjoint lifetimes.
 
-A tensor is alive from the node that writes it to the last node that reads it, ends included; two
-whose intervals do not meet and whose textures agree in kind, format, width and height share a
-slot, which has as many layers as the deepest needs. Outputs keep slots of their own, inputs and
-constants have none. A texture of which other tensors are planes is alive while any of them is.
+A tensor's lifetime is from the node that writes it to the last node that reads it, inclusive.
+Tensors with disjoint lifetimes and textures of equal kind, format, width and height share a slot. A
+slot has as many layers as its deepest tensor. Outputs have slots of their own, inputs and constants
+have none. A texture with aliases lives as long as any of them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Give every tensor its place: planes of four channels or rows, a texture kind and a format.
+"""Assign a layout, a texture kind and a format to every tensor.
 
-A map of N x C x H x W lies in N * ceil(C/4) layers of H x W texels where the device has textures
-of that size; every other tensor lies in rows (``ir.types``), folded over width, height and layers,
-and so do maps of many batch entries that nothing needs in planes: the windows of a transformer.
-What the application sees is a 2D texture where one layer suffices; in between, everything is an
-array, so that tensors of different depths can share one. Refused when not even rows fit.
+Feature maps N x C x H x W are channel-packed: N * ceil(C/4) layers of H x W texels. Other tensors,
+and maps that exceed the device's textures, are row-packed (``ir.types``): folded over width, height
+and layers. Maps of many batch entries, such as the windows of a transformer, are row-packed too if
+their kernels work as well on rows.
+
+Inputs and outputs of one layer are 2D textures. Intermediates are arrays, so that tensors of
+different depths can share one. Refused if a tensor does not fit even when row-packed.
 """
 
 from __future__ import annotations

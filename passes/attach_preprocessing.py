@@ -1,7 +1,7 @@
 """Compile an image's preprocessing into the network, as its first operators.
 
-model input = (scale * reorder(image) - mean) / deviation, channel by channel, where the image is
-what the application's texture holds: RGB, 0..1. What can be is folded into the first convolution.
+model input = (scale * reorder(image) - mean) / deviation, channel by channel. The image is the
+application's texture: RGB, 0..1. Later passes fold the operators into the first convolution.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Compute at compile time what depends on constants alone.
+"""Compute operators of constants when compiling.
 
-op(constants) = constant, computed in float64 and rounded once. Refused when a result is not
-finite, so that the model's own infinities are met where they arise, and when it is much larger
-than its operands: a small file must not make the compiler allocate gigabytes. What has a size that
-is dynamic is no constant: its elements are repeated, or resized, when it runs.
+op(constants) = constant, computed in float64 and rounded once. Refused if a result is not finite,
+so that errors about infinities name their origin; if it is much larger than its operands, because
+a small file must not make the compiler allocate gigabytes; and if its size is dynamic.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Let convolutions store their channels where a pixel shuffle puts them.
+"""Fuse a pixel shuffle into the convolution before it, as a scatter epilogue.
 
-shuffle(conv(x)) = conv(x), its channels stored as pixels: a pattern of stores in place of a pass
-that reads and writes all of them again; so is what is cut off the shuffled map's borders, as
-transposed convolutions do. A formula after the shuffle that reads nothing else goes before it.
+shuffle(conv(x)) = conv(x) with its channels stored at the positions of the shuffled pixels. A crop
+of the shuffled map's borders, as in transposed convolutions, is fused too. A formula after the
+shuffle that reads nothing else moves before it.
 
-In the compute stage only, where an invocation may store anywhere, and where one invocation has all
-channels of a texel; the target's costs decide. Refused when the convolution is read elsewhere too.
+In the compute stage only, where invocations may store anywhere, and only if one invocation computes
+all channels of a texel; the target's costs decide. Refused if the convolution is read elsewhere
+too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Typed values of a shader program. Python's operators build them: ``corner + ivec2(1, 0)``.
 
-An expression has no effect and may be written more than once. Numbers of Python take the type of
-what they are combined with; sums and products of known ints are worked out at once, and what adds 0
-or multiplies by 1 is left out.
+An expression has no side effect and may be printed more than once. Python's numbers take the type
+of the other operand. Sums and products of constant ints are folded; adding 0 and multiplying by 1
+are dropped.
 
 The file is long because operators of the classes and the functions that build them call each other.
 """
@@ -311,10 +311,10 @@ class Texel(Expression):
     """Four numbers read from a texture.
 
     Attributes:
-        texture: what is read.
-        position: an ivec2; beside the texture, what is read is of no use.
+        texture: the texture.
+        position: an ivec2; the result is undefined outside the texture.
         layer: of an array texture.
-        centre: the same position as a vec2 of 0 to 1, where it is to be sampled there.
+        centre: the same position as a vec2 of 0 to 1, for sampling at texel centres.
     """
 
     texture: TextureBinding

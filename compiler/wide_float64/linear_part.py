@@ -1,15 +1,15 @@
 """The linear part of a graph: of f(x) = L(x) + c, the graph of L.
 
-It tells what a graph makes of a sum, f(x + z) = f(x) + L(z), and of a multiple, L(2z) = 2 L(z). The
-linear part of each operator follows from those of its operands:
+It gives f(x + z) = f(x) + L(z) and L(2z) = 2 L(z). The linear part of an operator follows from its
+operands' linear parts:
 
     formula                       its slope by each operand that has a linear part, times that
     movement                      moved; joined with zeros, padded with zeros
     sum, mean                     the sum, the mean
     product, convolution          of the one operand that has a linear part; no bias
 
-Everything else is what it is composed of, or not linear: a formula of a slope that depends on x, a
-product of two such operands, an extremum.
+Other operators are decomposed. Not linear are formulas whose slope depends on x, products of two
+operands with linear parts, and extrema.
 """
 
 from __future__ import annotations

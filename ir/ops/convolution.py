@@ -42,8 +42,8 @@ class Conv(Op):
     element ("edge"), mirrored without or with the border element ("reflect", "symmetric"), or
     periodically ("wrap"). ``pads`` holds what is before each axis, then what is after each. With
     ``zero_guard`` not 0, every element of x that is exactly 0, padding included, is read as
-    ``zero_guard``. A map may be ``enlarged`` first: each of its elements then stands so often below
-    and beside itself.
+    ``zero_guard``. With ``enlarged``, x is first upsampled by these integer factors, to the nearest
+    element.
 
     x: (N, C, spatial), w: (O, C/groups, kernel), b: (O,), optional -> y: (N, O, windows).
     Source: ONNX Conv-11; padding modes as numpy.pad.

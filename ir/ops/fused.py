@@ -33,8 +33,8 @@ class Fused(Op):
     The epilogue may broadcast a one-channel map over more channels, nothing else. The result is
     of ``dtype``, as for a Pointwise.
 
-    ``store`` are movements that the kernel carries out by where it stores what it computed, the
-    first applied first: a pixel shuffle, and perhaps what is cut off its borders.
+    ``store`` is a scatter epilogue, movements that the kernel executes by its store positions, the
+    first applied first: a pixel shuffle and optionally a crop of its borders.
     """
 
     kernel: Op

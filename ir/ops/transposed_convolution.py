@@ -28,8 +28,8 @@ class ConvTranspose(Op):
     """Transposed convolution, the gradient of a convolution by its input, over any axes.
 
     y[n, o, i*strides + k*dilations - before] += x[n, c, i] * w[c, o, k], plus b[o], where i and k
-    have an entry for each spatial axis; c and o are of one group. ``pads`` holds what is cut off
-    before each axis, then what is cut off after each; negative numbers add elements, which hold
+    have an entry for each spatial axis; c and o are of one group. ``pads`` holds the
+    elements cropped before each axis, then after each; negative numbers add elements, which hold
     the bias alone.
 
     x: (N, C, spatial), w: (C, O/groups, kernel), b: (O,), optional -> y: (N, O, spatial') with

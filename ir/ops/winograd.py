@@ -1,10 +1,9 @@
 """The steps of a 3x3 convolution by Winograd's minimal filtering (``ir.winograd``).
 
-Tiles of a map are counted row after row. What is computed of them lies as a map again: tile t in
-column t % columns and row t / columns, of which each is k*k rows of the map, one for every position
-in a patch. So a map of few tiles is as high as a patch has positions, and its products are those
-of a 1x1 convolution whose weights depend on the row. Where an invocation can write all pixels of a
-tile, the three steps are one.
+Tiles of a map are numbered in row order. Their transforms are stored as a map again: tile t is in
+column t % columns of tile row t / columns, and each tile row is k*k rows of the map, one for every
+position in a patch. The products are then a 1x1 convolution whose weights depend on the row. If an
+invocation can write all pixels of a tile, one operator does all three steps.
 """
 
 from __future__ import annotations
@@ -40,8 +39,9 @@ class _Tiled:
 class WinogradPatches(_Tiled, Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
-    Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement (``ops.Conv``) are
-    what the convolution asks for; what the last patches read beyond is of no matter but finite.
+    Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement are the
+    convolution's (``ops.Conv``). Elements that the last patches read beyond are arbitrary, but
+    finite.
 
     x: (N, C, H, W) -> (N, C, rows*k*k, columns), as many rows and columns as there are tiles, or
     more.

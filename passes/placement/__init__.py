@@ -1,5 +1,5 @@
 """Placement: the target of a compilation, and the layout of tensors.
 
-The modules here say what a target offers and what a placed graph looks like; the passes of the
-second half (:mod:`..pipeline`) decide by them.
+The modules describe targets and placed graphs; the second half of the passes (:mod:`..pipeline`)
+uses them.
 """

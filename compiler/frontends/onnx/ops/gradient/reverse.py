@@ -1,4 +1,4 @@
-"""Gradients of tensors, as graphs: differentiation in reverse.
+"""Gradients of tensors, as graphs: reverse-mode differentiation.
 
 Of y = f(a, b, ...) and the gradient g of a number by y, those by a, b, ... follow:
 
@@ -9,9 +9,9 @@ Of y = f(a, b, ...) and the gradient g of a number by y, those by a, b, ... foll
     y = padded a, part of a       part of g, padded g
     y = a @ b                     g @ b', a' @ g
     y = sum, mean of a            g, g / count, stretched to the shape of a
-    y = largest, smallest of a    g / count of those that are, where a is
+    y = max, min of a             g / count of extremal elements, at these elements
 
-Every other operator is what it is composed of. A tensor that is used several times has the sum.
+Other operators are decomposed first. The gradients of a tensor's uses are summed.
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives (2008), chapter 3.
 """
