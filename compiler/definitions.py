@@ -1,12 +1,12 @@
-"""User definitions (``--define``): a layer nobody has heard of, built from existing pieces.
+"""User definitions (``--define``): unknown layers as formulas and IR operators.
 
     Mish2(x, beta=1.0) = x * tanh(softplus(beta * x))
     "my.domain::Shuffle"(x, block_size) = depth_to_space(x, block=block_size, order="dcr")
 
 A definition applies to an ONNX operator (``Op`` or ``domain::Op``), a Keras layer class, or one
-layer by its name, and wins over what is built in. Parameters that come first take the layer's
-inputs in order; the others take the attribute (ONNX) or configuration entry (Keras) of the same
-name, or else their default. The body mixes formulas with IR operators in snake case, whose
+layer by its name, and precedes built-in layers. The first parameters take the layer's inputs in
+order; the others take the attribute (ONNX) or configuration entry (Keras) of the same name, or
+their default. The body mixes formulas with IR operators in snake case, whose
 attributes are keywords; tensors are NCHW inside a definition, whatever the model's own order.
 """
 

@@ -10,15 +10,14 @@
 array([0., 2.], dtype=float32)
 
 Every input is uploaded to a texture and every result read from one, on an OpenGL ES context that
-all models of the process share. A model is compiled when it first runs, since it is then that
-dynamic sizes are known, and again when they change.
+all models of the process share. A model is compiled at its first run, when dynamic sizes are known,
+and again when they change.
 
-Operands such as Reshape's shape must be known when compiling. Inputs that serve as such and as
-nothing else are compiled in, once an operator asks for them, and anew when they change; inputs that
-a result is computed from never are, unless they hold no element. :attr:`ShadergenRep.fixed` tells
-which.
+Operands such as Reshape's shape must be known when compiling. Inputs that only serve as such
+operands are compiled in if an operator needs them, and again when they change. Other inputs never
+are, unless they are empty. :attr:`ShadergenRep.fixed` lists the compiled-in inputs.
 
-Float64 beyond float32 is taken by models that are linear in it (``wide_float64``).
+Models that are linear in an input accept float64 values beyond float32 (``bands``).
 
 Strings are numbered for each run, and their numbers uploaded: shaders move and compare them.
 """

@@ -1,9 +1,9 @@
-"""Inputs to verify with where the user gives none.
+"""Random inputs for ``verify``.
 
-Floats are uniform in 0..1, or in the range that the user states; images of 8 bits in 0..1, in steps
-of 1/255. Indices into a table go over all its entries; other integers of 8 bits over their type,
-wider ones over the stated range. Without one they are 0 or 1, as truth values are: what is safe for
-any use of them.
+Floats are uniform in ``--input-range``, by default 0..1; 8-bit images in 0..1 in steps of 1/255.
+Indices cover all entries of their table; other 8-bit integers the range of their type. Wider
+integers cover ``--input-range``; by default they are 0 or 1, which is safe for any use. Booleans
+are both.
 """
 
 from __future__ import annotations

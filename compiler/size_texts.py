@@ -1,4 +1,4 @@
-"""Dynamic dimensions for people: what they may be, and the build at its defaults."""
+"""Texts about dynamic dimensions: bounds, constraints, and the schedule at default sizes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The classes of Keras and QKeras that TensorFlow may load from a Keras file, by name.
 
-Keras 2 imports any module that a file names and takes any function of TensorFlow, those that write
-files too. So the configuration is checked before TensorFlow sees the file.
+Keras 2 imports any module that a file names and calls any function of TensorFlow, even functions
+that write files. So the configuration is checked before TensorFlow sees the file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The device's ceilings in each stage: multiply-adds and copied bytes per second.
 
-Of each a few shapes are tried and the best frame of each is taken. Frames are first made so long
-that what it costs to draw and to wait does not matter. Caches hold the small copies, as they hold
-the planes of a small network: that is the ceiling of what such a network can reach.
+A few shader shapes are tried and the best frame of each counts. Frames are made long enough that
+launch and wait costs do not matter. Small copies fit the caches, as do the planes of a small
+network, so this is the ceiling for small networks.
 """
 
 from __future__ import annotations

@@ -74,9 +74,9 @@ def run_benchmark(
 ) -> Report:
     """Measure builds on a headless context.
 
-    Every folder is read once before anything is measured: what is no build is refused at once, and
-    the system's caches are equally warm for all. Builds start before ceilings are measured, so that
-    the memory they take is not what others left.
+    Every folder is read once before measuring, which refuses folders without a build and warms the
+    system's caches equally. Builds start before ceilings are measured, so that their memory is not
+    memory freed by others.
 
     Raises:
         ShadergenError: SG05xx, SG06xx; SG0606 when a package to run builds is missing.

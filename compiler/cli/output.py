@@ -1,7 +1,7 @@
 """Output of the commands: lines, tables, formatted numbers, progress.
 
-Commands print through this file alone. Names in models and builds are whatever a file says, so
-text goes out through :func:`~shadergen.errors.printable`, and is never taken as rich's markup.
+Commands print through this file only. Names in models and builds are untrusted, so
+text is printed through :func:`~shadergen.errors.printable`, and is never taken as rich's markup.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Candidates of one node run in turns, and the time that each takes.
 
-A frame draws the node several times, so that launching and waiting count as little as they do
-inside a network. What is left of the frame, copies and the wait, is drawn alone as one more runner,
-and its median is subtracted. Rounds draw a frame of each in an order of their own, so that other
-load on the machine meets all; those that are clearly slower are left out of further rounds. Where
-timer queries give what a frame can have taken they are believed, else the CPU's clock after a wait.
+A frame draws the node several times, so that launch costs count as little as in a network. A runner
+without the node measures the rest of the frame (copies and the wait); its median is subtracted.
+Each round draws a frame of every candidate in random order, so that other load affects all equally.
+Clearly slower candidates are left out of later rounds. Times come from timer queries if plausible,
+otherwise from the CPU's clock after a wait.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The ONNX frontend: a ``.onnx`` file in, a graph in the IR's own terms out.
 
-In the order in which a model passes through: ``read`` turns the file into a checked model,
-``shapes`` has what it says of shapes, ``importing`` walks the nodes and builds the graph. What a
-node does is said by ``ops`` or, where all its inputs are known, by ``folding``. ``operands`` are
-what the names of a model stand for meanwhile: tensors of the graph, known arrays, lists of them.
+In order: ``read`` turns the file into a checked model, ``shapes`` has its input and declared
+shapes, ``importing`` walks the nodes and builds the graph. ``ops`` has a handler for each operator;
+``folding`` computes nodes whose inputs are all known. ``operands`` has the values of names during
+the import: graph tensors, known arrays, lists of them.
 
 Everything is computed in float32: float16, bfloat16 and float64 weights are converted, inputs of
 those types are declared float32. Integers and truth values keep their types and are exact up to
-2^24 (``ir.integers``); what is known at compile time is computed in its own type. Narrower types
-are ``read.narrow_types``'s.
+2^24 (``ir.integers``); constants are computed in their own type. ``read.narrow_types`` has the
+narrower types.
 """
 
 from __future__ import annotations

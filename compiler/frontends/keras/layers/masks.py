@@ -1,7 +1,7 @@
-"""Masks: which steps of a sequence count, and how layers hand that on.
+"""Masks of sequence steps, and their propagation through layers.
 
-Keras attaches a mask to a tensor and every layer decides what becomes of it. Most that work on each
-step alone hand it on; what is not listed here drops it, in Keras as here.
+Keras attaches a mask to a tensor, and every layer propagates or drops it. Most layers that work on
+each step separately propagate it; layers not listed here drop it, as in Keras.
 """
 
 from __future__ import annotations

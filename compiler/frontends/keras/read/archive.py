@@ -1,8 +1,8 @@
 """Opening a Keras file: the configuration, the version that saved it, and its weights.
 
 A file is hostile input. Nothing is unpacked to disk, HDF5 links and external storage are refused,
-and no size is believed before it is compared with the bytes that are there. Weights are read from
-where they lie, so that memory goes by those that the model has, whatever else the file holds.
+and every stated size is compared with the bytes in the file. Weights are read in place, so memory
+depends on the model's weights only, not on other content of the file.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Data sets in chunks, unpacked with the size that each may have in hand.
+"""Chunked data sets, unpacked with a size limit for each chunk.
 
-The HDF5 library inflates a chunk to whatever size its bytes give, and makes room for each chunk
-whole. Here a chunk gives as many bytes as it has elements, or is refused.
+The HDF5 library inflates a chunk to any size and allocates it whole. Here a chunk must inflate to
+exactly the size of its elements, otherwise it is refused.
 
 Source: HDF5 file format specification 3.0, VII.A.
 """

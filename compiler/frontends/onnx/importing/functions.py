@@ -1,9 +1,8 @@
 """Operators that expand to other nodes: functions of the model and of ONNX.
 
-A function is carried out where it is called, with its own names and operator sets; nothing is
-copied or renamed first, so a function that calls another twice, which does the same, and so on,
-costs only what the importer's budget allows.
-Source: the ONNX IR specification, "Functions"; the function bodies of ``onnx.defs``.
+A function is imported at each call, with its own names and operator sets, without copying its
+nodes. The importer's budget bounds functions that call each other many times. Source: the ONNX IR
+specification, "Functions"; the function bodies of ``onnx.defs``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Which inputs of a model are parameters: they say what to compute, and are not computed with.
+"""Parameter inputs: inputs that determine shapes and positions, but enter no computation.
 
-Reshape's shape and Slice's starts must be known when compiling; a model may still take them as
-inputs, and a caller who knows their values can fix them. An input is a parameter when every way
-from it to an output leads through such an operand, so that fixing it folds nothing away that the
-model does with numbers.
+Reshape's shape and Slice's starts must be known when compiling. A model may have them as inputs; a
+caller who knows their values can fix them. An input is a parameter if every path from it to an
+output leads through such an operand, so fixing it removes no computation on numbers.
 """
 
 from __future__ import annotations

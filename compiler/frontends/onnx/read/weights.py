@@ -1,7 +1,7 @@
-"""Weights: from a ``TensorProto`` to a numpy array, memory-mapped where they lie in a file.
+"""Weights: from a ``TensorProto`` to a numpy array, memory-mapped if in a file.
 
-Nothing is allocated because a header says so: the sizes it declares must first agree with the
-bytes that are there. External data must lie inside the model's folder, symbolic links resolved.
+Headers are not trusted: declared sizes must agree with the bytes present before anything is
+allocated. External data must lie inside the model's folder, symbolic links resolved.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
 """Compare the shapes that a file declares of computed values with the shapes computed here.
 
-Where both have a number for an axis and the numbers differ, one of them is wrong: the file's, which
-a tool that changed the model left behind, or an operator is read otherwise here than it was meant.
+If both are numbers and differ, either the declaration is stale (a tool changed the model) or this
+importer misreads an operator.
 
-- Of an output it is refused, unless ``--outputs`` asks for that value: applications rely on it.
-- Of a value in between it is refused too, unless ONNX's shape inference, from the inputs alone,
-  gives what is computed here. Then the declaration is stale, which is noted.
-- Where sizes were chosen that the file leaves open, numbers in between are those of the exporter's
-  example. Only outputs are looked at, and noted.
-- An open batch becomes 1. Numbers that differ for the exporter's batch are noted: those of axis 0,
-  and those where ONNX's shape inference gives what is computed here.
+- Outputs: refused, unless ``--outputs`` names the value, because applications rely on the shape.
+- Intermediate values: refused, unless ONNX's shape inference agrees with the computed shape. Then
+  the declaration is stale; a note says so.
+- With chosen dynamic sizes, declared intermediate sizes are those of the exporter's example. Only
+  outputs are compared, and noted.
+- A dynamic batch becomes 1. Differences from the exporter's batch are noted: on axis 0, and where
+  ONNX's shape inference agrees with the computed shape.
 
-Names in place of numbers are not compared: exporters write one name for different sizes. Nor is a
-declared size of 0, which old exporters write for an unknown one. A shape without any axis is what
-some write for an unknown shape: such a scalar is noted.
+Symbolic names are not compared, because exporters use one name for different sizes. Declared sizes
+of 0 are not compared either: old exporters write them for unknown sizes. Some exporters write a
+scalar shape for an unknown shape; a note says so.
 """
 
 from __future__ import annotations

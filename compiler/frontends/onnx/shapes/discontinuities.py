@@ -1,8 +1,8 @@
 """Rounding or comparing floats computed from dynamic dimensions: refused where a digit may differ.
 
-At a fixed size such numbers are computed when compiling, as the model's framework has them. Where
-the model runs, a quotient may be off by its last digit, which matters little to what is computed on
-and on, but what rounds or compares makes another number of it, or another place to read from.
+At a fixed size these numbers are computed when compiling, as in the model's framework. With dynamic
+sizes the GPU computes them, and a quotient may be off by its last digit. Continuous operators are
+hardly affected, but rounding or comparing may give another number or another position.
 """
 
 from __future__ import annotations
