@@ -17,7 +17,7 @@ Operands such as Reshape's shape must be known when compiling. Inputs that only 
 operands are compiled in if an operator needs them, and again when they change. Other inputs never
 are, unless they are empty. :attr:`ShadergenRep.fixed` lists the compiled-in inputs.
 
-Models that are linear in an input accept float64 values beyond float32 (``bands``).
+Models that are linear in an input accept float64 values beyond float32 (``wide_float64``).
 
 Strings are numbered for each run, and their numbers uploaded: shaders move and compare them.
 """

@@ -165,8 +165,8 @@ def verify(
 ) -> None:
     """Compile MODEL, run it on OpenGL ES, and compare with a reference implementation.
 
-    Exits with 1 when an error is beyond 1e-4 (highp) or 1e-2 (mediump) of max(1, max|reference|).
-    Indices (ArgMax, TopK) may differ only where their scores are equal within that.
+    Exits with 1 if an error exceeds 1e-4 (highp) or 1e-2 (mediump) times max(1, max|reference|).
+    Indices (ArgMax, TopK) may differ only if their scores are equal within this bound.
 
     Random inputs are uniform: floats in 0..1 or in --input-range, integers of 8 bits over their
     type, indices over the entries of their table, other integers in --input-range or 0 or 1.

@@ -22,7 +22,7 @@ from .output import echo, new_table, print_json, print_table
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(save: Path | None, as_json: bool) -> None:
-    """Say what this machine has for running and validating shaders."""
+    """Show this machine's packages, glslang, and OpenGL ES with its limits."""
     from ..doctor import examine, save_profile
 
     found = examine()
@@ -42,9 +42,9 @@ def doctor(save: Path | None, as_json: bool) -> None:
 @click.argument("pattern", default="", metavar="[NAME]")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def ops(pattern: str, as_json: bool) -> None:
-    """List the operators and layers that are implemented, or those with NAME in their name.
+    """List the implemented operators, layers and functions, or those whose name contains NAME.
 
-    Names are those of ONNX, Keras, PyTorch and formulas; neither case nor underscores count.
+    Names of ONNX, Keras, PyTorch and formulas; case and underscores do not matter.
     """
     from ..vocabulary import matching
 

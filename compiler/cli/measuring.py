@@ -54,10 +54,10 @@ def bench(
     seconds: float | None,
     no_transfer: bool,
 ) -> None:
-    """Measure what each BUILD takes on the OpenGL ES at hand, and what that could do at most.
+    """Measure each BUILD on the installed OpenGL ES, and the device's ceilings.
 
-    Builds take turns frame by frame, so that other load on the machine slows all of them; ratios
-    are to the first.
+    Builds take turns frame by frame, so that other load slows all of them equally. Ratios are
+    relative to the first build.
     """
     from ..benchmark.chart import check_chart, draw_chart
     from ..benchmark.report import Settings, check_json, run_benchmark, save_json

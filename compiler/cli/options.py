@@ -24,9 +24,9 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of a compilation to tune for, on the GL at hand unless another is named."""
+    """Add the options of a compilation to tune for; the default device is the installed GL."""
     help = "File of measured times, to create or to extend."
-    return _with_options(command, "that of the GL at hand", help, "tuning.json")
+    return _with_options(command, "the installed GL", help, "tuning.json")
 
 
 def _with_options(

@@ -23,7 +23,7 @@ from .output import (
 @click.argument("build", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
 def inspect(build: Path, as_json: bool) -> None:
-    """Show what BUILD does: its GPU passes, their work, and the memory it takes."""
+    """Show the GPU passes of BUILD, their work, and its memory."""
     from ..inspection import inspect_build
 
     found = inspect_build(build)
@@ -73,9 +73,9 @@ def inspect(build: Path, as_json: bool) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
-    """Run BUILD on INPUT: a picture, an .npz with arrays named as the inputs, or one .npy.
+    """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
 
-    Arrays are in the model's own shape and layout. A 1-channel network gets a picture's luma.
+    Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
     """
     from ..running import run_file
 

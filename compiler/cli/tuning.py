@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     "Start no layer after N seconds; the next run continues from there.",
 )
 def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
-    """Measure on the OpenGL ES at hand which kernels are best for the layers of MODEL.
+    """Measure kernels for the layers of MODEL on the installed OpenGL ES.
 
-    Layer by layer, the candidates that are predicted to be best are run in turns, and their
-    times are added to --tuning. Layers that are alike are measured once,
-    those that the file knows not again. Without --device it is tuned for the GL at hand.
+    For each layer, the candidates with the best predictions run in turns, and their times are added
+    to the --tuning file. Equal layers, and layers in the file, are not measured again. Without
+    --device, the profile is that of the installed GL.
     """
     from ..tuning.session import tune_model
     from ..tuning.trials import Settings

@@ -156,7 +156,11 @@ def test_ops_lists_what_has_a_word_in_its_name(shadergen):
         ("torch.nn.PixelShuffle", "pytorch", "Exported to ONNX as DepthToSpace; mode CRD."),
         ("pixel_shuffle", "pytorch", "Exported to ONNX as DepthToSpace; mode CRD."),
         ("bicubic", "pytorch", "Exported to ONNX as Resize; mode cubic, cubic_coeff_a -0.75."),
-        ("tf.keras.layers.Conv2D", "keras layer", "Convolve; the kernel's inputs are those of one"),
+        (
+            "tf.keras.layers.Conv2D",
+            "keras layer",
+            "Convolve; the kernel has the input channels of one",
+        ),
         ("subpixel", "ir", "Rearrange channel blocks into space (pixel shuffle, subpixel)."),
     ],
 )

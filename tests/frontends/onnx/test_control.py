@@ -294,10 +294,9 @@ ENDLESS["nodes"][0].ClearField("input")
 REFUSED = {
     "branch": (
         small(DATA_CONDITION, {"zero": np.float32(0)}),
-        "error[SG0201]: The branch that is taken of If depends on data\n"
+        "error[SG0201]: The choice of the branch of If depends on data\n"
         "  --> model.onnx: node choose (If), inputs scalar\n"
-        "  = why: it is computed from the model's inputs, and shaders are written before there are "
-        "any\n"
+        "  = why: it is computed from the model's inputs, which are unknown when compiling\n"
         "  = help: end the model before it and run it in the application: --outputs c",
     ),
     "trip count": (
