@@ -67,11 +67,9 @@ def _check_range(where: Range, member: Place, weights_size: int) -> None:
 
 def _check_texture(texture: Texture, member: Place, weights_size: int, is_input: bool) -> None:
     if texture.bytes > MAX_TEXTURE_BYTES:
-        refuse(f"a texture of {texture.bytes} bytes exceeds {MAX_TEXTURE_BYTES}", member)
+        refuse(f"{texture.bytes} bytes exceed {MAX_TEXTURE_BYTES}", member)
     if texture.first > texture.last:
-        refuse(
-            f"the first use, pass {texture.first}, is after the last, pass {texture.last}", member
-        )
+        refuse(f"the first pass, {texture.first}, is after the last, {texture.last}", member)
     is_plain = texture.layers == 1 and texture.is_planes and texture.format == "rgba8"
     if texture.is_external and not (is_plain and is_input):
         refuse("an external texture must be an input of one rgba8 plane", f"{member}.kind")
@@ -101,7 +99,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     if texture.components < min(texture.channels, LANES):
         refuse(f"{texture.channels} channels do not fit {texture.format}", f"{member}.format")
     if is_input != (texture.slot is None):
-        refuse("the slot must be null for inputs, and a number for others", f"{member}.slot")
+        refuse("the slot must be null for inputs only", f"{member}.slot")
 
 
 def _check_ports(build: Build, ports: Sequence[Port], member: Place) -> None:
@@ -190,7 +188,7 @@ def _check_reads(
         _check_known(build, read.texture, place)
         texture = build.textures[read.texture]
         if texture.is_external != (read.matrix is not None):
-            refuse("a matrix is for external textures, and required there", f"{place}.matrix")
+            refuse("external textures alone have a matrix", f"{place}.matrix")
         low: int = 0
         high: int = texture.layers
         if read.layer is not None:
@@ -261,9 +259,7 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
         _check_known(build, name, f"{member}.writes")
         texture = build.textures[name]
         if len(gpu_pass.writes) > 1 and not texture.is_array:
-            refuse(
-                f"{name!r} is no array texture: a pass writes one layer of it", f"{member}.writes"
-            )
+            refuse(f"{name!r} is not an array: a pass writes one layer", f"{member}.writes")
         _check_image(texture, member)
         units.append(gpu_pass.image)
     if repeats(units):
@@ -349,7 +345,7 @@ def _check_requirements(build: Build) -> None:
             texture = build.textures[write.texture]
             if texture.bits > build.requires.color_bits:
                 refuse(
-                    f"it does not cover {texture.format}, which a pass draws to",
+                    f"a pass draws to {texture.format}",
                     "requires.color_buffer",
                 )
 
@@ -384,6 +380,6 @@ def _check_limits(build: Build) -> None:
     for name, value in used.items():
         if build.requires.limits[name] < value:
             refuse(
-                f"the limit is stated as {build.requires.limits[name]}, but {value} is used",
+                f"it is stated as {build.requires.limits[name]}, but {value} is used",
                 f"requires.limits.{name}",
             )

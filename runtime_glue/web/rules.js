@@ -48,10 +48,10 @@ function checkRange(where, member, weightsSize) {
 
 function checkTexture(texture, member, weightsSize, isInput) {
   if (bytes(texture) > MAX_TEXTURE_BYTES) {
-    refuse(`a texture of ${bytes(texture)} bytes exceeds ${MAX_TEXTURE_BYTES}`, member);
+    refuse(`${bytes(texture)} bytes exceed ${MAX_TEXTURE_BYTES}`, member);
   }
   if (texture.first > texture.last) {
-    refuse(`the first use, pass ${texture.first}, is after the last, pass ${texture.last}`, member);
+    refuse(`the first pass, ${texture.first}, is after the last, ${texture.last}`, member);
   }
   const isPlain = (texture.layers === 1) && (texture.packing === "planes") && (texture.format === "rgba8");
   if ((texture.kind === "external") && !(isPlain && isInput)) {
@@ -79,7 +79,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
     refuse(`${texture.channels} channels do not fit ${texture.format}`, `${member}.format`);
   }
   if (isInput !== ((texture.slot == null))) {
-    refuse("the slot must be null for inputs, and a number for others", `${member}.slot`);
+    refuse("the slot must be null for inputs only", `${member}.slot`);
   }
 }
 
@@ -161,7 +161,7 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
     checkKnown(build, read.texture, place);
     const texture = build.textures.get(read.texture);
     if ((texture.kind === "external") !== (!(read.matrix == null))) {
-      refuse("a matrix is for external textures, and required there", `${place}.matrix`);
+      refuse("external textures alone have a matrix", `${place}.matrix`);
     }
     let low = 0;
     let high = texture.layers;
@@ -245,7 +245,7 @@ function checkImages(build, gpuPass, member, inputs) {
     checkKnown(build, name, `${member}.writes`);
     const texture = build.textures.get(name);
     if ((gpuPass.writes.length > 1) && !isArray(texture)) {
-      refuse(`'${name}' is no array texture: a pass writes one layer of it`, `${member}.writes`);
+      refuse(`'${name}' is not an array: a pass writes one layer`, `${member}.writes`);
     }
     checkImage(texture, member);
     units.push(gpuPass.image);
@@ -334,7 +334,7 @@ function checkRequirements(build) {
     for (const write of gpuPass.writes) {
       const texture = build.textures.get(write.texture);
       if (parseInt(formatOf(texture).type) > COLOR_BITS[build.requires.color_buffer]) {
-        refuse(`it does not cover ${texture.format}, which a pass draws to`, "requires.color_buffer");
+        refuse(`a pass draws to ${texture.format}`, "requires.color_buffer");
       }
     }
   }
@@ -375,7 +375,7 @@ function checkLimits(build) {
   }
   for (const [name, value] of Object.entries(used)) {
     if (build.requires.limits[name] < value) {
-      refuse(`the limit is stated as ${build.requires.limits[name]}, but ${value} is used`, `requires.limits.${name}`);
+      refuse(`it is stated as ${build.requires.limits[name]}, but ${value} is used`, `requires.limits.${name}`);
     }
   }
 }

@@ -73,10 +73,10 @@ bool check_range(const Range& where, const Place& member, std::int64_t weights_s
 
 bool check_texture(const Texture& texture, const Place& member, std::int64_t weights_size, bool is_input, Error& error) {
     if (texture.bytes() > max_texture_bytes) {
-        return refuse(error, "a texture of {} bytes exceeds {}", {texture.bytes(), max_texture_bytes}, member);
+        return refuse(error, "{} bytes exceed {}", {texture.bytes(), max_texture_bytes}, member);
     }
     if (texture.first > texture.last) {
-        return refuse(error, "the first use, pass {}, is after the last, pass {}", {texture.first, texture.last}, member);
+        return refuse(error, "the first pass, {}, is after the last, {}", {texture.first, texture.last}, member);
     }
     const auto is_plain = (texture.layers == 1) && texture.is_planes && (texture.format == format_of("rgba8"));
     if (texture.is_external && !(is_plain && is_input)) {
@@ -104,7 +104,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
         return refuse(error, "{} channels do not fit {}", {texture.channels, texture.format->name}, member, "format");
     }
     if (is_input != is_none(texture.slot)) {
-        return refuse(error, "the slot must be null for inputs, and a number for others", {}, member, "slot");
+        return refuse(error, "the slot must be null for inputs only", {}, member, "slot");
     }
     return true;
 }
@@ -194,7 +194,7 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
         if (!check_known(build, read.texture, place, error)) return false;
         const auto& texture = build.textures[at(read.texture)];
         if (texture.is_external != !is_none(read.matrix)) {
-            return refuse(error, "a matrix is for external textures, and required there", {}, place, "matrix");
+            return refuse(error, "external textures alone have a matrix", {}, place, "matrix");
         }
         std::int64_t low = 0;
         std::int64_t high = texture.layers;
@@ -282,7 +282,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
         if (!check_known(build, name, Place(member, "writes"), error)) return false;
         const auto& texture = build.textures[at(name)];
         if ((length(gpu_pass.writes) > 1) && !texture.is_array) {
-            return refuse(error, "'{}' is no array texture: a pass writes one layer of it", {name}, member, "writes");
+            return refuse(error, "'{}' is not an array: a pass writes one layer", {name}, member, "writes");
         }
         if (!check_image(texture, member, error)) return false;
         units.push_back(gpu_pass.image);
@@ -380,7 +380,7 @@ bool check_requirements(const Schedule& build, Error& error) {
         for (const auto& write : gpu_pass.writes) {
             const auto& texture = build.textures[at(write.texture)];
             if (texture.format->bits() > build.required.color_bits()) {
-                return refuse(error, "it does not cover {}, which a pass draws to", {texture.format->name}, "requires.color_buffer");
+                return refuse(error, "a pass draws to {}", {texture.format->name}, "requires.color_buffer");
             }
         }
     }
@@ -423,7 +423,7 @@ bool check_limits(const Schedule& build, Error& error) {
     for (std::size_t name = 0; name < limit_count; ++name) {
         const auto value = used[name];
         if (build.required.limits[name] < value) {
-            return refuse(error, "the limit is stated as {}, but {} is used", {build.required.limits[name], value}, "requires.limits", limit_name(name));
+            return refuse(error, "it is stated as {}, but {} is used", {build.required.limits[name], value}, "requires.limits", limit_name(name));
         }
     }
     return true;

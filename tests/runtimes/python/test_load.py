@@ -97,7 +97,7 @@ def test_a_malformed_build_is_refused_with_its_code_before_any_gl_call(
         ("stores_to_two_textures", "a compute pass writes one texture"),
         (
             "stores_to_two_2d_textures",
-            "'middle' is no array texture: a pass writes one layer of it",
+            "'middle' is not an array: a pass writes one layer",
         ),
         ("stores_to_unknown_texture", "there is no texture 'nowhere'"),
         ("fragment_images_understated", "stated as 0, but 1 is used"),
