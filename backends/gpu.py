@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
 
@@ -28,19 +28,19 @@ class Blob:
     Attributes:
         name: for people.
         count: how many rows.
-        make: gives the rows, of shape (count, 4), of the GPU pass that writes from a plane on.
+        make: gives the rows of the GPU pass that writes from a plane on, in arrays of shape (n, 4).
         format: that of a texture of them; "rgba8" holds whole numbers (``ir.types.fits_int8``).
         first: the first plane that the GPU pass writes; None if the rows are the same for all.
     """
 
     name: str
     count: int
-    make: Callable[[int], np.ndarray]
+    make: Callable[[int], Sequence[np.ndarray]]
     format: TextureFormat = "rgba32f"
     first: int | None = None
 
     @property
-    def rows(self) -> np.ndarray:
+    def rows(self) -> Sequence[np.ndarray]:
         return self.make(self.first or 0)
 
     def at(self, first: int) -> Blob:

@@ -183,7 +183,7 @@ class _Assembly:
         for b in p.blocks:
             if b.blob not in self.names:
                 self.names[b.blob] = self._unique(b.blob.name)
-                where = self.weights.add([b.blob.rows])
+                where = self.weights.add(b.blob.rows)
                 self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
             blocks.append({"block": b.name, "buffer": self.names[b.blob]})
         assert result.type.layout is not None
@@ -322,7 +322,7 @@ class _Assembly:
             "slot": None,
             "first": first,
             "last": last,
-            "data": self.weights.add(components(r, blob.format) for r in (blob.rows, rest)),
+            "data": self.weights.add(components(r, blob.format) for r in (*blob.rows, rest)),
         }
 
     def _alive(self, source: Value | Blob) -> tuple[int, int]:

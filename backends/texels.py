@@ -34,7 +34,7 @@ def components(numbers: np.ndarray, texel: TextureFormat) -> np.ndarray:
     """Return numbers as the components of texels of a format."""
     if texel.endswith("8"):
         return (numbers + INT8_ZERO).astype(np.uint8)
-    return numbers.astype(np.float32 if texel.endswith("32f") else np.float16)
+    return numbers.astype(np.float32 if texel.endswith("32f") else np.float16, copy=False)
 
 
 def pack(data: np.ndarray, t: TensorType) -> Iterator[np.ndarray]:

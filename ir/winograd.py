@@ -8,14 +8,15 @@ Algorithms for Convolutional Neural Networks (2015); points 0, 1, -1, infinity, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 TAPS = 3  # of the kernels, along each axis
+PIECE = 1024  # kernels in one product: more would start threads, which takes six times as long
 TILES = (2, 4)  # sizes of tiles there are transforms for
 ONE = 1  # the row and column of A' [.] A that all results are the sum of: the point 1
 
@@ -56,10 +57,18 @@ def of_result(tile: int) -> NDArray[np.float64]:
     return np.array(_RESULT[tile], np.float64)
 
 
-def transformed(w: NDArray[np.floating], tile: int) -> NDArray[np.float64]:
-    """Return G w G' of 3x3 weights OIHW, (O, I, k, k), computed in float64."""
+def transformed(w: NDArray[np.floating], tile: int, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """Return G w G' of 3x3 weights OIHW, (O, I, k, k), computed in float64.
+
+    In memory the elements (k, k) come first, as backends take them one by one.
+    """
     g = of_kernel(tile)
     k = len(g)
-    flat = w.reshape(-1, TAPS * TAPS).astype(np.float64)  # one product, many times as fast as O*I
-    result: NDArray[np.float64] = (flat @ np.kron(g, g).T).reshape(*w.shape[:2], k, k)
-    return result
+    matrix = np.kron(g, g)
+    flat = w.reshape(-1, TAPS * TAPS)
+    result = np.empty((k, k, *w.shape[:2]), dtype)
+    elements = result.reshape(k * k, -1)
+    for start in range(0, len(flat), PIECE):
+        piece = flat[start : start + PIECE].astype(np.float64)
+        elements[:, start : start + PIECE] = matrix @ piece.T
+    return np.moveaxis(result, (0, 1), (2, 3))

@@ -202,15 +202,15 @@ def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> 
     return (first + PIXEL.y % positions if positions > 1 else first) * per_tap
 
 
-def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> np.ndarray:
-    """Return the rows of the weights that a GPU pass loops over, for its planes in turn.
+def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> list[np.ndarray]:
+    """Return the rows of the weights that a GPU pass loops over, in turn for its planes.
 
     The pass is like that of ``group``, and writes from plane ``first`` on.
     """
     size = len(group.planes)
     starts = range(first, first + len(group.covered), size)
     cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
-    return np.concatenate([c.reshape(-1, LANES) for c in cut])
+    return [c.reshape(-1, LANES) for c in cut]
 
 
 def first_tap(shader: ShaderBuilder, conv: Conv) -> Expression:

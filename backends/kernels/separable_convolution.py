@@ -69,11 +69,9 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     own = prod(blocks.shape[:4]) * between.planes
     start = own + -own % LANES
 
-    def rows(first: int) -> np.ndarray:
+    def rows(first: int) -> list[np.ndarray]:
         gap = np.zeros((start - own, LANES), np.float32)
-        return np.concatenate(
-            (rows_of(w.data, conv.groups, inner), gap, rows_of(w2.data, 1, group, first))
-        )
+        return [*rows_of(w.data, conv.groups, inner), gap, *rows_of(w2.data, 1, group, first)]
 
     formats = (weight_format(v.data, target, shader.precision) for v in (w, w2))
     blob = Blob(

@@ -239,7 +239,7 @@ class ShaderBuilder:
             blob = replace(
                 weights,
                 count=weights.count + self._tail_count,
-                make=lambda first: np.concatenate([weights.make(first), self._tail_at(first)]),
+                make=lambda first: [*weights.make(first), *self._tail_at(first)],
             )
         i = self.weight.parameters[0]
         row, tile = Body(), Body()
@@ -264,11 +264,9 @@ class ShaderBuilder:
     def _tail_count(self) -> int:
         return sum(rows.count for rows in self._tail)
 
-    def _tail_at(self, first: int) -> np.ndarray:
+    def _tail_at(self, first: int) -> list[np.ndarray]:
         """Return the parameters beside the weights of the pass that writes from a plane on."""
-        return np.concatenate(
-            [np.zeros((0, LANES), np.float32), *(r.at(first) for r in self._tail)]
-        )
+        return [rows.at(first) for rows in self._tail]
 
     def _declare_rows(
         self, name: str, blob: Blob
@@ -372,7 +370,7 @@ class ShaderBuilder:
             rows = np.concatenate(self._rows)
             self._parameters.count = len(rows)
             self.arrays.append(self._parameters)
-            blob = Blob(f"{name}.parameters", len(rows), lambda _: rows)
+            blob = Blob(f"{name}.parameters", len(rows), lambda _: [rows])
             self.blocks.append(Block("Parameters", "uniform", blob))
             most = self.target.limits.uniform_block_size
             check_limit("bytes of parameters", len(rows) * 16, most, name)

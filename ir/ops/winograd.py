@@ -120,7 +120,7 @@ class WinogradProducts(_Tiled, Conv):
         return (*shape[:2], self.patch, self.patch)
 
     def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile).astype(np.float32)
+        return transformed(w, self.tile, np.float32)
 
     @property
     def positions(self) -> int:
@@ -140,7 +140,7 @@ class WinogradProducts(_Tiled, Conv):
         return Conv().infer(x, one, *bias)
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
-        u = transformed(w, self.tile).astype(np.result_type(x, w))
+        u = transformed(w, self.tile, np.result_type(x, w))
         k2 = self.positions
         n, c, height, width = x.shape
         split = x.reshape(n, c, height // k2, k2, width)
@@ -169,7 +169,7 @@ class WinogradTiles(_Tiled, Conv):
         return (*shape[:2], self.patch, self.patch)
 
     def packed(self, w: np.ndarray) -> np.ndarray:
-        return transformed(w, self.tile).astype(np.float32)
+        return transformed(w, self.tile, np.float32)
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")

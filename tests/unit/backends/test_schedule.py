@@ -75,6 +75,17 @@ def test_requirements_are_the_largest_use_of_each_limit():
     assert files.schedule["requires"]["color_buffer"] == "none"
 
 
+def test_weights_that_begin_alike_are_stored_each(tmp_path):
+    weights, zeros = WeightFile(), np.zeros(1000, np.float32)
+    one = (np.arange(1000) // 999).astype(np.float32)
+    ranges = [weights.add([part[:10], part[10:]]) for part in (zeros, one, zeros, one)]
+    assert [r["offset"] for r in ranges] == [0, 4000, 0, 4000]
+    weights.save(tmp_path / "weights.bin")
+    content = (tmp_path / "weights.bin").read_bytes()
+    assert content == np.concatenate([zeros, one]).astype("<f4").tobytes()
+    assert hashlib.sha256(content).hexdigest() == weights.sha256()
+
+
 def test_weights_are_aligned_and_equal_ones_are_stored_once(tmp_path):
     weights = WeightFile()
     first = weights.add([np.arange(3, dtype=np.float16)])

@@ -171,7 +171,9 @@ def test_the_weights_counted_are_the_weights_a_shader_declares(channels, out, gr
     graph = pipeline.optimise(
         graph_of(conv(RNG, x, out, kernel, groups=groups), inputs=(x,)), found
     )
-    most = max(b.blob.rows.size for p in lower(graph, found.target) for b in p.blocks)
+    most = max(
+        sum(r.size for r in b.blob.rows) for p in lower(graph, found.target) for b in p.blocks
+    )
     (node,) = graph.nodes
     planes = node.choice.planes
     assert most == weight_floats(node, planes) + parameter_floats(node, planes, found.target)
