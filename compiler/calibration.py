@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError, did_you_mean, few
-from ..ir.ranges import Interval
 from ..passes.choose_precision import CALIBRATED
 from ..passes.placement.calibration import rounding_errors, widened
+from ..passes.placement.ranges import Interval
 from . import pictures
 from .frontends.input_shapes import model_shapes
 from .running import ARRAYS, named, read_arrays

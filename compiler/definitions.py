@@ -22,7 +22,7 @@ from ..ir.formula_parser import Definition
 from ..ir.formula_parser import parse_definitions as parse
 from ..ir.formulas import FORMULAS
 from ..ir.graph import Value, apply, constant
-from ..ir.ops import OPS, Fused, IndexMapped, Op, Pointwise, SeparableConv
+from ..ir.ops import OPS, Op, Pointwise
 from ..ir.primitives import FLOAT_FUNCTIONS
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def _snake(name: str) -> str:
 
 
 CALLABLE: dict[str, type[Op]] = {
-    _snake(name): op
-    for name, op in OPS.items()
-    if op not in (SeparableConv, Fused, Pointwise, IndexMapped)
+    _snake(name): op for name, op in OPS.items() if op is not Pointwise and not op.for_kernels
 }
 
 

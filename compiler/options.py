@@ -61,7 +61,7 @@ class Options:
             takes the device's faster one.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
-        winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering (``ir.winograd``).
+        winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering.
         fuse_separable: "auto", "off" or "on": a depthwise convolution and the 1x1 convolution
             after it as one kernel.
         parameters: biases and other per-channel values as "constants" or in a "ubo".

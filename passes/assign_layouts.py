@@ -25,7 +25,6 @@ from ..ir.graph import Constant, Input
 from ..ir.ops import (
     Einsum,
     Gather,
-    IndexMapped,
     MatMul,
     Movement,
     OnlineStatistics,
@@ -33,11 +32,9 @@ from ..ir.ops import (
     Pointwise,
     Reduce,
     RotaryEmbedding,
-    apart,
-    assemble,
-    parts,
 )
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
+from .kernel_ops import IndexMapped, apart, assemble, parts
 from .placement.kinds import index_values, is_direct, tensor_operands
 
 if TYPE_CHECKING:

@@ -22,10 +22,11 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from ..ir.expr import variables
-from ..ir.ops import Conv, DepthToSpace, halves, parts
+from ..ir.ops import Conv, DepthToSpace
 from ..ir.ops.convolution import is_depthwise
 from ..ir.types import IMAGE_FORMATS, LANES
 from .expand_winograd import refusal, rows_fit, steps
+from .kernel_ops import halves, parts
 from .placement.kinds import (
     at_default,
     before_store,

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ShadergenError
 from ..ir.dimensions import hint
-from ..ir.naming import unique_names
-from ..ir.ops import Conv, parts
+from ..ir.ops import Conv
 from .candidates import (
     LOOPED,
     TILES_OF,
@@ -33,7 +32,9 @@ from .candidates import (
     weight_bytes,
     weight_capacity,
 )
+from .kernel_ops import parts
 from .placement.kinds import planes_in_a_pass
+from .placement.naming import unique_names
 from .placement.target import UNMEASURED, cost_text
 from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor

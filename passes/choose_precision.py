@@ -2,9 +2,10 @@
 
 Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
 stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
-range (``ir.ranges``), or where that is not proven, for the inputs to calibrate with, and with room
-for numbers twice as large (``placement.calibration``). All else stays highp. So do numbers that
-are too small for 16 bits, and positions that a sampling operator reads at (``placement.kinds``).
+range (``placement.ranges``), or where that is not proven, for the inputs to calibrate with, and
+with room for numbers twice as large (``placement.calibration``). All else stays highp. So do
+numbers that are too small for 16 bits, and positions that a sampling operator reads at
+(``placement.kinds``).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.graph import Constant
-from ..ir.ops import parts
-from ..ir.ranges import Bounds, Interval, bounds
 from ..ir.types import HALF_MAX, HALF_MIN, fits_half
+from .kernel_ops import parts
 from .placement.calibration import MARGIN, observe
 from .placement.kinds import computes_in_full, index_values, is_direct
+from .placement.ranges import Bounds, Interval, bounds
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision

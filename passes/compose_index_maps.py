@@ -30,8 +30,9 @@ from ..ir.graph import Constant, Result, constant, infer
 from ..ir.index_maps import simplified_load
 from ..ir.nest import loads_of
 from ..ir.nests import nest_of
-from ..ir.ops import IndexMapped, Movement, Pointwise, assemble, parts
+from ..ir.ops import Movement, Pointwise
 from ..ir.types import LANES
+from .kernel_ops import IndexMapped, assemble, parts
 from .placement.access import Access, lane_coordinate
 from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
 from .placement.target import cost_text
@@ -42,8 +43,8 @@ if TYPE_CHECKING:
     from ..ir.indexing import Load
     from ..ir.nest import Loop
     from ..ir.ops import Op
-    from ..ir.ops.index_mapped import Chain
     from ..ir.types import TensorType
+    from .kernel_ops.index_mapped import Chain
     from .placement.target import Costs
     from .rule import Context, Site
 

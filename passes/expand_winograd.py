@@ -1,4 +1,4 @@
-"""Make several nodes of each convolution that is to be computed in tiles (``ir.winograd``).
+"""Make several nodes of each convolution that is to be computed in tiles (``kernel_ops.winograd``).
 
 In compute, conv(x; W, b) = result(products(patches(x); W, b)); the choice stays with the products.
 In fragment shaders, where an invocation can write a tile, conv(x; W, b) = shuffle(tiles(x; W, b)),
@@ -17,11 +17,10 @@ import numpy as np
 from ..errors import InternalError
 from ..ir.dimensions import is_dynamic
 from ..ir.graph import Choice, Constant, Node, infer
-from ..ir.ops import (
-    Conv,
-    DepthToSpace,
+from ..ir.ops import Conv, DepthToSpace, Slice
+from ..ir.types import Layout
+from .kernel_ops import (
     IndexMapped,
-    Slice,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -29,9 +28,8 @@ from ..ir.ops import (
     assemble,
     parts,
 )
-from ..ir.ops.fused import Parts
-from ..ir.types import Layout
-from ..ir.winograd import TAPS
+from .kernel_ops.fused import Parts
+from .kernel_ops.winograd_transforms import TAPS
 from .placement.kinds import is_direct, planes_in_a_pass
 
 if TYPE_CHECKING:

@@ -17,8 +17,9 @@ from ..ir.dimensions import same_shape
 from ..ir.evaluation import expand
 from ..ir.expr import Call, Expr, Num, Var, sizes, substitute, walk
 from ..ir.graph import Choice, Node, Result
-from ..ir.ops import Conv, Pointwise, assemble, parts
+from ..ir.ops import Conv, Pointwise
 from ..ir.types import LANES
+from .kernel_ops import assemble, parts
 from .placement.kinds import (
     is_direct,
     is_parameter,

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
-from ..ir.ops import Conv, parts, separable
+from ..ir.ops import Conv
 from ..ir.ops.convolution import is_depthwise
 from .candidates import SEPARABLE_PLANES, unsuited
 from .choose_kernels import ranking, within_budget
+from .kernel_ops import parts, separable
 from .placement.kinds import is_direct, is_parameter
 from .placement.target import cost_text
 from .rule import Rule, apply_once

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
-from ..ir.ops import DepthToSpace, IndexMapped, Slice, assemble, parts
-from ..ir.ops.index_mapped import moved_type
+from ..ir.ops import DepthToSpace, Slice
 from .candidates import candidates
 from .choose_kernels import rank
+from .kernel_ops import IndexMapped, assemble, parts
+from .kernel_ops.index_mapped import moved_type
 from .placement.kinds import is_direct
 from .placement.target import cost_text
 from .rule import Context, Rule, apply_rules
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..ir.expr import Expr
     from ..ir.graph import Graph
     from ..ir.ops import Op
-    from ..ir.ops.index_mapped import Chain
+    from .kernel_ops.index_mapped import Chain
     from .rule import Site
 
 

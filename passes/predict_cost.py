@@ -20,19 +20,12 @@ from ..ir.expr import walk
 from ..ir.graph import Result
 from ..ir.nest import loads_of
 from ..ir.nests import nest_of
-from ..ir.ops import (
-    Conv,
-    Pointwise,
-    WinogradPatches,
-    WinogradResult,
-    WinogradTiles,
-    halves,
-    parts,
-)
+from ..ir.ops import Conv, Pointwise
 from ..ir.ops.convolution import is_depthwise
 from ..ir.types import LANES
 from .candidates import weight_floats
 from .expand_winograd import steps
+from .kernel_ops import WinogradPatches, WinogradResult, WinogradTiles, halves, parts
 from .placement.kinds import (
     at_default,
     before_store,

@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import at_layer
-from ...ir.ops import (
-    Conv,
-    Pointwise,
+from ...ir.ops import Conv, Pointwise
+from ...passes.kernel_ops import (
     SeparableConv,
     WinogradPatches,
     WinogradProducts,

@@ -18,9 +18,10 @@ from ...errors import InternalError
 from ...ir.expr import Var, named, variables
 from ...ir.graph import Constant
 from ...ir.indexing import border
-from ...ir.ops import Conv, WinogradProducts, parts
+from ...ir.ops import Conv
 from ...ir.ops.window import may_pad
 from ...ir.types import LANES, fits_half, fits_int8
+from ...passes.kernel_ops import WinogradProducts, parts
 from ...passes.placement.kinds import unrolls_rows
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder, constant
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...ir.graph import Node, Precision, Value
-    from ...ir.ops import Parts
     from ...ir.ops.window import Sizes
     from ...ir.types import TextureFormat
+    from ...passes.kernel_ops import Parts
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression, Int

@@ -16,8 +16,9 @@ from ...ir.index_maps import simplified
 from ...ir.indexing import Load, coordinates
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
-from ...ir.ops import IndexMapped, Pointwise, parts
+from ...ir.ops import Pointwise
 from ...ir.types import LANES
+from ...passes.kernel_ops import IndexMapped, parts
 from ..device_limits import check_units
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Number, Numbers, Variable, construct, integer, known

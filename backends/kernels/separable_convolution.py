@@ -15,8 +15,9 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.expr import named
 from ...ir.graph import Constant
-from ...ir.ops import Conv, halves, parts
+from ...ir.ops import Conv
 from ...ir.types import LANES
+from ...passes.kernel_ops import halves, parts
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable

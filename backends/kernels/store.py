@@ -9,8 +9,8 @@ from ...ir.dimensions import is_dynamic, is_one, same_shape
 from ...ir.expr import Expr, Var, named, variables
 from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
-from ...ir.ops import WinogradPatches, parts
 from ...ir.types import LANES
+from ...passes.kernel_ops import WinogradPatches, parts
 from ...passes.placement.kinds import computes_in_full, is_parameter, tensor_operands
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
-from ...ir.ops import WinogradPatches, WinogradResult, parts
-from ...ir.winograd import of_patch, of_result
+from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
+from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Number, Variable, filled, integer, ivec2
 from ..shader.program import Array
@@ -53,7 +53,7 @@ def lower_winograd(node: Node, target: Target) -> Iterator[GpuPass]:
 def transformed(
     kind: str, tile: int, d: Sequence[Expression], let: Callable[[str, Expression], Expression]
 ) -> list[Expression]:
-    """Return a line of a patch after the transform of one axis (``ir.winograd``).
+    """Return a line of a patch after the transform of one axis (``winograd_transforms``).
 
     Args:
         kind: "patches", before the products, or "result", after them.

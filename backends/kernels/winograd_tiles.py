@@ -15,8 +15,8 @@ import numpy as np
 
 from ...errors import InternalError
 from ...ir.graph import Constant
-from ...ir.ops import WinogradTiles, parts
-from ...ir.winograd import of_result
+from ...passes.kernel_ops import WinogradTiles, parts
+from ...passes.kernel_ops.winograd_transforms import of_result
 from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable, integer, offset

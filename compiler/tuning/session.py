@@ -12,10 +12,10 @@ import numpy as np
 from ...backends.devices import named_profile
 from ...errors import ShadergenError
 from ...ir.graph import Choice
-from ...ir.naming import unique_names
 from ...passes.alias_planes import alias_planes
 from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
+from ...passes.placement.naming import unique_names
 from ...passes.placement.tuning_key import tuning_key
 from ...passes.predict_cost import Predictor
 from .. import extras

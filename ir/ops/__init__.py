@@ -1,17 +1,18 @@
-"""Every operator of the IR. Adding one means: its class, this table, its lowering, its test."""
+"""Every operator that models are made of. A new one means: its class, its import here, a test.
+
+The operators that only kernels need are in ``passes.kernel_ops``.
+"""
 
 from __future__ import annotations
 
 from .attention import Attention
-from .base import Op
+from .base import OPS, Op, register
 from .binary import BinaryConv, BinaryDense
 from .columns import Col2Im, WindowsToChannels
 from .conv_lstm import ConvLSTM
 from .convolution import Conv
 from .deformable import DeformColumns, DeformConv
 from .fourier import DFT, Frames, Spectrum
-from .fused import Fused, Parts, apart, assemble, parts
-from .index_mapped import IndexMapped
 from .linear_algebra import Det, Einsum, MatMul
 from .local_normalization import (
     LRN,
@@ -68,103 +69,11 @@ from .selection import (
     Tile,
     Trilu,
 )
-from .separable_convolution import SeparableConv, halves, separable
 from .softmax import Hardmax, LogSoftmax, Softmax
 from .transposed_convolution import ConvTranspose
 from .unpooling import MaxPoolIndices, MaxUnpool
-from .winograd import WinogradPatches, WinogradProducts, WinogradResult, WinogradTiles
 
-OPS: dict[str, type[Op]] = {
-    op.__name__: op
-    for op in (
-        AdaptivePool,
-        AffineGrid,
-        ArgMax,
-        ArgMin,
-        Attention,
-        BatchNormalization,
-        BinaryConv,
-        BinaryDense,
-        Col2Im,
-        Concat,
-        Conv,
-        ConvLSTM,
-        SeparableConv,
-        ConvTranspose,
-        CumProd,
-        CumSum,
-        DFT,
-        DeformColumns,
-        DeformConv,
-        DepthToSpace,
-        Det,
-        Einsum,
-        Expand,
-        Frames,
-        Fused,
-        GRU,
-        GatedFormula,
-        Gather,
-        GatherElements,
-        GatherND,
-        GridSample,
-        GroupMean,
-        GroupNormalization,
-        Hardmax,
-        InstanceNormalization,
-        LRN,
-        LSTM,
-        LayerNormalization,
-        LocalContrastNormalization,
-        LocalVariance,
-        LogSoftmax,
-        LpNormalization,
-        MatMul,
-        MaxPoolIndices,
-        MaxUnpool,
-        MeanVarianceNormalization,
-        OneHot,
-        Pad,
-        OnlineStatistics,
-        PartialReduce,
-        Pointwise,
-        Pool,
-        RMSNormalization,
-        Range,
-        RNN,
-        Rearrange,
-        RecurrentCell,
-        RecurrentGates,
-        Reduce,
-        Resample,
-        ResetProduct,
-        Reshape,
-        ResizeLinear,
-        ResizeNearest,
-        ReverseSequence,
-        RoiAlign,
-        RotaryEmbedding,
-        ScatterElements,
-        ScatterND,
-        Slice,
-        Softmax,
-        SortOrder,
-        Sorted,
-        SpatialNormalization,
-        Spectrum,
-        StackStates,
-        TensorScatter,
-        Tile,
-        Transpose,
-        Trilu,
-        IndexMapped,
-        WindowsToChannels,
-        WinogradPatches,
-        WinogradProducts,
-        WinogradResult,
-        WinogradTiles,
-    )
-}
+register(globals())
 
 __all__ = [
     "DFT",
@@ -195,7 +104,6 @@ __all__ = [
     "Einsum",
     "Expand",
     "Frames",
-    "Fused",
     "GatedFormula",
     "Gather",
     "GatherElements",
@@ -204,7 +112,6 @@ __all__ = [
     "GroupMean",
     "GroupNormalization",
     "Hardmax",
-    "IndexMapped",
     "InstanceNormalization",
     "LayerNormalization",
     "LocalContrastNormalization",
@@ -221,7 +128,6 @@ __all__ = [
     "Op",
     "Pad",
     "PartialReduce",
-    "Parts",
     "Pointwise",
     "Pool",
     "RMSNormalization",
@@ -240,7 +146,6 @@ __all__ = [
     "RotaryEmbedding",
     "ScatterElements",
     "ScatterND",
-    "SeparableConv",
     "Slice",
     "Softmax",
     "SortOrder",
@@ -253,13 +158,4 @@ __all__ = [
     "Transpose",
     "Trilu",
     "WindowsToChannels",
-    "WinogradPatches",
-    "WinogradProducts",
-    "WinogradResult",
-    "WinogradTiles",
-    "apart",
-    "assemble",
-    "halves",
-    "parts",
-    "separable",
 ]

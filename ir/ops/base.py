@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import is_dataclass
 from functools import cached_property
 from math import copysign
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from ..expr import Call, Extent, Num, Var, walk
 from ..types import TensorType
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ..graph import Value
     from ..nest import Nest
 
@@ -25,6 +28,9 @@ Array = NDArray[np.floating[Any]]
 
 class Op:
     """An operator: a frozen dataclass of attributes whose docstring states the mathematics."""
+
+    for_kernels: ClassVar[bool] = False
+    """Whether passes alone make it, of operators that models mean (``passes.kernel_ops``)."""
 
     @cached_property
     def structure(self) -> tuple[Any, ...] | None:
@@ -73,6 +79,16 @@ class Op:
     def nest(self, *inputs: Any) -> Nest | None:
         """Return the loop nest that computes an element, or None where another kernel exists."""
         return None
+
+
+OPS: dict[str, type[Op]] = {}  # by name: those that the text form and the verifier know
+
+
+def register(names: Mapping[str, object]) -> None:
+    """Add the operators among the names of a module to ``OPS``, but for abstract classes."""
+    for name, thing in sorted(names.items()):
+        if isinstance(thing, type) and issubclass(thing, Op) and is_dataclass(thing):
+            OPS[name] = thing
 
 
 def shape_text(shape: Iterable[int]) -> str:

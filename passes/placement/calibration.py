@@ -1,7 +1,7 @@
 """Measure a graph's values: their magnitudes, and their errors in 16 bits.
 
 Both are found by carrying the graph out on inputs (``ir.reference``), and hold for those alone:
-:func:`observe` gives bounds that ``ir.ranges`` cannot prove, :func:`rounding_errors` the cost.
+:func:`observe` gives bounds that :mod:`.ranges` cannot prove, :func:`rounding_errors` the cost.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 from ...errors import ShadergenError
 from ...ir.evaluation import evaluate
 from ...ir.expr import Call, walk
-from ...ir.ops import Conv, Fused, IndexMapped, Pointwise, SeparableConv
-from ...ir.ranges import UNBOUNDED, Bounds, Interval
+from ...ir.ops import Conv, Pointwise
 from ...ir.reference import Machine, as_logical
 from ...ir.reference import evaluate as run
 from ...ir.types import HALF_MIN, TensorType
+from ..kernel_ops import Fused, IndexMapped, SeparableConv
+from ..placement.ranges import UNBOUNDED, Bounds, Interval
 from .kinds import computes_in_full
 
 if TYPE_CHECKING:

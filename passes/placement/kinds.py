@@ -11,9 +11,10 @@ from ...ir.graph import Constant
 from ...ir.indexing import coordinates
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
-from ...ir.ops import Concat, Conv, Pointwise, SeparableConv, Slice, assemble, parts
+from ...ir.ops import Concat, Conv, Pointwise, Slice
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES, Layout, format_for
+from ..kernel_ops import SeparableConv, assemble, parts
 
 if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Value

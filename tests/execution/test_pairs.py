@@ -22,11 +22,12 @@ from shadergen.compiler.tuning.file import WRONG
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
-from shadergen.ir.ops import Conv, DepthToSpace, SeparableConv, halves, separable
+from shadergen.ir.ops import Conv, DepthToSpace
 from shadergen.ir.types import TensorType
 from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.fuse_separable import fuse_separable
+from shadergen.passes.kernel_ops import SeparableConv, halves, separable
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.target import Target, cost_text
 from shadergen.passes.placement.tuning_key import tuning_key

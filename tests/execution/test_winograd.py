@@ -14,18 +14,16 @@ from shadergen.backends.devices import DEVICES
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
-from shadergen.ir.ops import (
-    Concat,
-    Conv,
-    DepthToSpace,
+from shadergen.ir.ops import Concat, Conv, DepthToSpace
+from shadergen.passes.candidates import candidates
+from shadergen.passes.choose_kernels import rank
+from shadergen.passes.kernel_ops import (
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
     WinogradTiles,
 )
-from shadergen.ir.winograd import TILES, of_kernel, transformed
-from shadergen.passes.candidates import candidates
-from shadergen.passes.choose_kernels import rank
+from shadergen.passes.kernel_ops.winograd_transforms import TILES, of_kernel, transformed
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.rule import Context

@@ -20,6 +20,7 @@ from shadergen.ir.graph import (
     constant,
 )
 from shadergen.ir.types import Layout
+from shadergen.passes import kernel_ops
 from support import conv, graph_of, image, pointwise
 
 
@@ -120,11 +121,14 @@ def recurrences() -> list[Value]:
 
 def in_tiles(x: Value) -> Value:
     """Return a convolution of a map of 1x8x5x6 by Winograd's minimal filtering."""
-    patches = apply(ops.WinogradPatches(4, 2, 3, (1, 1, 1, 1), "reflect", -0.0), x)
+    patches = apply(kernel_ops.WinogradPatches(4, 2, 3, (1, 1, 1, 1), "reflect", -0.0), x)
     w, b = constant(np.ones((3, 8, 3, 3))), constant(np.ones(3))
-    y = apply(ops.WinogradResult(4, 5, 6), apply(ops.WinogradProducts(tile=4), patches, w, b))
+    y = apply(
+        kernel_ops.WinogradResult(4, 5, 6),
+        apply(kernel_ops.WinogradProducts(tile=4), patches, w, b),
+    )
     w = constant(np.ones((2, 3, 3, 3)))
-    return apply(ops.WinogradTiles(pads=(1, 1, 1, 1), pad_mode="edge", tile=4), y, w)
+    return apply(kernel_ops.WinogradTiles(pads=(1, 1, 1, 1), pad_mode="edge", tile=4), y, w)
 
 
 def every_operator() -> list[Graph]:
@@ -135,9 +139,9 @@ def every_operator() -> list[Graph]:
     points = constant(np.ones((3, 8, 1, 1)))
     small = constant(rng.normal(size=(8, 3, 2, 2)), 'w "quoted" \\ \n \ud800 \N{SNOWMAN} // not')
     reflected = ops.Conv((2, 1), (1, 2), (1, 0, 2, 3), 2, "reflect", -0.0)
-    depthwise = ops.Fused(ops.Conv(groups=8), 2, None, parse("max(y, e0)"))
-    pair = ops.SeparableConv(depthwise, 3)
-    fused = ops.Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
+    depthwise = kernel_ops.Fused(ops.Conv(groups=8), 2, None, parse("max(y, e0)"))
+    pair = kernel_ops.SeparableConv(depthwise, 3)
+    fused = kernel_ops.Fused(reflected, 2, parse("x * (-3)"), parse("y + e0"))
     values = [
         apply(ops.BatchNormalization(1e-3), x, *ones, layer="norm"),
         apply(ops.Concat(1), x, y, x, layer="join"),
@@ -167,7 +171,7 @@ def every_operator() -> list[Graph]:
             apply(ops.OnlineStatistics("max_sum_exp", (3,)), x),
         ),
         apply(
-            ops.IndexMapped(
+            kernel_ops.IndexMapped(
                 ops.Concat(0), ((ops.Transpose((3, 0, 1, 2)), ops.Reshape((6, 40))), ())
             ),
             x,

@@ -7,10 +7,8 @@ import numpy as np
 from shadergen.compiler.options import Options
 from shadergen.ir import text
 from shadergen.ir.graph import Constant, Graph, Input, Value, constant
-from shadergen.ir.ops import (
-    Fused,
-)
 from shadergen.ir.reference import evaluate
+from shadergen.passes.kernel_ops import Fused
 from shadergen.passes.rule import Context
 from support import graph_of, image
 

@@ -37,9 +37,10 @@ from shadergen.errors import CODES, InternalError
 from shadergen.ir.expr import Call, Var
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
-from shadergen.ir.ops import OPS, Concat, DepthToSpace, Fused, Pad, Reshape, Slice, Transpose
+from shadergen.ir.ops import OPS, Concat, DepthToSpace, Pad, Reshape, Slice, Transpose
 from shadergen.ir.ops.base import Op
 from shadergen.ir.primitives import PRIMITIVES
+from shadergen.passes.kernel_ops import Fused
 from shadergen.runtime_glue.python import load
 
 glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")

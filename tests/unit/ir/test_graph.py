@@ -20,13 +20,13 @@ from shadergen.ir.graph import (
     Result,
     constant,
 )
-from shadergen.ir.naming import unique_names
 from shadergen.ir.ops import (
     Pointwise,
 )
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import Layout, TensorType, broadcast, format_for
 from shadergen.ir.verifier import verify
+from shadergen.passes.placement.naming import unique_names
 
 # --- types ----------------------------------------------------------------------------------------
 

@@ -21,7 +21,6 @@ from shadergen.ir.ops import (
     DepthToSpace,
     Expand,
     Gather,
-    IndexMapped,
     MatMul,
     Movement,
     Pad,
@@ -34,10 +33,10 @@ from shadergen.ir.ops import (
     Tile,
     Transpose,
     Trilu,
-    parts,
 )
 from shadergen.ir.simplify import simplify
 from shadergen.ir.types import TensorType
+from shadergen.passes.kernel_ops import IndexMapped, parts
 
 SIZES = (3, 6, 5)
 DIVISORS = (1, 2, 3, 4, 6, 8, 12)

@@ -25,17 +25,16 @@ from shadergen.ir.ops import (
     Conv,
     ConvTranspose,
     DepthToSpace,
-    Fused,
     Pad,
     Pointwise,
     Reshape,
     ResizeNearest,
-    SeparableConv,
     Slice,
     Transpose,
 )
 from shadergen.ir.reference import evaluate
 from shadergen.ir.types import TensorType
+from shadergen.passes.kernel_ops import Fused, SeparableConv
 
 
 def flattened(x: np.ndarray) -> np.ndarray:

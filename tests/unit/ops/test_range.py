@@ -12,7 +12,8 @@ from shadergen.errors import ShadergenError
 from shadergen.ir.expr import Var
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.graph import apply
-from shadergen.ir.ops import Fused, Pointwise, Range
+from shadergen.ir.ops import Pointwise, Range
+from shadergen.passes.kernel_ops import Fused
 
 RANGES: dict[str, tuple[Range, Any]] = {
     "fractions": (Range(5, -3, 2, 4), np.arange(5) / 2 - 0.75),

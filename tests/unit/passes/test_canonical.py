@@ -26,13 +26,13 @@ from shadergen.ir.ops import (
     Slice,
     Softmax,
     Transpose,
-    parts,
 )
 from shadergen.passes import pipeline
 from shadergen.passes.absorb_transposes import absorb_transposes
 from shadergen.passes.canonicalise import canonicalise
 from shadergen.passes.drop_identities import drop_identities
 from shadergen.passes.fold_constants import fold_constants
+from shadergen.passes.kernel_ops import parts
 from shadergen.passes.recognise_pixel_shuffle import recognise_pixel_shuffle
 from shadergen.passes.rule import Rule, always, apply_rules
 

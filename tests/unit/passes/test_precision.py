@@ -23,9 +23,9 @@ from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Input, Port, apply, constant
 from shadergen.ir.ops import Concat, Conv, GridSample, MatMul, Pad, Pool, Reduce, Softmax
-from shadergen.ir.ranges import Interval
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
+from shadergen.passes.placement.ranges import Interval
 
 UNARY = sorted(name for name, f in FORMULAS.items() if len(f.required) == 1)
 FORMULAS = [

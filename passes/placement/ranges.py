@@ -19,23 +19,24 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from .dimensions import bounds as size_bounds
-from .evaluation import expand
-from .expr import Call, Expr, Extent, Num, Var, walk
-from .graph import Constant, Input
-from .indexing import Load, coordinates
-from .integers import NARROW
-from .nests import nest_of
-from .ops import Conv, parts
-from .types import HALF_MIN
+from ...ir.dimensions import bounds as size_bounds
+from ...ir.evaluation import expand
+from ...ir.expr import Call, Expr, Extent, Num, Var, walk
+from ...ir.graph import Constant, Input
+from ...ir.indexing import Load, coordinates
+from ...ir.integers import NARROW
+from ...ir.nests import nest_of
+from ...ir.ops import Conv
+from ...ir.types import HALF_MIN
+from ..kernel_ops import parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from .graph import Graph, Node, Value
-    from .nest import Accumulator, Binding, Nest
-    from .ops import Parts
-    from .types import DType
+    from ...ir.graph import Graph, Node, Value
+    from ...ir.nest import Accumulator, Binding, Nest
+    from ...ir.types import DType
+    from ..kernel_ops import Parts
 
 INFINITY = math.inf
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from .ops import IndexMapped, parts
+from ..kernel_ops import IndexMapped, parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .graph import Node
+    from ...ir.graph import Node
 
 
 def unique_names(nodes: Iterable[Node]) -> dict[Node, str]:

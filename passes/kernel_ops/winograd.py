@@ -1,4 +1,4 @@
-"""The steps of a 3x3 convolution by Winograd's minimal filtering (``ir.winograd``).
+"""The steps of a 3x3 convolution by Winograd's minimal filtering (:mod:`.winograd_transforms`).
 
 Tiles of a map are numbered in row order. Their transforms are stored as a map again: tile t is in
 column t % columns of tile row t / columns, and each tile row is k*k rows of the map, one for every
@@ -13,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..types import LANES, TensorType
-from ..winograd import ONE, TAPS, TILES, of_patch, of_result, transformed
-from .base import Op, require
-from .convolution import Conv
+from ...ir.ops.base import Op, require
+from ...ir.ops.convolution import Conv
+from ...ir.types import LANES, TensorType
+from .winograd_transforms import ONE, TAPS, TILES, of_patch, of_result, transformed
 
 if TYPE_CHECKING:
-    from ..indexing import PadMode
-    from ..nest import Nest
-    from .window import Sizes
+    from ...ir.indexing import PadMode
+    from ...ir.nest import Nest
+    from ...ir.ops.window import Sizes
 
 
 class _Tiled:
     """Base of operators on Winograd tiles of ``tile`` x ``tile`` results."""
+
+    for_kernels = True
 
     tile: int
 

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..evaluation import check, evaluate
-from ..expr import Expr, Var, named, substitute, variables
-from ..graph import Node
-from ..types import MAP_RANK, DType, TensorType, broadcast
-from .base import Op, require
-from .movement import Movement
-from .pointwise import Pointwise, as_type
+from ...ir.evaluation import check, evaluate
+from ...ir.expr import Expr, Var, named, substitute, variables
+from ...ir.graph import Node
+from ...ir.ops.base import Op, require
+from ...ir.ops.movement import Movement
+from ...ir.ops.pointwise import Pointwise, as_type
+from ...ir.types import MAP_RANK, DType, TensorType, broadcast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ..expr import Compute
-    from ..graph import Choice, Value
+    from ...ir.expr import Compute
+    from ...ir.graph import Choice, Value
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,8 @@ class Fused(Op):
     ``store`` is a scatter epilogue, movements that the kernel executes by its store positions, the
     first applied first: a pixel shuffle and optionally a crop of its borders.
     """
+
+    for_kernels = True
 
     kernel: Op
     arity: int

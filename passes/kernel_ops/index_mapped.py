@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..index_maps import read_through, simplified_load
-from ..nests import by_structure, nest_of
-from .base import Op, require
-from .movement import Movement
+from ...ir.index_maps import read_through, simplified_load
+from ...ir.nests import by_structure, nest_of
+from ...ir.ops.base import Op, require
+from ...ir.ops.movement import Movement
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..indexing import Load
-    from ..nest import Nest
-    from ..types import TensorType
+    from ...ir.indexing import Load
+    from ...ir.nest import Nest
+    from ...ir.types import TensorType
 
 Chain = tuple[Movement, ...]
 
@@ -25,8 +25,10 @@ class IndexMapped(Op):
     """y = kernel(chain0(x0), chain1(x1), ...).
 
     A chain is a sequence of movements, the first applied first; () is the operand itself. The
-    kernel is a loop nest, whose loads take in the movements' index maps (ir.index_maps).
+    kernel is a loop nest, whose loads take in the movements' index maps (``ir.index_maps``).
     """
+
+    for_kernels = True
 
     kernel: Op
     chains: tuple[Chain, ...]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..graph import Node
-from ..types import Layout
-from .base import Op, require
-from .convolution import Conv, is_depthwise
+from ...ir.graph import Node
+from ...ir.ops.base import Op, require
+from ...ir.ops.convolution import Conv, is_depthwise
+from ...ir.types import Layout
 from .fused import Fused, assemble, parts
 
 if TYPE_CHECKING:
-    from ..types import TensorType
+    from ...ir.types import TensorType
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,8 @@ class SeparableConv(Op):
     The first ``arity`` operands are those of ``first``, all constants but x. The intermediate is
     never stored, so it has the precision of arithmetic.
     """
+
+    for_kernels = True
 
     first: Op
     arity: int

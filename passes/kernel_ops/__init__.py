@@ -1,0 +1,36 @@
+"""Operators that exist for kernels only: passes make them of the operators that models mean.
+
+``fused``                  a kernel with formulas on its loads and its result
+``index_mapped``           a kernel that reads through the index maps of movements
+``separable_convolution``  a depthwise convolution and the 1x1 convolution after it
+``winograd``               the steps of a convolution by minimal filtering
+
+Like all operators they infer types and have a numpy reference, so every graph between passes can be
+verified, printed and evaluated.
+"""
+
+from __future__ import annotations
+
+from ...ir.ops.base import register
+from .fused import Fused, Parts, apart, assemble, parts
+from .index_mapped import IndexMapped
+from .separable_convolution import SeparableConv, halves, separable
+from .winograd import WinogradPatches, WinogradProducts, WinogradResult, WinogradTiles
+
+register(globals())
+
+__all__ = [
+    "Fused",
+    "IndexMapped",
+    "Parts",
+    "SeparableConv",
+    "WinogradPatches",
+    "WinogradProducts",
+    "WinogradResult",
+    "WinogradTiles",
+    "apart",
+    "assemble",
+    "halves",
+    "parts",
+    "separable",
+]
