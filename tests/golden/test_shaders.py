@@ -19,7 +19,8 @@ from shadergen.backends.gpu import GpuPass
 from shadergen.backends.kernels import KERNELS, lower
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import Value, apply
-from shadergen.ir.ops import DepthToSpace, Pool, parts
+from shadergen.ir.ops import DepthToSpace, Pool
+from shadergen.passes.kernel_ops import parts
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.target import Target
 from shadergen.passes.rule import Context

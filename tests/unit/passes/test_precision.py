@@ -17,7 +17,6 @@ from support import (
 )
 
 from shadergen.errors import ShadergenError
-from shadergen.ir import ranges
 from shadergen.ir.evaluation import evaluate
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
@@ -25,6 +24,7 @@ from shadergen.ir.graph import Input, Port, apply, constant
 from shadergen.ir.ops import Concat, Conv, GridSample, MatMul, Pad, Pool, Reduce, Softmax
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
+from shadergen.passes.placement import ranges
 from shadergen.passes.placement.ranges import Interval
 
 UNARY = sorted(name for name, f in FORMULAS.items() if len(f.required) == 1)
