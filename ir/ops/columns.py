@@ -30,7 +30,7 @@ from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .movement import Movement, Pad
-from .window import Sizes, Window, places, windows
+from .window import Sizes, Window, tap_slices, windows
 
 if TYPE_CHECKING:
     from ..nest import Nest
@@ -77,7 +77,7 @@ class Col2Im(Op):
         reach = [(w.count - 1) * w.stride + w.reach for w in along]
         sizes = [max(r, w.before + w.size) for r, w in zip(reach, along, strict=True)]
         y = np.zeros((n, channels // prod(self.kernel), *sizes), x.dtype)
-        for tap, at in zip(product(*map(range, self.kernel)), places(along), strict=True):
+        for tap, at in zip(product(*map(range, self.kernel)), tap_slices(along), strict=True):
             part: Any = (slice(None), slice(None), *tap)
             y[at] += blocks[part]
         image: Any = (..., *(slice(w.before, w.before + w.size) for w in along))
@@ -139,7 +139,7 @@ class WindowsToChannels(Movement):
         rest = (0,) * (x.ndim - 3)
         before, after = (0, 0, self.before, *rest), (0, 0, self.after, *rest)
         x = Pad(before, after, self.pad_mode, self.pad_value).reference(x)
-        found = np.stack([x[:, :, window.places(k)] for k in range(self.taps)], 2)  # n c k o ...
+        found = np.stack([x[:, :, window.tap_slice(k)] for k in range(self.taps)], 2)  # n c k o ...
         n, c, k, o, *sizes = found.shape
         return np.moveaxis(found, 3, 1).reshape(n * o, c * k, *sizes)
 

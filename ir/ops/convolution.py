@@ -25,7 +25,7 @@ from ..types import TensorType
 from .base import Op, require, shape_text
 from .columns import WindowsToChannels
 from .movement import Rearrange, Reshape, moved
-from .window import Sizes, Window, places
+from .window import Sizes, Window, tap_slices
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -135,7 +135,7 @@ class Conv(Op):
         taps = list(product(*map(range, w.shape[2:])))
         for g in range(self.groups):
             xs, ws = x[:, g * per_group : (g + 1) * per_group], w[g * out : (g + 1) * out]
-            for tap, at in zip(taps, places(along), strict=True):
+            for tap, at in zip(taps, tap_slices(along), strict=True):
                 part: Any = (slice(None), slice(None), *tap)
                 found = np.tensordot(ws[part], xs[at], axes=(1, 1))
                 y[:, g * out : (g + 1) * out] += np.moveaxis(found, 0, 1)

@@ -109,13 +109,13 @@ class Window:
             )
         require(held, "a window covers only padding")
 
-    def places(self, k: int) -> slice:
-        """Return where tap ``k`` of all windows lies in the padded axis."""
+    def tap_slice(self, k: int) -> slice:
+        """Return the slice of the padded axis that is tap ``k`` of all windows."""
         first = k * self.dilation
         return slice(first, first + (self.count - 1) * self.stride + 1, self.stride)
 
     def taps_in(self, low: int, high: int) -> NDArray[np.intp]:
-        """Return for every window how many of its taps lie in [low, high)."""
+        """Return the number of taps in [low, high) of every window."""
         first = np.arange(self.count)[:, None] * self.stride - self.before
         at = first + np.arange(self.taps) * self.dilation
         count: NDArray[np.intp] = ((low <= at) & (at < high)).sum(1)
@@ -221,14 +221,14 @@ def tap_source(
 
 
 def taps(x: Any, along: tuple[Window, ...], fill: float) -> list[Any]:
-    """Return for each tap what all windows find there with numpy, ``fill`` where nothing is."""
+    """Return for each tap its elements of all windows, ``fill`` outside."""
     lead = ((0, 0),) * (np.ndim(x) - len(along))
     widths = (*lead, *((w.before, max(w.beyond, 0)) for w in along))
     padded = np.pad(x, widths, constant_values=fill)
-    return [padded[at] for at in places(along)]
+    return [padded[at] for at in tap_slices(along)]
 
 
-def places(along: tuple[Window, ...]) -> Iterator[tuple[Any, ...]]:
-    """Yield for each tap, in order, where all windows find it along the last axes, padded."""
+def tap_slices(along: tuple[Window, ...]) -> Iterator[tuple[Any, ...]]:
+    """Yield for each tap its index into the padded array, along the last axes."""
     for ks in product(*(range(w.taps) for w in along)):
-        yield (..., *(w.places(k) for k, w in zip(ks, along, strict=True)))
+        yield (..., *(w.tap_slice(k) for k, w in zip(ks, along, strict=True)))

@@ -44,7 +44,7 @@ def cast(node: OnnxNode) -> Item:
 
 def cast_like(node: OnnxNode) -> Item:
     """Cast to the type of another tensor, of which nothing else counts."""
-    return _cast(node, element_type(node.held(1)))
+    return _cast(node, element_type(node.stored(1)))
 
 
 def _cast(node: OnnxNode, to: int) -> Item:
@@ -53,8 +53,8 @@ def _cast(node: OnnxNode, to: int) -> Item:
     if to not in ENCODINGS and to not in NARROW:
         supported = tuple(map(type_name, (*ENCODINGS, *NARROW)))
         raise node.refusal("to", type_name(to), supported)
-    held = node.held(0)
-    x = held.tensor if isinstance(held, Narrow) else held
+    stored = node.stored(0)
+    x = stored.tensor if isinstance(stored, Narrow) else stored
     if to not in NARROW:
         return _as_array(node, x, to) if isinstance(x, Known) else _as_value(node, x, to)
     target = NARROW[to]

@@ -214,8 +214,8 @@ class OnnxNode:
             )
         return item
 
-    def held(self, index: int) -> Tensor | Narrow:
-        """Return an input that may be of any type of numbers, the narrow ones included."""
+    def stored(self, index: int) -> Tensor | Narrow:
+        """Return an input of any numeric type, narrow types included."""
         item = self.entry(index)
         if isinstance(item, Narrow) and item.data_type != STRING:
             return item

@@ -44,7 +44,7 @@ def quantize_linear(node: OnnxNode) -> Item:
     saturate = bool(node.choice("saturate", (1, 0)))
     to = node.integer("output_dtype", 0) or UINT8
     if node.given(2):
-        to = element_type(node.held(2))
+        to = element_type(node.stored(2))
     axis, block = node.integer("axis", 1), node.integer("block_size", 0)
     x = node.numeric(0)
     scale = _aligned(node, 1, x.shape, axis, block)
@@ -110,7 +110,7 @@ def _centred(node: OnnxNode, index: int, zero_at: int, axis: int = 1, block: int
 
 
 def _tensor(node: OnnxNode, index: int) -> Tensor:
-    entry = node.held(index)
+    entry = node.stored(index)
     return entry.tensor if isinstance(entry, Narrow) else entry
 
 
@@ -154,7 +154,7 @@ def _factor(node: OnnxNode, scales: list[Tensor], divisor: Tensor) -> Value:
 
 def _requantized(node: OnnxNode, y: Value, factor: Value, scale_at: int) -> Item:
     """Return whole numbers times a factor, as the type of the result's zero point has them."""
-    to = element_type(node.held(scale_at + 1)) if node.given(scale_at + 1) else UINT8
+    to = element_type(node.stored(scale_at + 1)) if node.given(scale_at + 1) else UINT8
     zero = _aligned(node, scale_at + 1, y.shape, 1) if node.given(scale_at + 1) else None
     whole = node.apply(Pointwise(Var("x0"), "int32"), y)  # 16-bit floats would not hold it
     scaled = node.apply(Pointwise(parse("x0 * x1")), whole, factor)
@@ -273,7 +273,7 @@ def quantized(function: Callable[[OnnxNode, list[Value]], Value], operands: int)
 
 
 def _result(node: OnnxNode, y: Value, scale_at: int) -> Item:
-    to = element_type(node.held(scale_at + 1)) if node.given(scale_at + 1) else UINT8
+    to = element_type(node.stored(scale_at + 1)) if node.given(scale_at + 1) else UINT8
     zero = _aligned(node, scale_at + 1, y.shape, 1) if node.given(scale_at + 1) else None
     return _quantized(node, y, _aligned(node, scale_at, y.shape, 1), zero, to)
 
