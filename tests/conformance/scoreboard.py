@@ -27,12 +27,12 @@ shaders run on OpenGL ES ({renderer}), and the results are compared within the s
 - **pass**: shaders computed the right result from uploaded inputs.
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
   operands); shaders only write it out.
-- **refused**: by name, with an error code. Code `folded`: the compiled model reads no input,
-  although the model computes with its inputs.
+- **refused**: by name, with an error code. Code `folded`: the model computes with its inputs, but
+  the compiled model reads none.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
-Inputs that only give shapes, axes or sizes are compiled in where an operator must know them. Inputs
-that enter a computation never are. The list of such operands:
+Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
+Inputs that enter a computation never are. The list of such operands:
 [compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py).
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
