@@ -81,7 +81,7 @@ def test_tensors_beyond_every_texture_are_refused_with_the_numbers():
     x = image(1 << 17, 1 << 16)
     refused = refusal(lambda: placed(pointwise("tanh(x0)", x), x, device="gles30-min"))
     assert refused.code == "SG0401"
-    assert refused.why == "it takes 2147483648 texels, the device profile allows 1073741824"
+    assert refused.why == "it has 2147483648 texels, the device profile allows 1073741824"
 
 
 @pytest.mark.parametrize("where", ["weights", "operand", "parameter"])
