@@ -1,4 +1,4 @@
-// Run a build: everything is made once, then a frame only binds and draws.
+// Run a build: create all GL objects once; a frame then only binds and draws.
 
 import { checkErrors, checkRequirements, forgetErrors, lost } from "./device.js";
 import { ShadergenError } from "./errors.js";
@@ -11,13 +11,12 @@ import { Timer } from "./timer.js";
 /**
  * Runs one build on one WebGL 2 context.
  *
- * A frame leaves what it bound at null (textures and samplers of the units it used, uniform buffers,
- * vertex array, program, draw framebuffer), the blend, cull, depth, dither, scissor, stencil and
- * sample state off, and the viewport changed; the application sets what it needs afterwards.
+ * A frame resets its bindings to null (textures and samplers of the units it used, uniform buffers,
+ * vertex array, program, draw framebuffer). It turns off the blend, cull, depth, dither, scissor,
+ * stencil and sample state and changes the viewport. The application must set its own state afterwards.
  *
- * When the context is lost, what needs it throws SG0604; when the browser restores it, the runner
- * makes everything again from the build and calls `onrestored`, in which the application gives its
- * textures and uploads again.
+ * While the context is lost, methods that need it throw SG0604. When the browser restores it, the
+ * runner recreates everything from the build and calls `onrestored`: bind and upload inputs there.
  */
 export class Runner {
   #constants = null;
@@ -81,10 +80,10 @@ export class Runner {
   }
 
   /**
-   * Give the sizes that the build leaves open other values; those not named stay.
+   * Change dynamic sizes; sizes not named stay.
    *
-   * Textures are made anew, so the application's are to be bound and inputs to be uploaded again;
-   * programs and weights stay. A runner that refuses, with SG0605, SG0602 or SG0604, is left as it was.
+   * Creates new textures: bind and upload again. Programs and weights stay. If SG0605, SG0602 or SG0604
+   * is thrown, nothing has changed.
    */
   resize(sizes) {
     const build = this.build.resized(sizes);
@@ -104,8 +103,8 @@ export class Runner {
   // textures in and out
 
   /**
-   * Read an input from the application's texture: an array texture, or its 2D textures. It is read as
-   * it is, nearest and clamped, row 0 as the top.
+   * Read an input from the application's texture: an array texture, or its 2D textures. It is sampled
+   * nearest and clamped, with row 0 as the top.
    */
   bindInput(name, texture) {
     const [port, sized] = this.#port("input", name);

@@ -1,4 +1,4 @@
-// Run a build: everything is made once, then a frame only binds and draws.
+// Run a build: create all GL objects once; a frame then only binds and draws.
 
 #include "impl.hpp"
 

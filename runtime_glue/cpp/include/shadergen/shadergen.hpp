@@ -176,7 +176,7 @@ struct Options {
     std::string program_cache;
 };
 
-// Runs one build on one GL context: everything is made once, then a frame only binds and draws.
+// Runs one build on one GL context: creates all GL objects once; a frame then only binds and draws.
 class Runner {
 public:
     Runner(Build build, Options options);
