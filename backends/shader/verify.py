@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ...errors import InternalError
 from .expressions import (
     COMPARISONS,
+    LANES,
     Binary,
     Choice,
     Construct,
@@ -36,7 +37,7 @@ from .types import BOOL, INT, IVEC2, MAT4, VEC2, VEC4, Type
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .expressions import Expression
+    from .expressions import Expression, Operator
     from .program import Function, Program
     from .statements import Statement
 
@@ -107,51 +108,58 @@ def _check(
 
 def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]) -> None:
     """Check one expression without its subexpressions."""
+    fault = None
     if isinstance(e, Variable):
-        _require(scope.get(e.name) == e.type, f"{e.name} is not a variable of its type")
+        if scope.get(e.name) != e.type:
+            fault = f"{e.name} is not a variable of its type"
     elif isinstance(e, Binary):
-        _check_binary(e)
+        if not _suits(e.operator, e.left.type, e.right.type):
+            fault = f"{e.operator} of {e.left.type} and {e.right.type}"
     elif isinstance(e, Lanes):
-        most = e.vector.type.lanes
-        fits = all("xyzw".index(lane) < most for lane in e.names) and e.vector.type.is_vector
-        _require(fits, f"no components {e.names} in {e.vector.type}")
+        vector = e.vector.type
+        if not (vector.is_vector and set(e.names) <= set(LANES[: vector.lanes])):
+            fault = f"no components {e.names} in {vector}"
     elif isinstance(e, Choice):
-        same = e.condition.type == BOOL and e.then.type == e.otherwise.type
-        _require(same, "a choice between different types, or by no bool")
+        if e.condition.type != BOOL or e.then.type != e.otherwise.type:
+            fault = "a choice between different types, or by no bool"
     elif isinstance(e, Construct):
         lanes = sum(p.type.lanes for p in e.parts)
         whole = e.type.is_matrix and [p.type for p in e.parts] == [VEC4] * 4
-        _require(whole or lanes in (1, e.type.lanes), f"{lanes} components of {e.type}")
+        if not whole and lanes not in (1, e.type.lanes):
+            fault = f"{lanes} components of {e.type}"
     elif isinstance(e, Invoke):
         wanted = [v.type for v in (*e.function.parameters, *e.function.results)]
-        given = [a.type for a in e.arguments]
-        _require(wanted == given, f"{e.function.name} is applied to other types")
+        if wanted != [a.type for a in e.arguments]:
+            fault = f"{e.function.name} is applied to other types"
     elif isinstance(e, Intrinsic):
-        kinds = {a.type for a in e.arguments[:2]}
-        _require(len(kinds) == 1, f"{e.name} is applied to different types")
+        if len({a.type for a in e.arguments[:2]}) != 1:
+            fault = f"{e.name} is applied to different types"
     elif isinstance(e, Texel):
-        _require(e.texture in program.textures, f"{e.texture.name} is not declared")
         placed = (e.position is None or e.position.type == IVEC2) and (
             e.centre is None or e.centre.type == VEC2
         )
         layered = (e.layer is not None) == (e.texture.kind == "array")
-        _require(placed and layered, f"{e.texture.name} is read at no place of its kind")
+        if e.texture not in program.textures:
+            fault = f"{e.texture.name} is not declared"
+        elif not (placed and layered):
+            fault = f"{e.texture.name} is read at no place of its kind"
     elif isinstance(e, Element):
-        _require(e.array in program.arrays and e.index.type == INT, f"no array {e.array.name}")
-    elif isinstance(e, Uniform) and e.type != MAT4:
-        _require(e.name in program.uniforms, f"{e.name} is not declared")
+        if e.array not in program.arrays or e.index.type != INT:
+            fault = f"no array {e.array.name}"
+    elif isinstance(e, Uniform) and e.type != MAT4 and e.name not in program.uniforms:
+        fault = f"{e.name} is not declared"
+    if fault is not None:
+        raise InternalError(fault)
 
 
-def _check_binary(e: Binary) -> None:
-    a, b = e.left.type, e.right.type
-    if e.operator in ("&&", "||"):
-        _require(a == b == BOOL, f"{e.operator} of no bools")
-    elif e.operator in COMPARISONS:
-        _require(a == b and (e.operator == "==" or a.lanes == 1), f"{e.operator} of {a} and {b}")
-    else:
-        scaled = a.scalar == b.scalar and 1 in (a.lanes, b.lanes)
-        product = e.operator == "*" and a.is_matrix and b == VEC4
-        _require(a == b or scaled or product, f"{e.operator} of {a} and {b}")
+def _suits(operator: Operator, a: Type, b: Type) -> bool:
+    """Whether an operator takes operands of two types."""
+    if operator in ("&&", "||"):
+        return a == b == BOOL
+    if operator in COMPARISONS:
+        return a == b and (operator == "==" or a.lanes == 1)
+    scaled = a.scalar == b.scalar and 1 in (a.lanes, b.lanes)
+    return a == b or scaled or (operator == "*" and a.is_matrix and b == VEC4)
 
 
 def _require(holds: bool, what: str) -> None:
