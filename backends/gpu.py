@@ -87,7 +87,8 @@ class Uniform:
 class GpuPass:
     """A draw or a dispatch: a program, its reads, and the layers of one result that it writes.
 
-    ``layers`` are texture layers of the result.
+    ``layers`` are texture layers of the result. ``invocations`` is how often the program runs but
+    for invocations beyond the result.
     """
 
     node: Node
@@ -98,6 +99,7 @@ class GpuPass:
     layers: tuple[int, ...]
     weights: str
     macs: int
+    invocations: int
     uniforms: tuple[Uniform, ...] = ()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options, parse_sizes
 from shadergen.compiler.tuning.session import spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings
@@ -52,7 +53,7 @@ def main() -> None:
             model, options, flags.tuning, Settings(), None, True, lambda *step: print(*step)
         )
         for outcome in found.outcomes:
-            predictor = Predictor(outcome.kind.node, target)
+            predictor = Predictor(outcome.kind.node, target, KernelFamilies())
             for choice, nanoseconds in outcome.measured.items():
                 bills.append(predictor.bill(choice))
                 times.append(nanoseconds)

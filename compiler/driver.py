@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..backends.kernels import lower
+from ..backends.kernels import KernelFamilies, lower
 from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
 from ..backends.shader.formulas import operand_counts
@@ -112,11 +112,12 @@ def _import(
             error.help = f"{error.help}\n{known.hint()}".strip()
         raise
     _check_ports(graph)
+    context = Context(options.target(), KernelFamilies())
     if options.preprocess:
-        graph = to_nchw(graph, Context(options.target()))  # so that axis 1 is the channels
+        graph = to_nchw(graph, context)  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
     if options.input_external:
-        graph = read_external(to_nchw(graph, Context(options.target())), options.input_external)
+        graph = read_external(to_nchw(graph, context), options.input_external)
     return graph, request.notes
 
 
@@ -144,10 +145,10 @@ def context_for(graph: Graph, options: Options) -> Context:
     """
     target, measured = options.target(), options.measured()
     if options.calibrate is None:
-        return Context(target, measured)
+        return Context(target, KernelFamilies(), measured)
     samples = find_samples(options.calibrate, graph.inputs)
     target = within_range(samples, target, options.input_range)
-    return Context(target, measured, samples)
+    return Context(target, KernelFamilies(), measured, samples)
 
 
 def compile_graph(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..ir.types import MAP_RANK
-from ..passes.candidates import TILES_OF
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.fuse_separable import FUSE
 from ..passes.kernel_ops import SeparableConv, WinogradProducts, WinogradTiles, parts
+from ..passes.placement.target import TILES_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

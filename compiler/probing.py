@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import __version__
-from ..backends.kernels import lower
+from ..backends.kernels import KernelFamilies, lower
 from ..backends.schedule import schedule
 from ..backends.writer import write_build
 from ..ir.graph import Graph, Input, Output, Port, Value, apply, constant
@@ -49,7 +49,7 @@ def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) 
         runners, results = {}, {}
         for way in ways:
             target = Target(limits, glsl, fetch=way, weights="texture")
-            placed = optimise(_network(), Context(target))
+            placed = optimise(_network(), Context(target, KernelFamilies()))
             files = schedule(placed, lower(placed, target), target, f"shadergen {__version__}")
             write_build(files, folder / way)
             runner = stack.enter_context(runtime.Runner(runtime.load(folder / way), context))

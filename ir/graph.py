@@ -95,7 +95,7 @@ class Choice:
         alias: the node computes nothing: its operands are planes of the result's texture, or its
             result is planes of the operand's (``placement.aliases``).
         winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
-            is a direct one. ``passes.expand_winograd`` makes three nodes of it.
+            is a direct one. ``passes.expand_choices`` makes several nodes of it.
     """
 
     stage: Stage | None = None
@@ -105,6 +105,11 @@ class Choice:
     precision: Precision | None = None
     alias: bool = False
     winograd: int = 0
+
+    @property
+    def loops(self) -> bool:
+        """Whether a convolution loops over its weights."""
+        return self.weights not in (None, "constants")
 
     def __str__(self) -> str:
         pixels = "" if self.block == (1, 1) else f"{self.block[1]}x{self.block[0]} pixels of "

@@ -22,20 +22,10 @@ from typing import TYPE_CHECKING
 from ..errors import ShadergenError
 from ..ir.dimensions import hint
 from ..ir.ops import Conv
-from .candidates import (
-    LOOPED,
-    TILES_OF,
-    candidates,
-    constants,
-    unsuited,
-    untiled,
-    weight_bytes,
-    weight_capacity,
-)
+from ..ir.types import LANES
 from .kernel_ops import parts
-from .placement.kinds import planes_in_a_pass
 from .placement.naming import unique_names
-from .placement.target import UNMEASURED, cost_text
+from .placement.target import TILES_OF, UNMEASURED, cost_text
 from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
@@ -78,10 +68,10 @@ class Ranking:
     def alike(self) -> tuple[tuple[float, Choice], ...]:
         """Return the best, and those it is not worth a program of its own to choose it over."""
         least, best = self.costs[0]
-        if self.measured or best.weights not in LOOPED:
+        if self.measured or not best.loops:
             return self.costs[:1]
         near = (pair for pair in self.costs[1:] if least <= pair[0] <= SHARED * least)
-        return self.costs[:1] + tuple(pair for pair in near if pair[1].weights in LOOPED)
+        return self.costs[:1] + tuple(pair for pair in near if pair[1].loops)
 
 
 def choose_kernels(graph: Graph, context: Context) -> Graph:
@@ -94,8 +84,8 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     """
     target = context.target
     _check(target)
-    rankings = {n: rank(n, context) for n in graph.nodes if is_undecided(n)}
-    within = within_budget(rankings, target)
+    rankings = {n: rank(n, context, alone=True) for n in graph.nodes if is_undecided(n)}
+    within = within_budget(rankings, context)
     wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
 
     names = unique_names(graph.nodes)
@@ -109,16 +99,19 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         why += cost_text(target.costs, cost, found.measured)
         if len(found.costs) > 1:
             why += f", the least of {len(found.costs)}"
+        elif not cost:
+            why = "the only choice"
         if within[was].costs[0] != found.costs[0]:
             why += f" but for constants, {SPENT}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
             why += f" but for {alike[0][1]}, {other} and a program more"
         if choice.stage != "compute" and target.stage == "compute":
-            why = unsuited(was, target)
+            why = context.kernels.unsuited(was, target)
         context.explain(STEP, names[was], str(choice), why)
         if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
-            context.explain(STEP, names[was], NOT_IN_TILES, untiled(was, target))
+            why = context.kernels.untiled(was, target)
+            context.explain(STEP, names[was], NOT_IN_TILES, why)
         return replace(now, choice=choice)
 
     return graph.rewrite(choose)
@@ -129,15 +122,24 @@ def is_undecided(node: Node) -> bool:
     return node.choice.stage is None or node.choice.planes is None
 
 
-def rank(node: Node, context: Context) -> Ranking:
+def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     """Return the candidates of a node by cost.
+
+    Args:
+        node: placed, its choice open.
+        context: with what was measured.
+        alone: nothing is compared with other nodes, so an only candidate is given no cost.
 
     Raises:
         ShadergenError: SG0402 or SG0403 when there are none.
     """
+    if alone and not context.measured:
+        only = context.kernels.choices(node, context.target)
+        if len(only) == 1:
+            return Ranking(((0.0, only[0]),))
     found = ranking(node, context)
     if not found.costs:
-        _refuse_weights(node, context.target)
+        raise context.kernels.refusal(node, context.target)
     return found
 
 
@@ -151,11 +153,11 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
             some are measured do not compare.
     """
     target = context.target
-    found = candidates(node, target)
+    found = context.kernels.choices(node, target)
     if not found:
         return Ranking(())
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
-    predictor = Predictor(node, target)
+    predictor = Predictor(node, target, context.kernels)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]
@@ -191,25 +193,25 @@ def _check(target: Target) -> None:
         )
 
 
-def within_budget(rankings: Mapping[Node, Ranking], target: Target) -> dict[Node, Ranking]:
+def within_budget(rankings: Mapping[Node, Ranking], context: Context) -> dict[Node, Ranking]:
     """Return the rankings without constants wherever these cost more than nodes have room for."""
-    unrolled = _unrolled(rankings, target)
+    unrolled = _unrolled(rankings, context)
     return {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
 
 
-def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
+def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
     """Return the nodes whose weights may be constants."""
+    target = context.target
     wanted = [n for n, r in rankings.items() if r.costs[0][1].weights == "constants"]
     if target.weights == "constants":
         return set(wanted)
-    chosen, spent = set(), 0
+    chosen, spent = set(), 0.0
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
         cost, choice = found.costs[0]
-        planes = choice.planes or 1
-        floats = constants(node, choice, target) + PROGRAM
-        total = floats * -(-node.result.type.planes // planes)
+        work = context.kernels.work(node, choice, target)[0]
+        total = work.programs * (work.code * LANES + PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
         billed = target.costs.code and not found.measured  # compiling is in the prediction
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
@@ -222,26 +224,3 @@ def _unrolled(rankings: Mapping[Node, Ranking], target: Target) -> set[Node]:
 
 def _pixels(node: Node) -> int:
     return hint(node.result.type.size // node.result.shape[1])
-
-
-def _refuse_weights(node: Node, target: Target) -> None:
-    """Say why a convolution's weights cannot be where they are to be."""
-    limits = target.limits
-    asked = "texture" if target.weights == "auto" else target.weights
-    if asked == "ssbo" and (target.glsl < 310 or not limits.storage_blocks):
-        raise ShadergenError(
-            "SG0403",
-            "--weights ssbo needs storage buffers in fragment shaders",
-            where=f"layer {node.name}",
-            why=f"GLSL ES {target.glsl} on a device with {limits.storage_blocks} storage blocks",
-            help="use --glsl 310 and a --device that has them, or --weights texture",
-        )
-    planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
-    needed, room = weight_bytes(node, planes, asked, target), weight_capacity(target, "fragment")
-    raise ShadergenError(
-        "SG0402",
-        f"the weights of '{node.name}' do not fit --weights {asked}",
-        where=f"layer {node.name}",
-        why=f"a GPU pass reads {needed} bytes, the limit is {room[asked]}",
-        help="use --weights auto or texture" + ", or no --mrt" * (planes > 1),
-    )

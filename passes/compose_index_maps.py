@@ -13,7 +13,7 @@ costs nothing here. Example: the flattening before a dense layer is composed if 
 pixel, and is a copy if many neurons would read the pixels of a plane one by one. Of two movements
 in a row, which load each element once, the first is always composed.
 
-The pass runs again on placed nodes, for the movements of Winograd tiles (:mod:`.expand_winograd`).
+The pass runs again on placed nodes, for the movements of Winograd tiles (:mod:`.expand_choices`).
 It then joins movements only: other kernels, and layouts of constants, are already chosen.
 """
 

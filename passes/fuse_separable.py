@@ -18,7 +18,6 @@ from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv
 from ..ir.ops.convolution import is_depthwise
-from .candidates import SEPARABLE_PLANES, unsuited
 from .choose_kernels import ranking, within_budget
 from .kernel_ops import parts, separable
 from .placement.kinds import is_direct, is_parameter
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph
     from .choose_kernels import Ranking
     from .rule import Context, Site
-
-NO_ROOM = f"the result has more planes than an invocation can hold ({SEPARABLE_PLANES})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +67,10 @@ def _check(found: _Found, context: Context) -> str:
         why = "--weights constants"
     if why:
         return why
-    if found.second.result.type.planes > SEPARABLE_PLANES:
-        return NO_ROOM
     pair = separable(found.first, found.second)
     together = ranking(pair, context)
     if not together.costs:
-        return unsuited(pair, target) or NO_ROOM
+        return context.kernels.unsuited(pair, target)
     if together.wrong:
         return "wrong results when measured"
     return "" if target.fuse_separable == "on" else _slower(found, pair, together, context)
@@ -95,7 +90,7 @@ def _slower(found: _Found, pair: Node, together: Ranking, context: Context) -> s
         rankings = {
             n: ranking(n, context, predicted=True) if r.measured else r for n, r in rankings.items()
         }
-    one, *two = (r.costs[0][0] for r in within_budget(rankings, context.target).values())
+    one, *two = (r.costs[0][0] for r in within_budget(rankings, context).values())
     if one <= sum(two):
         return ""
     how = "measured" if measured else "predicted"

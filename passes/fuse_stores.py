@@ -17,20 +17,19 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice
-from .candidates import candidates
 from .choose_kernels import rank
 from .kernel_ops import IndexMapped, assemble, parts
 from .kernel_ops.index_mapped import moved_type
 from .placement.kinds import is_direct
 from .placement.target import cost_text
-from .rule import Context, Rule, apply_rules
+from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
     from ..ir.expr import Expr
     from ..ir.graph import Graph
     from ..ir.ops import Op
     from .kernel_ops.index_mapped import Chain
-    from .rule import Site
+    from .rule import Context, Site
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,12 +89,11 @@ def _check(found: _Store, context: Context) -> str:
     if shuffled.shape[:2] != found.node.result.shape[:2]:
         return "channels are cut off"
     fused = _fused(found)
-    ways = candidates(fused, context.target)
-    if not ways:
+    if not context.kernels.choices(fused, context.target):
         return "no invocation computes all channels of a texel"
     rankings = [rank(n, context) for n in (fused, found.conv, found.node)]
     if not all(r.measured for r in rankings):  # what is measured compares with its like alone
-        rankings = [rank(n, Context(context.target)) for n in (fused, found.conv, found.node)]
+        rankings = [rank(n, replace(context, measured={})) for n in (fused, found.conv, found.node)]
     together, *others = (r.costs[0][0] for r in rankings)
     alone = sum(others)
     forced = context.target.stage == "compute"

@@ -16,7 +16,7 @@ from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
 from .compose_index_maps import compose_index_maps
 from .drop_identities import drop_identities
-from .expand_winograd import expand_winograd
+from .expand_choices import expand_choices
 from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
@@ -55,7 +55,7 @@ PLACEMENT = (
     fuse_separable,
     choose_kernels,
     alias_planes,
-    expand_winograd,
+    expand_choices,
     compose_index_maps,
     allocate_textures,
 )

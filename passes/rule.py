@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice, Graph, Node, Value
     from ..ir.ops import Op
+    from .placement.kernels import Kernels
     from .placement.target import Target
 
 M = TypeVar("M")
@@ -39,12 +40,18 @@ class Decision:
 class Context:
     """The inputs of a pass besides the graph, and the log of its decisions.
 
-    ``measured`` holds nanoseconds of choices by a node's tuning key (``placement.tuning_key``),
-    infinite ones where a choice gave wrong results. ``samples`` are inputs to calibrate with, read
-    anew whenever they are gone through: arrays by name, in the model's own axis order.
+    Attributes:
+        target: what is compiled for.
+        kernels: what the kernel families offer.
+        measured: nanoseconds of choices by a node's tuning key (``placement.tuning_key``), infinite
+            ones where a choice gave wrong results.
+        samples: inputs to calibrate with, read anew whenever they are gone through: arrays by name,
+            in the model's own axis order.
+        decisions: what was decided, in order, each once.
     """
 
     target: Target
+    kernels: Kernels
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
     samples: Iterable[Mapping[str, NDArray[Any]]] = ()
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once

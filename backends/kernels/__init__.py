@@ -1,50 +1,50 @@
-"""Lowering: from graph nodes to GPU passes.
+"""Kernel families: the ways to run each node, what these do, and lowering to GPU passes.
 
-Loop nests carry any operator; the few that have a better kernel are in ``KERNELS``.
+A family is a module: its nodes, their choices and their lowering, listed in ``FAMILIES``. Loop
+nests carry any operator; the few that have a better kernel come before them. :mod:`.work` counts
+what a choice does in the program that it is lowered to, so no family says what it costs.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...errors import ShadergenError
 from ...ir.dimensions import at_layer
-from ...ir.ops import Conv, Pointwise
-from ...passes.kernel_ops import (
-    SeparableConv,
-    WinogradPatches,
-    WinogradProducts,
-    WinogradResult,
-    WinogradTiles,
-    parts,
-)
-from ...passes.placement.kinds import is_direct
-from .convolution import lower_convolution
-from .loop_nest import check_planes, lower_nest
-from .pointwise import lower_pointwise
-from .separable_convolution import lower_separable
-from .winograd import lower_winograd
-from .winograd_tiles import lower_tiles
+from ...passes.placement.kinds import at_default
+from ...passes.placement.target import TILES_OF
+from ...passes.placement.tuning_key import tuning_key
+from . import weight_storage, winograd
+from .convolution import CONVOLUTION
+from .loop_nest import LOOP_NEST, check_planes
+from .pointwise import POINTWISE
+from .separable_convolution import SEPARABLE_CONVOLUTION
+from .winograd import TILES, WINOGRAD
+from .work import Outlines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from ...ir.graph import Graph, Node
-    from ...ir.ops import Op
+    from ...ir.graph import Choice, Graph, Node
+    from ...passes.placement.kernels import Work
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
+    from .family import Family
 
-    Lowering = Callable[[Node, Target], Iterator[GpuPass]]
+FAMILIES: tuple[Family, ...] = (
+    CONVOLUTION,
+    SEPARABLE_CONVOLUTION,
+    WINOGRAD,
+    TILES,
+    POINTWISE,
+    LOOP_NEST,
+)
+"""The first that suits a node computes it."""
 
-KERNELS: dict[type[Op], tuple[Callable[[Node], bool], Lowering]] = {
-    Conv: (is_direct, lower_convolution),
-    SeparableConv: (lambda node: True, lower_separable),
-    Pointwise: (lambda node: True, lower_pointwise),
-    WinogradPatches: (lambda node: True, lower_winograd),
-    WinogradProducts: (is_direct, lower_convolution),
-    WinogradResult: (lambda node: True, lower_winograd),
-    WinogradTiles: (is_direct, lower_tiles),
-}
-"""For an operator, the nodes that a kernel is for, and the kernel."""
+
+def family_of(node: Node) -> Family:
+    """Return the family that computes a node."""
+    return next(f for f in FAMILIES if f.suits(node))
 
 
 def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
@@ -54,18 +54,88 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         ShadergenError: SG0402 when a kernel does not fit the device.
         InternalError: for an operator that should have been decomposed.
     """
-    nodes = [n for n in graph.nodes if not n.choice.alias]
-    lowerings = [_lowering(n) for n in nodes]
-    for node, lowering in zip(nodes, lowerings, strict=True):
-        if lowering is lower_nest:  # before shaders are written for each of so many planes
+    found = [(n, family_of(n)) for n in graph.nodes if not n.choice.alias]
+    for node, family in found:
+        if family is LOOP_NEST:  # before shaders are written for each of so many planes
             check_planes(node, target)
     passes: list[GpuPass] = []
-    for node, lowering in zip(nodes, lowerings, strict=True):
+    for node, family in found:
         with at_layer(node.name):
-            passes.extend(lowering(node, target))
+            passes.extend(family.lower(node, target))
     return tuple(passes)
 
 
-def _lowering(node: Node) -> Lowering:
-    suits, kernel = KERNELS.get(type(parts(node).kernel), (is_direct, lower_nest))
-    return kernel if suits(node) else lower_nest
+class KernelFamilies:
+    """What the families offer to the passes (``passes.placement.kernels.Kernels``).
+
+    What a choice does is counted once for all nodes of a tuning key.
+    """
+
+    def __init__(self) -> None:
+        self._works: dict[tuple[str, Choice], tuple[Work, ...]] = {}
+        self._known: dict[Node, tuple[str, Node]] = {}  # tuning keys; at default sizes
+        self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
+        self._counted: dict[Node, Work] = {}
+        self._outlines = Outlines()
+
+    def choices(self, node: Node, target: Target) -> tuple[Choice, ...]:
+        """Return every way to run a placed node, in order of preference for ties."""
+        plain = at_default(node)
+        every = list(family_of(node).choices(plain, target))
+        every += winograd.winograd_choices(node, target)
+        found = [c for c in every if _agrees(c, node.choice)]
+        computed = [c for c in found if c.stage == "compute"]
+        found = computed if computed and target.stage == "compute" else found
+        tiled = [c for c in found if c.winograd == TILES_OF.get(target.winograd)]
+        return tuple(tiled or found)
+
+    def work(self, node: Node, choice: Choice, target: Target) -> tuple[Work, ...]:
+        """Return what a node does with a choice, for each of the nodes that the choice makes."""
+        if choice.weights in ("ubo", "ssbo"):  # but for where weights are read from, all is alike
+            with suppress(ShadergenError):  # one texture more may be too many
+                alike = self.work(node, replace(choice, weights="texture"), target)
+                return tuple(replace(w, weights_from=choice.weights) for w in alike)
+        if node not in self._known:
+            self._known[node] = tuning_key(node, target), at_default(node)
+        name, node = self._known[node]
+        key = name, choice
+        if key not in self._works:
+            made = self._made(name, node, choice, target)
+            self._works[key] = tuple(self._work(n, target) for n in made)
+        return self._works[key]
+
+    def _made(self, name: str, node: Node, choice: Choice, target: Target) -> tuple[Node, ...]:
+        """Return the nodes that a choice makes of a node; equal ones are made once."""
+        if not choice.winograd:
+            return (replace(node, choice=choice),)
+        key = name, winograd.transforms(choice)
+        if key not in self._expanded:
+            self._expanded[key] = winograd.expand(node, choice, target)
+        return winograd.chosen(self._expanded[key], choice)
+
+    def _work(self, node: Node, target: Target) -> Work:
+        if node not in self._counted:
+            self._counted[node] = self._outlines.work(node, family_of(node), target)
+        return self._counted[node]
+
+    def expand(self, node: Node, target: Target) -> Node | None:
+        """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
+        return winograd.expand(node, node.choice, target)[-1] if node.choice.winograd else None
+
+    def unsuited(self, node: Node, target: Target) -> str:
+        """Return why a placed node cannot run in the compute stage, or nothing."""
+        return family_of(node).unsuited(node, target)
+
+    def untiled(self, node: Node, target: Target) -> str:
+        """Return why the Winograd tiles that are asked for are not used for a convolution."""
+        return winograd.untiled(node, target)
+
+    def refusal(self, node: Node, target: Target) -> ShadergenError:
+        """Return what to raise for a node that has no choices: its weights do not fit."""
+        return weight_storage.refusal(node, target)
+
+
+def _agrees(choice: Choice, pinned: Choice) -> bool:
+    """Whether a choice agrees with what is chosen already."""
+    names = ("stage", "planes", "weights")
+    return all(getattr(pinned, n) in (None, getattr(choice, n)) for n in names)

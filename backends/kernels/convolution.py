@@ -2,57 +2,124 @@
 
 Weights are columns, four output channels each: ``a += column * v.x`` for every input channel, or
 ``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as constants;
-larger ones loop over ``weight(i)``, rows in the order of :mod:`.weight_blocks`. Where an invocation
-has neighbours in a row, the taps of a row are unrolled and share what they load.
+larger ones loop over them (:mod:`.convolution_loops`).
+
+Ways to run one differ in the planes and, in the compute stage, the pixels that an invocation
+computes, and in the storage of weights. All weights of a compute pass must fit their storage, but
+only those of its planes for a fragment pass. :mod:`.winograd` has more ways for those of 3x3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InternalError
-from ...ir.expr import Var, named, variables
 from ...ir.graph import Constant
-from ...ir.indexing import border
-from ...ir.ops import Conv
-from ...ir.ops.window import may_pad
+from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
-from ...passes.kernel_ops import WinogradProducts, parts
-from ...passes.placement.kinds import unrolls_rows
+from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
+from ...passes.placement.kinds import at_default, before_store, is_direct
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder, constant
-from ..shader.expressions import (
-    Choice,
-    Variable,
-    integer,
-    intrinsic,
-    ivec2,
-    offset,
-    vec4,
-)
-from ..shader.formulas import index
-from ..shader.program import Function
+from ..shader.expressions import Choice, Variable, integer, offset, vec4
 from ..shader.statements import Body
-from ..shader.types import IVEC2, VEC4
+from ..shader.types import VEC4
+from . import family
+from .convolution_loops import looped
+from .family import Family, block_columns, computes, fragment_planes
+from .input_loader import CORNER, first_tap, loader
 from .loads import LANE
-from .plane_groups import PIXEL, PLANE, Group, groups, lower_groups, plus
+from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, precision, stores
-from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
+from .weight_blocks import WeightBlocks, cut_weights, plan_blocks, weight_floats
+from .weight_storage import LOOPED, compute_storages, weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value
-    from ...ir.ops.window import Sizes
     from ...ir.types import TextureFormat
     from ...passes.kernel_ops import Parts
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
-    from ..shader.expressions import Expression, Int
+    from ..shader.expressions import Expression
+    from ..shader.program import Function
+
+COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
+PLANES = (4, 2, 1)  # planes of them
+CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
+
+
+def suits(node: Node) -> bool:
+    """Whether a node is a convolution of channel-packed maps with constant weights."""
+    return is_direct(node) and not isinstance(parts(node).kernel, WinogradTiles)
+
+
+def choices(node: Node, target: Target) -> Iterator[Way]:
+    """Yield every way to run a convolution directly."""
+    if not parts(node).store:  # a fragment writes few planes of its own pixel
+        yield from _fragment_choices(node, target)
+    yield from compute_choices(node, target)
+
+
+def _fragment_choices(node: Node, target: Target) -> Iterator[Way]:
+    capacity = weight_capacity(target, "fragment")
+    free = target.weights == "auto"
+    for planes in fragment_planes(node, target):
+        for weights in ("constants", *LOOPED):
+            if not free and weights != target.weights:
+                continue
+            if weight_bytes(node, planes, weights, target) > capacity[weights]:
+                continue
+            if free and weights == "constants" and weight_floats(node, planes) > CONSTANT_BUDGET:
+                continue
+            yield replace(node.choice, stage="fragment", planes=planes, weights=weights)
+
+
+def compute_choices(node: Node, target: Target) -> Iterator[Way]:
+    """Yield every way to run a convolution in the compute stage."""
+    if not computes(target) or unsuited(node, target):
+        return
+    storages = compute_storages(before_store(node), target)
+    columns = block_columns(node, target, COLUMNS)
+    for weights, across, planes in product(storages, columns, _compute_planes(node)):
+        yield replace(
+            node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
+        )
+
+
+def _compute_planes(node: Node) -> list[int]:
+    """Return the planes that an invocation may compute: several where they read the same."""
+    p, planes = parts(node), node.result.type.planes
+    if p.store:
+        return [n for n in (planes_of_store(node),) if n <= max(PLANES)]
+    assert isinstance(p.kernel, Conv)
+    return [n for n in PLANES if planes % n == 0] if p.kernel.groups == 1 else [1]
+
+
+def planes_of_store(node: Node) -> int:
+    """Return how many planes hold what a store pattern puts into one texel, or 0 if they vary."""
+    shuffle = parts(node).store[0]
+    assert isinstance(shuffle, DepthToSpace)
+    t = before_store(node).result.type
+    block = prod(shuffle.block)
+    whole = t.channels // block % LANES == 0  # each texel of the result is of one such group
+    return block if shuffle.order == "crd" and whole and t.planes > block else t.planes
+
+
+def unsuited(node: Node, target: Target) -> str:
+    """Return why a convolution cannot run in the compute stage, or nothing."""
+    looped = replace(node, choice=replace(node.choice, weights="texture"))
+    why = family.unsuited(looped, target)
+    if not why and not compute_storages(before_store(at_default(node)), target):
+        why = "its weights have no room for a loop over all of them"
+    return why
 
 
 def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -117,9 +184,6 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     )
 
 
-CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
-
-
 def declare_sums(
     body: Body, shader: ShaderBuilder, names: list[str], start: Expression
 ) -> list[Variable]:
@@ -127,48 +191,6 @@ def declare_sums(
     full = shader.precision == "mediump"
     first = body.let(names[0], start, full)
     return [first, *(body.let(name, first, full) for name in names[1:])]
-
-
-def looped(
-    body: Body,
-    shader: ShaderBuilder,
-    conv: Conv,
-    tiles: WeightBlocks,
-    group: Group,
-    kernel: list[int],
-    load: Function,
-    sums: str = "a",
-) -> None:
-    """Write the loops over the taps and the input planes.
-
-    Args:
-        body: where to; it has ``corner``.
-        shader: where sizes are declared.
-        conv: the convolution.
-        tiles: of the planes of an invocation.
-        group: what an invocation computes.
-        kernel: height and width of the packed weights.
-        load: from :func:`loader`.
-        sums: what the names of accumulators begin with.
-    """
-    taps, rows = prod(kernel), prod(tiles.shape[:4])
-    kh, kw = (1, 1) if conv.positions > 1 else kernel
-    down, across = conv.dilations
-    blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
-    per_tap = shader.size("tap_rows", rows // taps)
-    k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
-    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums)
-    with body.loop("ky", kh) as ky:
-        if unrolls_rows(conv, kw, group.node.choice.block[0]):
-            p = body.let("p", CORNER + ivec2(0, ky * down))
-            with body.loop("i", blocks) as i:
-                step.write(p, i, k, kw)
-            body.add(k, (kw - 1) * per_tap)  # the other taps of the row
-        else:
-            with body.loop("kx", kw) as kx:
-                p = body.let("p", CORNER + ivec2(kx * across, ky * down))
-                with body.loop("i", blocks) as i:
-                    step.write(p, i, k, 1)
 
 
 def weight_format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
@@ -195,14 +217,6 @@ def first_sums(
     return [Choice(biased, v, vec4(0.0)) for v in vectors]
 
 
-def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:
-    """Return the first row of an invocation's weights, of ``taps`` for each plane."""
-    if not group.in_compute:
-        return integer(0)
-    first = PLANE // len(group.planes) * taps
-    return (first + PIXEL.y % positions if positions > 1 else first) * per_tap
-
-
 def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> list[np.ndarray]:
     """Return the rows of the weights that a GPU pass loops over, in turn for its planes.
 
@@ -212,99 +226,6 @@ def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> list
     starts = range(first, first + len(group.covered), size)
     cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
     return [c.reshape(-1, LANES) for c in cut]
-
-
-def first_tap(shader: ShaderBuilder, conv: Conv) -> Expression:
-    """Return the ivec2 of the first tap of the pixel ``o``."""
-    position: Expression = PIXEL
-    if conv.strides != (1, 1):
-        position = position * ivec2(conv.strides[1], conv.strides[0])
-    return less_padding(shader, position, conv.pads)
-
-
-def less_padding(shader: ShaderBuilder, position: Expression, pads: Sizes) -> Expression:
-    """Return a position in the padded map as one in the map."""
-    top, left = pads[:2]
-    if not may_pad((top, left)):
-        return position
-    return position - ivec2(shader.number(left), shader.number(top))
-
-
-def loader(
-    shader: ShaderBuilder,
-    conv: Conv,
-    p: Parts,
-    x: Value,
-    group: Group,
-    last: tuple[Expression, Expression] | None = None,
-) -> Function:
-    """Return the function that loads a texel of the input: borders, prologue, guard.
-
-    Its parameters are a position, which may lie beside the map, and a plane. ``last`` is the last
-    column and row that are asked for, where positions may lie beyond.
-    """
-    _, _, height, width = conv.seen(x.type).shape
-    top, left, bottom, right = conv.pads
-    texture = shader.texture(x, "x", group.batch)
-    wanted = Variable("p", IVEC2)
-    layer = plus(PLANE, group.first_layer(x.type)) if x.type.layers > 1 else 0
-    pad = conv.pad_value
-    if conv.zero_guard and pad == 0.0:
-        pad = conv.zero_guard
-    down, across = conv.enlarged
-    shifts = not down & (down - 1) and not across & (across - 1)
-    zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
-    zeros = zeros and shifts  # -1 / 3 is 0
-    pads = may_pad(conv.pads)
-    body = Body()
-    at: Expression = wanted
-    inside: Expression | None = None
-    centre: Expression | None = None
-    if pads and conv.pad_mode == "constant" and not zeros:
-        # choosing between two values is cheaper than a branch where invocations are SIMD lanes
-        size = shader.size("width_in", width), shader.size("height_in", height)
-        edge = ivec2(*size) - 1
-        if texture.sampled and conv.enlarged == (1, 1):
-            full = shader.precision == "mediump"
-            centre = body.let("centre", texture.centre(wanted), full)
-            inside = centre.equals(intrinsic("clamp", centre, 0.0, 1.0))
-        elif texture.sampled:  # a sampler clamps
-            inside = wanted.equals(intrinsic("clamp", wanted, 0, edge))
-        else:
-            at = body.let("nearest", intrinsic("clamp", wanted, 0, edge))
-            inside = at.equals(wanted)
-        inside = body.let("inside", inside)
-    if last is not None:
-        at = body.let("within", intrinsic("min", at, ivec2(*last)))
-    if pads and conv.pad_mode != "constant":
-        column = border(conv.pad_mode, Var("x"), width, left, right)
-        row = border(conv.pad_mode, Var("y"), height, top, bottom)
-        names = {"x": at.x, "y": at.y} | shader.names_of(column) | shader.names_of(row)
-        at = body.let("source", ivec2(index(column, names), index(row, names)))
-    if conv.enlarged != (1, 1):  # a shift rounds down
-        by = ivec2(across.bit_length() - 1, down.bit_length() - 1)
-        at = at >> by if shifts else at // ivec2(across, down)
-    value = texture.fetch(at, layer, everywhere=True, centre=centre)
-    if p.prologue is not None:
-        value = _with_prologue(shader, p, value)
-    if conv.zero_guard:
-        v = body.let("v", value)
-        value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
-    if inside is not None:
-        value = Choice(inside, value, vec4(pad))
-    body.give(value)
-    return Function("load_x", (wanted, PLANE), VEC4, body.statements)
-
-
-def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:
-    """Return what is loaded after the node's prologue."""
-    assert p.prologue is not None
-    used = variables(p.prologue)
-    extras = named(p.extras, "e")
-    function = shader.formulas.function("prologue", p.prologue, {name: name for name in used})
-    return function(
-        *(value if name == "x" else shader.parameter(extras[name], PLANE) for name in used)
-    )
 
 
 def unrolled(
@@ -324,8 +245,8 @@ def unrolled(
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
             for k, columns in used:
-                for product in products(columns, v, tiles.diagonal):
-                    body.add_products(Variable(f"a{k}", VEC4), product)
+                for pair in products(columns, v, tiles.diagonal):
+                    body.add_products(Variable(f"a{k}", VEC4), pair)
 
 
 def products(
@@ -339,98 +260,12 @@ def products(
     return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
 
 
-@dataclass(frozen=True)
-class _Step:
-    """What the innermost loop does: loads, and products with rows of weights from ``k`` on."""
-
-    body: Body
-    shader: ShaderBuilder
-    conv: Conv
-    tiles: WeightBlocks
-    group: Group
-    load: Function
-    per_tap: Expression
-    sums: str
-
-    def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
-        """Write the step of input plane ``i``, and advance ``k`` over its rows.
-
-        Args:
-            p: the position of the first tap.
-            i: the input plane, of those that an invocation reads.
-            k: the first row.
-            taps: how many taps of a row are unrolled: 1 or all.
-        """
-        body, tiles, conv, group = self.body, self.tiles, self.conv, self.group
-        _, _, planes, width, _ = tiles.shape
-        shared = len(set(tiles.first)) == 1
-        (stride_y, stride_x), dilation = conv.strides, conv.dilations[1]
-        loaded: dict[str, Variable] = {}
-
-        def load(x: int, y: int, plane: Int) -> Variable:
-            """Load the pixel (x, y) away from ``p``."""
-            alone = len(group.pixels) * taps == 1
-            name = "v" if alone else f"v_{x}_{y}"
-            value = self.load(offset(p, x, y), i + plane)
-            if name in loaded:
-                body.assign(loaded[name], value)
-            else:
-                loaded[name] = body.let(name, value)
-            return loaded[name]
-
-        for plane in range(1 if shared else planes):
-            start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
-            texels: dict[tuple[int, int], Variable] = {}
-            for tap in range(taps):
-                for x, y, _ in group.pixels:
-                    place = (x * stride_x + tap * dilation, y * stride_y)
-                    if place not in texels:
-                        texels[place] = load(*place, start)
-            for tap in range(taps):
-                for out in range(planes) if shared else (plane,):
-                    pixels = [
-                        (
-                            Variable(f"{self.sums}{out}{end}", VEC4),
-                            texels[x * stride_x + tap * dilation, y * stride_y],
-                        )
-                        for x, y, end in group.pixels
-                    ]
-                    row = k + tap * self.per_tap + out * width
-                    multiply(body, self.shader, row, width, pixels, tiles.diagonal)
-        body.add(k, planes * width)
+def sizes(node: Node) -> dict[str, int]:
+    """Return the uniforms that end loops in the compute stage."""
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    shape = p.kernel.packed_shape(p.operands[1].shape)
+    return {"planes_in": plan_blocks(shape, p.kernel.groups, range(1)).shape[1]}
 
 
-def multiply(
-    body: Body,
-    shader: ShaderBuilder,
-    row: Expression,
-    width: int,
-    pixels: list[tuple[Variable, Variable]],
-    diagonal: bool,
-) -> None:
-    """Add one weight block times a loaded vector to each accumulator.
-
-    Args:
-        body: where to.
-        shader: with the functions that read weights.
-        row: the block's first row of weights.
-        width: its rows.
-        pixels: accumulators and the vectors they take.
-        diagonal: depthwise: its only row multiplies lane by lane.
-    """
-    full = width == LANES
-    read = [shader.weight_tile(row)] if full else [shader.weight(row + n) for n in range(width)]
-
-    def add(rows: Sequence[Expression]) -> None:
-        for a, v in pixels:
-            if full or diagonal:
-                body.add_products(a, (rows[0], v))
-            else:
-                body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
-
-    if len(pixels) == 1:
-        add(read)
-        return
-    with body.scope():
-        names = ["w"] if full else [f"w{n}" for n in range(width)]
-        add([body.let(name, value) for name, value in zip(names, read, strict=True)])
+CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, sizes)

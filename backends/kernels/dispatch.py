@@ -24,12 +24,21 @@ SPANS = (64, 32, 16, 8)
 
 @dataclass(frozen=True)
 class Dispatch:
-    """Blocks across and down the map, the blocks of a workgroup, and workgroups along x and y."""
+    """How invocations are spread.
+
+    Attributes:
+        across: blocks in a row of the map.
+        down: rows of blocks.
+        span: blocks of a workgroup.
+        groups: workgroups along x and y.
+        invocations: for all blocks and planes.
+    """
 
     across: int
     down: int
     span: int
     groups: tuple[int, int]
+    invocations: int
 
 
 def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
@@ -52,4 +61,4 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     span = min(fitting, key=started)
     if not all(count <= most for count in groups(span)):  # of a dynamic size, a guard
         raise InternalError(f"{node.name}: a dispatch that fits does not")
-    return Dispatch(across, down, span, groups(span))
+    return Dispatch(across, down, span, groups(span), prod(counts))

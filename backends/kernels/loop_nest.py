@@ -26,6 +26,7 @@ from ..shader.formulas import is_scalar, operand_counts, widened
 from ..shader.program import Function
 from ..shader.statements import Body, Scope
 from ..shader.types import FLOAT, INT, VEC4
+from .family import Family, plain_choices, unsuited
 from .loads import LANE, common_name, nearest_int
 from .plane_groups import groups, lower_groups
 from .store import finish, precision, stores
@@ -363,3 +364,13 @@ def _elements(node: Node, group: Group) -> int:
         return t.size // t.layers
     _, _, height, width = t.shape
     return group.channels * height * width
+
+
+def _sizes(node: Node) -> dict[str, int]:
+    """Return where the loops of a nest end."""
+    p = parts(node)
+    nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
+    return {loop.name: loop.trips for loop in nest.loops} if nest is not None else {}
+
+
+LOOP_NEST = Family(lambda node: True, plain_choices, lower_nest, unsuited, _sizes)

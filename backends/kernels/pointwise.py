@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...ir.expr import named
 from ...ir.ops import Pointwise
+from ...passes.kernel_ops import parts
 from ..shader.builder import ShaderBuilder
 from ..shader.statements import Body
+from .family import Family, plain_choices, unsuited
 from .plane_groups import groups, lower_groups
 from .store import epilogue, finish, masked, precision
 
@@ -34,3 +36,8 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     ]
     what = f"element-wise {node.op.expr}"
     return finish(shader, node, group, "pointwise", what, Body(), values)
+
+
+POINTWISE = Family(
+    lambda node: isinstance(parts(node).kernel, Pointwise), plain_choices, lower_pointwise, unsuited
+)

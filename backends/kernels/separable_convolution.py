@@ -7,6 +7,8 @@ intermediate is stored. The depthwise weights come first, then, 4-row aligned, t
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -18,37 +20,57 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import halves, parts
+from ...passes.placement.kinds import at_default, is_separable
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
 from ..shader.types import INT, VEC4
-from .convolution import (
-    CORNER,
-    declare_sums,
-    first_sums,
-    first_tap,
-    loader,
-    looped,
-    multiply,
-    rows_of,
-    weight_format,
-)
+from .convolution import COLUMNS, declare_sums, first_sums, rows_of, weight_format
+from .convolution_loops import looped, multiply
+from .family import Family, block_columns, computes, unsuited
+from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
 from .weight_blocks import plan_blocks
+from .weight_storage import compute_storages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...ir.graph import Node
+    from ...ir.graph import Choice, Node
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
+MOST_PLANES = 6  # of the result: an invocation has all of them, and more slow it down
+MOST_SUMS = 32  # vectors of the result that one invocation computes
 FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those before it hold
 
 
-def lower_separable(node: Node, target: Target) -> Iterator[GpuPass]:
+def _choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield the ways to run one: an invocation of a dispatch computes all result planes."""
+    planes = node.result.type.planes
+    if not computes(target) or planes > MOST_PLANES or _unsuited(node, target):
+        return
+    columns = block_columns(node, target, COLUMNS)
+    for weights, across in product(compute_storages(node, target), columns):
+        if across * planes <= MOST_SUMS:
+            yield replace(
+                node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
+            )
+
+
+def _unsuited(node: Node, target: Target) -> str:
+    """Return why one cannot run in the compute stage, its only stage, or nothing."""
+    why = unsuited(node, target)
+    if not why and not compute_storages(at_default(node), target):
+        why = "its weights have no room for a loop over all of them"
+    if not why and node.result.type.planes > MOST_PLANES:
+        why = f"the result has more planes than an invocation can hold ({MOST_PLANES})"
+    return why
+
+
+def _lower_node(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a SeparableConv node, fused or not."""
     yield from lower_groups(groups(node), lambda group: _lower(node, group, target))
 
@@ -134,3 +156,12 @@ def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variab
         if used < LANES and t.planes > 1:
             with body.when(last):
                 body.assign(m, without_lanes(m, used))
+
+
+def _sizes(node: Node) -> dict[str, int]:
+    """Return the uniforms that end loops."""
+    first, _ = halves(node)
+    return {"planes_between": first.result.type.planes}
+
+
+SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _sizes)

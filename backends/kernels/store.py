@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -209,8 +210,10 @@ def finish(
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
     lines = header(group, what, macs)
     dispatch = None
+    invocations = prod(group.node.result.type.extent[:2])
     if group.in_compute:
         dispatch = plan_dispatch(node, len(group.planes), shader.target)
+        invocations = dispatch.invocations
         program = _compute(shader, group, dispatch, lines, body, stores)
     else:
         program = _draw(shader, group, lines, body, stores)
@@ -225,11 +228,16 @@ def finish(
         "layers": group.layers,
         "weights": weights,
         "macs": macs,
+        "invocations": invocations,
         "uniforms": own + sizes,
     }
     if dispatch is None:
         return RenderPass(**common)
-    return ComputePass(**common, workgroup=(WORKGROUP, 1), groups=dispatch.groups)
+    return ComputePass(
+        **common,
+        workgroup=(WORKGROUP, 1),
+        groups=dispatch.groups,
+    )
 
 
 def _draw(

@@ -7,12 +7,18 @@ channels for each input channel. Rows are ordered by tap, input plane, output pl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES
+from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import input_planes
+
+if TYPE_CHECKING:
+    from ...ir.graph import Node
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,16 @@ def plan_blocks(shape: tuple[int, ...], groups: int, planes: range) -> WeightBlo
         depth = max(map(len, reads))
         first = tuple(min(r.start, planes_in - depth) for r in reads)  # no block past the end
     return WeightBlocks(first, (taps, depth, len(planes), width, LANES), False)
+
+
+def weight_floats(node: Node, planes: int) -> int:
+    """Return how many floats of weights a GPU pass over so many planes of a convolution reads."""
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    shape = p.kernel.packed_shape(p.operands[1].shape)
+    every = plan_blocks(shape, p.kernel.groups, range(node.result.type.planes))
+    taps, blocks, _, width, lanes = every.shape
+    return taps * blocks * planes * width * lanes
 
 
 def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:

@@ -1,8 +1,9 @@
-"""The transforms of Winograd's minimal filtering: an invocation is a patch of one plane.
+"""Convolutions of 3x3 in Winograd's tiles (``ir.winograd``): the ways, and the nodes they make.
 
-Its rows are transformed one after the other and added up down the columns, in a loop: written out,
-the loads alone would take drivers a second to compile. What an invocation computes is a block of
-the result: positions of a patch below each other, two lines of them, or a tile of pixels.
+In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and the choice stays with
+the products. In the fragment stage, where an invocation can write a tile to several targets,
+conv(x; W, b) = shuffle(tiles(x; W, b)) with weights as constants, and the choice stays with the
+tiles. A prologue goes with the first node, where elements are loaded, an epilogue with the last.
 """
 
 from __future__ import annotations
@@ -10,163 +11,285 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...errors import InternalError
-from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
-from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
-from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Number, Variable, filled, integer, ivec2
-from ..shader.program import Array
-from ..shader.statements import Body
-from ..shader.types import FLOAT, VEC4
-from .convolution import CORNER, less_padding, loader
-from .plane_groups import PIXEL, PLANE, groups, lower_groups, plus
-from .store import finish, precision, stores
+from ...ir.dimensions import is_dynamic
+from ...ir.graph import Choice, Constant, Node, infer
+from ...ir.ops import Conv, DepthToSpace, Slice
+from ...ir.types import Layout
+from ...passes.kernel_ops import (
+    IndexMapped,
+    WinogradPatches,
+    WinogradProducts,
+    WinogradResult,
+    WinogradTiles,
+    assemble,
+    parts,
+)
+from ...passes.kernel_ops.fused import Parts
+from ...passes.kernel_ops.winograd_transforms import TAPS
+from ...passes.placement.kinds import at_default, is_direct, planes_in_a_pass, shared_out
+from ...passes.placement.target import TILES_OF
+from .convolution import CONSTANT_BUDGET, CONVOLUTION, compute_choices, sizes
+from .family import TARGETS, Family, computes, unsuited
+from .weight_blocks import weight_floats
+from .weight_storage import CONSTANT_LIMIT
+from .winograd_compute import lower_transform
+from .winograd_draws import lower_tiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from ...ir.graph import Node, Value
+    from ...ir.ops import Op
     from ...passes.placement.target import Target
-    from ..gpu import GpuPass
-    from ..shader.expressions import Expression
-    from .plane_groups import Group
+
+NO_ROOM = "its maps of patches have no room"
+LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
+LARGEST = 1e30  # of weights: their transforms must stay finite
 
 
-def lower_winograd(node: Node, target: Target) -> Iterator[GpuPass]:
-    """Lower WinogradPatches, whose loads may have a prologue, or a WinogradResult, an epilogue."""
+def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield every way to compute a placed convolution in tiles."""
+    opened, node = node, at_default(node)
+    dynamic = node is not opened
+    if dynamic and target.winograd == "auto":
+        return  # maps of patches are many times as high: of their own accord they limit no sizes
+    for name, tile in TILES_OF.items():
+        if target.winograd not in ("auto", name):
+            continue
+        found = _choices(node, tile, target)
+        if isinstance(found, str) or (dynamic and not _fits_sizes(node, tile, target)):
+            continue
+        yield from found
+
+
+def untiled(node: Node, target: Target) -> str:
+    """Return why a placed convolution is not computed in the tiles that are asked for."""
+    opened, node = node, at_default(node)
+    found = _choices(node, TILES_OF[target.winograd], target)
+    if isinstance(found, str):
+        return found
+    return NO_ROOM if computes(target) or node is opened else "its sizes are open"
+
+
+def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
+    """Whether tiles fit where each row of them is one of the map, as with dynamic dimensions."""
+    height = node.result.shape[2]
+    rows = -(-height // tile) * (tile + TAPS - 1) ** 2
+    return computes(target) and rows <= target.limits.texture_size
+
+
+def _choices(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    """Return the choices that compute a convolution in tiles of a size, or why there are none.
+
+    Asked for where there are compute shaders, tiles are computed there.
+    """
+    reason = refusal(node, target)
+    if reason or not computes(target):
+        return reason or _draws(node, tile, target)
+    found = _dispatches(node, tile, target)
+    drawn = _draws(node, tile, target) if target.winograd == "auto" else ""
+    if isinstance(drawn, str):
+        return found
+    return drawn if isinstance(found, str) else [*found, *drawn]
+
+
+def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    if target.weights == "constants":
+        return "--weights constants"
+    start = replace(node.choice, stage="compute", winograd=tile)
+    found = _in_three(node, replace(start, weights="texture"), target)
+    if found is None:
+        return NO_ROOM
+    patches, products, result = found
+    for step, why in ((patches, unsuited), (products, CONVOLUTION.unsuited), (result, unsuited)):
+        if reason := why(step, target):
+            return reason
+    return [
+        replace(start, block=c.block, planes=c.planes, weights=c.weights)
+        for c in compute_choices(replace(products, choice=node.choice), target)
+    ]
+
+
+def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
+    if target.weights not in ("auto", "constants"):
+        return f"--weights {target.weights}"
+    most = min(target.limits.draw_buffers, target.planes_per_pass or target.limits.draw_buffers)
+    sizes = {shared_out(node.result.type, n): None for n in TARGETS if n * tile**2 <= most}
+    if not sizes:
+        return f"a tile has {tile**2} pixels, a draw {most} render targets"
+    choices = [
+        replace(node.choice, stage="fragment", winograd=tile, planes=n, weights="constants")
+        for n in sizes
+    ]
+    tiles, _ = _at_once(node, choices[0], target)
+    if tiles.result.type.layers > target.limits.array_texture_layers:
+        return "its tiles have no room"
+    budget = CONSTANT_BUDGET if target.weights == "auto" else CONSTANT_LIMIT
+    some = [c for c in choices if weight_floats(tiles, c.planes or 1) <= budget]
+    return some or "its weights are too many constants"
+
+
+def refusal(node: Node, target: Target) -> str:
+    """Return why a placed node cannot be computed in tiles, or nothing.
+
+    In 16 bits the transforms, which grow numbers a hundredfold and cancel them again, would lose
+    what ``--precision`` promises, and so would weights rounded to fewer bits.
+    """
     p = parts(node)
-    (x,) = p.operands
+    if type(p.kernel) is not Conv or not is_direct(node):
+        return "it is not a convolution of feature maps with constant weights"
+    conv, w = p.kernel, p.operands[1]
+    assert isinstance(w, Constant)
+    plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
+    if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
+        return "it is not 3x3 with a stride of 1 in one group"
+    if p.store:
+        return "its results are stored by a scatter epilogue"
+    if target.textures == "2d":
+        return "Winograd needs array textures"
+    if node.choice.precision != "highp" or target.weight_format != "float32":
+        return "16-bit arithmetic is too inaccurate"
+    if not np.abs(w.data).max(initial=0) < LARGEST:
+        return "its weights are too large"
+    return ""
 
-    def write(group: Group) -> GpuPass:
-        shader = ShaderBuilder(target, precision(node), "compute")
-        if isinstance(p.kernel, WinogradPatches):
-            return _patches(shader, node, group, p.kernel, x)
-        assert isinstance(p.kernel, WinogradResult)
-        return _result(shader, node, group, p.kernel, x)
 
-    yield from lower_groups(groups(node), write)
-
-
-def transformed(
-    kind: str, tile: int, d: Sequence[Expression], let: Callable[[str, Expression], Expression]
-) -> list[Expression]:
-    """Return a line of a patch after the transform of one axis (``winograd_transforms``).
+def expand(node: Node, choice: Choice, target: Target) -> tuple[Node, ...]:
+    """Return the nodes that compute a convolution in tiles, the last of which gives its result.
 
     Args:
-        kind: "patches", before the products, or "result", after them.
-        tile: pixels of a tile along an axis, 2 or 4.
-        d: the elements of the line.
-        let: names an intermediate value.
+        node: a placed convolution, fused or not.
+        choice: one of :func:`winograd_choices`; but for the tiles it is for the products.
+        target: the choice is one of.
     """
-    if (kind, tile) == ("patches", 2):
-        a, b, c, e = d
-        return [a - c, b + c, c - b, b - e]
-    if (kind, tile) == ("result", 2):
-        a, b, c, e = d
-        return [a + b + c, b - c - e]
-    a, b, c, e, f, g = d
-    if (kind, tile) == ("patches", 4):
-        p, q = let("p", f - 4.0 * c), let("q", e - 4.0 * b)
-        r, s = let("r", f - c), let("s", 2.0 * (e - b))
-        first, last = 4.0 * (a - c) - c + f, 4.0 * (b - e) - e + g
-        return [first, p + q, p - q, r + s, r - s, last]
-    if (kind, tile) == ("result", 4):
-        p, q, r, s = let("p", b + c), let("q", b - c), let("r", e + f), let("s", e - f)
-        return [a + p + r, q + 2.0 * s, p + 4.0 * r, q + 8.0 * s + g]
-    raise InternalError(f"no transform of {kind} in tiles of {tile}")
+    if choice.stage == "fragment":
+        return _at_once(node, choice, target)
+    found = _in_three(node, choice, target)
+    if found is None:
+        raise InternalError(f"{node.name}: its maps of patches have no room")
+    return found
 
 
-def _patches(
-    shader: ShaderBuilder, node: Node, group: Group, op: WinogradPatches, x: Value
-) -> GpuPass:
-    top, left, bottom, right = op.pads
-    conv, last = op.conv, None
-    if op.pad_mode == "constant":
-        conv = replace(conv, pads=(top, left, 1, 1))  # the last patches reach beyond what is needed
-    else:
-        _, _, height, width = conv.seen(x.type).shape
-        last = (
-            shader.size("last_column", width + right - 1),
-            shader.size("last_row", height + bottom - 1),
+def transforms(choice: Choice) -> Choice:
+    """Return the part of a choice that decides on the nodes besides products in dispatches."""
+    if choice.stage == "fragment":
+        return choice
+    return replace(choice, block=(1, 1), planes=None, weights=None)
+
+
+def chosen(nodes: tuple[Node, ...], choice: Choice) -> tuple[Node, ...]:
+    """Return expanded nodes with another choice of the same :func:`transforms`."""
+    return tuple(
+        replace(n, choice=replace(choice, winograd=0))
+        if isinstance(parts(n).kernel, WinogradProducts)
+        else n
+        for n in nodes
+    )
+
+
+def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
+    """Return tiles and the node that puts their pixels beside each other."""
+    p, m = parts(node), choice.winograd
+    conv = p.kernel
+    assert isinstance(conv, Conv)
+    kernel = WinogradTiles(
+        pads=conv.pads,
+        pad_mode=conv.pad_mode,
+        pad_value=conv.pad_value,
+        enlarged=conv.enlarged,
+        tile=m,
+    )
+    tiles = _placed(
+        assemble(
+            Parts(kernel, p.operands, p.prologue, None, p.extras),
+            node.layers,
+            replace(choice, winograd=0),
         )
-    k = op.patch
-    number = PIXEL.y // (k * k) * shader.size("columns", op.columns) + PIXEL.x
-    across = shader.size("tiles_across", op.tiles(x.type)[1])
-    body = Body()
-    corner = ivec2(number % across, number // across) * op.tile
-    body.let(CORNER.name, less_padding(shader, corner, op.pads))
-    height = group.node.choice.block[1] // k  # lines of the transformed patch
-    first = integer(0)
-    if height < k:
-        first = PIXEL.y // (height * k) % (k // height) * (height * k)
-    load = loader(shader, conv, parts(node), x, group, last)
-    rows = [[f"a0_0{i * k + j}" for j in range(k)] for i in range(height)]
-
-    def loaded(i: Expression) -> list[Expression]:
-        return [load(CORNER + ivec2(j, i), PLANE) for j in range(k)]
-
-    _transform(shader, body, "patches", op.tile, rows, loaded, of_patch(op.tile), first)
-    return _finish(shader, node, group, "patches", op.tile, body, [Variable("a0", VEC4)])
+    )
+    whole = infer(conv, p.operands, node.name)[0].shape
+    shuffle = DepthToSpace((m, m), "dcr")
+    n, c, height, width = tiles.result.shape
+    beside: Op = shuffle
+    if whole != (n, c // m**2, height * m, width * m):
+        beside = IndexMapped(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
+    last = assemble(
+        Parts(beside, (tiles.result,), None, p.epilogue, p.extras, p.dtype),
+        node.layers,
+        Choice("fragment", planes=planes_in_a_pass(node.result.type, target), precision="highp"),
+    )
+    return tiles, replace(last, types=(node.result.type,))
 
 
-def _result(
-    shader: ShaderBuilder, node: Node, group: Group, op: WinogradResult, x: Value
-) -> GpuPass:
-    k, m = op.patch, op.tile
-    texture = shader.texture(x, "x", group.batch)
-    layer = plus(PLANE, group.first_layer(x.type))
-    columns = shader.size("columns", x.shape[3])
-    number = PIXEL.y // m * shader.size("tiles_across", op.across) + PIXEL.x // m
-    body = Body()
-    corner = body.let(CORNER.name, ivec2(number % columns, number // columns * (k * k)))
-    rows = [[f"a0_{j}{i}" for j in range(m)] for i in range(m)]
+def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
+    """Return patches, products and result; None where textures have no room for the patches."""
+    p = parts(node)
+    conv, (x, *parameters) = p.kernel, p.operands
+    assert isinstance(conv, Conv)
+    tile, result = choice.winograd, node.result.type
+    _, _, height, width = result.shape
+    rows, columns = -(-height // tile), -(-width // tile)
+    most = target.limits.texture_size
+    if not is_dynamic(rows * columns):  # the longer rows are, the fuller are blocks of them
+        count = rows * columns
+        rows = -(-count // most)
+        columns = -(-count // rows)
+    cut = WinogradPatches(
+        tile, rows, columns, conv.pads, conv.pad_mode, conv.pad_value, conv.enlarged
+    )
+    if rows * cut.patch**2 > most:
+        return None
+    alone = Choice("compute", planes=1, precision=choice.precision)
+    patches = _placed(
+        assemble(
+            Parts(cut, (x,), p.prologue, None, p.extras),
+            node.layers,
+            replace(alone, block=(1, LINES * cut.patch)),
+        )
+    )
+    products = _placed(
+        Node(
+            WinogradProducts(tile=tile),
+            (patches.result, *parameters),
+            node.layers,
+            replace(choice, winograd=0),
+        )
+    )
+    whole = Parts(
+        WinogradResult(tile, height, width),
+        (products.result,),
+        None,
+        p.epilogue,
+        p.extras,
+        p.dtype,
+    )
+    last = assemble(whole, node.layers, replace(alone, block=(tile, tile)))
+    return patches, products, replace(last, types=(result,))
 
-    def loaded(i: Expression) -> list[Expression]:
-        return [texture.fetch(corner + ivec2(0, i * k + j), layer) for j in range(k)]
 
-    _transform(shader, body, "result", m, rows, loaded, of_result(m), integer(0))
-    values = stores(shader, node, group, [Variable("a0", VEC4)])
-    return _finish(shader, node, group, "result", m, body, values)
+def _placed(node: Node) -> Node:
+    """Return the node with its result in an array of planes of 32 bits."""
+    return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
 
 
-def _transform(
-    shader: ShaderBuilder,
-    body: Body,
-    kind: str,
-    tile: int,
-    rows: list[list[str]],
-    loaded: Callable[[Expression], list[Expression]],
-    matrix: NDArray[np.float64],
-    first: Expression,
-) -> None:
-    """Transform a patch, of which ``loaded`` gives row i, into the accumulators ``rows``."""
-    values = tuple(Number(float(v), FLOAT) for v in matrix.reshape(-1))
-    factors = Array("factors", FLOAT, len(values), values)
-    shader.arrays.append(factors)
-    size = matrix.shape[1]
-    start = body.let("first", first)
-    sums = [[body.let(name, filled(0.0, VEC4)) for name in row] for row in rows]
-    with body.loop("i", shader.size("patch", size)) as i:
-        d = [body.let(f"d{j}", value) for j, value in enumerate(loaded(i))]
-        line = transformed(kind, tile, d, body.let)
-        terms = [body.let(f"t{j}", value) for j, value in enumerate(line)]
-        for number, row in enumerate(sums):
-            factor = body.let(f"factor{number}", factors[start + (number * size) + i])
-            for total, term in zip(row, terms, strict=True):
-                body.add_products(total, (factor, term))
+def _patch(node: Node) -> int:
+    kernel = parts(node).kernel
+    assert isinstance(kernel, (WinogradPatches, WinogradResult))
+    return kernel.patch
 
 
-def _finish(
-    shader: ShaderBuilder,
-    node: Node,
-    group: Group,
-    kind: str,
-    tile: int,
-    body: Body,
-    values: Sequence[Expression],
-) -> GpuPass:
-    what = f"Winograd {kind} for tiles of {tile}x{tile}"
-    return finish(shader, node, group, "winograd", what, body, values)
+WINOGRAD = Family(
+    lambda node: isinstance(parts(node).kernel, (WinogradPatches, WinogradResult)),
+    lambda node, target: iter(()),  # expand() chooses
+    lower_transform,
+    unsuited,
+    lambda node: {"patch": _patch(node)},
+)
+TILES = Family(
+    lambda node: isinstance(parts(node).kernel, WinogradTiles),
+    lambda node, target: iter(()),
+    lower_tiles,
+    unsuited,
+    sizes,
+)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ...backends.kernels import KernelFamilies
 from ...ir.graph import Choice
-from ...passes.candidates import candidates
 from ...passes.placement.tuning_key import tuning_key
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ def coverage_notes(
         measured: what the file holds.
         path: of the file.
     """
+    kernels = KernelFamilies()
 
     def is_choice(node: Node) -> bool:
         undecided = replace(node, choice=Choice(precision=node.choice.precision))
-        return not node.choice.alias and len(candidates(undecided, target)) > 1
+        return not node.choice.alias and len(kernels.choices(undecided, target)) > 1
 
     layers = [node for node in graph.nodes if is_choice(node)]
     known = sum(tuning_key(node, target) in measured for node in layers)

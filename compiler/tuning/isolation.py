@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...backends.kernels import lower
+from ...backends.kernels import KernelFamilies, lower
 from ...backends.schedule import schedule
 from ...backends.writer import write_build
 from ...ir.expr import Var
 from ...ir.graph import Choice, Constant, Graph, Input, Node, Output, Port
 from ...ir.ops import Pointwise
 from ...passes.allocate_textures import allocate_textures
-from ...passes.expand_winograd import expand_winograd
+from ...passes.expand_choices import expand_choices
 from ...passes.placement.kinds import planes_in_a_pass
 from ...passes.rule import Context
 from ...runtime_glue.python import load
@@ -57,8 +57,8 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     types = tuple(r.type.without_slot() for r in node.results)
     own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
     outputs += [Output(f"y{r.index}", r, _port(r.type)) for r in own.results]
-    context = Context(target)
-    graph = expand_winograd(Graph("tuning", tuple(inputs), tuple(outputs)), context)
+    context = Context(target, KernelFamilies())
+    graph = expand_choices(Graph("tuning", tuple(inputs), tuple(outputs)), context)
     return allocate_textures(graph, context)
 
 

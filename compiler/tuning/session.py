@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...backends.devices import named_profile
+from ...backends.kernels import KernelFamilies
 from ...errors import ShadergenError
 from ...ir.graph import Choice
 from ...passes.alias_planes import alias_planes
-from ...passes.candidates import candidates
 from ...passes.pipeline import optimise
 from ...passes.placement.naming import unique_names
 from ...passes.placement.tuning_key import tuning_key
@@ -178,11 +178,12 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
     found: dict[str, Node] = {}
     counts = [_count(g, target, found) for g in (graph, *others)]
     labels = unique_names(found.values())
+    kernels = KernelFamilies()
     every = []
     for name, node in found.items():
         opened = replace(node, choice=Choice(precision=node.choice.precision))
-        predictor = Predictor(opened, target)
-        predicted = {c: predictor.cost(c) for c in candidates(opened, target)}
+        predictor = Predictor(opened, target, kernels)
+        predicted = {c: predictor.cost(c) for c in kernels.choices(opened, target)}
         each = [count[name] for count in counts]
         if len(predicted) > 1 or min(each) < max(each):
             kind = Kind(name, opened, labels[node], each[0], node.choice, predicted)

@@ -10,6 +10,7 @@ from ...ir.graph import Precision, Stage, WeightStorage
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "sample", "image", "image-zero"]
 WeightFormat = Literal["float32", "float16", "int8"]
+TILES_OF = {"2x2": 2, "4x4": 4}  # pixels of Winograd's tiles along an axis, by the option's name
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
 
 
@@ -45,7 +46,7 @@ class Costs:
 
     Attributes:
         gpu_pass: a draw or a dispatch.
-        code: compiling a multiply-add of four numbers, spread over the first thousand frames.
+        code: compiling arithmetic of four floats, spread over the first thousand frames.
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
         texel: four numbers read from a texture by ``texelFetch``, in a fragment shader.
@@ -57,6 +58,7 @@ class Costs:
         stream: the first read of four weights of a pass, from memory; later reads hit a cache.
         multiply: a multiply-add of four numbers.
         instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
+        operation: other arithmetic of four floats, as a share of a multiply-add.
         spill: added to a multiply-add for each accumulator beyond ``accumulators``.
         store: four numbers written to a render target of 32 bits, ``store_half`` of fewer.
         mrt_penalty: added to a store in passes of more than four render targets.
@@ -79,6 +81,7 @@ class Costs:
     stream: float = 0.0
     multiply: float = 0.01
     instruction_miss: float = 0.01
+    operation: float = 1.0
     spill: float = 0.001
     store: float = 0.05
     store_half: float = 0.03

@@ -17,6 +17,7 @@ from support import (
 )
 from support.pass_support import refusals
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.file import WRONG
 from shadergen.compiler.tuning.isolation import isolate
@@ -24,7 +25,6 @@ from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply, constant
 from shadergen.ir.ops import Conv, DepthToSpace
 from shadergen.ir.types import TensorType
-from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.fuse_separable import fuse_separable
 from shadergen.passes.kernel_ops import SeparableConv, halves, separable
@@ -66,7 +66,7 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 
 def before_choice(graph: Graph, **options: Any) -> tuple[Graph, Context]:
     """Return a graph as it is when kernels are to be chosen."""
-    context = Context(Options(**options).target())
+    context = Context(Options(**options).target(), KernelFamilies())
     for step in PIPELINE[: [s.__name__ for s in PIPELINE].index("choose_kernels")]:
         graph = step(graph, context)
     return graph, context
@@ -130,7 +130,7 @@ def test_weights_of_pairs_live_anywhere(weights, parameters):
 @pytest.mark.parametrize("columns", [1, 2, 4, 7, 8])
 @pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
 def test_every_block_of_a_pair_gives_the_same(columns, strides, monkeypatch):
-    monkeypatch.setattr("shadergen.passes.candidates.COLUMNS", (columns,))
+    monkeypatch.setattr("shadergen.backends.kernels.separable_convolution.COLUMNS", (columns,))
     graph = two(12, 13, (9, 23), strides=strides, formulas=("relu(x0)", "x0"))
     (node,) = compile_graph(graph, **FORCED)[0].nodes
     assert node.choice.block == (columns, 1)
@@ -302,18 +302,22 @@ def test_a_pair_is_taken_apart_into_what_it_was_made_of():
     assert [n.op for n in again] == [first.op, second.op]
     assert again[1].inputs[1:] == second.inputs[1:]
     alone = isolate(
-        pair, candidates(pair, Options(**FORCED).target())[0], Options(**FORCED).target()
+        pair,
+        KernelFamilies().choices(pair, Options(**FORCED).target())[0],
+        Options(**FORCED).target(),
     )
     assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is SeparableConv
 
 
 def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choice, float]]:
-    return {tuning_key(node, target): dict.fromkeys(candidates(node, target), nanoseconds)}
+    return {
+        tuning_key(node, target): dict.fromkeys(KernelFamilies().choices(node, target), nanoseconds)
+    }
 
 
 def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]:
     """Return whether a pair is made of two placed nodes, and why not."""
-    context = Context(Options(**options).target(), measured)
+    context = Context(Options(**options).target(), KernelFamilies(), measured)
     made = len(fuse_separable(graph, context).nodes) < len(graph.nodes)
     (decision,) = context.decisions
     assert made == (decision.decision == "applied")
@@ -370,9 +374,14 @@ def test_predictions_decide_on_every_device(device, predicted):
     graph, _ = before_choice(PREDICTED[predicted], device=device, fuse_separable="off")
     pair = separable(*graph.nodes)
     target = Options(device=device).target()
-    alone = choose_kernels(graph, Context(target)).nodes
-    cost = sum(Predictor(n, target).cost(m.choice) for n, m in zip(graph.nodes, alone, strict=True))
-    least = min(map(Predictor(pair, target).cost, candidates(pair, target)))
+    alone = choose_kernels(graph, Context(target, KernelFamilies())).nodes
+    cost = sum(
+        Predictor(n, target, KernelFamilies()).cost(m.choice)
+        for n, m in zip(graph.nodes, alone, strict=True)
+    )
+    least = min(
+        map(Predictor(pair, target, KernelFamilies()).cost, KernelFamilies().choices(pair, target))
+    )
     made, why = paired_with({}, graph, device=device)
     assert made == (least <= cost) == (predicted == "one")
     one, two = (cost_text(target.costs, c) for c in (least, cost))

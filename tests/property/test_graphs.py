@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from support import assert_runs_like_reference, conv, graph_of, pointwise
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.errors import ShadergenError
 from shadergen.ir import text
@@ -253,7 +254,7 @@ def test_every_pass_keeps_meaning_and_text_is_pure_and_idempotent(seed: int, ste
     host = {i.name: maker.rng.normal(size=i.shape).transpose(i.port.axes) for i in graph.inputs}
     want = host_results(graph, host)
     tiles = maker.pick("auto", "2x2", "4x4")
-    context = Context(Options(device="gles32-desktop", winograd=tiles).target())
+    context = Context(Options(device="gles32-desktop", winograd=tiles).target(), KernelFamilies())
     for step in PIPELINE:
         before = text.to_text(graph)
         after = step(graph, context)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shadergen.backends.kernels import lower
+from shadergen.backends.kernels import KernelFamilies, lower
 from shadergen.backends.schedule import BuildFiles, schedule
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
@@ -95,7 +95,7 @@ def conv(
 def compile_graph(graph: Graph, **options: Any) -> tuple[Graph, BuildFiles, Context]:
     """Optimise and lower a graph in memory."""
     target = Options(**options).target()
-    context = Context(target)
+    context = Context(target, KernelFamilies())
     placed = optimise(graph, context)
     return placed, schedule(placed, lower(placed, target), target, "shadergen test"), context
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.ir import text
 from shadergen.ir.graph import Constant, Graph, Input, Value, constant
@@ -14,7 +15,7 @@ from support import graph_of, image
 
 
 def context(**options) -> Context:
-    return Context(Options(**options).target())
+    return Context(Options(**options).target(), KernelFamilies())
 
 
 def operators(graph: Graph) -> list[str]:

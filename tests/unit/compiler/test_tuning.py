@@ -12,6 +12,7 @@ from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 
 import shadergen
 from shadergen.backends.dialects.glsl_es import print_program
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.backends.kernels.convolution import lower_convolution
 from shadergen.compiler.cli import cli
 from shadergen.compiler.driver import compile_model
@@ -24,7 +25,6 @@ from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice, Graph, Node, Value, apply
 from shadergen.ir.ops import Concat, Pool
-from shadergen.passes.candidates import candidates
 from shadergen.passes.choose_kernels import rank, within_budget
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.tuning_key import tuning_key
@@ -39,7 +39,7 @@ FIRST = Choice("compute", (8, 1), 2, "texture", "highp")
 
 
 def placed(y: Value, x: Value, options: Options = LLVMPIPE) -> Graph:
-    return optimise(graph_of(y, inputs=(x,)), Context(options.target()))  # type: ignore[arg-type]
+    return optimise(graph_of(y, inputs=(x,)), Context(options.target(), KernelFamilies()))  # type: ignore[arg-type]
 
 
 def node_of(y: Value, x: Value, options: Options = LLVMPIPE) -> Node:
@@ -88,7 +88,7 @@ def test_the_targets_way_to_read_is_part_of_the_signature():
 
 def found(**options: Any) -> tuple[Choice, ...]:
     wanted = Options(device="llvmpipe", **options)
-    return candidates(node_of(two(), X, wanted), wanted.target())
+    return KernelFamilies().choices(node_of(two(), X, wanted), wanted.target())
 
 
 def test_options_filter_the_candidates():
@@ -104,26 +104,30 @@ def test_a_stage_is_not_forced_where_a_node_has_no_room_in_it():
     options = Options(device="llvmpipe", stage="compute")
     x = image(4, 9)
     node = node_of(pointwise("tanh(x0)", x), x, options)
-    assert [c.stage for c in candidates(node, options.target())] == ["fragment"]
+    assert [c.stage for c in KernelFamilies().choices(node, options.target())] == ["fragment"]
 
 
 def test_what_a_node_has_pinned_is_kept():
     node = node_of(two(), X)
     pinned = replace(node, choice=replace(node.choice, weights="texture"))
-    assert {c.weights for c in candidates(pinned, LLVMPIPE.target())} == {"texture"}
+    assert {c.weights for c in KernelFamilies().choices(pinned, LLVMPIPE.target())} == {"texture"}
 
 
 def test_a_block_shares_weights_and_inputs_and_multiplies_as_often():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
-    one = predictor.work(Choice("compute", (1, 1), 1, "texture"))
-    row = predictor.work(Choice("compute", (2, 1), 1, "texture"))
-    both = predictor.work(Choice("compute", (2, 1), 2, "texture"))
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    (one,) = predictor.work(Choice("compute", (1, 1), 1, "texture", "highp"))
+    (row,) = predictor.work(Choice("compute", (2, 1), 1, "texture", "highp"))
+    (both,) = predictor.work(Choice("compute", (2, 1), 2, "texture", "highp"))
     pixels = 10 * 18  # of the result
-    assert one.weights == pixels * 2 * 9 * 4 * 4  # planes, taps, planes of the input, lanes
+    bias = 1  # each invocation reads its planes'
+    each = 9 * 4 * 4 + bias  # taps, planes of the input, lanes
+    assert one.weights == pixels * 2 * each
     assert row.weights * 2 == one.weights
-    assert (one.loads, row.loads) == (pixels * 2 * 9 * 4, pixels * 2 * 3 * 4 * 4 // 2)
-    assert both.loads * 2 == row.loads
-    assert one.multiplies == row.multiplies == both.multiplies
+    assert (one.texels, row.texels) == (pixels * 2 * 9 * 4, pixels * 2 * 3 * 4 * 4 // 2)
+    assert both.texels * 2 == row.texels
+    products = pixels * 2 * 9 * 4 * 4
+    for work in (one, row, both):  # positions of samples are multiplied as well
+        assert products <= work.multiplies <= 1.3 * products
     assert one.stores == both.stores == pixels * 2
 
 
@@ -135,13 +139,13 @@ def test_taps_count_as_code_where_the_kernel_unrolls_them(stride, unrolled):
     (lowered,) = lower_convolution(replace(node, choice=choice), LLVMPIPE.target())
     assert ("kx" not in print_program(lowered.program, 310)) == unrolled
     taps = 3 if unrolled else 1
-    assert Predictor(node, LLVMPIPE.target()).work(choice).code == 4 * 2 * taps
+    assert Predictor(node, LLVMPIPE.target(), KernelFamilies()).work(choice)[0].code == 4 * 2 * taps
 
 
 def test_constants_are_not_read_but_are_code():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
-    constants = predictor.work(Choice("fragment", planes=2, weights="constants"))
-    looped = predictor.work(Choice("fragment", planes=2, weights="texture"))
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    (constants,) = predictor.work(Choice("fragment", (1, 1), 2, "constants", "highp"))
+    (looped,) = predictor.work(Choice("fragment", (1, 1), 2, "texture", "highp"))
     assert constants.weights == 0 < looped.weights
     assert (constants.code, constants.programs) == (9 * 4 * 4 * 2, 1)
     assert constants.code > looped.code
@@ -152,9 +156,9 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
     large = image(1, 16, 48, 80)
     small_node = node_of(conv(RNG, X, 8, (3, 3)), X)
     large_node = node_of(conv(RNG, large, 8, (3, 3)), large)
-    for choice in candidates(small_node, target):
-        cost = Predictor(small_node, target).cost(choice)
-        assert 0 < cost < Predictor(large_node, target).cost(choice)
+    for choice in KernelFamilies().choices(small_node, target):
+        cost = Predictor(small_node, target, KernelFamilies()).cost(choice)
+        assert 0 < cost < Predictor(large_node, target, KernelFamilies()).cost(choice)
 
 
 # --- choosing by what was measured ----------------------------------------------------------------
@@ -163,21 +167,21 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
 def decide(times: dict[Choice, float]) -> Choice:
     y = two()
     name = tuning_key(node_of(y, X), LLVMPIPE.target())
-    context = Context(LLVMPIPE.target(), {name: times})
+    context = Context(LLVMPIPE.target(), KernelFamilies(), {name: times})
     seen: dict[str, Graph] = {}
     optimise(graph_of(y, inputs=(X,)), context, seen.__setitem__)
     return seen["choose_kernels"].nodes[-1].choice
 
 
 def test_a_measured_candidate_is_taken_whatever_was_predicted():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
     dearest = max(found(), key=predictor.cost)
     assert decide({dearest: 1e9}) == dearest
     assert decide({dearest: 1e9, FIRST: 1e8}) == FIRST
 
 
 def test_prediction_decides_between_times_that_are_alike():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target())
+    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
     likely, *_, dearest = sorted(found(), key=predictor.cost)
     assert decide({dearest: 1e9, likely: 1.02e9}) == likely
     assert decide({dearest: 1e9, likely: 1.04e9}) == dearest
@@ -201,10 +205,11 @@ def test_predictions_that_hold_compile_time_are_not_billed_for_it_again():
     x = image(1, 8, 128, 128)
     node = node_of(conv(RNG, x, 8, (3, 3)), x)
     target = LLVMPIPE.target()
-    ranking = rank(node, Context(target))
-    weights = {r.costs[0][1].weights for r in within_budget({node: ranking}, target).values()}
+    context = Context(target, KernelFamilies())
+    ranking = rank(node, context)
+    weights = {r.costs[0][1].weights for r in within_budget({node: ranking}, context).values()}
     assert weights == {"constants"}
-    measured = within_budget({node: replace(ranking, measured=True)}, target)[node]
+    measured = within_budget({node: replace(ranking, measured=True)}, context)[node]
     assert measured.costs[0][1].weights != "constants"
 
 
@@ -286,7 +291,7 @@ def nodes() -> dict[str, Node]:
 @pytest.mark.parametrize("name", ["convolution", "depthwise", "pool", "half"])
 def test_candidates_are_right_and_take_time(name):
     node, target = nodes()[name], LLVMPIPE.target()
-    every = candidates(node, target)
+    every = KernelFamilies().choices(node, target)
     some = [every[k] for k in range(0, len(every), 1 + len(every) // 8)]
     measured = measure(node, some, target, gl_context(), QUICK, lambda step: None)
     assert len(measured) > 1

@@ -7,6 +7,7 @@ import pytest
 from support import conv, graph_of, image, pointwise
 from support.pass_support import X, context, known, optimised, refusals
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import (
@@ -118,7 +119,12 @@ def test_an_epilogue_may_belong_to_a_scalar():
     y = apply(Reduce("max", (0, 1, 2, 3), keepdims=False), X)
     graph = graph_of(pointwise("x0 * 2", y), inputs=(X,))
     assert optimised(fuse_pointwise, graph) == (["Reduce+epilogue"], [])
-    assert pipeline.optimise(graph, Context(Options().target())).outputs[0].value.type.rank == 0
+    assert (
+        pipeline.optimise(graph, Context(Options().target(), KernelFamilies()))
+        .outputs[0]
+        .value.type.rank
+        == 0
+    )
 
 
 def test_fusing_stops_at_the_texture_units_and_at_the_size_of_expressions():

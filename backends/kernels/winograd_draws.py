@@ -23,11 +23,12 @@ from ..shader.expressions import Variable, integer, offset
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
-from .convolution import CORNER, declare_sums, first_sums, less_padding, loader, products
+from .convolution import declare_sums, first_sums, products
+from .input_loader import CORNER, less_padding, loader
 from .plane_groups import PIXEL, PLANE, Group, lower_groups
 from .store import finish
 from .weight_blocks import cut_weights
-from .winograd import transformed
+from .winograd_compute import transformed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

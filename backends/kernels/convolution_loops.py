@@ -1,0 +1,177 @@
+"""Convolutions that loop over their taps and input planes, with weights by row.
+
+Rows are in the order of :mod:`.weight_blocks`. Where an invocation has neighbours in a row, the
+taps of a row are unrolled and share what they load.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING
+
+from ...ir.types import LANES
+from ...passes.placement.kinds import unrolls_rows
+from ..shader.expressions import Variable, integer, ivec2, offset
+from ..shader.types import VEC4
+from .input_loader import CORNER
+from .loads import LANE
+from .plane_groups import PIXEL, PLANE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ...ir.ops import Conv
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression, Int
+    from ..shader.program import Function
+    from ..shader.statements import Body
+    from .plane_groups import Group
+    from .weight_blocks import WeightBlocks
+
+
+def looped(
+    body: Body,
+    shader: ShaderBuilder,
+    conv: Conv,
+    tiles: WeightBlocks,
+    group: Group,
+    kernel: list[int],
+    load: Function,
+    sums: str = "a",
+) -> None:
+    """Write the loops over the taps and the input planes.
+
+    Args:
+        body: where to; it has ``corner``.
+        shader: where sizes are declared.
+        conv: the convolution.
+        tiles: of the planes of an invocation.
+        group: what an invocation computes.
+        kernel: height and width of the weights that are held.
+        load: from :func:`loader`.
+        sums: what the names of accumulators begin with.
+    """
+    taps, rows = prod(kernel), prod(tiles.shape[:4])
+    kh, kw = (1, 1) if conv.positions > 1 else kernel
+    down, across = conv.dilations
+    blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
+    per_tap = shader.size("tap_rows", rows // taps)
+    k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
+    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums)
+    with body.loop("ky", kh) as ky:
+        if unrolls_rows(conv, kw, group.node.choice.block[0]):
+            p = body.let("p", CORNER + ivec2(0, ky * down))
+            with body.loop("i", blocks) as i:
+                step.write(p, i, k, kw)
+            body.add(k, (kw - 1) * per_tap)  # the other taps of the row
+        else:
+            with body.loop("kx", kw) as kx:
+                p = body.let("p", CORNER + ivec2(kx * across, ky * down))
+                with body.loop("i", blocks) as i:
+                    step.write(p, i, k, 1)
+
+
+def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:
+    """Return the first row of an invocation's weights, of ``taps`` for each plane."""
+    if not group.in_compute:
+        return integer(0)
+    first = PLANE // len(group.planes) * taps
+    return (first + PIXEL.y % positions if positions > 1 else first) * per_tap
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What the innermost loop does: loads, and products with rows of weights from ``k`` on."""
+
+    body: Body
+    shader: ShaderBuilder
+    conv: Conv
+    tiles: WeightBlocks
+    group: Group
+    load: Function
+    per_tap: Expression
+    sums: str
+
+    def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
+        """Write the step of input plane ``i``, and advance ``k`` over its rows.
+
+        Args:
+            p: the position of the first tap.
+            i: the input plane, of those that an invocation reads.
+            k: the first row.
+            taps: how many taps of a row are unrolled: 1 or all.
+        """
+        body, tiles, conv, group = self.body, self.tiles, self.conv, self.group
+        _, _, planes, width, _ = tiles.shape
+        shared = len(set(tiles.first)) == 1
+        (stride_y, stride_x), dilation = conv.strides, conv.dilations[1]
+        loaded: dict[str, Variable] = {}
+
+        def load(x: int, y: int, plane: Int) -> Variable:
+            """Load the pixel (x, y) away from ``p``."""
+            alone = len(group.pixels) * taps == 1
+            name = "v" if alone else f"v_{x}_{y}"
+            value = self.load(offset(p, x, y), i + plane)
+            if name in loaded:
+                body.assign(loaded[name], value)
+            else:
+                loaded[name] = body.let(name, value)
+            return loaded[name]
+
+        for plane in range(1 if shared else planes):
+            start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
+            texels: dict[tuple[int, int], Variable] = {}
+            for tap in range(taps):
+                for x, y, _ in group.pixels:
+                    place = (x * stride_x + tap * dilation, y * stride_y)
+                    if place not in texels:
+                        texels[place] = load(*place, start)
+            for tap in range(taps):
+                for out in range(planes) if shared else (plane,):
+                    pixels = [
+                        (
+                            Variable(f"{self.sums}{out}{end}", VEC4),
+                            texels[x * stride_x + tap * dilation, y * stride_y],
+                        )
+                        for x, y, end in group.pixels
+                    ]
+                    row = k + tap * self.per_tap + out * width
+                    multiply(body, self.shader, row, width, pixels, tiles.diagonal)
+        body.add(k, planes * width)
+
+
+def multiply(
+    body: Body,
+    shader: ShaderBuilder,
+    row: Expression,
+    width: int,
+    pixels: list[tuple[Variable, Variable]],
+    diagonal: bool,
+) -> None:
+    """Add one weight block times a loaded vector to each accumulator.
+
+    Args:
+        body: where to.
+        shader: with the functions that read weights.
+        row: the block's first row of weights.
+        width: its rows.
+        pixels: accumulators and the vectors they take.
+        diagonal: depthwise: its only row multiplies lane by lane.
+    """
+    full = width == LANES
+    read = [shader.weight_tile(row)] if full else [shader.weight(row + n) for n in range(width)]
+
+    def add(rows: Sequence[Expression]) -> None:
+        for a, v in pixels:
+            if full or diagonal:
+                body.add_products(a, (rows[0], v))
+            else:
+                body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
+
+    if len(pixels) == 1:
+        add(read)
+        return
+    with body.scope():
+        names = ["w"] if full else [f"w{n}" for n in range(width)]
+        add([body.let(name, value) for name, value in zip(names, read, strict=True)])

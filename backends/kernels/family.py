@@ -1,0 +1,94 @@
+"""A kernel family: the nodes it computes, the ways to run them, and how they are lowered.
+
+What a way costs is no part of a family: :mod:`.work` counts what the lowered programs do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ...ir.types import IMAGE_FORMATS
+from ...passes.placement.kinds import (
+    at_default,
+    before_store,
+    planes_in_a_pass,
+    planes_share_a_program,
+    shared_out,
+)
+from ...passes.placement.target import WORKGROUP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ...ir.graph import Choice, Node
+    from ...passes.placement.target import Target
+    from ..gpu import GpuPass
+
+TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is known of a kernel.
+
+    Attributes:
+        suits: whether the kernel computes a node.
+        choices: yields every way to run such a node, in order of preference for ties.
+        lower: yields the GPU passes of such a node, its choice made.
+        unsuited: returns why such a node cannot run in the compute stage, or nothing.
+        sizes: returns where loops of its programs end, by name, if nodes of a kind differ in that.
+    """
+
+    suits: Callable[[Node], bool]
+    choices: Callable[[Node, Target], Iterator[Choice]]
+    lower: Callable[[Node, Target], Iterator[GpuPass]]
+    unsuited: Callable[[Node, Target], str]
+    sizes: Callable[[Node], dict[str, int]] = lambda node: {}
+
+
+def computes(target: Target) -> bool:
+    """Whether kernels may run in the compute stage."""
+    return target.stage != "fragment" and not target.lacks_compute
+
+
+def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield the ways to run a kernel without parameters but planes: draws, or one dispatch."""
+    for planes in fragment_planes(node, target):
+        yield replace(node.choice, stage="fragment", planes=planes)
+    if computes(target) and not unsuited(node, target):
+        yield replace(node.choice, stage="compute", block=(1, 1), planes=1)
+
+
+def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
+    """Return how many planes a fragment pass of a node may write, the most first."""
+    t = node.result.type
+    sizes = [planes_in_a_pass(t, target)]
+    if target.planes_per_pass is None:
+        sizes += [shared_out(t, n) for n in TARGETS if n < target.limits.draw_buffers]
+    return tuple(dict.fromkeys(sizes))
+
+
+def block_columns(node: Node, target: Target, sizes: Sequence[int] = (1,)) -> list[int]:
+    """Return the pixels of a row that an invocation may compute: not many more than there are."""
+    _, _, height, width = before_store(node).result.shape
+    most = target.limits.workgroup_count * WORKGROUP
+    return [n for n in sizes if n < 2 * width and -(-width // n) * height <= most]
+
+
+def unsuited(node: Node, target: Target) -> str:
+    """Return why a placed node cannot run in the compute stage, or nothing."""
+    node = at_default(node)
+    t = node.result.type
+    assert t.layout is not None
+    if not t.in_planes:
+        return "its result lies in rows"
+    if t.layout.format not in IMAGE_FORMATS:
+        return f"there are no images of {t.layout.format}"
+    if t.layout.kind == "2d" and t.layers > 1:
+        return "its result lies in several textures"
+    if not planes_share_a_program(before_store(node)):
+        return "its planes differ in more than their number"
+    if not block_columns(node, target):
+        return f"it takes more workgroups than {target.limits.workgroup_count}"
+    return ""

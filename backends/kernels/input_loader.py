@@ -1,0 +1,118 @@
+"""How convolutions read their input: the first tap of a pixel, borders, prologue, guard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.expr import Var, named, variables
+from ...ir.indexing import border
+from ...ir.ops.window import may_pad
+from ..shader.expressions import Choice, Variable, intrinsic, ivec2, vec4
+from ..shader.formulas import index
+from ..shader.program import Function
+from ..shader.statements import Body
+from ..shader.types import IVEC2, VEC4
+from .plane_groups import PIXEL, PLANE, Group, plus
+
+if TYPE_CHECKING:
+    from ...ir.graph import Value
+    from ...ir.ops import Conv
+    from ...ir.ops.window import Sizes
+    from ...passes.kernel_ops import Parts
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression
+
+CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
+
+
+def first_tap(shader: ShaderBuilder, conv: Conv) -> Expression:
+    """Return the ivec2 of the first tap of the pixel ``o``."""
+    position: Expression = PIXEL
+    if conv.strides != (1, 1):
+        position = position * ivec2(conv.strides[1], conv.strides[0])
+    return less_padding(shader, position, conv.pads)
+
+
+def less_padding(shader: ShaderBuilder, position: Expression, pads: Sizes) -> Expression:
+    """Return a position in the padded map as one in the map."""
+    top, left = pads[:2]
+    if not may_pad((top, left)):
+        return position
+    return position - ivec2(shader.number(left), shader.number(top))
+
+
+def loader(
+    shader: ShaderBuilder,
+    conv: Conv,
+    p: Parts,
+    x: Value,
+    group: Group,
+    last: tuple[Expression, Expression] | None = None,
+) -> Function:
+    """Return the function that loads a texel of the input: borders, prologue, guard.
+
+    Its parameters are a position, which may lie beside the map, and a plane. ``last`` is the last
+    column and row that are asked for, where positions may lie beyond.
+    """
+    _, _, height, width = conv.seen(x.type).shape
+    top, left, bottom, right = conv.pads
+    texture = shader.texture(x, "x", group.batch)
+    wanted = Variable("p", IVEC2)
+    layer = plus(PLANE, group.first_layer(x.type)) if x.type.layers > 1 else 0
+    pad = conv.pad_value
+    if conv.zero_guard and pad == 0.0:
+        pad = conv.zero_guard
+    down, across = conv.enlarged
+    shifts = not down & (down - 1) and not across & (across - 1)
+    zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
+    zeros = zeros and shifts  # -1 / 3 is 0
+    pads = may_pad(conv.pads)
+    body = Body()
+    at: Expression = wanted
+    inside: Expression | None = None
+    centre: Expression | None = None
+    if pads and conv.pad_mode == "constant" and not zeros:
+        # choosing between two values is cheaper than a branch where invocations are SIMD lanes
+        size = shader.size("width_in", width), shader.size("height_in", height)
+        edge = ivec2(*size) - 1
+        if texture.sampled and conv.enlarged == (1, 1):
+            full = shader.precision == "mediump"
+            centre = body.let("centre", texture.centre(wanted), full)
+            inside = centre.equals(intrinsic("clamp", centre, 0.0, 1.0))
+        elif texture.sampled:  # a sampler clamps
+            inside = wanted.equals(intrinsic("clamp", wanted, 0, edge))
+        else:
+            at = body.let("nearest", intrinsic("clamp", wanted, 0, edge))
+            inside = at.equals(wanted)
+        inside = body.let("inside", inside)
+    if last is not None:
+        at = body.let("within", intrinsic("min", at, ivec2(*last)))
+    if pads and conv.pad_mode != "constant":
+        column = border(conv.pad_mode, Var("x"), width, left, right)
+        row = border(conv.pad_mode, Var("y"), height, top, bottom)
+        names = {"x": at.x, "y": at.y} | shader.names_of(column) | shader.names_of(row)
+        at = body.let("source", ivec2(index(column, names), index(row, names)))
+    if conv.enlarged != (1, 1):  # a shift rounds down
+        by = ivec2(across.bit_length() - 1, down.bit_length() - 1)
+        at = at >> by if shifts else at // ivec2(across, down)
+    value = texture.fetch(at, layer, everywhere=True, centre=centre)
+    if p.prologue is not None:
+        value = _with_prologue(shader, p, value)
+    if conv.zero_guard:
+        v = body.let("v", value)
+        value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
+    if inside is not None:
+        value = Choice(inside, value, vec4(pad))
+    body.give(value)
+    return Function("load_x", (wanted, PLANE), VEC4, body.statements)
+
+
+def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:
+    """Return what is loaded after the node's prologue."""
+    assert p.prologue is not None
+    used = variables(p.prologue)
+    extras = named(p.extras, "e")
+    function = shader.formulas.function("prologue", p.prologue, {name: name for name in used})
+    return function(
+        *(value if name == "x" else shader.parameter(extras[name], PLANE) for name in used)
+    )

@@ -1,0 +1,109 @@
+"""Where the weights of a GPU pass can be, and how many bytes of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import ShadergenError
+from ...ir.expr import variables
+from ...ir.types import LANES
+from ...passes.kernel_ops import halves, parts
+from ...passes.placement.kinds import is_parameter, is_separable, planes_in_a_pass
+from .weight_blocks import weight_floats
+
+if TYPE_CHECKING:
+    from ...ir.graph import Node, Stage, WeightStorage
+    from ...passes.placement.target import Target
+
+LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")  # in draws, preferred ones first
+LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")  # in dispatches
+CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
+
+
+def pass_floats(node: Node, planes: int) -> int:
+    """Return how many floats of weights a GPU pass over so many planes reads."""
+    if not is_separable(node):
+        return weight_floats(node, planes)
+    first, second = halves(node)
+    own = weight_floats(first, first.result.type.planes)
+    return own + -own % LANES**2 + weight_floats(second, planes)  # whole tiles
+
+
+def parameter_floats(node: Node, planes: int, target: Target) -> int:
+    """Return how many floats of bias and of the epilogue's parameters follow looped weights."""
+    if target.parameters != "constants":
+        return 0
+    if is_separable(node):
+        first, second = halves(node)
+        own = parameter_floats(first, first.result.type.planes, target)
+        return own + parameter_floats(second, planes, target)
+    p = parts(node)
+    names = variables(p.epilogue) if p.epilogue is not None else ()
+    after = [v for k, v in enumerate(p.extras) if f"e{k}" in names and v.type.size > 1]
+    vectors = len(p.operands) - 2 + sum(is_parameter(v, node.result.type) for v in after)
+    return vectors * planes * LANES
+
+
+def weight_bytes(node: Node, planes: int, weights: WeightStorage, target: Target) -> int:
+    """Return how many bytes a GPU pass reads from where its weights are."""
+    floats = pass_floats(node, planes)
+    if weights != "constants":
+        floats += parameter_floats(node, planes, target)
+    return floats * 4
+
+
+def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
+    """Return how many bytes of weights a GPU pass of a stage can read from each storage.
+
+    Compute shaders have storage blocks wherever there are compute shaders: OpenGL ES promises four.
+    """
+    limits = target.limits
+    if stage == "compute":
+        uniform, storage = limits.compute_uniform_blocks > 0, not target.lacks_compute
+    else:
+        uniform = limits.uniform_blocks > 0
+        storage = target.glsl >= 310 and limits.storage_blocks > 0
+    return {
+        "constants": CONSTANT_LIMIT * 4,
+        "ubo": limits.uniform_block_size * uniform,
+        "texture": limits.texture_size**2 * LANES * 4,
+        "ssbo": limits.storage_block_size * storage,
+    }
+
+
+def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
+    """Return where all weights of a node fit, of the storages that the user leaves open."""
+    planes, capacity = node.result.type.planes, weight_capacity(target, "compute")
+    return tuple(
+        weights
+        for weights in LOOPED_AT_ONCE
+        if target.weights in ("auto", weights)
+        and weight_bytes(node, planes, weights, target) <= capacity[weights]
+    )
+
+
+def refusal(node: Node, target: Target) -> ShadergenError:
+    """Return what to raise where a node's weights cannot be in the storage that is asked for.
+
+    It is SG0403 where the target has no such storage, else SG0402.
+    """
+    limits = target.limits
+    asked = "texture" if target.weights == "auto" else target.weights
+    if asked == "ssbo" and (target.glsl < 310 or not limits.storage_blocks):
+        return ShadergenError(
+            "SG0403",
+            "--weights ssbo needs storage buffers in fragment shaders",
+            where=f"layer {node.name}",
+            why=f"GLSL ES {target.glsl} on a device with {limits.storage_blocks} storage blocks",
+            help="use --glsl 310 and a --device that has them, or --weights texture",
+        )
+    planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
+    needed = weight_bytes(node, planes, asked, target)
+    room = weight_capacity(target, "fragment")[asked]
+    return ShadergenError(
+        "SG0402",
+        f"the weights of '{node.name}' do not fit --weights {asked}",
+        where=f"layer {node.name}",
+        why=f"a GPU pass reads {needed} bytes, the limit is {room}",
+        help="use --weights auto or texture" + ", or no --mrt" * (planes > 1),
+    )

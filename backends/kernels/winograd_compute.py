@@ -1,0 +1,172 @@
+"""The transforms of Winograd's minimal filtering: an invocation is a patch of one plane.
+
+Its rows are transformed one after the other and added up down the columns, in a loop: written out,
+the loads alone would take drivers a second to compile. What an invocation computes is a block of
+the result: positions of a patch below each other, two lines of them, or a tile of pixels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ...errors import InternalError
+from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
+from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
+from ..shader.builder import ShaderBuilder
+from ..shader.expressions import Number, Variable, filled, integer, ivec2
+from ..shader.program import Array
+from ..shader.statements import Body
+from ..shader.types import FLOAT, VEC4
+from .input_loader import CORNER, less_padding, loader
+from .plane_groups import PIXEL, PLANE, groups, lower_groups, plus
+from .store import finish, precision, stores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ...ir.graph import Node, Value
+    from ...passes.placement.target import Target
+    from ..gpu import GpuPass
+    from ..shader.expressions import Expression
+    from .plane_groups import Group
+
+
+def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
+    """Lower WinogradPatches, whose loads may have a prologue, or a WinogradResult, an epilogue."""
+    p = parts(node)
+    (x,) = p.operands
+
+    def write(group: Group) -> GpuPass:
+        shader = ShaderBuilder(target, precision(node), "compute")
+        if isinstance(p.kernel, WinogradPatches):
+            return _patches(shader, node, group, p.kernel, x)
+        assert isinstance(p.kernel, WinogradResult)
+        return _result(shader, node, group, p.kernel, x)
+
+    yield from lower_groups(groups(node), write)
+
+
+def transformed(
+    kind: str, tile: int, d: Sequence[Expression], let: Callable[[str, Expression], Expression]
+) -> list[Expression]:
+    """Return a line of a patch after the transform of one axis (``ir.winograd``).
+
+    Args:
+        kind: "patches", before the products, or "result", after them.
+        tile: pixels of a tile along an axis, 2 or 4.
+        d: the elements of the line.
+        let: names an intermediate value.
+    """
+    if (kind, tile) == ("patches", 2):
+        a, b, c, e = d
+        return [a - c, b + c, c - b, b - e]
+    if (kind, tile) == ("result", 2):
+        a, b, c, e = d
+        return [a + b + c, b - c - e]
+    a, b, c, e, f, g = d
+    if (kind, tile) == ("patches", 4):
+        p, q = let("p", f - 4.0 * c), let("q", e - 4.0 * b)
+        r, s = let("r", f - c), let("s", 2.0 * (e - b))
+        first, last = 4.0 * (a - c) - c + f, 4.0 * (b - e) - e + g
+        return [first, p + q, p - q, r + s, r - s, last]
+    if (kind, tile) == ("result", 4):
+        p, q, r, s = let("p", b + c), let("q", b - c), let("r", e + f), let("s", e - f)
+        return [a + p + r, q + 2.0 * s, p + 4.0 * r, q + 8.0 * s + g]
+    raise InternalError(f"no transform of {kind} in tiles of {tile}")
+
+
+def _patches(
+    shader: ShaderBuilder, node: Node, group: Group, op: WinogradPatches, x: Value
+) -> GpuPass:
+    top, left, bottom, right = op.pads
+    conv, last = op.conv, None
+    if op.pad_mode == "constant":
+        conv = replace(conv, pads=(top, left, 1, 1))  # the last patches reach beyond what is needed
+    else:
+        _, _, height, width = conv.seen(x.type).shape
+        last = (
+            shader.size("last_column", width + right - 1),
+            shader.size("last_row", height + bottom - 1),
+        )
+    k = op.patch
+    number = PIXEL.y // (k * k) * shader.size("columns", op.columns) + PIXEL.x
+    across = shader.size("tiles_across", op.tiles(x.type)[1])
+    body = Body()
+    corner = ivec2(number % across, number // across) * op.tile
+    body.let(CORNER.name, less_padding(shader, corner, op.pads))
+    height = group.node.choice.block[1] // k  # lines of the transformed patch
+    first = integer(0)
+    if height < k:
+        first = PIXEL.y // (height * k) % (k // height) * (height * k)
+    load = loader(shader, conv, parts(node), x, group, last)
+    rows = [[f"a0_0{i * k + j}" for j in range(k)] for i in range(height)]
+
+    def loaded(i: Expression) -> list[Expression]:
+        return [load(CORNER + ivec2(j, i), PLANE) for j in range(k)]
+
+    _transform(shader, body, "patches", op.tile, rows, loaded, of_patch(op.tile), first)
+    return _finish(shader, node, group, "patches", op.tile, body, [Variable("a0", VEC4)])
+
+
+def _result(
+    shader: ShaderBuilder, node: Node, group: Group, op: WinogradResult, x: Value
+) -> GpuPass:
+    k, m = op.patch, op.tile
+    texture = shader.texture(x, "x", group.batch)
+    layer = plus(PLANE, group.first_layer(x.type))
+    columns = shader.size("columns", x.shape[3])
+    number = PIXEL.y // m * shader.size("tiles_across", op.across) + PIXEL.x // m
+    body = Body()
+    corner = body.let(CORNER.name, ivec2(number % columns, number // columns * (k * k)))
+    rows = [[f"a0_{j}{i}" for j in range(m)] for i in range(m)]
+
+    def loaded(i: Expression) -> list[Expression]:
+        return [texture.fetch(corner + ivec2(0, i * k + j), layer) for j in range(k)]
+
+    _transform(shader, body, "result", m, rows, loaded, of_result(m), integer(0))
+    values = stores(shader, node, group, [Variable("a0", VEC4)])
+    return _finish(shader, node, group, "result", m, body, values)
+
+
+def _transform(
+    shader: ShaderBuilder,
+    body: Body,
+    kind: str,
+    tile: int,
+    rows: list[list[str]],
+    loaded: Callable[[Expression], list[Expression]],
+    matrix: NDArray[np.float64],
+    first: Expression,
+) -> None:
+    """Transform a patch, of which ``loaded`` gives row i, into the accumulators ``rows``."""
+    values = tuple(Number(float(v), FLOAT) for v in matrix.reshape(-1))
+    factors = Array("factors", FLOAT, len(values), values)
+    shader.arrays.append(factors)
+    size = matrix.shape[1]
+    start = body.let("first", first)
+    sums = [[body.let(name, filled(0.0, VEC4)) for name in row] for row in rows]
+    with body.loop("i", shader.size("patch", size)) as i:
+        d = [body.let(f"d{j}", value) for j, value in enumerate(loaded(i))]
+        line = transformed(kind, tile, d, body.let)
+        terms = [body.let(f"t{j}", value) for j, value in enumerate(line)]
+        for number, row in enumerate(sums):
+            factor = body.let(f"factor{number}", factors[start + (number * size) + i])
+            for total, term in zip(row, terms, strict=True):
+                body.add_products(total, (factor, term))
+
+
+def _finish(
+    shader: ShaderBuilder,
+    node: Node,
+    group: Group,
+    kind: str,
+    tile: int,
+    body: Body,
+    values: Sequence[Expression],
+) -> GpuPass:
+    what = f"Winograd {kind} for tiles of {tile}x{tile}"
+    return finish(shader, node, group, "winograd", what, body, values)

@@ -1,0 +1,198 @@
+"""What a node does with a choice: counted in the programs that its kernel is lowered to.
+
+Programs of the compute stage have sizes as uniforms: nodes that differ in sizes alone do the same
+but for the trips of loops. One of them is lowered; the others share its outline.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from math import ceil, prod
+from typing import TYPE_CHECKING, Literal
+
+from ...ir.graph import Constant, Result
+from ...ir.text import op_text
+from ...ir.types import LANES, MAP_RANK
+from ...passes.placement.kernels import Work
+from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
+from ..gpu import Blob
+from ..shader.counting import Outline, outline
+from .dispatch import plan_dispatch
+from .weight_storage import pass_floats
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from ...ir.graph import Node, Value
+    from ...ir.ops import Op
+    from ...ir.types import TensorType
+    from ...passes.placement.target import Target
+    from ..gpu import GpuPass
+    from .family import Family
+
+MANY_PLANES = 8  # programs do not tell more apart
+
+
+class Outlines:
+    """The outlines of programs by what they depend on, and the work of nodes by them."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[Hashable, _Outlined] = {}
+        self._structures: dict[tuple[Op, tuple[Value, ...]], Hashable] = {}
+
+    def work(self, node: Node, family: Family, target: Target) -> Work:
+        """Return what a placed node does; its GPU passes count as the first one does.
+
+        Args:
+            node: with a choice, of known sizes.
+            family: whose kernel it is.
+            target: what it is lowered for.
+        """
+        sizes = family.sizes(node)
+        program = self._outlined(node, family, sizes, target)
+        uniforms = {f"u_{name}": size for name, size in sizes.items()}
+        invocations = _invocations(node, target)
+        return _work(node, program, uniforms, invocations)
+
+    def _outlined(
+        self, node: Node, family: Family, sizes: Mapping[str, int], target: Target
+    ) -> _Outlined:
+        """Return the outline of a node's program, or of one that differs in uniforms alone."""
+        alike = (self._structure(node), node.choice, target.fetch, target.parameters)
+        same = (alike, tuple(sizes.values()))
+        found = self._outlines.get(alike) or self._outlines.get(same)
+        if found is None:
+            found = _outlined(_lowered(node, family, target))
+            uniforms = found.outline.uniforms()
+            general = all(f"u_{name}" in uniforms for name in sizes)
+            self._outlines[alike if general else same] = found
+        return found
+
+    def _structure(self, node: Node) -> Hashable:
+        """Return what programs of a node, and of those like it, depend on; worked out once."""
+        known = (node.op, node.inputs)
+        if known not in self._structures:
+            self._structures[known] = _structure(node)
+        return self._structures[known]
+
+
+@dataclass(frozen=True)
+class _Outlined:
+    """The outline of a program, and the names of textures that hold weights or are images."""
+
+    outline: Outline
+    weights: frozenset[str]
+    images: frozenset[str]
+
+
+def _outlined(gpu_pass: GpuPass) -> _Outlined:
+    textures = gpu_pass.program.textures
+    pairs = zip(textures, gpu_pass.reads, strict=True)
+    return _Outlined(
+        outline(gpu_pass.program),
+        frozenset(t.name for t, read in pairs if isinstance(read.source, Blob)),
+        frozenset(t.name for t in textures if t.unit is not None),
+    )
+
+
+def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
+    """Return the first GPU pass of a node whose operands lie in textures of the runtime's own."""
+    placed: dict[Value, Value] = {}
+    for v in node.inputs:
+        layout = v.type.layout
+        if isinstance(v, Result) and layout is not None and layout.slot is None:
+            placed[v] = replace(v, type=v.type.placed(replace(layout, slot=0)))
+    inputs = tuple(placed.get(v, v) for v in node.inputs)
+    types = tuple(r.type for r in node.results)
+    return next(family.lower(replace(node, inputs=inputs, types=types), target))
+
+
+def _invocations(node: Node, target: Target) -> int:
+    """Return how often the program of a GPU pass runs."""
+    if node.choice.stage == "fragment":
+        return prod(node.result.type.extent[:2])
+    return plan_dispatch(before_store(node), node.choice.planes or 1, target).invocations
+
+
+def _work(node: Node, program: _Outlined, uniforms: Mapping[str, int], invocations: int) -> Work:
+    found = program.outline.total(uniforms)
+    t = node.result.type
+    layers = found.stores if node.choice.stage == "fragment" else t.layers // t.shape[0]
+    passes = ceil(t.layers / layers)
+    times = passes * invocations
+    texels = samples = images = weights = 0
+    for (name, sampled), n in found.reads.items():
+        if name in program.weights:
+            weights += n
+        elif name in program.images:
+            images += n
+        elif sampled:
+            samples += n
+        else:
+            texels += n
+    storage = node.choice.weights
+    source: Literal["texel", "image", "ubo", "ssbo"] = "texel"
+    if storage == "ubo" or storage == "ssbo":
+        source = storage
+    elif program.weights & program.images:
+        source = "image"
+    distinct = 0
+    if has_weights(node) and storage != "constants":
+        inner = before_store(node)
+        each = inner.result.type.planes
+        if node.choice.stage == "fragment":
+            each = node.choice.planes or 1
+        distinct = pass_floats(inner, each) // LANES
+    entries = node.result.shape[0] if entries_share_a_program(node) else 1
+    assert t.layout is not None
+    return Work(
+        stage=node.choice.stage or "fragment",
+        passes=passes,
+        invocations=times,
+        texels=texels * times,
+        samples=samples * times,
+        images=images * times,
+        weights=(weights + found.elements["weights"]) * times,
+        weights_from=source,
+        distinct=distinct * passes,
+        multiplies=found.multiplies * times,
+        operations=found.operations * times,
+        accumulators=len(found.sums),
+        stores=found.stores * times,
+        halves=not t.layout.format.endswith("32f"),
+        targets=found.stores,
+        programs=passes // entries if storage == "constants" else 1,
+        code=found.code,
+        text=found.text,
+    )
+
+
+def _structure(node: Node) -> Hashable:
+    """Return what a program depends on besides sizes, choices, and the values of weights."""
+    order = tuple(node.inputs.index(v) for v in node.inputs)
+    operands = tuple(map(_operand, node.inputs))
+    text = op_text(node.op)
+    if not has_weights(node):
+        text = re.sub(r"\d+", lambda n: n[0] if n[0] in ("0", "1") else "n", text)
+    elif any(v.type.rank == MAP_RANK and v.shape[1] == 1 for v in node.inputs[1:]):
+        text = re.sub(r"groups=\d+", "depthwise", text)  # as many as there are channels
+    return text, order, operands, _type(node.result.type)
+
+
+def _operand(value: Value) -> Hashable:
+    if not isinstance(value, Constant) or value.type.layout is not None:
+        return type(value), _type(value.type)
+    shape = value.shape
+    if len(shape) < MAP_RANK:  # a parameter
+        return value.type.size == 1, value.type.size > LANES
+    return shape[2:], min(shape[1], LANES), min(shape[0], LANES)
+
+
+def _type(t: TensorType) -> Hashable:
+    """Return what a program depends on of a map: its last lanes, and which sizes are 1."""
+    ones = tuple(size == 1 for size in t.shape)
+    rest = t.channels % LANES
+    planes = min(t.planes, MANY_PLANES if rest else 2)  # a rest may be in the first invocation
+    layout = t.layout and (t.layout.kind, t.layout.format, t.layout.rows is None)
+    return ones, rest, planes, layout

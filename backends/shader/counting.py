@@ -1,0 +1,218 @@
+"""Counts of what an invocation of a program does: loops times their trips, functions where called.
+
+Vectors of four are counted: an operation on one float is a quarter. Arithmetic of ints does
+not count, nor do constants in the text. Branches count as taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ...errors import InternalError
+from ...ir.types import LANES
+from .expressions import (
+    FOLD,
+    Binary,
+    BuiltIn,
+    Choice,
+    Element,
+    Intrinsic,
+    Invoke,
+    Negative,
+    Number,
+    Numbers,
+    Texel,
+    Uniform,
+    Variable,
+    walk,
+)
+from .statements import Add, Loop, MultiplyAdd, WriteImage, WriteTarget
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .expressions import Expression
+    from .program import Function, Program
+    from .statements import Statement
+    from .types import Type
+
+LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
+
+
+@dataclass
+class Counts:
+    """How often an invocation does each thing.
+
+    Attributes:
+        reads: of texels, by the name of the texture and whether it is sampled.
+        elements: reads from buffers, by the name of the array.
+        multiplies: multiply-adds.
+        operations: other arithmetic of floats.
+        stores: vectors written.
+        code: multiply-adds of weights in the text: each loop's once, functions where called.
+        text: all arithmetic of floats in the text.
+        sums: names of the variables that something is added to.
+    """
+
+    reads: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    elements: Counter[str] = field(default_factory=Counter)
+    multiplies: float = 0.0
+    operations: float = 0.0
+    stores: int = 0
+    code: float = 0.0
+    text: float = 0.0
+    sums: set[str] = field(default_factory=set)
+
+    def add(self, other: Counts, trips: int = 1) -> None:
+        """Add what is done so many times."""
+        for name, n in other.reads.items():
+            self.reads[name] += n * trips
+        for array, n in other.elements.items():
+            self.elements[array] += n * trips
+        self.multiplies += other.multiplies * trips
+        self.operations += other.operations * trips
+        self.stores += other.stores * trips
+        self.code += other.code
+        self.text += other.text
+        self.sums |= other.sums
+
+
+@dataclass
+class Outline:
+    """What a block of a program does: ``own`` once, and blocks in it that have loops."""
+
+    own: Counts = field(default_factory=Counts)
+    blocks: list[tuple[Loop | None, Outline]] = field(default_factory=list)
+
+    def include(self, block: Outline, loop: Loop | None = None) -> None:
+        """Add a block that is done once, or as often as a loop says."""
+        if loop is None and not block.blocks:
+            self.own.add(block.own)
+        else:
+            self.blocks.append((loop, block))
+
+    def uniforms(self) -> set[str]:
+        """Return the names of the uniforms that loops end at."""
+        found: set[str] = set()
+        for loop, block in self.blocks:
+            if loop is not None:
+                found |= {e.name for e in walk(loop.end) if isinstance(e, Uniform)}
+            found |= block.uniforms()
+        return found
+
+    def total(self, uniforms: Mapping[str, int]) -> Counts:
+        """Return what it does in all, with the ints that the runtime sets.
+
+        Raises:
+            InternalError: for a loop whose trips depend on anything else.
+        """
+        if not self.blocks:
+            return self.own
+        found = Counts()
+        found.add(self.own)
+        for loop, block in self.blocks:
+            found.add(block.total(uniforms), 1 if loop is None else _trips(loop, uniforms))
+        return found
+
+
+def outline(program: Program) -> Outline:
+    """Return what an invocation of a program does, by the loops it does it in."""
+    return _Outliner().block(program.main)
+
+
+class _Outliner:
+    """Outlines statements; each function once."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Function, Outline] = {}
+
+    def block(self, statements: Sequence[Statement]) -> Outline:
+        found = Outline()
+        own = found.own
+        for s in statements:
+            if isinstance(s, MultiplyAdd):
+                own.sums.add(s.target.name)
+                for left, right in s.products:
+                    own.code += _multiply(left.type, right.type, own)
+            elif isinstance(s, Add) and s.target.type.scalar == "float":
+                own.sums.add(s.target.name)
+                _operation(s.target.type, own)
+            elif isinstance(s, (WriteTarget, WriteImage)):
+                own.stores += 1
+            for e in s.expressions:
+                self._expression(e, found)
+            for inner in s.bodies:
+                found.include(self.block(inner), s if isinstance(s, Loop) else None)
+        return found
+
+    def _function(self, function: Function) -> Outline:
+        if function not in self._functions:
+            self._functions[function] = self.block(function.body)
+        return self._functions[function]
+
+    def _expression(self, expression: Expression, found: Outline) -> None:
+        own, stack = found.own, [expression]
+        while stack:
+            e = stack.pop()
+            if isinstance(e, LEAVES):
+                continue
+            if isinstance(e, Binary):
+                stack += _binary(e, own)
+                continue
+            if isinstance(e, Texel):
+                own.reads[e.texture.name, e.centre is not None] += 1
+            elif isinstance(e, Element):
+                if e.array.buffer is not None:
+                    own.elements[e.array.name] += 1
+            elif isinstance(e, Invoke):
+                found.include(self._function(e.function))
+            elif isinstance(e, (Choice, Intrinsic, Negative)):
+                _operation(e.type, own)
+            stack += e.operands
+
+
+def _binary(e: Binary, own: Counts) -> tuple[Expression, ...]:
+    """Count an operator, with a product that it adds to; return the operands of what is counted."""
+    left, right = e.left, e.right
+    if left.type.scalar != "float":
+        return left, right
+    if e.operator == "*":
+        times = _multiply(left.type, right.type, own)
+        own.code += times if left.type.is_matrix else 0
+        return left, right
+    if e.operator == "+" or e.operator == "-":
+        for product, other in ((left, right), (right, left)):
+            if isinstance(product, Binary) and product.operator == "*":
+                _multiply(product.left.type, product.right.type, own)
+                return product.left, product.right, other
+    _operation(left.type, own)
+    return left, right
+
+
+def _multiply(left: Type, right: Type, own: Counts) -> float:
+    lanes = left.columns * left.lanes if left.is_matrix else max(left.lanes, right.lanes)
+    own.multiplies += lanes / LANES
+    own.text += lanes / LANES
+    return lanes / LANES
+
+
+def _operation(type: Type, own: Counts) -> None:
+    if type.scalar in ("float", "bool"):  # comparisons give bools
+        own.operations += type.lanes / LANES
+        own.text += type.lanes / LANES
+
+
+def _trips(loop: Loop, uniforms: Mapping[str, int]) -> int:
+    return -(-(_known(loop.end, uniforms) - _known(loop.start, uniforms)) // loop.step)
+
+
+def _known(e: Expression, uniforms: Mapping[str, int]) -> int:
+    if isinstance(e, Number):
+        return int(e.value)
+    if isinstance(e, Uniform) and e.name in uniforms:
+        return uniforms[e.name]
+    if isinstance(e, Binary) and e.operator in FOLD:
+        return FOLD[e.operator](_known(e.left, uniforms), _known(e.right, uniforms))
+    raise InternalError(f"the trips of a loop are unknown: it ends at {e}")

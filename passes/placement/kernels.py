@@ -1,0 +1,87 @@
+"""What the passes know of kernels: the ways to run a node, and what each does.
+
+Kernel families know both (``backends.kernels``); passes import no back end, so the driver hands
+them in with :class:`~..rule.Context`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from ...errors import ShadergenError
+    from ...ir.graph import Choice, Node, Stage
+    from .target import Target
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a node does in all its GPU passes; vectors are of four floats.
+
+    Attributes:
+        stage: of the GPU passes.
+        passes: draws or dispatches.
+        invocations: of shaders.
+        texels: vectors of tensors read by ``texelFetch``.
+        samples: vectors of tensors read by ``texture``.
+        images: vectors of tensors read from images.
+        weights: vectors of weights read.
+        weights_from: what they are read from.
+        distinct: how many different vectors of weights there are.
+        multiplies: multiply-adds.
+        operations: other arithmetic of floats.
+        accumulators: vectors that an invocation sums up at once.
+        stores: vectors written.
+        halves: whether these are of 16 bits a float, or fewer.
+        targets: vectors that an invocation writes.
+        programs: of different text.
+        code: multiply-adds of weights in the text of a program.
+        text: all arithmetic of floats in the text of a program.
+    """
+
+    stage: Stage
+    passes: int
+    invocations: int
+    texels: int
+    samples: int
+    images: int
+    weights: int
+    weights_from: Literal["texel", "image", "ubo", "ssbo"]
+    distinct: int
+    multiplies: float
+    operations: float
+    accumulators: int
+    stores: int
+    halves: bool
+    targets: int
+    programs: int
+    code: float
+    text: float
+
+
+class Kernels(Protocol):
+    """What the kernel families offer."""
+
+    def choices(self, node: Node, target: Target) -> tuple[Choice, ...]:
+        """Return every way to run a placed node, in order of preference for ties.
+
+        ``target`` may force the stage, the storage of weights, Winograd's tiles and the planes of a
+        fragment pass; ``node.choice`` may have pinned any of them. Compute and tiles are forced
+        only on nodes that can. Empty when the weights do not fit the storage asked for.
+        """
+
+    def work(self, node: Node, choice: Choice, target: Target) -> tuple[Work, ...]:
+        """Return what a node does with a choice, for each of the nodes that the choice makes."""
+
+    def expand(self, node: Node, target: Target) -> Node | None:
+        """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
+
+    def unsuited(self, node: Node, target: Target) -> str:
+        """Return why a placed node cannot run in the compute stage, or nothing."""
+
+    def untiled(self, node: Node, target: Target) -> str:
+        """Return why the Winograd tiles that ``target`` asks for are not used for a convolution."""
+
+    def refusal(self, node: Node, target: Target) -> ShadergenError:
+        """Return what to raise for a node that has no choices: its weights do not fit."""
