@@ -9,20 +9,13 @@ import json
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
-from support import ESPCN
 from support.forcing import forced
-from support.keras_reading import keras, same_as_keras  # noqa: F401 - fixtures of the Keras frontend's tests
-from support.playing import context, good, runner  # noqa: F401 - fixtures of the tests that play
-from support.schedule_fixtures import fuzzed_folder  # noqa: F401 - of the tests of loading
 
-from shadergen.compiler import cli, driver
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from shadergen.compiler import cli
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,11 +66,3 @@ def shadergen(capsys, monkeypatch):
 def fresh_random_numbers(request, monkeypatch):
     """Let no test's numbers depend on those that ran before it."""
     monkeypatch.setattr(request.module, "RNG", np.random.default_rng(0))
-
-
-@pytest.fixture(scope="module")
-def build(tmp_path_factory) -> Path:
-    """Return a build of the shipped network."""
-    folder = tmp_path_factory.mktemp("module") / "build"
-    driver.compile_model(ESPCN, folder, driver.Options(input_size={"": (16, 24)}))
-    return folder

@@ -1,19 +1,16 @@
-"""A build to play, a context to play it on, and textures of an application's own."""
+"""What the good build computes of an input, traces of GL calls, and textures of an application."""
 
 from __future__ import annotations
 
 import ctypes
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from schedules import builds, fixed
 
-from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
-from support.schedule_fixtures import GOOD
+from shadergen.runtime_glue.python import Build, load
 
 X = np.random.default_rng(0).normal(size=(1, 3, 5, 5)).astype(np.float32)
 IMAGE = np.random.default_rng(1).integers(0, 256, (3, 5, 3), dtype=np.uint8)
@@ -28,25 +25,6 @@ def expected(x: np.ndarray) -> np.ndarray:
 
 def expected_sum(x: np.ndarray) -> np.ndarray:
     return 2 * expected(x) + x
-
-
-@pytest.fixture
-def good() -> Build:
-    return load(GOOD)
-
-
-@pytest.fixture
-def context() -> Iterator[HeadlessContext]:
-    with HeadlessContext() as context:
-        yield context
-
-
-@pytest.fixture
-def runner(good: Build, context: HeadlessContext) -> Iterator[Runner]:
-    with Runner(good, context) as runner:
-        runner.upload("x", X)
-        runner.upload("img", IMAGE)
-        yield runner
 
 
 class Tracer:

@@ -64,15 +64,6 @@ def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError
 # fuzzing
 
 
-@pytest.fixture(scope="module")
-def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the files of all good builds, for schedules made from any of them."""
-    folder = tmp_path_factory.mktemp("fuzz") / "build"
-    for build in (DYNAMIC, EXTERNAL, GOOD):
-        shutil.copytree(build, folder, dirs_exist_ok=True)
-    return folder
-
-
 SCHEDULES = [
     json.loads((folder / "schedule.json").read_text()) for folder in (GOOD, DYNAMIC, EXTERNAL)
 ]

@@ -1,0 +1,18 @@
+"""What the loaders of all runtimes are fuzzed with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from support.schedule_fixtures import DYNAMIC, EXTERNAL, GOOD
+
+
+@pytest.fixture(scope="module")
+def fuzzed_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files of all good builds, for schedules made from any of them."""
+    folder = tmp_path_factory.mktemp("fuzz") / "build"
+    for build in (DYNAMIC, EXTERNAL, GOOD):
+        shutil.copytree(build, folder, dirs_exist_ok=True)
+    return folder
