@@ -19,12 +19,12 @@ import sys
 import traceback
 from pathlib import Path
 
-from support import ESPCN, contents
+import numpy as np
+from support import compile_graph, contents, conv, graph_of, image, pointwise
 
 from shadergen.backends.replacing import prepare
 from shadergen.backends.writer import check_replaceable, write_build
-from shadergen.compiler.driver import check_schedule, compile_graph, import_model
-from shadergen.compiler.options import Options
+from shadergen.compiler.driver import check_schedule
 from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python.loading import load
 
@@ -32,9 +32,10 @@ FAULTS = ctypes.CDLL(None)
 REFUSED, CRASHED = 3, 4
 
 
-def built(size: tuple[int, int], weights: str):
-    options = Options(input_size={"": size}, weights=weights)
-    return compile_graph(import_model(ESPCN, options), options)[1]
+def built(height: int, weights: str):
+    x = image(1, 1, height, 8)
+    y = conv(np.random.default_rng(0), x, 4, (3, 3), pads=(1, 1, 1, 1))
+    return compile_graph(graph_of(pointwise("tanh(x0)", y), inputs=(x,)), weights=weights)[1]
 
 
 def attempt(files, build: Path, call: int, error: int, lasting: int) -> int:
@@ -57,16 +58,19 @@ def attempt(files, build: Path, call: int, error: int, lasting: int) -> int:
 
 def main(folder: Path, error: int, lasting: int, exchange: int) -> None:
     FAULTS.fault_exchange(exchange)
-    earlier, new = built((16, 24), "texture"), built((12, 20), "constants")
+    earlier, new = built(8, "texture"), built(6, "constants")
     build = folder / "b"
     write_build(new, build, check_schedule, embed=True)
     new_contents = contents(folder)
+    write_build(earlier, folder.with_name("earlier"), check_schedule, embed=True)
+    states = {
+        "earlier": contents(folder.with_name("earlier")),
+        "new": contents_of(new_contents),
+    }
     found = {"calls": 0, "earlier": 0, "new": 0, "missing": 0, "wrong": []}
     while True:
         shutil.rmtree(folder)
-        folder.mkdir()
-        write_build(earlier, build, check_schedule, embed=True)
-        states = {"earlier": contents(build), "new": contents_of(new_contents)}
+        shutil.copytree(folder.with_name("earlier"), build)
         call = found["calls"] + 1
         status = attempt(new, build, call, error, lasting)
         if status == 100:
