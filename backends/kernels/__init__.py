@@ -22,7 +22,7 @@ from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
 from .winograd import TILES, WINOGRAD
-from .work import Outlines
+from .work import Outlines, programs_of, unrolled
 
 if TYPE_CHECKING:
     from ...ir.graph import Choice, Graph, Node
@@ -95,6 +95,9 @@ class KernelFamilies:
             with suppress(ShadergenError):  # one texture more may be too many
                 alike = self.work(node, replace(choice, weights="texture"), target)
                 return tuple(replace(w, weights_from=choice.weights) for w in alike)
+        if choice.weights == "constants" and not choice.winograd:
+            (looped,) = self.work(node, replace(choice, weights="texture"), target)
+            return (unrolled(looped, programs_of(node, looped.passes)),)
         if node not in self._known:
             self._known[node] = tuning_key(node, target), at_default(node)
         name, node = self._known[node]

@@ -260,12 +260,12 @@ def products(
     return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
 
 
-def sizes(node: Node) -> dict[str, int]:
-    """Return the uniforms that end loops in the compute stage."""
+def ends(node: Node) -> dict[str, int]:
+    """Return where the loop over input planes ends."""
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     shape = p.kernel.packed_shape(p.operands[1].shape)
-    return {"planes_in": plan_blocks(shape, p.kernel.groups, range(1)).shape[1]}
+    return {"i": plan_blocks(shape, p.kernel.groups, range(1)).shape[1]}
 
 
-CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, sizes)
+CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends)

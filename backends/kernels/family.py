@@ -37,14 +37,14 @@ class Family:
         choices: yields every way to run such a node, in order of preference for ties.
         lower: yields the GPU passes of such a node, its choice made.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
-        sizes: returns where loops of its programs end, by name, if nodes of a kind differ in that.
+        ends: returns where loops of its programs end that depend on sizes, by their counters.
     """
 
     suits: Callable[[Node], bool]
     choices: Callable[[Node, Target], Iterator[Choice]]
     lower: Callable[[Node, Target], Iterator[GpuPass]]
     unsuited: Callable[[Node, Target], str]
-    sizes: Callable[[Node], dict[str, int]] = lambda node: {}
+    ends: Callable[[Node], dict[str, int]] = lambda node: {}
 
 
 def computes(target: Target) -> bool:

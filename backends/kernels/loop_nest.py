@@ -366,11 +366,4 @@ def _elements(node: Node, group: Group) -> int:
     return group.channels * height * width
 
 
-def _sizes(node: Node) -> dict[str, int]:
-    """Return where the loops of a nest end."""
-    p = parts(node)
-    nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
-    return {loop.name: loop.trips for loop in nest.loops} if nest is not None else {}
-
-
-LOOP_NEST = Family(lambda node: True, plain_choices, lower_nest, unsuited, _sizes)
+LOOP_NEST = Family(lambda node: True, plain_choices, lower_nest, unsuited)

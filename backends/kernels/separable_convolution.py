@@ -158,10 +158,10 @@ def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variab
                 body.assign(m, without_lanes(m, used))
 
 
-def _sizes(node: Node) -> dict[str, int]:
-    """Return the uniforms that end loops."""
+def _ends(node: Node) -> dict[str, int]:
+    """Return where the loop over intermediate planes ends."""
     first, _ = halves(node)
-    return {"planes_between": first.result.type.planes}
+    return {PLANE.name: first.result.type.planes}
 
 
-SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _sizes)
+SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _ends)

@@ -31,7 +31,7 @@ from ...passes.kernel_ops.fused import Parts
 from ...passes.kernel_ops.winograd_transforms import TAPS
 from ...passes.placement.kinds import at_default, is_direct, planes_in_a_pass, shared_out
 from ...passes.placement.target import TILES_OF
-from .convolution import CONSTANT_BUDGET, CONVOLUTION, compute_choices, sizes
+from .convolution import CONSTANT_BUDGET, CONVOLUTION, compute_choices
 from .family import TARGETS, Family, computes, unsuited
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
@@ -284,12 +284,11 @@ WINOGRAD = Family(
     lambda node, target: iter(()),  # expand() chooses
     lower_transform,
     unsuited,
-    lambda node: {"patch": _patch(node)},
+    lambda node: {"i": _patch(node)},
 )
 TILES = Family(
     lambda node: isinstance(parts(node).kernel, WinogradTiles),
     lambda node, target: iter(()),
     lower_tiles,
     unsuited,
-    sizes,
 )

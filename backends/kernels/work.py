@@ -1,7 +1,7 @@
 """What a node does with a choice: counted in the programs that its kernel is lowered to.
 
-Programs of the compute stage have sizes as uniforms: nodes that differ in sizes alone do the same
-but for the trips of loops. One of them is lowered; the others share its outline.
+Programs of nodes that differ in sizes alone do the same but for the trips of loops. One of them is
+lowered; the others share its outline.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
 
 from ...ir.graph import Constant, Result
+from ...ir.nests import nest_of
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
+from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
 from ..gpu import Blob
@@ -49,25 +51,10 @@ class Outlines:
             family: whose kernel it is.
             target: what it is lowered for.
         """
-        sizes = family.sizes(node)
-        program = self._outlined(node, family, sizes, target)
-        uniforms = {f"u_{name}": size for name, size in sizes.items()}
-        invocations = _invocations(node, target)
-        return _work(node, program, uniforms, invocations)
-
-    def _outlined(
-        self, node: Node, family: Family, sizes: Mapping[str, int], target: Target
-    ) -> _Outlined:
-        """Return the outline of a node's program, or of one that differs in uniforms alone."""
-        alike = (self._structure(node), node.choice, target.fetch, target.parameters)
-        same = (alike, tuple(sizes.values()))
-        found = self._outlines.get(alike) or self._outlines.get(same)
-        if found is None:
-            found = _outlined(_lowered(node, family, target))
-            uniforms = found.outline.uniforms()
-            general = all(f"u_{name}" in uniforms for name in sizes)
-            self._outlines[alike if general else same] = found
-        return found
+        key = (self._structure(node), node.choice, target.fetch, target.parameters)
+        if key not in self._outlines:
+            self._outlines[key] = _outlined(_lowered(node, family, target))
+        return _work(node, self._outlines[key], family.ends(node), _invocations(node, target))
 
     def _structure(self, node: Node) -> Hashable:
         """Return what programs of a node, and of those like it, depend on; worked out once."""
@@ -115,8 +102,8 @@ def _invocations(node: Node, target: Target) -> int:
     return plan_dispatch(before_store(node), node.choice.planes or 1, target).invocations
 
 
-def _work(node: Node, program: _Outlined, uniforms: Mapping[str, int], invocations: int) -> Work:
-    found = program.outline.total(uniforms)
+def _work(node: Node, program: _Outlined, ends: Mapping[str, int], invocations: int) -> Work:
+    found = program.outline.total(ends)
     t = node.result.type
     layers = found.stores if node.choice.stage == "fragment" else t.layers // t.shape[0]
     passes = ceil(t.layers / layers)
@@ -144,7 +131,6 @@ def _work(node: Node, program: _Outlined, uniforms: Mapping[str, int], invocatio
         if node.choice.stage == "fragment":
             each = node.choice.planes or 1
         distinct = pass_floats(inner, each) // LANES
-    entries = node.result.shape[0] if entries_share_a_program(node) else 1
     assert t.layout is not None
     return Work(
         stage=node.choice.stage or "fragment",
@@ -162,22 +148,49 @@ def _work(node: Node, program: _Outlined, uniforms: Mapping[str, int], invocatio
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
         targets=found.stores,
-        programs=passes // entries if storage == "constants" else 1,
+        programs=programs_of(node, passes) if storage == "constants" else 1,
         code=found.code,
         text=found.text,
     )
 
 
+def programs_of(node: Node, passes: int) -> int:
+    """Return how many programs GPU passes take whose weights are constants."""
+    return passes // (node.result.shape[0] if entries_share_a_program(node) else 1)
+
+
+def unrolled(work: Work, programs: int) -> Work:
+    """Return the work of a convolution with its weights as constants, from that of its loops.
+
+    All that an invocation does is in the text, and no weights are read.
+    """
+    return replace(
+        work,
+        weights=0,
+        distinct=0,
+        programs=programs,
+        code=work.multiplies / work.invocations,
+        text=(work.multiplies + work.operations) / work.invocations,
+    )
+
+
 def _structure(node: Node) -> Hashable:
-    """Return what a program depends on besides sizes, choices, and the values of weights."""
+    """Return what a program depends on besides sizes, choices, and the values of weights.
+
+    Of loop nests the trips are part of it: they are cut into texels.
+    """
     order = tuple(node.inputs.index(v) for v in node.inputs)
     operands = tuple(map(_operand, node.inputs))
     text = op_text(node.op)
+    trips: tuple[int, ...] = ()
     if not has_weights(node):
+        p = parts(node)
+        nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
+        trips = tuple(loop.trips for loop in nest.loops) if nest is not None else ()
         text = re.sub(r"\d+", lambda n: n[0] if n[0] in ("0", "1") else "n", text)
     elif any(v.type.rank == MAP_RANK and v.shape[1] == 1 for v in node.inputs[1:]):
         text = re.sub(r"groups=\d+", "depthwise", text)  # as many as there are channels
-    return text, order, operands, _type(node.result.type)
+    return text, trips, order, operands, _type(node.result.type)
 
 
 def _operand(value: Value) -> Hashable:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from ...errors import InternalError
 from ...ir.types import LANES
 from .expressions import (
-    FOLD,
     Binary,
     BuiltIn,
     Choice,
@@ -26,7 +25,7 @@ from .expressions import (
     Texel,
     Uniform,
     Variable,
-    walk,
+    known,
 )
 from .statements import Add, Loop, MultiplyAdd, WriteImage, WriteTarget
 
@@ -93,27 +92,21 @@ class Outline:
         else:
             self.blocks.append((loop, block))
 
-    def uniforms(self) -> set[str]:
-        """Return the names of the uniforms that loops end at."""
-        found: set[str] = set()
-        for loop, block in self.blocks:
-            if loop is not None:
-                found |= {e.name for e in walk(loop.end) if isinstance(e, Uniform)}
-            found |= block.uniforms()
-        return found
+    def total(self, ends: Mapping[str, int]) -> Counts:
+        """Return what it does in all.
 
-    def total(self, uniforms: Mapping[str, int]) -> Counts:
-        """Return what it does in all, with the ints that the runtime sets.
+        Args:
+            ends: where loops end, by the names of their counters; the others end at numbers.
 
         Raises:
-            InternalError: for a loop whose trips depend on anything else.
+            InternalError: for another loop that ends at no number.
         """
         if not self.blocks:
             return self.own
         found = Counts()
         found.add(self.own)
         for loop, block in self.blocks:
-            found.add(block.total(uniforms), 1 if loop is None else _trips(loop, uniforms))
+            found.add(block.total(ends), 1 if loop is None else _trips(loop, ends))
         return found
 
 
@@ -204,15 +197,8 @@ def _operation(type: Type, own: Counts) -> None:
         own.text += type.lanes / LANES
 
 
-def _trips(loop: Loop, uniforms: Mapping[str, int]) -> int:
-    return -(-(_known(loop.end, uniforms) - _known(loop.start, uniforms)) // loop.step)
-
-
-def _known(e: Expression, uniforms: Mapping[str, int]) -> int:
-    if isinstance(e, Number):
-        return int(e.value)
-    if isinstance(e, Uniform) and e.name in uniforms:
-        return uniforms[e.name]
-    if isinstance(e, Binary) and e.operator in FOLD:
-        return FOLD[e.operator](_known(e.left, uniforms), _known(e.right, uniforms))
-    raise InternalError(f"the trips of a loop are unknown: it ends at {e}")
+def _trips(loop: Loop, ends: Mapping[str, int]) -> int:
+    start, end = known(loop.start), ends.get(loop.counter.name, known(loop.end))
+    if start is None or end is None:
+        raise InternalError(f"the trips of the loop over {loop.counter.name} are unknown")
+    return -(-(end - start) // loop.step)
