@@ -39,6 +39,15 @@ def test_channels_last_after_channels_first_is_transposed(keras, same_as_keras):
     same_as_keras(keras.Model(image, x), (".keras",))
 
 
+@pytest.mark.parametrize("name", ["UpSampling1D", "Cropping1D"])
+def test_layers_of_sequences_without_a_data_format_are_channels_last(keras, same_as_keras, name):
+    """Whatever another layer of the model names."""
+    sequence = keras.Input((9, 5))
+    x = getattr(keras.layers, name)(2)(sequence)
+    x = keras.layers.Flatten(data_format="channels_first")(x)
+    same_as_keras(keras.Model(sequence, x), (".keras",))
+
+
 def test_a_graph_has_nchw_inside_and_nhwc_ports(keras, tmp_path):
     image = keras.Input((7, 6, 3), name="photo")
     y = keras.layers.Conv2D(5, 3, name="edges", activation="relu")(image)

@@ -119,11 +119,21 @@ class Layer:
                 f"the layer takes {what} of rank {axes + 2}, not a tensor of rank {x.rank}",
                 where=self.described,
             )
-        return arranged(x, features(x.rank, self.data_format), self.name)
+        return arranged(x, self._features(x.rank), self.name)
 
     def result(self, value: Value) -> Tensor:
         """Return a value of N, C, spatial as the layer's result."""
-        return Tensor(value, features(value.type.rank, self.data_format))
+        return Tensor(value, self._features(value.type.rank))
+
+    def _features(self, rank: int) -> tuple[int, ...]:
+        """Return the order of a feature map's axes.
+
+        Layers of sequences without a data format, such as UpSampling1D, have no other than
+        channels_last, whatever the rest of the model has.
+        """
+        if rank == 3 and self.config.get("data_format", default=None) is None:
+            return features(rank, "channels_last")
+        return features(rank, self.data_format)
 
     def weights(
         self, shapes: Mapping[str, tuple[int, ...]], unread: Collection[str] = ()
