@@ -30,11 +30,9 @@ from ..shader.expressions import (
     known,
     vec4,
 )
-from ..shader.expressions import walk as walk_values
 from ..shader.formulas import index
 from ..shader.program import Function
-from ..shader.statements import Body
-from ..shader.statements import walk as walk_statements
+from ..shader.statements import Body, names_read
 from ..shader.types import FLOAT, INT, VEC4
 
 if TYPE_CHECKING:
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     from ...passes.placement.access import Kind
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
-    from ..shader.statements import Statement
 
 LANE = "xyzw"
 
@@ -202,7 +199,7 @@ class Reader:
         else:
             fill = Number(load.fill, FLOAT)
             body.give(vec4(fill) if kind == "aligned" else fill)
-        mentioned = _mentioned(body.statements)
+        mentioned = names_read(body.statements)
         used = dict.fromkeys(v for e in exprs for v in variables(e) if v not in given)
         parameters = tuple(v for v in used if v in mentioned)
         key = (kind, *parameters, *body.statements)
@@ -333,16 +330,6 @@ class Reader:
     def _int(self, expr: Expr) -> Expression:
         names = {name: Variable(name, INT) for name in variables(expr)}
         return index(expr, names | self.shader.names_of(expr))
-
-
-def _mentioned(statements: Sequence[Statement]) -> set[str]:
-    """Return the names of the variables that statements read."""
-    return {
-        e.name
-        for statement in walk_statements(statements)
-        for e in walk_values(*statement.expressions)
-        if isinstance(e, Variable)
-    }
 
 
 def _reachable(sources: Sequence[Source], lane: str, size: int) -> list[Source]:

@@ -26,9 +26,8 @@ from ..shader.expressions import (
     offset,
     vec4,
 )
-from ..shader.expressions import walk as parts_of
 from ..shader.program import Function, TextureBinding
-from ..shader.statements import Body, walk
+from ..shader.statements import Body, Declare, names_read
 from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
 from .image_stores import image_stores
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.program import Program
+    from ..shader.statements import Statement
     from .dispatch import Dispatch
     from .plane_groups import Group
 
@@ -248,13 +248,25 @@ def _draw(
     values: Sequence[Expression],
 ) -> Program:
     """Return the program of a draw: a pixel of the viewport is ``o``."""
-    main = Body()
-    main.let(PIXEL.name, BuiltIn("pixel"))
-    main.extend(group.prelude.statements)
+    first, main = Body(), Body()
+    first.let(PIXEL.name, BuiltIn("pixel"))
+    first.extend(group.prelude.statements)
     main.extend(body.statements)
     for k, value in enumerate(values):
         main.write(k, value)
-    return shader.finish(group.node.name, lines, main.statements, _own(group), targets=len(values))
+    statements = [*_needed(first.statements, main.statements), *main.statements]
+    return shader.finish(group.node.name, lines, statements, _own(group), targets=len(values))
+
+
+def _needed(first: Sequence[Statement], rest: Sequence[Statement]) -> list[Statement]:
+    """Return the declarations, and the comments on them, that the statements after them need."""
+    read = names_read(rest)
+    kept: list[Statement] = []
+    for s in reversed(first):
+        if s.variable.name in read if isinstance(s, Declare) else kept:
+            kept.append(s)
+            read |= names_read([s])
+    return kept[::-1]
 
 
 def _compute(
@@ -311,8 +323,7 @@ def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) ->
         with body.when(any_of(beyond)):
             body.give()
     image_stores(body, shader, group, values)
-    read = {e.name for s in walk(body.statements) for e in parts_of(*s.expressions)
-            if isinstance(e, Variable)}  # fmt: skip
+    read = names_read(body.statements)
     sums = [f"a{k}" for k in range(len(group.planes))]
     accumulators = tuple(Variable(name, VEC4) for name in sums if name in read)
     return Function("store", (PIXEL, PLANE, *accumulators), None, body.statements)

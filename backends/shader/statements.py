@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .expressions import Expression, Int, Variable, integer, literal
+from .expressions import walk as parts
 from .types import INT, Type
 
 if TYPE_CHECKING:
@@ -277,3 +278,9 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
         yield statement
         for body in statement.bodies:
             yield from walk(body)
+
+
+def names_read(statements: Sequence[Statement]) -> set[str]:
+    """Return the names of the variables that statements read."""
+    values = (e for s in walk(statements) for e in parts(*s.expressions))
+    return {e.name for e in values if isinstance(e, Variable)}

@@ -18,6 +18,7 @@ from ..types import MAP_RANK, TensorType
 from .base import Op, require
 from .convolution import Conv
 from .movement import Reshape, moved
+from .sampling import CORNERS
 from .window import Sizes, Window, quotient, windows
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from ..nest import Nest
 
 T = TypeVar("T")
-
-
-CORNERS = ("value_top_left", "value_top_right", "value_bottom_left", "value_bottom_right")
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,10 @@ from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
 from .reduction import FLOAT_MAX
+from .sampling import CORNERS
 
 if TYPE_CHECKING:
     from ..nest import Nest
-
-
-CORNERS = ("value_top_left", "value_top_right", "value_bottom_left", "value_bottom_right")
 
 
 @dataclass(frozen=True)

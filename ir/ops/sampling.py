@@ -21,6 +21,8 @@ SamplePadding = Literal["zeros", "border", "reflection"]
 TAPS: dict[SampleMode, int] = {"nearest": 1, "linear": 2, "cubic": 4}
 FIRST_TAP: dict[SampleMode, int] = {"nearest": 0, "linear": 0, "cubic": -1}  # from the one below
 LARGEST_GRID_RANK = 3
+# Of the four elements around a position, by increasing row and column.
+CORNERS = ("value_top_left", "value_top_right", "value_bottom_left", "value_bottom_right")
 
 # The weight of tap k where the position lies f beyond the element below; Keys's kernel, a = -0.75.
 WEIGHTS: dict[SampleMode, Expr] = {

@@ -37,7 +37,7 @@ from shadergen.errors import CODES, InternalError
 from shadergen.ir.expr import Call, Var
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
-from shadergen.ir.ops import OPS, Concat, DepthToSpace, Pad, Reshape, Slice, Transpose
+from shadergen.ir.ops import OPS, Concat, DepthToSpace, Pad, Reduce, Reshape, Slice, Transpose
 from shadergen.ir.ops.base import Op
 from shadergen.ir.primitives import PRIMITIVES
 from shadergen.passes.kernel_ops import Fused, SeparableConv, WinogradPatches, WinogradResult
@@ -308,3 +308,19 @@ def test_lowering_an_operator_without_a_kernel_is_a_bug():
     with pytest.raises(InternalError, match="bn: BatchNormalization has no kernel"):
         lower(graph, Options().target())
     assert isinstance(graph.inputs[0], Input)
+
+
+def test_a_draw_declares_no_position_that_it_does_not_read():
+    x, row = image(1, 8, 5, 6), image(3, 9, name="row")
+    pooled = apply(Reduce("mean", (2, 3)), x, layer="pool")
+    centred = apply(Reduce("max", (1,), keepdims=True), row, layer="max")
+    _, files, _ = compile_graph(graph_of(pooled, centred, inputs=(x, row)))
+    found = 0
+    for name, text in files.shaders.items():
+        if not name.endswith(".frag"):
+            continue
+        main = text.partition("void main() {")[2]
+        declared = re.findall(r"^    (?:int|ivec2) (\w+) = ", main, re.MULTILINE)
+        assert all(len(re.findall(rf"\b{v}\b", main)) > 1 for v in declared), text
+        found += "compute(" in main
+    assert found == 2
