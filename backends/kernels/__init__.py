@@ -91,13 +91,13 @@ class KernelFamilies:
 
     def work(self, node: Node, choice: Choice, target: Target) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
-        if choice.weights in ("ubo", "ssbo"):  # but for where weights are read from, all is alike
-            with suppress(ShadergenError):  # one texture more may be too many
+        with suppress(ShadergenError):  # a texture of weights may be one texture too many
+            if choice.weights in ("ubo", "ssbo"):  # all is alike but where weights are read from
                 alike = self.work(node, replace(choice, weights="texture"), target)
                 return tuple(replace(w, weights_from=choice.weights) for w in alike)
-        if choice.weights == "constants" and not choice.winograd:
-            (looped,) = self.work(node, replace(choice, weights="texture"), target)
-            return (unrolled(looped, programs_of(node, looped.passes)),)
+            if choice.weights == "constants" and not choice.winograd:
+                (looped,) = self.work(node, replace(choice, weights="texture"), target)
+                return (unrolled(looped, programs_of(node, looped.passes)),)
         if node not in self._known:
             self._known[node] = tuning_key(node, target), at_default(node)
         name, node = self._known[node]

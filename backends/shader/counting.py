@@ -47,10 +47,10 @@ class Counts:
     Attributes:
         reads: of texels, by the name of the texture and whether it is sampled.
         elements: reads from buffers, by the name of the array.
-        multiplies: multiply-adds.
+        multiplies: multiply-adds to a variable.
         operations: other arithmetic of floats.
         stores: vectors written.
-        code: multiply-adds of weights in the text: each loop's once, functions where called.
+        code: multiply-adds to variables in the text: each loop's once, functions where called.
         text: all arithmetic of floats in the text.
         sums: names of the variables that something is added to.
     """
@@ -63,6 +63,19 @@ class Counts:
     code: float = 0.0
     text: float = 0.0
     sums: set[str] = field(default_factory=set)
+
+    def multiply(self, left: Type, right: Type) -> None:
+        """Count a product that is added to something."""
+        lanes = left.columns * left.lanes if left.is_matrix else max(left.lanes, right.lanes)
+        self.multiplies += lanes / LANES
+        self.code += lanes / LANES
+        self.text += lanes / LANES
+
+    def operate(self, type: Type) -> None:
+        """Count an operator or a function that gives a float, or a bool of floats."""
+        if type.scalar in ("float", "bool"):
+            self.operations += type.lanes / LANES
+            self.text += type.lanes / LANES
 
     def add(self, other: Counts, trips: int = 1) -> None:
         """Add what is done so many times."""
@@ -128,10 +141,11 @@ class _Outliner:
             if isinstance(s, MultiplyAdd):
                 own.sums.add(s.target.name)
                 for left, right in s.products:
-                    own.code += _multiply(left.type, right.type, own)
+                    own.multiply(left.type, right.type)
             elif isinstance(s, Add) and s.target.type.scalar == "float":
                 own.sums.add(s.target.name)
-                _operation(s.target.type, own)
+                if not _is_product(s.value):
+                    own.operate(s.target.type)
             elif isinstance(s, (WriteTarget, WriteImage)):
                 own.stores += 1
             for e in s.expressions:
@@ -162,7 +176,7 @@ class _Outliner:
             elif isinstance(e, Invoke):
                 found.include(self._function(e.function))
             elif isinstance(e, (Choice, Intrinsic, Negative)):
-                _operation(e.type, own)
+                own.operate(e.type)
             stack += e.operands
 
 
@@ -171,30 +185,19 @@ def _binary(e: Binary, own: Counts) -> tuple[Expression, ...]:
     left, right = e.left, e.right
     if left.type.scalar != "float":
         return left, right
-    if e.operator == "*":
-        times = _multiply(left.type, right.type, own)
-        own.code += times if left.type.is_matrix else 0
+    if e.operator == "*" and left.type.is_matrix:
+        own.multiply(left.type, right.type)
         return left, right
-    if e.operator == "+" or e.operator == "-":
+    own.operate(e.type)
+    if e.operator in ("+", "-"):
         for product, other in ((left, right), (right, left)):
-            if isinstance(product, Binary) and product.operator == "*":
-                _multiply(product.left.type, product.right.type, own)
-                return product.left, product.right, other
-    _operation(left.type, own)
+            if _is_product(product):
+                return *product.operands, other
     return left, right
 
 
-def _multiply(left: Type, right: Type, own: Counts) -> float:
-    lanes = left.columns * left.lanes if left.is_matrix else max(left.lanes, right.lanes)
-    own.multiplies += lanes / LANES
-    own.text += lanes / LANES
-    return lanes / LANES
-
-
-def _operation(type: Type, own: Counts) -> None:
-    if type.scalar in ("float", "bool"):  # comparisons give bools
-        own.operations += type.lanes / LANES
-        own.text += type.lanes / LANES
+def _is_product(e: Expression) -> bool:
+    return isinstance(e, Binary) and e.operator == "*" and not e.left.type.is_matrix
 
 
 def _trips(loop: Loop, ends: Mapping[str, int]) -> int:
