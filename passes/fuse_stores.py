@@ -92,6 +92,8 @@ def _check(found: _Store, context: Context) -> str:
     if not context.kernels.choices(fused, context.target):
         return "no invocation computes all channels of a texel"
     rankings = [rank(n, context) for n in (fused, found.conv, found.node)]
+    if rankings[0].wrong:
+        return "wrong results when measured"
     if not all(r.measured for r in rankings):  # what is measured compares with its like alone
         rankings = [rank(n, replace(context, measured={})) for n in (fused, found.conv, found.node)]
     together, *others = (r.costs[0][0] for r in rankings)

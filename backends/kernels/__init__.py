@@ -99,7 +99,8 @@ class KernelFamilies:
                 (looped,) = self.work(node, replace(choice, weights="texture"), target)
                 return (unrolled(looped, programs_of(node, looped.passes)),)
         if node not in self._known:
-            self._known[node] = tuning_key(node, target), at_default(node)
+            plain = at_default(node)  # the text of a dynamic node would add guards
+            self._known[node] = tuning_key(plain, target), plain
         name, node = self._known[node]
         key = name, choice
         if key not in self._works:

@@ -265,7 +265,7 @@ def ends(node: Node) -> dict[str, int]:
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     shape = p.kernel.packed_shape(p.operands[1].shape)
-    return {"i": plan_blocks(shape, p.kernel.groups, range(1)).shape[1]}
+    return {"i": plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]}
 
 
 CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends)

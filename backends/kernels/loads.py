@@ -1,7 +1,7 @@
 """Loads of a kernel: a shader function for each.
 
-A uniform or a scattered load (:mod:`...ir.access`) is a function that gives one element, an aligned
-one gives a texel.
+A uniform or a scattered load (``passes.placement.access``) is a function that gives one element,
+an aligned one gives a texel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convolutions of 3x3 in Winograd's tiles (``ir.winograd``): the ways, and the nodes they make.
+"""3x3 convolutions in Winograd tiles: the choices, and the nodes that each makes.
 
 In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and the choice stays with
 the products. In the fragment stage, where an invocation can write a tile to several targets,

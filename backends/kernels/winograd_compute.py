@@ -53,7 +53,7 @@ def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
 def transformed(
     kind: str, tile: int, d: Sequence[Expression], let: Callable[[str, Expression], Expression]
 ) -> list[Expression]:
-    """Return a line of a patch after the transform of one axis (``ir.winograd``).
+    """Transform one axis of a line of a patch (``kernel_ops.winograd_transforms``).
 
     Args:
         kind: "patches", before the products, or "result", after them.

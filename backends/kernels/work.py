@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
 
 from ...ir.graph import Constant, Result
 from ...ir.nests import nest_of
+from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
 from ...passes.kernel_ops import parts
@@ -27,13 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from ...ir.graph import Node, Value
-    from ...ir.ops import Op
     from ...ir.types import TensorType
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from .family import Family
 
-MANY_PLANES = 8  # programs do not tell more apart
+MANY_PLANES = 8  # programs are alike from so many on
 
 
 class Outlines:
@@ -41,7 +42,7 @@ class Outlines:
 
     def __init__(self) -> None:
         self._outlines: dict[Hashable, _Outlined] = {}
-        self._structures: dict[tuple[Op, tuple[Value, ...]], Hashable] = {}
+        self._structures: dict[Hashable, Hashable] = {}
 
     def work(self, node: Node, family: Family, target: Target) -> Work:
         """Return what a placed node does; its GPU passes count as the first one does.
@@ -58,7 +59,7 @@ class Outlines:
 
     def _structure(self, node: Node) -> Hashable:
         """Return what programs of a node, and of those like it, depend on; worked out once."""
-        known = (node.op, node.inputs)
+        known = (node.op, node.inputs, node.result.type)
         if known not in self._structures:
             self._structures[known] = _structure(node)
         return self._structures[known]
@@ -105,8 +106,9 @@ def _invocations(node: Node, target: Target) -> int:
 def _work(node: Node, program: _Outlined, ends: Mapping[str, int], invocations: int) -> Work:
     found = program.outline.total(ends)
     t = node.result.type
-    layers = found.stores if node.choice.stage == "fragment" else t.layers // t.shape[0]
-    passes = ceil(t.layers / layers)
+    layers = found.stores if node.choice.stage == "fragment" else t.layers
+    entries = t.shape[0] if t.in_planes else 1
+    passes = entries * ceil(t.layers / entries / layers)
     times = passes * invocations
     texels = samples = images = weights = 0
     for (name, sampled), n in found.reads.items():
@@ -187,10 +189,22 @@ def _structure(node: Node) -> Hashable:
         p = parts(node)
         nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
         trips = tuple(loop.trips for loop in nest.loops) if nest is not None else ()
-        text = re.sub(r"\d+", lambda n: n[0] if n[0] in ("0", "1") else "n", text)
-    elif any(v.type.rank == MAP_RANK and v.shape[1] == 1 for v in node.inputs[1:]):
-        text = re.sub(r"groups=\d+", "depthwise", text)  # as many as there are channels
+        text = re.sub(r"\d+", _size, text)
+    else:
+        text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
     return text, trips, order, operands, _type(node.result.type)
+
+
+def _size(number: re.Match[str]) -> str:
+    """Return a number in an operator's text, of a large one only how it lies in texels."""
+    size = int(number[0])
+    return str(size) if size <= LANES else f"large{size % LANES}"
+
+
+def _groups(node: Node, groups: re.Match[str]) -> str:
+    """Return the groups of a convolution; those of a depthwise one are a size."""
+    weights = [v.shape for v in node.inputs[1:] if v.type.rank == MAP_RANK]
+    return "depthwise" if is_depthwise(weights[0], int(groups[1])) else groups[0]
 
 
 def _operand(value: Value) -> Hashable:
@@ -208,4 +222,6 @@ def _type(t: TensorType) -> Hashable:
     rest = t.channels % LANES
     planes = min(t.planes, MANY_PLANES if rest else 2)  # a rest may be in the first invocation
     layout = t.layout and (t.layout.kind, t.layout.format, t.layout.rows is None)
+    if t.layout is not None and t.layout.kind == "2d":
+        planes = t.layers  # each a texture
     return ones, rest, planes, layout
