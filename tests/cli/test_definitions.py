@@ -99,6 +99,16 @@ def test_a_custom_layer_is_to_be_defined_under_its_class(shadergen, tmp_path):
     assert "for example: Own(x) = x * sigmoid(x)\n" in ran.err
 
 
+def test_attributes_that_a_definition_does_not_read_are_named(shadergen, tmp_path):
+    swell = helper.make_node("Swell", ["x"], ["y"], domain="my.own", gain=0.5, dilations=[2, 2])
+    model = onnx(tmp_path, swell, domains=("my.own",))
+    for parameters, said in (("x, gain", "dilations"), ("x", "dilations, gain")):
+        define = definitions(tmp_path, f'"my.own::Swell"({parameters}) = 2 * x')
+        ran = shadergen("compile", model, "-o", tmp_path / "b", *define)
+        assert ran.code == 0, ran.err
+        assert f"the definition of Swell does not read its attributes {said}\n" in ran.out
+
+
 def test_a_definition_that_was_not_used_is_said(shadergen, tmp_path):
     define = definitions(tmp_path, "conf1(x) = x\nother(x) = x")
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, *define)

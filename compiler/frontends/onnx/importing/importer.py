@@ -247,6 +247,10 @@ class Importer:
             inputs.pop()
         operands = [node.operand(i) for i in range(len(inputs))]
         attributes = {name: _attribute(node, name) for name in node.attributes}
+        unread = sorted(set(attributes) - {name for name, _ in definition.parameters})
+        if unread:
+            note = f"the definition of {node.op} does not read its attributes {', '.join(unread)}"
+            self.request.notes.extend([] if note in self.request.notes else [note])
         result = instantiate(definition, operands, attributes, self.request.definitions, node.layer)
         check_shape(node.layer, result.shape)
         return result
