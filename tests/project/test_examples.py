@@ -209,7 +209,10 @@ def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):
         ((tmp_path / "none.png", out), "none.png: cannot be opened"),
         ((Path(__file__), out), "cannot be read as a picture"),
         ((source, out, "--build", tmp_path), "error[SG0502]"),
-        ((small, out, "--build", build), "error[SG0605]: the picture is 32x32"),
+        (
+            (small, out, "--build", build),
+            "error[SG0605]: the picture is 32 rows of 32, the build takes 48 rows of 64",
+        ),
         ((source, tmp_path / "nowhere" / "out.png"), "cannot be written"),
     ):
         done = upscale(*arguments)

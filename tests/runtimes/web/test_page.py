@@ -257,8 +257,8 @@ def test_builds_of_one_model_in_folders_of_one_name_are_told_apart(
 @pytest.mark.parametrize(
     ("shape", "options", "code", "says"),
     [
-        ((1, 5, 6, 7), {}, "SG0605", "input of 1x5x6x7"),
-        ((6, 7), {}, "SG0605", "input of 6x7"),
+        ((1, 5, 6, 7), {}, "SG0605", "inputs have the shapes 1x5x6x7"),
+        ((6, 7), {}, "SG0605", "inputs have the shapes 6x7"),
         ((1, 3, 6, 7), {"device": "gles32-desktop", "stage": "compute"}, "SG0602", "webgl2-min"),
     ],
 )

@@ -69,7 +69,7 @@ def edit(change: Any) -> Any:
         (edit(lambda d: d.update(nodes={})), "nodes is dict, not list"),
         (edit(lambda d: d["nodes"].append(d["nodes"][0])), "two nodes have the signature 'a'"),
         (edit(lambda d: d["nodes"][0]["choices"][0].pop("planes")), "a choice lacks planes"),
-        (edit(lambda d: d["nodes"][0]["choices"][0].update(stage="mesh")), "'mesh' is none of"),
+        (edit(lambda d: d["nodes"][0]["choices"][0].update(stage="mesh")), "'mesh' is not one of"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8])), "block [8]"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(block=[8, 1000])), "block 1000"),
         (edit(lambda d: d["nodes"][0]["choices"][0].update(planes=True)), "planes True"),
