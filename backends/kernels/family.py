@@ -30,14 +30,14 @@ TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device ha
 
 @dataclass(frozen=True)
 class Family:
-    """What is known of a kernel.
+    """A kernel family.
 
     Attributes:
         suits: whether the kernel computes a node.
         choices: yields every way to run such a node, in order of preference for ties.
         lower: yields the GPU passes of such a node, its choice made.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
-        ends: returns where loops of its programs end that depend on sizes, by their counters.
+        ends: returns the ends of size-dependent loops, by the name of the loop counter.
     """
 
     suits: Callable[[Node], bool]

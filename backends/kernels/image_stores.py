@@ -1,7 +1,7 @@
 """Image stores of a compute pass.
 
-Each plane of a pixel goes to its own texel, or, where the node has a store pattern, the channels of
-a pixel go to the pixels of a shuffled map.
+Each plane of a pixel goes to its own texel. With a scatter epilogue, the channels of a pixel go to
+the pixels of a shuffled map.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a node does with a choice: counted in the programs that its kernel is lowered to.
+"""The work of a node with a choice, counted in the program that its kernel is lowered to.
 
-Programs of nodes that differ in sizes alone do the same but for the trips of loops. One of them is
-lowered; the others share its outline.
+Nodes that differ in sizes alone have equal programs but for the trips of loops. One of these nodes
+is lowered; the others share the outline of its program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
     from .family import Family
 
-MANY_PLANES = 8  # programs are alike from so many on
+MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
 class Outlines:
@@ -177,9 +177,9 @@ def unrolled(work: Work, programs: int) -> Work:
 
 
 def _structure(node: Node) -> Hashable:
-    """Return what a program depends on besides sizes, choices, and the values of weights.
+    """Return a key of all that shapes a program but sizes, choices and the values of weights.
 
-    Of loop nests the trips are part of it: they are cut into texels.
+    The key of a loop nest holds its trips, which the kernel cuts into texels.
     """
     order = tuple(node.inputs.index(v) for v in node.inputs)
     operands = tuple(map(_operand, node.inputs))
