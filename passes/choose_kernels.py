@@ -133,14 +133,12 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     Raises:
         ShadergenError: SG0402 or SG0403 when there are none.
     """
-    if alone and not context.measured:
-        only = context.kernels.choices(node, context.target)
-        if len(only) == 1:
-            return Ranking(((0.0, only[0]),))
-    found = ranking(node, context)
-    if not found.costs:
+    found = context.kernels.choices(node, context.target)
+    if not found:
         raise context.kernels.refusal(node, context.target)
-    return found
+    if alone and len(found) == 1 and not context.measured:
+        return Ranking(((0.0, found[0]),))
+    return _ranking(node, found, context)
 
 
 def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
@@ -152,10 +150,14 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
         predicted: go by predictions though there are measured times: those of nodes of which only
             some are measured do not compare.
     """
+    found = context.kernels.choices(node, context.target)
+    return _ranking(node, found, context, predicted) if found else Ranking(())
+
+
+def _ranking(
+    node: Node, found: tuple[Choice, ...], context: Context, predicted: bool = False
+) -> Ranking:
     target = context.target
-    found = context.kernels.choices(node, target)
-    if not found:
-        return Ranking(())
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
     predictor = Predictor(node, target, context.kernels)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]

@@ -31,7 +31,7 @@ from ..shader.statements import Body
 from ..shader.types import VEC4
 from . import family
 from .convolution_loops import looped
-from .family import Family, block_columns, computes, fragment_planes
+from .family import Family, Growth, block_columns, computes, fragment_planes
 from .input_loader import CORNER, first_tap, loader
 from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
@@ -268,4 +268,30 @@ def ends(node: Node) -> dict[str, int]:
     return {"i": plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]}
 
 
-CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends)
+def _growth(node: Node) -> Growth | None:
+    """Return how a program grows with the planes of an invocation, else with its pixels.
+
+    Planes are alike if all their lanes are channels and all read the same planes.
+    """
+    p, choice = parts(node), node.choice
+    assert isinstance(p.kernel, Conv)
+    alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
+    if alike and choice.planes is not None and choice.planes > 2:
+        one, two = (replace(choice, planes=n) for n in (1, 2))
+        return Growth(one, two, choice.planes - 1)
+    return growth_by_pixels(choice, p.kernel)
+
+
+def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
+    """Return how a program grows with the pixels of a row, which share what their windows read.
+
+    The second pixel is the first to share. Dilated windows share less evenly.
+    """
+    across, down = choice.block
+    if across <= 3 or down > 1 or conv.dilations[1] > 1:
+        return None
+    two, three = (replace(choice, block=(n, 1)) for n in (2, 3))
+    return Growth(two, three, across - 2)
+
+
+CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth)

@@ -29,6 +29,18 @@ TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device ha
 
 
 @dataclass(frozen=True)
+class Growth:
+    """How the program of a choice grows from those of smaller choices.
+
+    Each of its counts is that of ``small``, and ``steps`` times what ``larger`` has more.
+    """
+
+    small: Choice
+    larger: Choice
+    steps: int
+
+
+@dataclass(frozen=True)
 class Family:
     """A kernel family.
 
@@ -38,6 +50,8 @@ class Family:
         lower: yields the GPU passes of such a node, its choice made.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
+        growth: returns how the program of such a node, its choice made, grows from smaller ones, or
+            None where its counts follow from no others.
     """
 
     suits: Callable[[Node], bool]
@@ -45,6 +59,7 @@ class Family:
     lower: Callable[[Node, Target], Iterator[GpuPass]]
     unsuited: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
+    growth: Callable[[Node], Growth | None] = lambda node: None
 
 
 def computes(target: Target) -> bool:

@@ -26,9 +26,16 @@ from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
 from ..shader.types import INT, VEC4
-from .convolution import COLUMNS, declare_sums, first_sums, rows_of, weight_format
+from .convolution import (
+    COLUMNS,
+    declare_sums,
+    first_sums,
+    growth_by_pixels,
+    rows_of,
+    weight_format,
+)
 from .convolution_loops import looped, multiply
-from .family import Family, block_columns, computes, unsuited
+from .family import Family, Growth, block_columns, computes, unsuited
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
@@ -164,4 +171,10 @@ def _ends(node: Node) -> dict[str, int]:
     return {PLANE.name: first.result.type.planes}
 
 
-SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _ends)
+def _growth(node: Node) -> Growth | None:
+    conv = parts(halves(node)[0]).kernel
+    assert isinstance(conv, Conv)
+    return growth_by_pixels(node.choice, conv)
+
+
+SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _ends, _growth)

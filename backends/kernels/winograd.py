@@ -55,6 +55,8 @@ def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
     dynamic = node is not opened
     if dynamic and target.winograd == "auto":
         return  # maps of patches are many times as high: of their own accord they limit no sizes
+    if refusal(node, target):
+        return
     for name, tile in TILES_OF.items():
         if target.winograd not in ("auto", name):
             continue
@@ -67,7 +69,7 @@ def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
 def untiled(node: Node, target: Target) -> str:
     """Return why a placed convolution is not computed in the tiles that are asked for."""
     opened, node = node, at_default(node)
-    found = _choices(node, TILES_OF[target.winograd], target)
+    found = refusal(node, target) or _choices(node, TILES_OF[target.winograd], target)
     if isinstance(found, str):
         return found
     return NO_ROOM if computes(target) or node is opened else "its sizes are open"
@@ -83,11 +85,10 @@ def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
 def _choices(node: Node, tile: int, target: Target) -> list[Choice] | str:
     """Return the choices that compute a convolution in tiles of a size, or why there are none.
 
-    Asked for where there are compute shaders, tiles are computed there.
+    It is one that can be. Asked for where there are compute shaders, tiles are computed there.
     """
-    reason = refusal(node, target)
-    if reason or not computes(target):
-        return reason or _draws(node, tile, target)
+    if not computes(target):
+        return _draws(node, tile, target)
     found = _dispatches(node, tile, target)
     drawn = _draws(node, tile, target) if target.winograd == "auto" else ""
     if isinstance(drawn, str):

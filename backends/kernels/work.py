@@ -1,13 +1,14 @@
 """The work of a node with a choice, counted in the program that its kernel is lowered to.
 
 Nodes that differ in sizes alone have equal programs but for the trips of loops. One of these nodes
-is lowered; the others share the outline of its program.
+is lowered; the others share the outline of its program. Where a family knows that programs grow
+evenly with the pixels and the planes of an invocation, small ones are lowered to count large ones.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
@@ -21,19 +22,23 @@ from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
 from ..gpu import Blob
-from ..shader.counting import Outline, outline
+from ..shader.counting import outline
 from .dispatch import plan_dispatch
 from .weight_storage import pass_floats
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Container, Hashable
 
     from ...ir.graph import Node, Value
     from ...ir.types import TensorType
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
+    from ..shader.counting import Counts, Outline
+    from ..shader.expressions import Texel
     from .family import Family
 
+TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of reads of texels
+WEIGHTS, IMAGES_OF_WEIGHTS = "weights", "images of weights"
 MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
@@ -41,7 +46,7 @@ class Outlines:
     """The outlines of programs by what they depend on, and the work of nodes by them."""
 
     def __init__(self) -> None:
-        self._outlines: dict[Hashable, _Outlined] = {}
+        self._outlines: dict[Hashable, Outline] = {}
         self._structures: dict[Hashable, Hashable] = {}
 
     def work(self, node: Node, family: Family, target: Target) -> Work:
@@ -52,10 +57,24 @@ class Outlines:
             family: whose kernel it is.
             target: what it is lowered for.
         """
+        return _work(node, self._counts(node, family, target), _invocations(node, target))
+
+    def _counts(self, node: Node, family: Family, target: Target) -> Counts:
+        growth = family.growth(node)
+        if growth is None:
+            return self._outline(node, family, target).total(family.ends(node))
+        small, larger = (
+            self._counts(replace(node, choice=c), family, target)
+            for c in (growth.small, growth.larger)
+        )
+        return small.grown(larger, growth.steps)
+
+    def _outline(self, node: Node, family: Family, target: Target) -> Outline:
         key = (self._structure(node), node.choice, target.fetch, target.parameters)
         if key not in self._outlines:
-            self._outlines[key] = _outlined(_lowered(node, family, target))
-        return _work(node, self._outlines[key], family.ends(node), _invocations(node, target))
+            gpu_pass = _lowered(node, family, target)
+            self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
+        return self._outlines[key]
 
     def _structure(self, node: Node) -> Hashable:
         """Return what programs of a node, and of those like it, depend on; worked out once."""
@@ -65,23 +84,18 @@ class Outlines:
         return self._structures[known]
 
 
-@dataclass(frozen=True)
-class _Outlined:
-    """The outline of a program, and the names of textures that hold weights or are images."""
-
-    outline: Outline
-    weights: frozenset[str]
-    images: frozenset[str]
+def _weights(gpu_pass: GpuPass) -> frozenset[str]:
+    """Return the names of a GPU pass's textures that hold weights."""
+    pairs = zip(gpu_pass.program.textures, gpu_pass.reads, strict=True)
+    return frozenset(t.name for t, read in pairs if isinstance(read.source, Blob))
 
 
-def _outlined(gpu_pass: GpuPass) -> _Outlined:
-    textures = gpu_pass.program.textures
-    pairs = zip(textures, gpu_pass.reads, strict=True)
-    return _Outlined(
-        outline(gpu_pass.program),
-        frozenset(t.name for t, read in pairs if isinstance(read.source, Blob)),
-        frozenset(t.name for t in textures if t.unit is not None),
-    )
+def _kind(weights: Container[str], read: Texel) -> str:
+    """Return what kind of read of a texel it is."""
+    image = read.texture.unit is not None
+    if read.texture.name in weights:
+        return IMAGES_OF_WEIGHTS if image else WEIGHTS
+    return IMAGES if image else TEXELS if read.centre is None else SAMPLES
 
 
 def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
@@ -103,28 +117,18 @@ def _invocations(node: Node, target: Target) -> int:
     return plan_dispatch(before_store(node), node.choice.planes or 1, target).invocations
 
 
-def _work(node: Node, program: _Outlined, ends: Mapping[str, int], invocations: int) -> Work:
-    found = program.outline.total(ends)
+def _work(node: Node, found: Counts, invocations: int) -> Work:
     t = node.result.type
     layers = found.stores if node.choice.stage == "fragment" else t.layers
     entries = t.shape[0] if t.in_planes else 1
     passes = entries * ceil(t.layers / entries / layers)
     times = passes * invocations
-    texels = samples = images = weights = 0
-    for (name, sampled), n in found.reads.items():
-        if name in program.weights:
-            weights += n
-        elif name in program.images:
-            images += n
-        elif sampled:
-            samples += n
-        else:
-            texels += n
+    weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS]
     storage = node.choice.weights
     source: Literal["texel", "image", "ubo", "ssbo"] = "texel"
     if storage == "ubo" or storage == "ssbo":
         source = storage
-    elif program.weights & program.images:
+    elif found.reads[IMAGES_OF_WEIGHTS]:
         source = "image"
     distinct = 0
     if has_weights(node) and storage != "constants":
@@ -138,15 +142,15 @@ def _work(node: Node, program: _Outlined, ends: Mapping[str, int], invocations: 
         stage=node.choice.stage or "fragment",
         passes=passes,
         invocations=times,
-        texels=texels * times,
-        samples=samples * times,
-        images=images * times,
-        weights=(weights + found.elements["weights"]) * times,
+        texels=found.reads[TEXELS] * times,
+        samples=found.reads[SAMPLES] * times,
+        images=found.reads[IMAGES] * times,
+        weights=weights * times,
         weights_from=source,
         distinct=distinct * passes,
         multiplies=found.multiplies * times,
         operations=found.operations * times,
-        accumulators=len(found.sums),
+        accumulators=found.accumulators,
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
         targets=found.stores,

@@ -7,8 +7,8 @@ not count, nor do constants in the text. Branches count as taken.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
 from ...ir.types import LANES
@@ -30,7 +30,7 @@ from .expressions import (
 from .statements import Add, Loop, MultiplyAdd, WriteImage, WriteTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .expressions import Expression
     from .program import Function, Program
@@ -45,24 +45,24 @@ class Counts:
     """How often an invocation does each thing.
 
     Attributes:
-        reads: of texels, by the name of the texture and whether it is sampled.
+        reads: of texels, by their kind.
         elements: reads from buffers, by the name of the array.
         multiplies: multiply-adds to a variable.
         operations: other arithmetic of floats.
         stores: vectors written.
         code: multiply-adds to variables in the text: each loop's once, functions where called.
         text: all arithmetic of floats in the text.
-        sums: names of the variables that something is added to.
+        accumulators: variables that something is added to, known of a whole program.
     """
 
-    reads: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    reads: Counter[str] = field(default_factory=Counter)
     elements: Counter[str] = field(default_factory=Counter)
     multiplies: float = 0.0
     operations: float = 0.0
     stores: int = 0
     code: float = 0.0
     text: float = 0.0
-    sums: set[str] = field(default_factory=set)
+    accumulators: int = 0
 
     def multiply(self, left: Type, right: Type) -> None:
         """Count a product that is added to something."""
@@ -88,18 +88,39 @@ class Counts:
         self.stores += other.stores * trips
         self.code += other.code
         self.text += other.text
-        self.sums |= other.sums
+
+    def grown(self, larger: Counts, steps: int) -> Counts:
+        """Return the counts after so many steps, each as large as that from these to others."""
+
+        def after(now: float, then: float) -> float:
+            return now + (then - now) * steps
+
+        def each(now: Counter[Any], then: Counter[Any]) -> Counter[Any]:
+            return Counter({name: after(now[name], then[name]) for name in now | then})
+
+        values = ((f.name, getattr(self, f.name), getattr(larger, f.name)) for f in fields(self))
+        return Counts(
+            **{
+                name: each(now, then) if isinstance(now, Counter) else after(now, then)
+                for name, now, then in values
+            }
+        )
 
 
 @dataclass
 class Outline:
-    """What a block of a program does: ``own`` once, and blocks in it that have loops."""
+    """What a block of a program does: ``own`` once, and blocks in it that have loops.
+
+    ``sums`` are the names of the variables that it adds something to, those of its blocks included.
+    """
 
     own: Counts = field(default_factory=Counts)
     blocks: list[tuple[Loop | None, Outline]] = field(default_factory=list)
+    sums: set[str] = field(default_factory=set)
 
     def include(self, block: Outline, loop: Loop | None = None) -> None:
         """Add a block that is done once, or as often as a loop says."""
+        self.sums |= block.sums
         if loop is None and not block.blocks:
             self.own.add(block.own)
         else:
@@ -114,24 +135,28 @@ class Outline:
         Raises:
             InternalError: for another loop that ends at no number.
         """
-        if not self.blocks:
-            return self.own
-        found = Counts()
+        found = Counts(accumulators=len(self.sums))
         found.add(self.own)
         for loop, block in self.blocks:
             found.add(block.total(ends), 1 if loop is None else _trips(loop, ends))
         return found
 
 
-def outline(program: Program) -> Outline:
-    """Return what an invocation of a program does, by the loops it does it in."""
-    return _Outliner().block(program.main)
+def outline(program: Program, kind: Callable[[Texel], str]) -> Outline:
+    """Return what an invocation of a program does, by the loops it does it in.
+
+    Args:
+        program: to count in.
+        kind: returns what a read of a texel counts as.
+    """
+    return _Outliner(kind).block(program.main)
 
 
 class _Outliner:
     """Outlines statements; each function once."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Callable[[Texel], str]) -> None:
+        self._kind = kind
         self._functions: dict[Function, Outline] = {}
 
     def block(self, statements: Sequence[Statement]) -> Outline:
@@ -139,11 +164,11 @@ class _Outliner:
         own = found.own
         for s in statements:
             if isinstance(s, MultiplyAdd):
-                own.sums.add(s.target.name)
+                found.sums.add(s.target.name)
                 for left, right in s.products:
                     own.multiply(left.type, right.type)
             elif isinstance(s, Add) and s.target.type.scalar == "float":
-                own.sums.add(s.target.name)
+                found.sums.add(s.target.name)
                 if not _is_product(s.value):
                     own.operate(s.target.type)
             elif isinstance(s, (WriteTarget, WriteImage)):
@@ -169,7 +194,7 @@ class _Outliner:
                 stack += _binary(e, own)
                 continue
             if isinstance(e, Texel):
-                own.reads[e.texture.name, e.centre is not None] += 1
+                own.reads[self._kind(e)] += 1
             elif isinstance(e, Element):
                 if e.array.buffer is not None:
                     own.elements[e.array.name] += 1
