@@ -148,7 +148,7 @@ class ShaderBuilder:
                 image = ""  # units are few
             bindings = []
             for k in range(count):
-                called = f"u_{name}" if count == 1 else f"u_{name}_{k}"
+                called = f"u_{name}" if count == 1 else f"u_{self.names(f'{name}_{k}')}"
                 layer = first + k if value.type.layers > 1 else None
                 bindings.append(self._binding("2d", called, value, layer, image))
         begin = value.type.first_layer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ...errors import InternalError
@@ -50,8 +51,11 @@ def verify(program: Program) -> None:
     Raises:
         InternalError: with what is wrong, and where.
     """
-    names = [f.name for f in program.functions]
-    _require(len(set(names)) == len(names), f"functions share a name: {', '.join(names)}")
+    functions = [f.name for f in program.functions]
+    textures = [name for t in program.textures for name in (t.name, t.matrix) if name]
+    arrays = [a.name for a in program.arrays]
+    for name, count in Counter([*functions, *textures, *arrays, *program.uniforms]).items():
+        _require(count == 1, f"{count} functions, textures, arrays or uniforms are called {name}")
     for function in program.functions:
         variables = (*function.parameters, *function.results)
         scope = {v.name: v.type for v in variables}

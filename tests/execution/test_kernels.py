@@ -111,6 +111,13 @@ def test_concatenation_runs_on_any_axis(axis, sizes, textures):
     )
 
 
+def test_textures_of_planes_and_of_other_tensors_are_told_apart():
+    """The third plane of the first tensor would be called like the second tensor."""
+    inputs = image(1, 32, 4, 5, name="a"), image(1, 4, 4, 5, name="b")
+    y = apply(Concat(1), *inputs, layer="join")
+    assert_runs_like_reference(graph_of(y, inputs=inputs), textures="2d")
+
+
 def test_concatenation_takes_constants_shaped_like_parameters():
     rng = np.random.default_rng(10)
     x = image(1, 3, 1, 1)
