@@ -53,7 +53,7 @@ def main() -> None:
             model, options, flags.tuning, Settings(), None, True, lambda *step: print(*step)
         )
         for outcome in found.outcomes:
-            predictor = Predictor(outcome.kind.node, target, KernelFamilies())
+            predictor = Predictor(outcome.kind.node, KernelFamilies(target))
             for choice, nanoseconds in outcome.measured.items():
                 bills.append(predictor.bill(choice))
                 times.append(nanoseconds)

@@ -112,7 +112,7 @@ def _import(
             error.help = f"{error.help}\n{known.hint()}".strip()
         raise
     _check_ports(graph)
-    context = Context(options.target(), KernelFamilies())
+    context = Context(KernelFamilies(options.target()))
     if options.preprocess:
         graph = to_nchw(graph, context)  # so that axis 1 is the channels
         graph = attach_preprocessing(graph, parse_preprocessing(options.preprocess))
@@ -145,10 +145,10 @@ def context_for(graph: Graph, options: Options) -> Context:
     """
     target, measured = options.target(), options.measured()
     if options.calibrate is None:
-        return Context(target, KernelFamilies(), measured)
+        return Context(KernelFamilies(target), measured)
     samples = find_samples(options.calibrate, graph.inputs)
     target = within_range(samples, target, options.input_range)
-    return Context(target, KernelFamilies(), measured, samples)
+    return Context(KernelFamilies(target), measured, samples)
 
 
 def compile_graph(

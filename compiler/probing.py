@@ -49,7 +49,7 @@ def faster_fetch(runtime: Any, context: Any, limits: Limits, glsl: GlslVersion) 
         runners, results = {}, {}
         for way in ways:
             target = Target(limits, glsl, fetch=way, weights="texture")
-            placed = optimise(_network(), Context(target, KernelFamilies()))
+            placed = optimise(_network(), Context(KernelFamilies(target)))
             files = schedule(placed, lower(placed, target), target, f"shadergen {__version__}")
             write_build(files, folder / way)
             runner = stack.enter_context(runtime.Runner(runtime.load(folder / way), context))

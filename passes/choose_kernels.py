@@ -30,7 +30,7 @@ from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ..ir.graph import Choice, Graph, Node
     from .placement.target import Target
@@ -107,10 +107,10 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             other = cost_text(target.costs, alike[0][0], found.measured)
             why += f" but for {alike[0][1]}, {other} and a program more"
         if choice.stage != "compute" and target.stage == "compute":
-            why = context.kernels.unsuited(was, target)
+            why = context.kernels.unsuited(was)
         context.explain(STEP, names[was], str(choice), why)
         if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
-            why = context.kernels.untiled(was, target)
+            why = context.kernels.untiled(was)
             context.explain(STEP, names[was], NOT_IN_TILES, why)
         return replace(now, choice=choice)
 
@@ -133,9 +133,9 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     Raises:
         ShadergenError: SG0402 or SG0403 when there are none.
     """
-    found = context.kernels.choices(node, context.target)
+    found = context.kernels.choices(node)
     if not found:
-        raise context.kernels.refusal(node, context.target)
+        raise context.kernels.refusal(node)
     if alone and len(found) == 1 and not context.measured:
         return Ranking(((0.0, found[0]),))
     return _ranking(node, found, context)
@@ -150,7 +150,7 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
         predicted: go by predictions though there are measured times: those of nodes of which only
             some are measured do not compare.
     """
-    found = context.kernels.choices(node, context.target)
+    found = context.kernels.choices(node)
     return _ranking(node, found, context, predicted) if found else Ranking(())
 
 
@@ -159,7 +159,7 @@ def _ranking(
 ) -> Ranking:
     target = context.target
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
-    predictor = Predictor(node, target, context.kernels)
+    predictor = Predictor(node, context.kernels)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]
@@ -174,6 +174,41 @@ def _ranking(
         return cost > close, cost if cost > close else predictor.cost(choice)
 
     return Ranking(tuple(sorted(costs, key=order)), True)
+
+
+def unfused(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
+    """Return why nodes are not fused, or nothing.
+
+    Measured times are compared if all nodes have some, else predictions.
+
+    Args:
+        fused: the node that they would make.
+        apart: the nodes by themselves.
+        context: with what was measured.
+        forced: fuse them even if they are faster apart.
+    """
+    together = ranking(fused, context)
+    if not together.costs:
+        return context.kernels.unsuited(fused)
+    if together.wrong:
+        return "wrong results when measured"
+    if forced:
+        return ""
+    rankings = {fused: together} | {n: ranking(n, context) for n in apart}
+    if not all(r.costs and not r.wrong for r in rankings.values()):
+        return ""  # there is no other way
+    measured = all(r.measured for r in rankings.values())
+    if not measured:
+        rankings = {
+            n: ranking(n, context, predicted=True) if r.measured else r for n, r in rankings.items()
+        }
+    one, *others = (r.costs[0][0] for r in within_budget(rankings, context).values())
+    if one <= sum(others):
+        return ""
+    how = "measured" if measured else "predicted"
+    costs = context.target.costs
+    one_text, others_text = (cost_text(costs, c, measured) for c in (one, sum(others)))
+    return f"{how} {one_text} fused, {others_text} in two passes"
 
 
 def _check(target: Target) -> None:
@@ -212,7 +247,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
         cost, choice = found.costs[0]
-        work = context.kernels.work(node, choice, target)[0]
+        work = context.kernels.work(node, choice)[0]
         total = work.programs * (work.code * LANES + PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
         billed = target.costs.code and not found.measured  # compiling is in the prediction

@@ -13,6 +13,6 @@ def expand_choices(graph: Graph, context: Context) -> Graph:
     """Put what the kernel families make of a node in its place."""
 
     def rewrite(now: Node, was: Node) -> Node | None:
-        return context.kernels.expand(now, context.target)
+        return context.kernels.expand(now)
 
     return graph.rewrite(rewrite)

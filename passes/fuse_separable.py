@@ -18,15 +18,13 @@ from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv
 from ..ir.ops.convolution import is_depthwise
-from .choose_kernels import ranking, within_budget
+from .choose_kernels import unfused
 from .kernel_ops import parts, separable
 from .placement.kinds import is_direct, is_parameter
-from .placement.target import cost_text
 from .rule import Rule, apply_once
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph
-    from .choose_kernels import Ranking
     from .rule import Context, Site
 
 
@@ -68,34 +66,7 @@ def _check(found: _Found, context: Context) -> str:
     if why:
         return why
     pair = separable(found.first, found.second)
-    together = ranking(pair, context)
-    if not together.costs:
-        return context.kernels.unsuited(pair, target)
-    if together.wrong:
-        return "wrong results when measured"
-    return "" if target.fuse_separable == "on" else _slower(found, pair, together, context)
-
-
-def _slower(found: _Found, pair: Node, together: Ranking, context: Context) -> str:
-    """Return both times if two passes are faster than one, else nothing.
-
-    Measured times are compared if all three nodes have some, else predictions.
-    """
-    rankings = {pair: together}
-    rankings |= {n: ranking(n, context) for n in (found.first, found.second)}
-    if not all(r.costs and not r.wrong for r in rankings.values()):
-        return ""  # there is no other way
-    measured = all(r.measured for r in rankings.values())
-    if not measured:
-        rankings = {
-            n: ranking(n, context, predicted=True) if r.measured else r for n, r in rankings.items()
-        }
-    one, *two = (r.costs[0][0] for r in within_budget(rankings, context).values())
-    if one <= sum(two):
-        return ""
-    how = "measured" if measured else "predicted"
-    fused, apart = (cost_text(context.target.costs, c, measured) for c in (one, sum(two)))
-    return f"{how} {fused} fused, {apart} in two passes"
+    return unfused(pair, (found.first, found.second), context, target.fuse_separable == "on")
 
 
 def _unfit(found: _Found) -> str:

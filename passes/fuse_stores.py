@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice
-from .choose_kernels import rank
+from .choose_kernels import unfused
 from .kernel_ops import IndexMapped, assemble, parts
 from .kernel_ops.index_mapped import moved_type
 from .placement.kinds import is_direct
-from .placement.target import cost_text
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -89,22 +88,9 @@ def _check(found: _Store, context: Context) -> str:
     if shuffled.shape[:2] != found.node.result.shape[:2]:
         return "channels are cut off"
     fused = _fused(found)
-    if not context.kernels.choices(fused, context.target):
+    if not context.kernels.choices(fused):
         return "no invocation computes all channels of a texel"
-    rankings = [rank(n, context) for n in (fused, found.conv, found.node)]
-    if rankings[0].wrong:
-        return "wrong results when measured"
-    if not all(r.measured for r in rankings):  # what is measured compares with its like alone
-        rankings = [rank(n, replace(context, measured={})) for n in (fused, found.conv, found.node)]
-    together, *others = (r.costs[0][0] for r in rankings)
-    alone = sum(others)
-    forced = context.target.stage == "compute"
-    if together > alone and not forced:
-        measured = all(r.measured for r in rankings)
-        how = "measured" if measured else "predicted"
-        one, two = (cost_text(context.target.costs, c, measured) for c in (together, alone))
-        return f"{how} {one} fused, {two} in two passes"
-    return ""
+    return unfused(fused, (found.conv, found.node), context, context.target.stage == "compute")
 
 
 STORE: Rule[_Store] = Rule("fuse store", _match, _check, lambda found: _fused(found).result)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
-    from .placement.target import Costs, Target
+    from .placement.target import Costs
 
 # Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
 # and a direct one, which needs a fraction of the memory.
@@ -37,12 +37,11 @@ class Predictor:
 
     Args:
         node: its own choice does not count.
-        target: with the costs.
-        kernels: what the kernel families offer.
+        kernels: what the kernel families offer for the target, which has the costs.
     """
 
-    def __init__(self, node: Node, target: Target, kernels: Kernels) -> None:
-        self._node, self._target, self._kernels = node, target, kernels
+    def __init__(self, node: Node, kernels: Kernels) -> None:
+        self._node, self._kernels = node, kernels
         self._works: dict[Choice, tuple[Work, ...]] = {}
 
     @cached_property
@@ -52,12 +51,12 @@ class Predictor:
     def work(self, choice: Choice) -> tuple[Work, ...]:
         """Return what the node does, for each node that the choice makes of it."""
         if choice not in self._works:
-            self._works[choice] = self._kernels.work(self._node, choice, self._target)
+            self._works[choice] = self._kernels.work(self._node, choice)
         return self._works[choice]
 
     def cost(self, choice: Choice) -> float:
         """Return nanoseconds, infinity where the kernel does not fit the device."""
-        costs = self._target.costs
+        costs = self._kernels.target.costs
         try:
             paid = self.bill(choice)
         except ShadergenError:
@@ -68,7 +67,7 @@ class Predictor:
         """Return how often each of the target's costs is paid, by the name of the cost."""
         paid: Counter[str] = Counter()
         for work in self.work(choice):
-            for name, n in bill(work, self._target.costs):
+            for name, n in bill(work, self._kernels.target.costs):
                 paid[name] += n  # type: ignore[assignment]  # a Counter adds up floats as well
         return dict(paid)
 

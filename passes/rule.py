@@ -41,8 +41,7 @@ class Context:
     """The inputs of a pass besides the graph, and the log of its decisions.
 
     Attributes:
-        target: what is compiled for.
-        kernels: what the kernel families offer.
+        kernels: what the kernel families offer for the target.
         measured: nanoseconds of choices by a node's tuning key (``placement.tuning_key``), infinite
             ones where a choice gave wrong results.
         samples: inputs to calibrate with, read anew whenever they are gone through: arrays by name,
@@ -50,11 +49,15 @@ class Context:
         decisions: what was decided, in order, each once.
     """
 
-    target: Target
     kernels: Kernels
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
     samples: Iterable[Mapping[str, NDArray[Any]]] = ()
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
+
+    @property
+    def target(self) -> Target:
+        """What is compiled for."""
+        return self.kernels.target
 
     def explain(self, step: str, subject: str, decision: str, why: str = "") -> None:
         """Note a decision, once."""

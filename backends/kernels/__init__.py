@@ -1,8 +1,8 @@
 """Kernel families: the ways to run each node, what these do, and lowering to GPU passes.
 
-A family is a module: its nodes, their choices and their lowering, listed in ``FAMILIES``. Loop
-nests carry any operator; the few that have a better kernel come before them. :mod:`.work` counts
-what a choice does in the program that it is lowered to, so no family says what it costs.
+A family is a module: its nodes, their choices and their lowering, listed in ``FAMILIES``.
+:mod:`.work` counts what a choice does in the program that it is lowered to, so no family says what
+it costs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .convolution import CONVOLUTION
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
-from .winograd import TILES, WINOGRAD
+from .winograd import WINOGRAD
 from .work import Outlines, programs_of, unrolled
 
 if TYPE_CHECKING:
@@ -35,16 +35,19 @@ FAMILIES: tuple[Family, ...] = (
     CONVOLUTION,
     SEPARABLE_CONVOLUTION,
     WINOGRAD,
-    TILES,
     POINTWISE,
-    LOOP_NEST,
 )
-"""The first that suits a node computes it."""
+"""Each offers its choices for the nodes that it suits; a node that suits none is a loop nest."""
+
+
+def families_of(node: Node) -> tuple[Family, ...]:
+    """Return the families that can compute a node with what is chosen for it."""
+    return tuple(f for f in FAMILIES if f.suits(node)) or (LOOP_NEST,)
 
 
 def family_of(node: Node) -> Family:
-    """Return the family that computes a node."""
-    return next(f for f in FAMILIES if f.suits(node))
+    """Return the family that computes a node, the preferred one where nothing is chosen yet."""
+    return families_of(node)[0]
 
 
 def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
@@ -71,72 +74,78 @@ class KernelFamilies:
     What a choice does is counted once for all nodes of a tuning key.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target) -> None:
+        self.target = target
         self._works: dict[tuple[str, Choice], tuple[Work, ...]] = {}
         self._known: dict[Node, tuple[str, Node]] = {}  # tuning keys; at default sizes
         self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
         self._counted: dict[Node, Work] = {}
-        self._outlines = Outlines()
+        self._outlines = Outlines(target)
 
-    def choices(self, node: Node, target: Target) -> tuple[Choice, ...]:
+    def choices(self, node: Node) -> tuple[Choice, ...]:
         """Return every way to run a placed node, in order of preference for ties."""
-        plain = at_default(node)
-        every = list(family_of(node).choices(plain, target))
-        every += winograd.winograd_choices(node, target)
+        target = self.target
+        every = [c for family in families_of(node) for c in family.choices(node, target)]
         found = [c for c in every if _agrees(c, node.choice)]
         computed = [c for c in found if c.stage == "compute"]
         found = computed if computed and target.stage == "compute" else found
         tiled = [c for c in found if c.winograd == TILES_OF.get(target.winograd)]
         return tuple(tiled or found)
 
-    def work(self, node: Node, choice: Choice, target: Target) -> tuple[Work, ...]:
+    def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo"):  # all is alike but where weights are read from
-                alike = self.work(node, replace(choice, weights="texture"), target)
+                alike = self.work(node, replace(choice, weights="texture"))
                 return tuple(replace(w, weights_from=choice.weights) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
-                (looped,) = self.work(node, replace(choice, weights="texture"), target)
+                (looped,) = self.work(node, replace(choice, weights="texture"))
                 return (unrolled(looped, programs_of(node, looped.passes)),)
         if node not in self._known:
             plain = at_default(node)  # the text of a dynamic node would add guards
-            self._known[node] = tuning_key(plain, target), plain
+            self._known[node] = tuning_key(plain, self.target), plain
         name, node = self._known[node]
         key = name, choice
         if key not in self._works:
-            made = self._made(name, node, choice, target)
-            self._works[key] = tuple(self._work(n, target) for n in made)
+            self._works[key] = tuple(map(self._work, self._made(name, node, choice)))
         return self._works[key]
 
-    def _made(self, name: str, node: Node, choice: Choice, target: Target) -> tuple[Node, ...]:
-        """Return the nodes that a choice makes of a node; equal ones are made once."""
-        if not choice.winograd:
-            return (replace(node, choice=choice),)
-        key = name, winograd.transforms(choice)
+    def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
+        """Return the nodes that a choice makes of a node; those that decide no more are shared."""
+        opened = replace(choice, block=(1, 1), planes=None, weights=None)
+        key = name, opened
         if key not in self._expanded:
-            self._expanded[key] = winograd.expand(node, choice, target)
-        return winograd.chosen(self._expanded[key], choice)
+            node = replace(node, choice=opened)
+            self._expanded[key] = family_of(node).expand(node, self.target)
+        block, planes, weights = choice.block, choice.planes, choice.weights
+        return tuple(
+            replace(n, choice=replace(n.choice, block=block, planes=planes, weights=weights))
+            if n.choice.planes is None
+            else n
+            for n in self._expanded[key]
+        )
 
-    def _work(self, node: Node, target: Target) -> Work:
+    def _work(self, node: Node) -> Work:
         if node not in self._counted:
-            self._counted[node] = self._outlines.work(node, family_of(node), target)
+            self._counted[node] = self._outlines.work(node, family_of(node))
         return self._counted[node]
 
-    def expand(self, node: Node, target: Target) -> Node | None:
+    def expand(self, node: Node) -> Node | None:
         """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
-        return winograd.expand(node, node.choice, target)[-1] if node.choice.winograd else None
+        *_, last = family_of(node).expand(node, self.target)
+        return None if last is node else last
 
-    def unsuited(self, node: Node, target: Target) -> str:
+    def unsuited(self, node: Node) -> str:
         """Return why a placed node cannot run in the compute stage, or nothing."""
-        return family_of(node).unsuited(node, target)
+        return family_of(node).unsuited(node, self.target)
 
-    def untiled(self, node: Node, target: Target) -> str:
+    def untiled(self, node: Node) -> str:
         """Return why the Winograd tiles that are asked for are not used for a convolution."""
-        return winograd.untiled(node, target)
+        return winograd.untiled(node, self.target)
 
-    def refusal(self, node: Node, target: Target) -> ShadergenError:
+    def refusal(self, node: Node) -> ShadergenError:
         """Return what to raise for a node that has no choices: its weights do not fit."""
-        return weight_storage.refusal(node, target)
+        return weight_storage.refusal(node, self.target)
 
 
 def _agrees(choice: Choice, pinned: Choice) -> bool:

@@ -58,11 +58,13 @@ CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is
 
 def suits(node: Node) -> bool:
     """Whether a node is a convolution of channel-packed maps with constant weights."""
-    return is_direct(node) and not isinstance(parts(node).kernel, WinogradTiles)
+    tiles = node.choice.winograd or isinstance(parts(node).kernel, WinogradTiles)
+    return is_direct(node) and not tiles
 
 
 def choices(node: Node, target: Target) -> Iterator[Way]:
     """Yield every way to run a convolution directly."""
+    node = at_default(node)
     if not parts(node).store:  # a fragment writes few planes of its own pixel
         yield from _fragment_choices(node, target)
     yield from compute_choices(node, target)

@@ -45,13 +45,15 @@ class Family:
     """A kernel family.
 
     Attributes:
-        suits: whether the kernel computes a node.
+        suits: whether the kernel can compute a node with what is chosen for it.
         choices: yields every way to run such a node, in order of preference for ties.
         lower: yields the GPU passes of such a node, its choice made.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
         growth: returns how the program of such a node, its choice made, grows from smaller ones, or
             None where its counts follow from no others.
+        expand: returns the nodes that the choice of such a node makes of it, the last of which
+            gives its result; planes that are not chosen are left open.
     """
 
     suits: Callable[[Node], bool]
@@ -60,6 +62,7 @@ class Family:
     unsuited: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
     growth: Callable[[Node], Growth | None] = lambda node: None
+    expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 
 def computes(target: Target) -> bool:
@@ -69,6 +72,7 @@ def computes(target: Target) -> bool:
 
 def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield the ways to run a kernel without parameters but planes: draws, or one dispatch."""
+    node = at_default(node)
     for planes in fragment_planes(node, target):
         yield replace(node.choice, stage="fragment", planes=planes)
     if computes(target) and not unsuited(node, target):

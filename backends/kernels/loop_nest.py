@@ -84,7 +84,7 @@ def check_planes(node: Node, target: Target) -> None:
     if max(planes.values(), default=0) <= target.limits.texture_units:
         return
     read = {s.operand for _, load in loads_of(_nest(node)[0].bindings) for s in load.sources}
-    units = max(planes.get(k, 0) for k in read)
+    units = max((planes.get(k, 0) for k in read), default=0)
     check_units(units, node.choice.stage or "fragment", target, node.name)
 
 

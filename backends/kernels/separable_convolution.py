@@ -56,6 +56,7 @@ FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those b
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield the ways to run one: an invocation of a dispatch computes all result planes."""
+    node = at_default(node)
     planes = node.result.type.planes
     if not computes(target) or planes > MOST_PLANES or _unsuited(node, target):
         return

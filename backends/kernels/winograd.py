@@ -43,14 +43,18 @@ if TYPE_CHECKING:
 
     from ...ir.ops import Op
     from ...passes.placement.target import Target
+    from ..gpu import GpuPass
 
+STEPS = (WinogradPatches, WinogradResult, WinogradTiles)  # that have a kernel of their own here
 NO_ROOM = "its maps of patches have no room"
 LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
 LARGEST = 1e30  # of weights: their transforms must stay finite
 
 
-def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
+def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every way to compute a placed convolution in tiles."""
+    if isinstance(parts(node).kernel, STEPS):
+        return
     opened, node = node, at_default(node)
     dynamic = node is not opened
     if dynamic and target.winograd == "auto":
@@ -60,7 +64,7 @@ def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
     for name, tile in TILES_OF.items():
         if target.winograd not in ("auto", name):
             continue
-        found = _choices(node, tile, target)
+        found = _in_tiles(node, tile, target)
         if isinstance(found, str) or (dynamic and not _fits_sizes(node, tile, target)):
             continue
         yield from found
@@ -69,7 +73,7 @@ def winograd_choices(node: Node, target: Target) -> Iterator[Choice]:
 def untiled(node: Node, target: Target) -> str:
     """Return why a placed convolution is not computed in the tiles that are asked for."""
     opened, node = node, at_default(node)
-    found = refusal(node, target) or _choices(node, TILES_OF[target.winograd], target)
+    found = refusal(node, target) or _in_tiles(node, TILES_OF[target.winograd], target)
     if isinstance(found, str):
         return found
     return NO_ROOM if computes(target) or node is opened else "its sizes are open"
@@ -82,7 +86,7 @@ def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
     return computes(target) and rows <= target.limits.texture_size
 
 
-def _choices(node: Node, tile: int, target: Target) -> list[Choice] | str:
+def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     """Return the choices that compute a convolution in tiles of a size, or why there are none.
 
     It is one that can be. Asked for where there are compute shaders, tiles are computed there.
@@ -157,37 +161,22 @@ def refusal(node: Node, target: Target) -> str:
     return ""
 
 
-def expand(node: Node, choice: Choice, target: Target) -> tuple[Node, ...]:
+def expand(node: Node, target: Target) -> tuple[Node, ...]:
     """Return the nodes that compute a convolution in tiles, the last of which gives its result.
 
     Args:
-        node: a placed convolution, fused or not.
-        choice: one of :func:`winograd_choices`; but for the tiles it is for the products.
+        node: a placed convolution, fused or not; but for the tiles its choice is for the products.
+            Any other node stays as it is.
         target: the choice is one of.
     """
-    if choice.stage == "fragment":
-        return _at_once(node, choice, target)
-    found = _in_three(node, choice, target)
+    if not node.choice.winograd:
+        return (node,)
+    if node.choice.stage == "fragment":
+        return _at_once(node, node.choice, target)
+    found = _in_three(node, node.choice, target)
     if found is None:
         raise InternalError(f"{node.name}: its maps of patches have no room")
     return found
-
-
-def transforms(choice: Choice) -> Choice:
-    """Return the part of a choice that decides on the nodes besides products in dispatches."""
-    if choice.stage == "fragment":
-        return choice
-    return replace(choice, block=(1, 1), planes=None, weights=None)
-
-
-def chosen(nodes: tuple[Node, ...], choice: Choice) -> tuple[Node, ...]:
-    """Return expanded nodes with another choice of the same :func:`transforms`."""
-    return tuple(
-        replace(n, choice=replace(choice, winograd=0))
-        if isinstance(parts(n).kernel, WinogradProducts)
-        else n
-        for n in nodes
-    )
 
 
 def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
@@ -274,22 +263,23 @@ def _placed(node: Node) -> Node:
     return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
 
 
-def _patch(node: Node) -> int:
+def _suits(node: Node) -> bool:
+    """Whether a node is one that an expansion makes, or a convolution to expand."""
+    kernel, choice = parts(node).kernel, node.choice
+    is_open = choice.winograd > 0 or choice.stage is None
+    return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_open)
+
+
+def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
+    """Lower a node that an expansion makes, the products apart, which are a convolution's."""
+    tiles = isinstance(parts(node).kernel, WinogradTiles)
+    return (lower_tiles if tiles else lower_transform)(node, target)
+
+
+def _ends(node: Node) -> dict[str, int]:
+    """Return where the loop over the lines of a patch ends."""
     kernel = parts(node).kernel
-    assert isinstance(kernel, (WinogradPatches, WinogradResult))
-    return kernel.patch
+    return {"i": kernel.patch} if isinstance(kernel, (WinogradPatches, WinogradResult)) else {}
 
 
-WINOGRAD = Family(
-    lambda node: isinstance(parts(node).kernel, (WinogradPatches, WinogradResult)),
-    lambda node, target: iter(()),  # expand() chooses
-    lower_transform,
-    unsuited,
-    lambda node: {"i": _patch(node)},
-)
-TILES = Family(
-    lambda node: isinstance(parts(node).kernel, WinogradTiles),
-    lambda node, target: iter(()),
-    lower_tiles,
-    unsuited,
-)
+WINOGRAD = Family(_suits, _choices, _lower, unsuited, _ends, expand=expand)

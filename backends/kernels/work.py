@@ -43,36 +43,39 @@ MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
 class Outlines:
-    """The outlines of programs by what they depend on, and the work of nodes by them."""
+    """The outlines of programs by what they depend on, and the work of nodes by them.
 
-    def __init__(self) -> None:
+    Args:
+        target: what nodes are lowered for.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
         self._outlines: dict[Hashable, Outline] = {}
         self._structures: dict[Hashable, Hashable] = {}
 
-    def work(self, node: Node, family: Family, target: Target) -> Work:
+    def work(self, node: Node, family: Family) -> Work:
         """Return what a placed node does; its GPU passes count as the first one does.
 
         Args:
             node: with a choice, of known sizes.
             family: whose kernel it is.
-            target: what it is lowered for.
         """
-        return _work(node, self._counts(node, family, target), _invocations(node, target))
+        return _work(node, self._counts(node, family), _invocations(node, self._target))
 
-    def _counts(self, node: Node, family: Family, target: Target) -> Counts:
+    def _counts(self, node: Node, family: Family) -> Counts:
         growth = family.growth(node)
         if growth is None:
-            return self._outline(node, family, target).total(family.ends(node))
+            return self._outline(node, family).total(family.ends(node))
         small, larger = (
-            self._counts(replace(node, choice=c), family, target)
-            for c in (growth.small, growth.larger)
+            self._counts(replace(node, choice=c), family) for c in (growth.small, growth.larger)
         )
         return small.grown(larger, growth.steps)
 
-    def _outline(self, node: Node, family: Family, target: Target) -> Outline:
-        key = (self._structure(node), node.choice, target.fetch, target.parameters)
+    def _outline(self, node: Node, family: Family) -> Outline:
+        key = self._structure(node), node.choice
         if key not in self._outlines:
-            gpu_pass = _lowered(node, family, target)
+            gpu_pass = _lowered(node, family, self._target)
             self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
         return self._outlines[key]
 

@@ -92,19 +92,17 @@ class Counts:
     def grown(self, larger: Counts, steps: int) -> Counts:
         """Return the counts after so many steps, each as large as that from these to others."""
 
-        def after(now: float, then: float) -> float:
-            return now + (then - now) * steps
-
-        def each(now: Counter[Any], then: Counter[Any]) -> Counter[Any]:
-            return Counter({name: after(now[name], then[name]) for name in now | then})
+        def each(now: Counter[str], then: Counter[str]) -> Counter[str]:
+            return Counter(
+                {name: now[name] + (then[name] - now[name]) * steps for name in now | then}
+            )
 
         values = ((f.name, getattr(self, f.name), getattr(larger, f.name)) for f in fields(self))
-        return Counts(
-            **{
-                name: each(now, then) if isinstance(now, Counter) else after(now, then)
-                for name, now, then in values
-            }
-        )
+        after: dict[str, Any] = {
+            name: each(a, b) if isinstance(a, Counter) else a + (b - a) * steps
+            for name, a, b in values
+        }
+        return Counts(**after)
 
 
 @dataclass

@@ -28,11 +28,11 @@ def coverage_notes(
         measured: what the file holds.
         path: of the file.
     """
-    kernels = KernelFamilies()
+    kernels = KernelFamilies(target)
 
     def is_choice(node: Node) -> bool:
         undecided = replace(node, choice=Choice(precision=node.choice.precision))
-        return not node.choice.alias and len(kernels.choices(undecided, target)) > 1
+        return not node.choice.alias and len(kernels.choices(undecided)) > 1
 
     layers = [node for node in graph.nodes if is_choice(node)]
     known = sum(tuning_key(node, target) in measured for node in layers)

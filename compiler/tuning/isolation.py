@@ -57,7 +57,7 @@ def isolate(node: Node, choice: Choice, target: Target) -> Graph:
     types = tuple(r.type.without_slot() for r in node.results)
     own = Node(node.op, tuple(operands[v] for v in node.inputs), (MEASURED,), choice, types)
     outputs += [Output(f"y{r.index}", r, _port(r.type)) for r in own.results]
-    context = Context(target, KernelFamilies())
+    context = Context(KernelFamilies(target))
     graph = expand_choices(Graph("tuning", tuple(inputs), tuple(outputs)), context)
     return allocate_textures(graph, context)
 

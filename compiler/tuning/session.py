@@ -178,12 +178,12 @@ def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
     found: dict[str, Node] = {}
     counts = [_count(g, target, found) for g in (graph, *others)]
     labels = unique_names(found.values())
-    kernels = KernelFamilies()
+    kernels = KernelFamilies(target)
     every = []
     for name, node in found.items():
         opened = replace(node, choice=Choice(precision=node.choice.precision))
-        predictor = Predictor(opened, target, kernels)
-        predicted = {c: predictor.cost(c) for c in kernels.choices(opened, target)}
+        predictor = Predictor(opened, kernels)
+        predicted = {c: predictor.cost(c) for c in kernels.choices(opened)}
         each = [count[name] for count in counts]
         if len(predicted) > 1 or min(each) < max(each):
             kind = Kind(name, opened, labels[node], each[0], node.choice, predicted)
@@ -242,7 +242,8 @@ def tune_model(
         target = context.target
         both = (replace(target, fuse_separable="on"), replace(target, fuse_separable="off"))
         ways = (target, *both) if target.fuse_separable == "auto" else (target,)
-        every = kinds(target, *(_decided(imported, replace(context, target=t)) for t in ways))
+        contexts = (replace(context, kernels=KernelFamilies(t)) for t in ways)
+        every = kinds(target, *(_decided(imported, c) for c in contexts))
         session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()
     tuned = _decided(imported, replace(context, measured=session.tuning.measured))

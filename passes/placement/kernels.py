@@ -61,27 +61,31 @@ class Work:
 
 
 class Kernels(Protocol):
-    """What the kernel families offer."""
+    """What the kernel families offer for a target."""
 
-    def choices(self, node: Node, target: Target) -> tuple[Choice, ...]:
+    @property
+    def target(self) -> Target:
+        """What is compiled for."""
+
+    def choices(self, node: Node) -> tuple[Choice, ...]:
         """Return every way to run a placed node, in order of preference for ties.
 
-        ``target`` may force the stage, the storage of weights, Winograd's tiles and the planes of a
+        The target may force the stage, the storage of weights, Winograd's tiles and the planes of a
         fragment pass; ``node.choice`` may have pinned any of them. Compute and tiles are forced
         only on nodes that can. Empty when the weights do not fit the storage asked for.
         """
 
-    def work(self, node: Node, choice: Choice, target: Target) -> tuple[Work, ...]:
+    def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
 
-    def expand(self, node: Node, target: Target) -> Node | None:
+    def expand(self, node: Node) -> Node | None:
         """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
 
-    def unsuited(self, node: Node, target: Target) -> str:
+    def unsuited(self, node: Node) -> str:
         """Return why a placed node cannot run in the compute stage, or nothing."""
 
-    def untiled(self, node: Node, target: Target) -> str:
-        """Return why the Winograd tiles that ``target`` asks for are not used for a convolution."""
+    def untiled(self, node: Node) -> str:
+        """Return why the Winograd tiles that are asked for are not used for a convolution."""
 
-    def refusal(self, node: Node, target: Target) -> ShadergenError:
+    def refusal(self, node: Node) -> ShadergenError:
         """Return what to raise for a node that has no choices: its weights do not fit."""

@@ -66,7 +66,7 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 
 def before_choice(graph: Graph, **options: Any) -> tuple[Graph, Context]:
     """Return a graph as it is when kernels are to be chosen."""
-    context = Context(Options(**options).target(), KernelFamilies())
+    context = Context(KernelFamilies(Options(**options).target()))
     for step in PIPELINE[: [s.__name__ for s in PIPELINE].index("choose_kernels")]:
         graph = step(graph, context)
     return graph, context
@@ -303,7 +303,7 @@ def test_a_pair_is_taken_apart_into_what_it_was_made_of():
     assert again[1].inputs[1:] == second.inputs[1:]
     alone = isolate(
         pair,
-        KernelFamilies().choices(pair, Options(**FORCED).target())[0],
+        KernelFamilies(Options(**FORCED).target()).choices(pair)[0],
         Options(**FORCED).target(),
     )
     assert [type(getattr(n.op, "kernel", n.op)) for n in alone.nodes][-1] is SeparableConv
@@ -311,13 +311,13 @@ def test_a_pair_is_taken_apart_into_what_it_was_made_of():
 
 def times(node: Node, target: Target, nanoseconds: float) -> dict[str, dict[Choice, float]]:
     return {
-        tuning_key(node, target): dict.fromkeys(KernelFamilies().choices(node, target), nanoseconds)
+        tuning_key(node, target): dict.fromkeys(KernelFamilies(target).choices(node), nanoseconds)
     }
 
 
 def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]:
     """Return whether a pair is made of two placed nodes, and why not."""
-    context = Context(Options(**options).target(), KernelFamilies(), measured)
+    context = Context(KernelFamilies(Options(**options).target()), measured)
     made = len(fuse_separable(graph, context).nodes) < len(graph.nodes)
     (decision,) = context.decisions
     assert made == (decision.decision == "applied")
@@ -374,13 +374,13 @@ def test_predictions_decide_on_every_device(device, predicted):
     graph, _ = before_choice(PREDICTED[predicted], device=device, fuse_separable="off")
     pair = separable(*graph.nodes)
     target = Options(device=device).target()
-    alone = choose_kernels(graph, Context(target, KernelFamilies())).nodes
+    alone = choose_kernels(graph, Context(KernelFamilies(target))).nodes
     cost = sum(
-        Predictor(n, target, KernelFamilies()).cost(m.choice)
+        Predictor(n, KernelFamilies(target)).cost(m.choice)
         for n, m in zip(graph.nodes, alone, strict=True)
     )
     least = min(
-        map(Predictor(pair, target, KernelFamilies()).cost, KernelFamilies().choices(pair, target))
+        map(Predictor(pair, KernelFamilies(target)).cost, KernelFamilies(target).choices(pair))
     )
     made, why = paired_with({}, graph, device=device)
     assert made == (least <= cost) == (predicted == "one")

@@ -263,7 +263,7 @@ def test_weights_that_would_overflow_are_computed_directly():
 
 def choosing(graph: Graph, **options: Any) -> tuple[Node, Context]:
     """Return the convolution of a graph as it is before kernels are chosen."""
-    context = Context(Options(**options).target(), KernelFamilies())
+    context = Context(KernelFamilies(Options(**options).target()))
     for step in PIPELINE:
         if step.__name__ == "choose_kernels":
             break
@@ -298,7 +298,7 @@ def test_without_measured_costs_only_a_measurement_takes_tiles():
     assert kernels(graph, **DESKTOP) == ["Conv"]
     node, context = choosing(graph, **DESKTOP)
     times = {
-        c: 1.0 if c.winograd == 4 else 2.0 for c in KernelFamilies().choices(node, context.target)
+        c: 1.0 if c.winograd == 4 else 2.0 for c in KernelFamilies(context.target).choices(node)
     }
     context.measured = {tuning_key(node, context.target): times}
     assert rank(node, context).costs[0][1].winograd == 4
@@ -307,7 +307,7 @@ def test_without_measured_costs_only_a_measurement_takes_tiles():
 @pytest.mark.parametrize("tile", TILES)
 def test_a_node_alone_is_measured_with_all_its_steps(tile):
     node, context = choosing(single(), **DESKTOP)
-    choice = next(c for c in KernelFamilies().choices(node, context.target) if c.winograd == tile)
+    choice = next(c for c in KernelFamilies(context.target).choices(node) if c.winograd == tile)
     graph = isolate(node, choice, context.target)
     names = [type(getattr(n.op, "kernel", n.op)).__name__ for n in graph.nodes]
     assert names == IN_TILES

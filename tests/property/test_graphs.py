@@ -254,7 +254,7 @@ def test_every_pass_keeps_meaning_and_text_is_pure_and_idempotent(seed: int, ste
     host = {i.name: maker.rng.normal(size=i.shape).transpose(i.port.axes) for i in graph.inputs}
     want = host_results(graph, host)
     tiles = maker.pick("auto", "2x2", "4x4")
-    context = Context(Options(device="gles32-desktop", winograd=tiles).target(), KernelFamilies())
+    context = Context(KernelFamilies(Options(device="gles32-desktop", winograd=tiles).target()))
     for step in PIPELINE:
         before = text.to_text(graph)
         after = step(graph, context)

@@ -95,7 +95,7 @@ def conv(
 def compile_graph(graph: Graph, **options: Any) -> tuple[Graph, BuildFiles, Context]:
     """Optimise and lower a graph in memory."""
     target = Options(**options).target()
-    context = Context(target, KernelFamilies())
+    context = Context(KernelFamilies(target))
     placed = optimise(graph, context)
     return placed, schedule(placed, lower(placed, target), target, "shadergen test"), context
 

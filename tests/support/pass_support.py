@@ -15,7 +15,7 @@ from support import graph_of, image
 
 
 def context(**options) -> Context:
-    return Context(Options(**options).target(), KernelFamilies())
+    return Context(KernelFamilies(Options(**options).target()))
 
 
 def operators(graph: Graph) -> list[str]:

@@ -56,7 +56,7 @@ TARGETS = {
 def ways(node: Node, options: Options) -> list[Node]:
     """Return a node with each of its choices that makes no other nodes of it."""
     opened = replace(node, choice=Choice(precision=node.choice.precision))
-    found = KernelFamilies().choices(opened, options.target())
+    found = KernelFamilies(options.target()).choices(opened)
     return [replace(opened, choice=c) for c in found if not c.winograd]
 
 
@@ -65,12 +65,12 @@ def ways(node: Node, options: Options) -> list[Node]:
 def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
     options = Options(**TARGETS[on], fuse_separable="on" if graph == "separable" else "auto")
     target = options.target()
-    placed = optimise(graph_of(GRAPHS[graph](), inputs=(X,)), Context(target, KernelFamilies()))
+    placed = optimise(graph_of(GRAPHS[graph](), inputs=(X,)), Context(KernelFamilies(target)))
     every = ways(next(n for n in reversed(placed.nodes) if has_weights(n)), options)
     large = [n for n in every if n.choice.loops and family_of(n).growth(n)]
     assert large or not any(n.choice.stage == "compute" for n in every)
     for node in large:
         family = family_of(node)
         lowered = replace(family, growth=lambda node: None)
-        counted = Outlines().work(node, lowered, target)
-        assert Outlines().work(node, family, target) == counted, node.choice
+        counted = Outlines(target).work(node, lowered)
+        assert Outlines(target).work(node, family) == counted, node.choice

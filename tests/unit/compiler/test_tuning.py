@@ -39,7 +39,7 @@ FIRST = Choice("compute", (8, 1), 2, "texture", "highp")
 
 
 def placed(y: Value, x: Value, options: Options = LLVMPIPE) -> Graph:
-    return optimise(graph_of(y, inputs=(x,)), Context(options.target(), KernelFamilies()))  # type: ignore[arg-type]
+    return optimise(graph_of(y, inputs=(x,)), Context(KernelFamilies(options.target())))  # type: ignore[arg-type]
 
 
 def node_of(y: Value, x: Value, options: Options = LLVMPIPE) -> Node:
@@ -88,7 +88,7 @@ def test_the_targets_way_to_read_is_part_of_the_signature():
 
 def found(**options: Any) -> tuple[Choice, ...]:
     wanted = Options(device="llvmpipe", **options)
-    return KernelFamilies().choices(node_of(two(), X, wanted), wanted.target())
+    return KernelFamilies(wanted.target()).choices(node_of(two(), X, wanted))
 
 
 def test_options_filter_the_candidates():
@@ -104,17 +104,17 @@ def test_a_stage_is_not_forced_where_a_node_has_no_room_in_it():
     options = Options(device="llvmpipe", stage="compute")
     x = image(4, 9)
     node = node_of(pointwise("tanh(x0)", x), x, options)
-    assert [c.stage for c in KernelFamilies().choices(node, options.target())] == ["fragment"]
+    assert [c.stage for c in KernelFamilies(options.target()).choices(node)] == ["fragment"]
 
 
 def test_what_a_node_has_pinned_is_kept():
     node = node_of(two(), X)
     pinned = replace(node, choice=replace(node.choice, weights="texture"))
-    assert {c.weights for c in KernelFamilies().choices(pinned, LLVMPIPE.target())} == {"texture"}
+    assert {c.weights for c in KernelFamilies(LLVMPIPE.target()).choices(pinned)} == {"texture"}
 
 
 def test_a_block_shares_weights_and_inputs_and_multiplies_as_often():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    predictor = Predictor(node_of(two(), X), KernelFamilies(LLVMPIPE.target()))
     (one,) = predictor.work(Choice("compute", (1, 1), 1, "texture", "highp"))
     (row,) = predictor.work(Choice("compute", (2, 1), 1, "texture", "highp"))
     (both,) = predictor.work(Choice("compute", (2, 1), 2, "texture", "highp"))
@@ -137,11 +137,11 @@ def test_taps_count_as_code_where_the_kernel_unrolls_them(stride, unrolled):
     (lowered,) = lower_convolution(replace(node, choice=choice), LLVMPIPE.target())
     assert ("kx" not in print_program(lowered.program, 310)) == unrolled
     taps = 3 if unrolled else 1
-    assert Predictor(node, LLVMPIPE.target(), KernelFamilies()).work(choice)[0].code == 4 * 2 * taps
+    assert Predictor(node, KernelFamilies(LLVMPIPE.target())).work(choice)[0].code == 4 * 2 * taps
 
 
 def test_constants_are_not_read_but_are_code():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    predictor = Predictor(node_of(two(), X), KernelFamilies(LLVMPIPE.target()))
     (constants,) = predictor.work(Choice("fragment", (1, 1), 2, "constants", "highp"))
     (looped,) = predictor.work(Choice("fragment", (1, 1), 2, "texture", "highp"))
     assert constants.weights == 0 < looped.weights
@@ -154,9 +154,9 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
     large = image(1, 16, 48, 80)
     small_node = node_of(conv(RNG, X, 8, (3, 3)), X)
     large_node = node_of(conv(RNG, large, 8, (3, 3)), large)
-    for choice in KernelFamilies().choices(small_node, target):
-        cost = Predictor(small_node, target, KernelFamilies()).cost(choice)
-        assert 0 < cost < Predictor(large_node, target, KernelFamilies()).cost(choice)
+    for choice in KernelFamilies(target).choices(small_node):
+        cost = Predictor(small_node, KernelFamilies(target)).cost(choice)
+        assert 0 < cost < Predictor(large_node, KernelFamilies(target)).cost(choice)
 
 
 # --- choosing by what was measured ----------------------------------------------------------------
@@ -165,21 +165,21 @@ def test_a_cost_is_never_free_and_grows_with_the_map():
 def decide(times: dict[Choice, float]) -> Choice:
     y = two()
     name = tuning_key(node_of(y, X), LLVMPIPE.target())
-    context = Context(LLVMPIPE.target(), KernelFamilies(), {name: times})
+    context = Context(KernelFamilies(LLVMPIPE.target()), {name: times})
     seen: dict[str, Graph] = {}
     optimise(graph_of(y, inputs=(X,)), context, seen.__setitem__)
     return seen["choose_kernels"].nodes[-1].choice
 
 
 def test_a_measured_candidate_is_taken_whatever_was_predicted():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    predictor = Predictor(node_of(two(), X), KernelFamilies(LLVMPIPE.target()))
     dearest = max(found(), key=predictor.cost)
     assert decide({dearest: 1e9}) == dearest
     assert decide({dearest: 1e9, FIRST: 1e8}) == FIRST
 
 
 def test_prediction_decides_between_times_that_are_alike():
-    predictor = Predictor(node_of(two(), X), LLVMPIPE.target(), KernelFamilies())
+    predictor = Predictor(node_of(two(), X), KernelFamilies(LLVMPIPE.target()))
     likely, *_, dearest = sorted(found(), key=predictor.cost)
     assert decide({dearest: 1e9, likely: 1.02e9}) == likely
     assert decide({dearest: 1e9, likely: 1.04e9}) == dearest
@@ -203,7 +203,7 @@ def test_predictions_that_hold_compile_time_are_not_billed_for_it_again():
     x = image(1, 8, 128, 128)
     node = node_of(conv(RNG, x, 8, (3, 3)), x)
     target = LLVMPIPE.target()
-    context = Context(target, KernelFamilies())
+    context = Context(KernelFamilies(target))
     ranking = rank(node, context)
     weights = {r.costs[0][1].weights for r in within_budget({node: ranking}, context).values()}
     assert weights == {"constants"}
@@ -289,7 +289,7 @@ def nodes() -> dict[str, Node]:
 @pytest.mark.parametrize("name", ["convolution", "depthwise", "pool", "half"])
 def test_candidates_are_right_and_take_time(name):
     node, target = nodes()[name], LLVMPIPE.target()
-    every = KernelFamilies().choices(node, target)
+    every = KernelFamilies(target).choices(node)
     some = [every[k] for k in range(0, len(every), 1 + len(every) // 8)]
     measured = measure(node, some, target, gl_context(), QUICK, lambda step: None)
     assert len(measured) > 1

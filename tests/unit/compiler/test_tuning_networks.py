@@ -56,7 +56,7 @@ def chosen(network: Callable[[], Value]) -> tuple[Graph, list[Kind]]:
     """Return a network's graph, and the kinds of nodes that are to be tuned."""
     graph = graph_of(network(), inputs=(X,))
     seen: dict[str, Graph] = {}
-    optimise(graph, Context(TARGET, KernelFamilies()), seen.__setitem__)
+    optimise(graph, Context(KernelFamilies(TARGET)), seen.__setitem__)
     return graph, kinds(TARGET, seen["alias_planes"])
 
 
@@ -77,7 +77,7 @@ def test_tuning_and_verify_find_the_same_kernels_right(network):
     (want,) = evaluate(graph, {"x": x}, np.float64).values()
     for k in range(max(len(ways(kind)) for kind in every)):
         forced = {i.tuning_key: {ways(i)[k % len(ways(i))]: 1.0} for i in every}
-        placed = optimise(graph, Context(TARGET, KernelFamilies(), forced))
+        placed = optimise(graph, Context(KernelFamilies(TARGET), forced))
         files = schedule(placed, lower(placed, TARGET), TARGET, "tests")
         (got,) = play(files, {"x": x}).values()
         assert np.abs(got - want).max() <= TOLERANCE["highp"] * max(1, np.abs(want).max())

@@ -133,7 +133,7 @@ def test_an_unrolled_layer_agrees_with_its_reference(name: str) -> None:
     graph = layer(op, arrays)
     wide = [a.astype(np.float64) for a in arrays]
     expected = op.reference(*wide)
-    simple = canonicalise(graph, Context(Options().target(), KernelFamilies()))
+    simple = canonicalise(graph, Context(KernelFamilies(Options().target())))
     assert not any(isinstance(n.op, Recurrence) for n in simple.nodes)
     assert all(n.layers == ("layer",) for n in simple.nodes)
     found = evaluate(simple, {i.name: wide[int(i.name[1:])] for i in graph.inputs})
@@ -244,7 +244,7 @@ def test_an_unrolled_convolutional_layer_agrees_with_its_reference(reverse: bool
     arrays = conv_operands()
     x = image(*arrays[0].shape)
     graph = graph_of(*Node(op, (x, *map(constant, arrays[1:])), ("l",)).results, inputs=(x,))
-    simple = canonicalise(graph, Context(Options().target(), KernelFamilies()))
+    simple = canonicalise(graph, Context(KernelFamilies(Options().target())))
     assert not any(isinstance(n.op, ConvLSTM) for n in simple.nodes)
     found = evaluate(simple, {"x": arrays[0]})
     for k, e in enumerate(op.reference(*(a.astype(np.float64) for a in arrays))):

@@ -120,7 +120,7 @@ def test_an_epilogue_may_belong_to_a_scalar():
     graph = graph_of(pointwise("x0 * 2", y), inputs=(X,))
     assert optimised(fuse_pointwise, graph) == (["Reduce+epilogue"], [])
     assert (
-        pipeline.optimise(graph, Context(Options().target(), KernelFamilies()))
+        pipeline.optimise(graph, Context(KernelFamilies(Options().target())))
         .outputs[0]
         .value.type.rank
         == 0

@@ -205,7 +205,7 @@ def test_room_for_weights_is_that_of_the_stage(blocks, stages):
     target = Options(device="gles31-min", weights="ubo").target()
     target = replace(target, limits=replace(target.limits, **{blocks: 0}))
     graph = pipeline.optimise(
-        graph_of(conv(RNG, X, 8, (3, 3)), inputs=(X,)), Context(target, KernelFamilies())
+        graph_of(conv(RNG, X, 8, (3, 3)), inputs=(X,)), Context(KernelFamilies(target))
     )
     (node,) = graph.nodes
     assert node.choice.stage == ("compute", "fragment")[stages]
@@ -294,7 +294,7 @@ def test_slots_of_random_graphs_never_overlap(seed):
 
 
 def test_a_kernel_is_chosen_for_each_node_by_a_name_of_its_own():
-    context = Context(Target(DEVICES["gles30"].limits), KernelFamilies())
+    context = Context(KernelFamilies(Target(DEVICES["gles30"].limits)))
     scores = apply(Softmax((2, 3)), X, layer="scores")
     graph = pipeline.optimise(graph_of(scores, inputs=(X,)), context)
     assert {n.name for n in graph.nodes} == {"scores"}
@@ -305,7 +305,7 @@ def test_a_kernel_is_chosen_for_each_node_by_a_name_of_its_own():
 
 def test_the_smallest_device_compiles_with_every_option_at_its_default():
     target = Target(DEVICES["gles30-min"].limits)
-    graph = pipeline.optimise(graph_of(_deep(2), inputs=(X,)), Context(target, KernelFamilies()))
+    graph = pipeline.optimise(graph_of(_deep(2), inputs=(X,)), Context(KernelFamilies(target)))
     assert all(n.result.type.layout is not None for n in graph.nodes)
     assert TensorType((1, 8, 6, 6)) == graph.nodes[0].result.type.placed(None)
 
@@ -314,7 +314,7 @@ def test_a_map_of_more_workgroups_than_there_are_stays_in_fragments():
     target = Target(DEVICES["gles31-min"].limits, glsl=310, stage="compute")
     x = Input(TensorType((1, 20, 2048, 2048)), "x", Port.plain(4))
     pool = apply(Pool("max", (3, 3), pads=(1, 1, 1, 1)), x, layer="pool")
-    context = Context(target, KernelFamilies())
+    context = Context(KernelFamilies(target))
     graph = pipeline.optimise(graph_of(pool, inputs=(x,)), context)
     assert [n.choice.stage for n in graph.nodes] == ["fragment"]
     assert "more workgroups than 65535" in next(
@@ -331,5 +331,5 @@ def test_weights_and_bias_together_fit_one_texture_or_go_to_a_storage_block(bias
     weights = constant(np.zeros((1024, 1024, 4, 4), np.float32), "weights")
     operands = [constant(np.ones(1024), "bias")] if bias else []
     y = apply(Conv(), x, weights, *operands, layer="conv")
-    (node,) = pipeline.optimise(graph_of(y, inputs=(x,)), Context(target, KernelFamilies())).nodes
+    (node,) = pipeline.optimise(graph_of(y, inputs=(x,)), Context(KernelFamilies(target))).nodes
     assert (node.choice.stage, node.choice.weights) == ("compute", storage)
