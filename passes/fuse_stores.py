@@ -88,6 +88,8 @@ def _check(found: _Store, context: Context) -> str:
     if shuffled.shape[:2] != found.node.result.shape[:2]:
         return "channels are cut off"
     fused = _fused(found)
+    if not is_direct(fused):
+        return "its result lies in rows"
     if not context.kernels.choices(fused):
         return "no invocation computes all channels of a texel"
     return unfused(fused, (found.conv, found.node), context, context.target.stage == "compute")

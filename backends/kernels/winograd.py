@@ -267,7 +267,7 @@ def _suits(node: Node) -> bool:
     """Whether a node is one that an expansion makes, or a convolution to expand."""
     kernel, choice = parts(node).kernel, node.choice
     is_open = choice.winograd > 0 or choice.stage is None
-    return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_open)
+    return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_open and is_direct(node))
 
 
 def _lower(node: Node, target: Target) -> Iterator[GpuPass]:

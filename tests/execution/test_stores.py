@@ -119,3 +119,13 @@ def test_the_result_of_a_store_is_of_the_shuffled_type():
     graph, _, _ = compile_graph(shuffled(3, (2, 2), "crd"), **COMPUTE)
     (node,) = graph.nodes
     assert node.result.type.placed(None) == TensorType((1, 3, 12, 18))
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("stage", ["auto", "compute"])
+def test_pixels_of_a_result_in_rows_are_stored_by_a_pass_of_their_own(stage):
+    x = image(6, 4, 11, 4)
+    y = conv(np.random.default_rng(1), x, 12, (3, 3), pads=(1, 1, 1, 1))
+    y = pointwise("relu(x0)", apply(DepthToSpace((2, 2), "crd"), y))
+    y = apply(Slice((0, 0, 1, 0), (1, 1, 1, 1), (6, 3, 21, 8)), y)
+    assert_runs_like_reference(graph_of(y, inputs=(x,)), device="gles32-desktop", stage=stage)
