@@ -7,6 +7,7 @@ channels for each input channel. Rows are ordered by tap, input plane, output pl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,6 +42,7 @@ class WeightBlocks:
         return self.shape[3] == LANES and not self.diagonal
 
 
+@lru_cache(maxsize=4096)
 def plan_blocks(shape: tuple[int, ...], groups: int, planes: range) -> WeightBlocks:
     """Plan the blocks of some output planes for OIHW weights of ``shape``."""
     _, per_group, kh, kw = shape

@@ -29,7 +29,7 @@ from .weight_storage import pass_floats
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable
 
-    from ...ir.graph import Node, Value
+    from ...ir.graph import Choice, Node, Value
     from ...ir.types import TensorType
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
@@ -51,8 +51,10 @@ class Outlines:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._outlines: dict[Hashable, Outline] = {}
-        self._structures: dict[Hashable, Hashable] = {}
+        self._structures: dict[Hashable, int] = {}  # numbered
+        self._numbers: dict[Hashable, int] = {}  # of the structures of nodes
+        self._outlines: dict[tuple[int, Choice], Outline] = {}
+        self._totals: dict[Hashable, Counts] = {}
 
     def work(self, node: Node, family: Family) -> Work:
         """Return what a placed node does; its GPU passes count as the first one does.
@@ -61,30 +63,40 @@ class Outlines:
             node: with a choice, of known sizes.
             family: whose kernel it is.
         """
-        return _work(node, self._counts(node, family), _invocations(node, self._target))
+        counts = self._counts(node, family, self._structure(node))
+        return _work(node, counts, _invocations(node, self._target))
 
-    def _counts(self, node: Node, family: Family) -> Counts:
+    def _counts(self, node: Node, family: Family, structure: int) -> Counts:
+        ends = family.ends(node)
+        key = structure, node.choice, *ends.items()
+        if key in self._totals:
+            return self._totals[key]
         growth = family.growth(node)
         if growth is None:
-            return self._outline(node, family).total(family.ends(node))
-        small, larger = (
-            self._counts(replace(node, choice=c), family) for c in (growth.small, growth.larger)
-        )
-        return small.grown(larger, growth.steps)
+            counts = self._outline(node, family, structure).total(ends)
+        else:
+            small, larger = (
+                self._counts(replace(node, choice=c), family, structure)
+                for c in (growth.small, growth.larger)
+            )
+            counts = small.grown(larger, growth.steps)
+        self._totals[key] = counts
+        return counts
 
-    def _outline(self, node: Node, family: Family) -> Outline:
-        key = self._structure(node), node.choice
+    def _outline(self, node: Node, family: Family, structure: int) -> Outline:
+        key = structure, node.choice
         if key not in self._outlines:
             gpu_pass = _lowered(node, family, self._target)
             self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
         return self._outlines[key]
 
-    def _structure(self, node: Node) -> Hashable:
-        """Return what programs of a node, and of those like it, depend on; worked out once."""
+    def _structure(self, node: Node) -> int:
+        """Return the number of what programs of a node, and of those like it, depend on."""
         known = (node.op, node.inputs, node.result.type)
-        if known not in self._structures:
-            self._structures[known] = _structure(node)
-        return self._structures[known]
+        if known not in self._numbers:
+            structure = _structure(node)
+            self._numbers[known] = self._structures.setdefault(structure, len(self._structures))
+        return self._numbers[known]
 
 
 def _weights(gpu_pass: GpuPass) -> frozenset[str]:
