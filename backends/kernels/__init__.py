@@ -25,7 +25,7 @@ from .winograd import WINOGRAD
 from .work import Outlines, programs_of, unrolled
 
 if TYPE_CHECKING:
-    from ...ir.graph import Choice, Graph, Node
+    from ...ir.graph import Choice, Graph, Node, WeightStorage
     from ...passes.placement.kernels import Work
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
@@ -94,13 +94,15 @@ class KernelFamilies:
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
+        # Bytes in textures are unpacked, in blocks and constants there are floats.
+        looped: WeightStorage = "ubo" if self.target.weight_format == "int8" else "texture"
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
-            if choice.weights in ("ubo", "ssbo"):  # all is alike but where weights are read from
-                alike = self.work(node, replace(choice, weights="texture"))
+            if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
+                alike = self.work(node, replace(choice, weights=looped))
                 return tuple(replace(w, weights_from=choice.weights) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
-                (looped,) = self.work(node, replace(choice, weights="texture"))
-                return (unrolled(looped, programs_of(node, looped.passes)),)
+                (work,) = self.work(node, replace(choice, weights=looped))
+                return (unrolled(work, programs_of(node, work.passes)),)
         if node not in self._known:
             plain = at_default(node)  # the text of a dynamic node would add guards
             self._known[node] = tuning_key(plain, self.target), plain

@@ -91,6 +91,18 @@ def found(**options: Any) -> tuple[Choice, ...]:
     return KernelFamilies(wanted.target()).choices(node_of(two(), X, wanted))
 
 
+def test_only_textures_of_bytes_are_unpacked():
+    options = Options(device="llvmpipe", weight_format="int8")
+    predictor = Predictor(node_of(two(), X, options), KernelFamilies(options.target()))
+
+    def operations(storage: Any) -> float:
+        drawn = Choice("fragment", planes=1, weights=storage, precision="highp")
+        return predictor.work(drawn)[0].operations
+
+    assert operations("ubo") == operations("ssbo") == operations("constants")
+    assert operations("texture") > 2 * operations("ubo")
+
+
 def test_options_filter_the_candidates():
     every = set(found())
     assert {c.stage for c in every} == {"fragment", "compute"}
