@@ -63,8 +63,8 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
     """Attach layouts to inputs, results and constants that are read as textures.
 
     Raises:
-        ShadergenError: SG0206 for a rank above 4, SG0401 for a tensor too large for the device,
-            SG0404 for a constant that 16-bit floats cannot hold.
+        ShadergenError: SG0401 for a tensor too large for the device, SG0404 for a constant that
+            16-bit floats cannot hold.
     """
     target = context.target
     unorm8 = {o.value for o in graph.outputs if o.port.encoding == "unorm8"}

@@ -104,7 +104,7 @@ def _version(result: NetworkResult, name: str) -> str:
 
 
 def _bars(run: Run) -> str:
-    return "## What is asked\n\n" + bar_table(bars(run.networks))
+    return "## Targets\n\n" + bar_table(bars(run.networks))
 
 
 def _speed(run: Run) -> str:
@@ -174,7 +174,7 @@ def _starts(run: Run) -> str:
     kinds = (
         ("Converting the model, s", _seconds("convert")),
         ("From files to the first output, s", _seconds("start")),
-        ("Memory that takes, MB", lambda r, c: f"{c.memory / 1e6:.0f}" if c.memory else NOTHING),
+        ("Peak memory from files to the first output, MB", _peak_memory),
         ("GPU passes", lambda r, c: NOTHING if c.passes is None else str(c.passes)),
     )
     for title, cell in kinds:
@@ -194,6 +194,10 @@ def _seconds(field: str) -> Any:
         return f"{getattr(cost, result.clock) / 1e3:.2f}" if cost else NOTHING
 
     return cell
+
+
+def _peak_memory(result: NetworkResult, contender: ContenderResult) -> str:
+    return f"{contender.memory / 1e6:.0f}" if contender.memory else NOTHING
 
 
 def _problems(run: Run) -> str:

@@ -28,11 +28,11 @@ shaders run on OpenGL ES ({renderer}), and the results are compared within the s
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
   operands); shaders only write it out.
 - **refused**: by name, with an error code. Code `folded`: the model computes with its inputs, but
-  the compiled model reads none.
+  constant folding left no shader that reads one, so the case proves nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
 Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
-Inputs that enter a computation never are. The list of such operands:
+An input that enters a computation is never compiled in. This file lists the operands that may be:
 [compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py).
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
@@ -108,8 +108,9 @@ class Scoreboard:
                 f"## Totals\n\n{table(('', *columns), totals)}\n",
                 '"float32 only": node cases with only float32 tensors and `ai.onnx` operators.\n',
                 "## Every kernel choice forced\n\n"
-                "All cases except the networks of `light`, with options that apply to every layer\n"
-                "(`make matrix`). Layers that exceed the limits of a choice are refused.\n",
+                "All cases except the whole networks of the suite's group `light`, with options\n"
+                "that apply to every layer (`make matrix`). Layers that exceed the limits of a\n"
+                "choice are refused.\n",
                 f"{_matrix()}\n",
                 f"## Operators\n\nNode cases.\n\n{self._operators()}\n",
                 "## Fixed inputs\n\nPassing node cases with compiled-in inputs, by operator.\n\n"
