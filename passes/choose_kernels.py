@@ -176,7 +176,7 @@ def _ranking(
     return Ranking(tuple(sorted(costs, key=order)), True)
 
 
-def unfused(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
+def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
     """Return why nodes are not fused, or nothing.
 
     Measured times are compared if all nodes have some, else predictions.
@@ -189,7 +189,7 @@ def unfused(fused: Node, apart: Sequence[Node], context: Context, forced: bool) 
     """
     together = ranking(fused, context)
     if not together.costs:
-        return context.kernels.unsuited(fused)
+        return context.kernels.unsuited(fused) or "there is no way to run it"
     if together.wrong:
         return "wrong results when measured"
     if forced:

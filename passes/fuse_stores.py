@@ -5,8 +5,9 @@ of the shuffled map's borders, as in transposed convolutions, is fused too. A fo
 shuffle that reads nothing else moves before it.
 
 In the compute stage only, where invocations may store anywhere, and only if one invocation computes
-all channels of a texel; the target's costs decide. Refused if the convolution is read elsewhere
-too.
+all channels of a texel. Refused if the convolution is read elsewhere too, if its result lies in
+rows, or if Winograd tiles are asked for. Otherwise the faster way is taken, as measured or else as
+predicted; ``--stage compute`` always fuses.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice
-from .choose_kernels import unfused
+from .choose_kernels import why_apart
 from .kernel_ops import IndexMapped, assemble, parts
 from .kernel_ops.index_mapped import moved_type
 from .placement.kinds import is_direct
@@ -78,7 +79,8 @@ def _fused(found: _Store) -> Node:
 
 
 def _check(found: _Store, context: Context) -> str:
-    if context.target.lacks_compute or context.target.stage == "fragment":
+    target = context.target
+    if target.lacks_compute or target.stage == "fragment":
         return "a fragment shader writes its own pixel"
     if found.read_elsewhere:
         return f"'{found.conv.name}' is read elsewhere too"
@@ -90,9 +92,9 @@ def _check(found: _Store, context: Context) -> str:
     fused = _fused(found)
     if not is_direct(fused):
         return "its result lies in rows"
-    if not context.kernels.choices(fused):
-        return "no invocation computes all channels of a texel"
-    return unfused(fused, (found.conv, found.node), context, context.target.stage == "compute")
+    if any(c.winograd for c in context.kernels.choices(found.conv)) and target.winograd != "auto":
+        return f"--winograd {target.winograd}"
+    return why_apart(fused, (found.conv, found.node), context, target.stage == "compute")
 
 
 STORE: Rule[_Store] = Rule("fuse store", _match, _check, lambda found: _fused(found).result)

@@ -37,7 +37,7 @@ FAMILIES: tuple[Family, ...] = (
     WINOGRAD,
     POINTWISE,
 )
-"""Each offers its choices for the nodes that it suits; a node that suits none is a loop nest."""
+"""Each offers its choices for the nodes that it suits; ``LOOP_NEST`` computes all other nodes."""
 
 
 def families_of(node: Node) -> tuple[Family, ...]:
@@ -79,7 +79,6 @@ class KernelFamilies:
         self._works: dict[tuple[str, Choice], tuple[Work, ...]] = {}
         self._known: dict[Node, tuple[str, Node]] = {}  # tuning keys; at default sizes
         self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
-        self._counted: dict[Node, Work] = {}
         self._outlines = Outlines(target)
 
     def choices(self, node: Node) -> tuple[Choice, ...]:
@@ -109,7 +108,8 @@ class KernelFamilies:
         name, node = self._known[node]
         key = name, choice
         if key not in self._works:
-            self._works[key] = tuple(map(self._work, self._made(name, node, choice)))
+            made = self._made(name, node, choice)
+            self._works[key] = tuple(self._outlines.work(n, family_of(n)) for n in made)
         return self._works[key]
 
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
@@ -126,11 +126,6 @@ class KernelFamilies:
             else n
             for n in self._expanded[key]
         )
-
-    def _work(self, node: Node) -> Work:
-        if node not in self._counted:
-            self._counted[node] = self._outlines.work(node, family_of(node))
-        return self._counted[node]
 
     def expand(self, node: Node) -> Node | None:
         """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
@@ -152,5 +147,5 @@ class KernelFamilies:
 
 def _agrees(choice: Choice, pinned: Choice) -> bool:
     """Whether a choice agrees with what is chosen already."""
-    names = ("stage", "planes", "weights")
-    return all(getattr(pinned, n) in (None, getattr(choice, n)) for n in names)
+    names = ("stage", "planes", "weights", "winograd")
+    return all(getattr(pinned, n) in (None, 0, getattr(choice, n)) for n in names)

@@ -57,7 +57,7 @@ CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is
 
 
 def suits(node: Node) -> bool:
-    """Whether a node is a convolution of channel-packed maps with constant weights."""
+    """Whether a node is a direct convolution of channel-packed maps with constant weights."""
     tiles = node.choice.winograd or isinstance(parts(node).kernel, WinogradTiles)
     return is_direct(node) and not tiles
 
@@ -119,6 +119,8 @@ def unsuited(node: Node, target: Target) -> str:
     """Return why a convolution cannot run in the compute stage, or nothing."""
     looped = replace(node, choice=replace(node.choice, weights="texture"))
     why = family.unsuited(looped, target)
+    if not why and not _compute_planes(node):
+        why = "no invocation computes all channels of a texel"
     if not why and not compute_storages(before_store(at_default(node)), target):
         why = "its weights have no room for a loop over all of them"
     return why
@@ -273,10 +275,13 @@ def ends(node: Node) -> dict[str, int]:
 def _growth(node: Node) -> Growth | None:
     """Return how a program grows with the planes of an invocation, else with its pixels.
 
-    Planes are alike if all their lanes are channels and all read the same planes.
+    Planes are alike if all their lanes are channels and all read the same planes, in a loop:
+    weights that are constants may be zero and left out.
     """
     p, choice = parts(node), node.choice
     assert isinstance(p.kernel, Conv)
+    if not choice.loops:
+        return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
     if alike and choice.planes is not None and choice.planes > 2:
         one, two = (replace(choice, planes=n) for n in (1, 2))

@@ -46,14 +46,16 @@ class Family:
 
     Attributes:
         suits: whether the kernel can compute a node with what is chosen for it.
-        choices: yields every way to run such a node, in order of preference for ties.
-        lower: yields the GPU passes of such a node, its choice made.
+        choices: yields every way to run such a node, whose sizes may be dynamic, in order of
+            preference for ties.
+        lower: yields the GPU passes of such a node, its choice made and expanded.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
         growth: returns how the program of such a node, its choice made, grows from smaller ones, or
             None where its counts follow from no others.
         expand: returns the nodes that the choice of such a node makes of it, the last of which
-            gives its result; planes that are not chosen are left open.
+            gives its result. One of them may take over the choice's block, planes and weights, with
+            which nothing else varies; before these are chosen its planes are None.
     """
 
     suits: Callable[[Node], bool]

@@ -53,7 +53,7 @@ LARGEST = 1e30  # of weights: their transforms must stay finite
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every way to compute a placed convolution in tiles."""
-    if isinstance(parts(node).kernel, STEPS):
+    if target.winograd == "off" or isinstance(parts(node).kernel, STEPS):
         return
     opened, node = node, at_default(node)
     dynamic = node is not opened
@@ -89,7 +89,10 @@ def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
 def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     """Return the choices that compute a convolution in tiles of a size, or why there are none.
 
-    It is one that can be. Asked for where there are compute shaders, tiles are computed there.
+    Args:
+        node: a convolution that :func:`refusal` has nothing against.
+        tile: pixels of a tile along an axis.
+        target: where it asks for tiles and has compute shaders, these are computed there.
     """
     if not computes(target):
         return _draws(node, tile, target)
@@ -265,14 +268,16 @@ def _placed(node: Node) -> Node:
 
 def _suits(node: Node) -> bool:
     """Whether a node is one that an expansion makes, or a convolution to expand."""
-    kernel, choice = parts(node).kernel, node.choice
-    is_open = choice.winograd > 0 or choice.stage is None
-    return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_open and is_direct(node))
+    kernel = parts(node).kernel
+    return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_direct(node))
 
 
 def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower a node that an expansion makes, the products apart, which are a convolution's."""
-    tiles = isinstance(parts(node).kernel, WinogradTiles)
+    kernel = parts(node).kernel
+    if not isinstance(kernel, STEPS):
+        raise InternalError(f"{node.name}: a convolution in tiles was not expanded")
+    tiles = isinstance(kernel, WinogradTiles)
     return (lower_tiles if tiles else lower_transform)(node, target)
 
 

@@ -22,6 +22,7 @@ from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
 from ..gpu import Blob
+from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import outline
 from .dispatch import plan_dispatch
 from .weight_storage import pass_floats
@@ -138,7 +139,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
     entries = t.shape[0] if t.in_planes else 1
     passes = entries * ceil(t.layers / entries / layers)
     times = passes * invocations
-    weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS]
+    weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS_ARRAY]
     storage = node.choice.weights
     source: Literal["texel", "image", "ubo", "ssbo"] = "texel"
     if storage == "ubo" or storage == "ssbo":

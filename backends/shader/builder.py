@@ -40,6 +40,9 @@ def weight_texture_width(rows: int) -> int:
     return max(LANES, 1 << ((rows - 1).bit_length() + 1) // 2)
 
 
+WEIGHTS_ARRAY = "weights"  # in a buffer
+
+
 class Namer:
     """Hands out identifiers that every shading language takes, readable, and distinct."""
 
@@ -250,7 +253,7 @@ class ShaderBuilder:
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
-            array = Array("weights", VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
+            array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
             row.give(array[i])

@@ -52,7 +52,7 @@ class Counts:
         stores: vectors written.
         code: multiply-adds to variables in the text: each loop's once, functions where called.
         text: all arithmetic of floats in the text.
-        accumulators: variables that something is added to, known of a whole program.
+        accumulators: variables that something is added to, as :meth:`Outline.total` counts.
     """
 
     reads: Counter[str] = field(default_factory=Counter)

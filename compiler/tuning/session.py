@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...ir.graph import Graph, Node
+    from ...passes.placement.kernels import Kernels
     from ...passes.placement.target import Target
     from ...passes.rule import Context
     from ...runtime_glue.python import HeadlessContext
@@ -169,16 +170,15 @@ def spearman(a: object, b: object) -> float:
     return float(np.corrcoef(*ranks)[0, 1])
 
 
-def kinds(target: Target, graph: Graph, *others: Graph) -> list[Kind]:
+def kinds(kernels: Kernels, graph: Graph, *others: Graph) -> list[Kind]:
     """Return the kinds of nodes with several candidates, the most expensive by prediction first.
 
     ``others`` are of the same model: what is in one of them alone is a choice as well, even of
     nodes that have one candidate.
     """
     found: dict[str, Node] = {}
-    counts = [_count(g, target, found) for g in (graph, *others)]
+    counts = [_count(g, kernels.target, found) for g in (graph, *others)]
     labels = unique_names(found.values())
-    kernels = KernelFamilies(target)
     every = []
     for name, node in found.items():
         opened = replace(node, choice=Choice(precision=node.choice.precision))
@@ -240,10 +240,11 @@ def tune_model(
         imported = import_model(model, options)
         context = context_for(imported, replace(options, tuning=None))
         target = context.target
-        both = (replace(target, fuse_separable="on"), replace(target, fuse_separable="off"))
-        ways = (target, *both) if target.fuse_separable == "auto" else (target,)
-        contexts = (replace(context, kernels=KernelFamilies(t)) for t in ways)
-        every = kinds(target, *(_decided(imported, c) for c in contexts))
+        contexts = [context]
+        if target.fuse_separable == "auto":
+            ways = (replace(target, fuse_separable=fuse) for fuse in ("on", "off"))
+            contexts += [replace(context, kernels=KernelFamilies(way)) for way in ways]
+        every = kinds(context.kernels, *(_decided(imported, c) for c in contexts))
         session = _Session(every, target, tuning, path, gl, settings, seconds, progress)
         left = session.run()
     tuned = _decided(imported, replace(context, measured=session.tuning.measured))

@@ -19,6 +19,7 @@ from shadergen.compiler.options import Options
 from shadergen.ir.graph import Graph, apply, constant
 from shadergen.ir.ops import ConvTranspose, DepthToSpace, Slice
 from shadergen.ir.types import TensorType
+from shadergen.passes.kernel_ops import WinogradProducts
 
 COMPUTE = {"device": "gles32-desktop", "glsl": 310, "stage": "compute"}
 
@@ -129,3 +130,11 @@ def test_pixels_of_a_result_in_rows_are_stored_by_a_pass_of_their_own(stage):
     y = pointwise("relu(x0)", apply(DepthToSpace((2, 2), "crd"), y))
     y = apply(Slice((0, 0, 1, 0), (1, 1, 1, 1), (6, 3, 21, 8)), y)
     assert_runs_like_reference(graph_of(y, inputs=(x,)), device="gles32-desktop", stage=stage)
+
+
+def test_tiles_that_are_asked_for_are_not_lost_to_a_pattern_of_stores():
+    x = image(1, 24, 64, 64)
+    y = conv(np.random.default_rng(1), x, 12, (3, 3), pads=(1, 1, 1, 1))
+    graph = graph_of(apply(DepthToSpace((2, 2), "crd"), y), inputs=(x,))
+    placed, *_ = compile_graph(graph, device="gles32-desktop", winograd="2x2")
+    assert any(isinstance(n.op, WinogradProducts) for n in placed.nodes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from support import conv, graph_of, image, pointwise
 from shadergen.backends.kernels import KernelFamilies, family_of
 from shadergen.backends.kernels.work import Outlines
 from shadergen.compiler.options import Options
-from shadergen.ir.graph import Choice, Node, Value, apply
-from shadergen.ir.ops import DepthToSpace
+from shadergen.ir.graph import Choice, Node, Value, apply, constant
+from shadergen.ir.ops import Conv, DepthToSpace
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.kinds import has_weights
 from shadergen.passes.rule import Context
@@ -37,12 +38,12 @@ GRAPHS = {
     "taps in a loop": lambda: conv(RNG, X, 32, (9, 9)),
     "1x1": lambda: conv(RNG, X, 32, (1, 1)),
     "channels that end in a plane": lambda: conv(RNG, X, 15, (3, 3)),
-    "groups": lambda: conv(RNG, X, 16, (3, 3), groups=2),
     "depthwise": lambda: conv(RNG, X, 8, (3, 3), groups=8, bias=False),
     "residual": lambda: pointwise("relu(x0 + x1)", conv(RNG, X, 8, (3, 3), **SAME), X),
     "upscaling": lambda: apply(DepthToSpace((2, 2), "crd"), conv(RNG, X, 16, (3, 3)), layer="up"),
     "separable": separable,
 }
+FEW = ("channels that end in a plane", "depthwise", "residual")  # or planes that are not alike
 TARGETS = {
     "draws": {"device": "gles30"},
     "dispatches": {"device": "gles32-desktop"},
@@ -52,12 +53,14 @@ TARGETS = {
     "parameters in a block": {"device": "gles31-min", "parameters": "ubo"},
 }
 
+NONE_GROWS = set(product(FEW, ("draws", "textures of one plane")))
 
-def ways(node: Node, options: Options) -> list[Node]:
-    """Return a node with each of its choices that makes no other nodes of it."""
+
+def ways(node: Node, kernels: KernelFamilies) -> list[Node]:
+    """Return the nodes with choices that each choice of a node makes of it."""
     opened = replace(node, choice=Choice(precision=node.choice.precision))
-    found = KernelFamilies(options.target()).choices(opened)
-    return [replace(opened, choice=c) for c in found if not c.winograd]
+    chosen = (replace(opened, choice=choice) for choice in kernels.choices(opened))
+    return [made for n in chosen for made in family_of(n).expand(n, kernels.target)]
 
 
 @pytest.mark.parametrize("on", TARGETS)
@@ -65,12 +68,24 @@ def ways(node: Node, options: Options) -> list[Node]:
 def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
     options = Options(**TARGETS[on], fuse_separable="on" if graph == "separable" else "auto")
     target = options.target()
-    placed = optimise(graph_of(GRAPHS[graph](), inputs=(X,)), Context(KernelFamilies(target)))
-    every = ways(next(n for n in reversed(placed.nodes) if has_weights(n)), options)
-    large = [n for n in every if n.choice.loops and family_of(n).growth(n)]
-    assert large or not any(n.choice.stage == "compute" for n in every)
+    kernels = KernelFamilies(target)
+    placed = optimise(graph_of(GRAPHS[graph](), inputs=(X,)), Context(kernels))
+    every = ways(next(n for n in reversed(placed.nodes) if has_weights(n)), kernels)
+    large = [n for n in every if family_of(n).growth(n)]
+    assert bool(large) == ((graph, on) not in NONE_GROWS)
     for node in large:
         family = family_of(node)
         lowered = replace(family, growth=lambda node: None)
         counted = Outlines(target).work(node, lowered)
         assert Outlines(target).work(node, family) == counted, node.choice
+
+
+def test_constants_that_are_zero_are_left_out_of_programs_that_are_lowered():
+    weights = RNG.normal(size=(16, 8, 1, 1))
+    weights[4:8] = 0.0
+    y = apply(Conv(), X, constant(weights, "weights"), layer="conv")
+    target = Options(device="gles30").target()
+    (node,) = optimise(graph_of(y, inputs=(X,)), Context(KernelFamilies(target))).nodes
+    unrolled = Choice("fragment", planes=4, weights="constants", precision="highp")
+    work = Outlines(target).work(replace(node, choice=unrolled), family_of(node))
+    assert work.code == 3 * 8  # planes that are not zero, channels

@@ -270,7 +270,7 @@ def test_alike_layers_are_one_kind_and_the_best_of_each_way_are_tried():
     x: Value = X
     for k in range(3):
         x = pointwise("relu(x0)", conv(RNG, x, 16, (3, 3), f"c{k}", pads=(1, 1, 1, 1)))
-    (first, second) = kinds(LLVMPIPE.target(), placed(x, X))
+    (first, second) = kinds(KernelFamilies(LLVMPIPE.target()), placed(x, X))
     assert {first.count, second.count} == {1, 2}  # the first reads the input
     likely = first.likely
     assert len(likely) <= session.MOST
@@ -282,7 +282,9 @@ def test_what_is_joined_where_it_is_written_is_nothing_to_measure():
     a, b = (conv(RNG, X, 8, (1, 1), f"part{k}") for k in range(2))
     graph = placed(apply(Concat(1), a, b, layer="join"), X)
     assert [n.choice.alias for n in graph.nodes] == [False, False, True]
-    assert "join" not in {kind.node.name for kind in kinds(LLVMPIPE.target(), graph)}
+    assert "join" not in {
+        kind.node.name for kind in kinds(KernelFamilies(LLVMPIPE.target()), graph)
+    }
 
 
 def nodes() -> dict[str, Node]:

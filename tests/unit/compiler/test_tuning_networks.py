@@ -57,7 +57,7 @@ def chosen(network: Callable[[], Value]) -> tuple[Graph, list[Kind]]:
     graph = graph_of(network(), inputs=(X,))
     seen: dict[str, Graph] = {}
     optimise(graph, Context(KernelFamilies(TARGET)), seen.__setitem__)
-    return graph, kinds(TARGET, seen["alias_planes"])
+    return graph, kinds(KernelFamilies(TARGET), seen["alias_planes"])
 
 
 def ways(kind: Kind) -> list[Choice]:
