@@ -254,10 +254,10 @@ def _integers(
         said += f": ties within {tolerance:g}"
     else:
         behind = scores_behind(output.value)
-        why = "; rounding decides near-ties"
+        why = "; rounding can decide between nearly equal values"
         if pick is not None:
             why = f", and not only in ties within {tolerance:g}"
-        said += why + f"; compare those numbers: --outputs {behind}" * bool(behind)
+        said += why + f"; compare the values before it: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said
 
 

@@ -61,7 +61,9 @@ def entries() -> Iterator[Entry]:
     known |= {*COMPUTED, *EVALUATED}
     for name in sorted({s.name for s in defs.get_all_schemas() if _has_body(s)} - known):
         yield Entry(
-            "onnx ai.onnx", name, "By ONNX's own definition, where its operators are implemented."
+            "onnx ai.onnx",
+            name,
+            "Expanded by ONNX's own function, if all operators in that function are implemented.",
         )
     yield from _table("keras layer", LAYERS)
     yield from _table("keras cell", CELLS)

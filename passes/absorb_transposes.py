@@ -20,19 +20,23 @@ from ..errors import InternalError
 from ..ir.graph import Constant, Graph, Input, Node, Output, Port, Result, Value, apply, constant
 from ..ir.ops import Pointwise, Reshape, Transpose
 from ..ir.types import TensorType
-from .drop_identities import IDENTITY, PAIR
+from .drop_identities import IDENTITY, RESHAPES, TRANSPOSES
 from .rule import MIN_ROUNDS, Rule, always, apply_rules
 
 if TYPE_CHECKING:
     from ..ir.ops import Op
     from .rule import Context, Site
 
+MOVED = "the transpose moves into the port, which permutes axes by {}"
+
 
 def absorb_transposes(graph: Graph, context: Context) -> Graph:
     """Move transposes outwards, then into the ports."""
     for _ in range(MIN_ROUNDS + len(graph.nodes)):
         before = graph
-        graph = apply_rules(graph, context, AS_TRANSPOSE, HOIST, SINK, PAIR, IDENTITY)
+        graph = apply_rules(
+            graph, context, AS_TRANSPOSE, HOIST, SINK, TRANSPOSES, RESHAPES, IDENTITY
+        )
         graph = _absorb_inputs(graph, context)
         graph = _absorb_outputs(graph, context)
         if graph is before:
@@ -148,7 +152,7 @@ def _absorb_inputs(graph: Graph, context: Context) -> Graph:
         port = replace(i.port, axes=tuple(perm.index(a) for a in i.port.axes))
         shape = tuple(i.shape[a] for a in perm)
         new[i] = Input(TensorType(shape, i.type.dtype), i.name, port)
-        context.explain("absorb transposes", i.name, f"the port permutes by {port.axes}")
+        context.explain("absorb transposes", i.name, MOVED.format(port.axes))
     if not new:
         return graph
     forward = {n: new[n.inputs[0]] for n in graph.nodes if n.inputs and n.inputs[0] in new}
@@ -164,7 +168,7 @@ def _absorb_outputs(graph: Graph, context: Context) -> Graph:
             axes = value.node.op.axes
             port = Port(tuple(axes[a] for a in o.port.axes), o.port.encoding)
             o = Output(o.name, value.node.inputs[0], port)
-            context.explain("absorb transposes", o.name, f"the port permutes by {port.axes}")
+            context.explain("absorb transposes", o.name, MOVED.format(port.axes))
         outputs.append(o)
     if all(a is b for a, b in zip(outputs, graph.outputs, strict=True)):
         return graph

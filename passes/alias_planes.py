@@ -179,10 +179,10 @@ class _Plan:
         """Return how the alias would make a draw sample its own texture, or nothing."""
         assert isinstance(value, Result)
         if _draws(value.node) and owner in map(self._owner, tensor_operands(value.node)):
-            return "is drawn from the same texture"
+            return "is drawn by a pass that samples the same texture"
         readers = (u for u in self.users.get(value, ()) if _draws(u) and u is not join)
         if any(self._owner(u.result) is owner for u in readers):
-            return "is read by draws to the same texture"
+            return "is sampled by a draw to the same texture"
         return ""
 
     def _owner(self, value: Value) -> Value:

@@ -129,7 +129,7 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
                 target.weight_format == "float16" and fits
             )
             whole = target.weight_format == "int8" and fits_int8(value.data)
-        why = "so does all that reads it" if beside_rows[value] else None
+        why = "every result computed from it is row-packed too" if beside_rows[value] else None
         return replace(value, type=_place(value.type, value.name, whole, half, True, context, why))
 
     return graph.rewrite(lambda now, was: None, place_constant)

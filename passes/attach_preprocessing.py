@@ -79,8 +79,10 @@ def attach_preprocessing(graph: Graph, wanted: Preprocessing) -> Graph:
             ("std", wanted.deviation),
         )
     )
-    if not all(np.isfinite(v).all() for v in (scale, mean, deviation)) or not deviation.all():
-        raise ShadergenError("SG0301", "--preprocess: every std must be a number other than 0")
+    if not all(np.isfinite(v).all() for v in (scale, mean, deviation)):
+        raise ShadergenError("SG0301", "--preprocess: scale, mean and std must be finite numbers")
+    if not deviation.all():
+        raise ShadergenError("SG0301", "--preprocess: std must not be 0")
     slope, offset = scale / deviation, -mean / deviation
     order = slice(None, None, -1 if wanted.reverse else 1)
     value: Value = image

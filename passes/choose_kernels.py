@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     from .placement.target import Target
     from .rule import Context
 
-STEP, NOT_IN_TILES = "choose kernels", "not in tiles"  # for --explain
+STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
-SPENT = "whose budget goes to layers of more pixels"
+SPENT = "except with weights as constants, which compile time limits to layers with more pixels"
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,10 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         elif not cost:
             why = "the only choice"
         if within[was].costs[0] != found.costs[0]:
-            why += f" but for constants, {SPENT}"
+            why += f" {SPENT}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f" but for {alike[0][1]}, {other} and a program more"
+            why += f"; {alike[0][1]} would take {other} but needs another shader program"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.unsuited(was)
         context.explain(STEP, names[was], str(choice), why)

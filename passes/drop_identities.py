@@ -16,7 +16,7 @@ from ..ir.ops import Movement, Pointwise, Reshape, Transpose
 from .rule import Rule, always, apply_rules
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Value
+    from ..ir.graph import Graph, Node, Value
     from .rule import Context, Site
 
 
@@ -40,27 +40,36 @@ def _identity(site: Site) -> Value | None:
     return x if trivial else None
 
 
-def _pair(site: Site) -> Value | None:
-    node = site.node
-    if not node.inputs or not isinstance(node.inputs[0], Result):
+def _transposes(site: Site) -> Value | None:
+    node, inner = site.node, _inner(site.node)
+    if inner is None or not isinstance(node.op, Transpose) or not isinstance(inner.op, Transpose):
         return None
-    inner = node.inputs[0].node
-    if not isinstance(node.op, (Transpose, Reshape)) or not inner.inputs:
+    axes = tuple(inner.op.axes[a] for a in node.op.axes)
+    return apply(Transpose(axes), inner.inputs[0], layer=_layers(inner, node))
+
+
+def _reshapes(site: Site) -> Value | None:
+    node, inner = site.node, _inner(site.node)
+    if inner is None or not isinstance(node.op, Reshape) or not isinstance(inner.op, Reshape):
         return None
-    x = inner.inputs[0]
-    layers = tuple(dict.fromkeys((*inner.layers, *node.layers)))
-    if isinstance(node.op, Transpose) and isinstance(inner.op, Transpose):
-        axes = tuple(inner.op.axes[a] for a in node.op.axes)
-        return apply(Transpose(axes), x, layer=layers)
-    if isinstance(node.op, Reshape) and isinstance(inner.op, Reshape):
-        return apply(Reshape(node.op.shape), x, layer=layers)
-    return None
+    return apply(Reshape(node.op.shape), inner.inputs[0], layer=_layers(inner, node))
+
+
+def _inner(node: Node) -> Node | None:
+    """Return the node that computes the first operand."""
+    x = node.inputs[0] if node.inputs else None
+    return x.node if isinstance(x, Result) else None
+
+
+def _layers(*nodes: Node) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(layer for node in nodes for layer in node.layers))
 
 
 IDENTITY = Rule("drop identity", _identity, always, lambda value: value)
-PAIR = Rule("merge pair", _pair, always, lambda value: value)
+TRANSPOSES = Rule("merge transposes", _transposes, always, lambda value: value)
+RESHAPES = Rule("merge reshapes", _reshapes, always, lambda value: value)
 
 
 def drop_identities(graph: Graph, context: Context) -> Graph:
     """Drop identities and merge pairs until none is left."""
-    return apply_rules(graph, context, IDENTITY, PAIR)
+    return apply_rules(graph, context, IDENTITY, TRANSPOSES, RESHAPES)

@@ -147,7 +147,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return f"'{found.inner.name}' is read elsewhere too"
     inner, outer = found.inner.result.type, found.node.result.type
     if inner.rank != outer.rank:
-        return "the result has another rank"
+        return "the formula changes the rank of the kernel's result"
     if context.target.textures != "2d" and joins_planes(found.inner) and inner.shape[0] == 1:
         return "parts of a concatenation are written in place"
     c, c2 = inner.channels, outer.channels
@@ -158,7 +158,7 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "the kernel's result is broadcast, so it would be computed many times"
     fused = found.fused
     if not same_shape(fused.result.shape, found.node.result.shape):
-        return "an operand that determines the result's shape is unused"
+        return "the formula ignores an operand whose shape widens the result"
     return _too_large(fused, found.node, context)
 
 
@@ -221,13 +221,18 @@ def _check_prologue(found: _Prologue, context: Context) -> str:
     if found.read_elsewhere:
         return f"'{found.inner.name}' is read elsewhere too"
     varying = [v for v in found.inner.inputs if not is_parameter(v, found.inner.result.type)]
-    if len(varying) != 1 or varying[0].shape != found.inner.result.shape:
-        return "it combines several tensors"
+    if len(varying) > 1:
+        return "the formula before the convolution reads several tensors"
+    if not varying or varying[0].shape != found.inner.result.shape:
+        return "the formula before the convolution broadcasts its operand"
     calls = [e for e in walk(expand(found.inner.op.expr)) if isinstance(e, Call)]
     if len(calls) > MAX_PROLOGUE or any(c.function not in CHEAP for c in calls):
-        return "it is too expensive to repeat for every tap"
+        return "the formula before the convolution is too expensive to repeat for every tap"
     if any(c.function == "div" and not isinstance(c.args[1], Num) for c in calls):
-        return "it may divide by zero in unused lanes, and 0 weights do not cancel that"
+        return (
+            "the formula may divide by zero in unused lanes: 0 * infinity is NaN, so zero weights "
+            "would not hide it"
+        )
     return ""
 
 

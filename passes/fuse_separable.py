@@ -57,12 +57,12 @@ def _is_convolution(node: Node) -> bool:
 def _check(found: _Found, context: Context) -> str:
     target = context.target
     if target.fuse_separable == "off":
-        return "--fuse-separable off"
+        return "--fuse-separable off excludes it"
     if target.stage == "fragment":
-        return "--stage fragment"
+        return "--stage fragment excludes it"
     why = target.lacks_compute or _unfit(found)
     if target.weights == "constants":
-        why = "--weights constants"
+        why = "--weights constants excludes it"
     if why:
         return why
     pair = separable(found.first, found.second)

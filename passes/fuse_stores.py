@@ -81,19 +81,19 @@ def _fused(found: _Store) -> Node:
 def _check(found: _Store, context: Context) -> str:
     target = context.target
     if target.lacks_compute or target.stage == "fragment":
-        return "a fragment shader writes its own pixel"
+        return "a fragment shader can write only its own pixel"
     if found.read_elsewhere:
         return f"'{found.conv.name}' is read elsewhere too"
     if any(v.type.size > 1 or not isinstance(v, Constant) for v in parts(found.node).extras):
-        return "the formula after it reads other tensors"
+        return "the formula after the pixel shuffle reads other tensors"
     shuffled = moved_type(found.chain[:1], found.conv.result.type)
     if shuffled.shape[:2] != found.node.result.shape[:2]:
         return "channels are cut off"
     fused = _fused(found)
     if not is_direct(fused):
-        return "its result lies in rows"
+        return "the convolution's result is row-packed"
     if any(c.winograd for c in context.kernels.choices(found.conv)) and target.winograd != "auto":
-        return f"--winograd {target.winograd}"
+        return f"--winograd {target.winograd} excludes it"
     return why_apart(fused, (found.conv, found.node), context, target.stage == "compute")
 
 

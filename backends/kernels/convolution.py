@@ -37,7 +37,7 @@ from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, precision, stores
 from .weight_blocks import WeightBlocks, cut_weights, plan_blocks, weight_floats
-from .weight_storage import LOOPED, compute_storages, weight_bytes, weight_capacity
+from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,7 @@ def unsuited(node: Node, target: Target) -> str:
     if not why and not _compute_planes(node):
         why = "no invocation computes all channels of a texel"
     if not why and not compute_storages(before_store(at_default(node)), target):
-        why = "its weights have no room for a loop over all of them"
+        why = no_storage(target)
     return why
 
 

@@ -103,13 +103,13 @@ def unsuited(node: Node, target: Target) -> str:
     t = node.result.type
     assert t.layout is not None
     if not t.in_planes:
-        return "its result lies in rows"
+        return "the result is row-packed"
     if t.layout.format not in IMAGE_FORMATS:
-        return f"there are no images of {t.layout.format}"
+        return f"format {t.layout.format} cannot be bound as an image"
     if t.layout.kind == "2d" and t.layers > 1:
-        return "its result lies in several textures"
+        return "each plane of the result is a texture of its own"
     if not planes_share_a_program(before_store(node)):
-        return "its planes differ in more than their number"
+        return "the planes of the result need different shader code"
     if not block_columns(node, target):
         return f"it takes more workgroups than {target.limits.workgroup_count}"
     return ""

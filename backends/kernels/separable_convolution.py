@@ -40,7 +40,7 @@ from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
 from .weight_blocks import plan_blocks
-from .weight_storage import compute_storages
+from .weight_storage import compute_storages, no_storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def _unsuited(node: Node, target: Target) -> str:
     """Return why one cannot run in the compute stage, its only stage, or nothing."""
     why = unsuited(node, target)
     if not why and not compute_storages(at_default(node), target):
-        why = "its weights have no room for a loop over all of them"
+        why = no_storage(target)
     if not why and node.result.type.planes > MOST_PLANES:
         why = f"the result has more planes than an invocation can hold ({MOST_PLANES})"
     return why

@@ -82,6 +82,16 @@ def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
     )
 
 
+def no_storage(target: Target) -> str:
+    """Return why a node has no :func:`compute_storages`."""
+    if target.weights == "constants":
+        return "--weights constants excludes compute shaders"
+    fits = f"fit no storage of compute shaders ({', '.join(LOOPED_AT_ONCE)})"
+    if target.weights != "auto":
+        fits = f"do not fit --weights {target.weights} in compute shaders"
+    return f"the weights of all planes together {fits}"
+
+
 def refusal(node: Node, target: Target) -> ShadergenError:
     """Return what to raise where a node's weights cannot be in the storage that is asked for.
 
@@ -100,10 +110,11 @@ def refusal(node: Node, target: Target) -> ShadergenError:
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
     needed = weight_bytes(node, planes, asked, target)
     room = weight_capacity(target, "fragment")[asked]
+    helps = ["use --weights auto or texture"] * (asked != "texture") + ["omit --mrt"] * (planes > 1)
     return ShadergenError(
         "SG0402",
         f"the weights of '{node.name}' do not fit --weights {asked}",
         where=f"layer {node.name}",
         why=f"a GPU pass reads {needed} bytes, the limit is {room}",
-        help="use --weights auto or texture" + ", or no --mrt" * (planes > 1),
+        help=" or ".join(helps) or "use a --device with larger textures",
     )

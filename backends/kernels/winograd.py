@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
 
 STEPS = (WinogradPatches, WinogradResult, WinogradTiles)  # that have a kernel of their own here
-NO_ROOM = "its maps of patches have no room"
+NO_ROOM = "the transformed patches exceed the texture size"
 LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
 LARGEST = 1e30  # of weights: their transforms must stay finite
 
@@ -76,7 +76,9 @@ def untiled(node: Node, target: Target) -> str:
     found = refusal(node, target) or _in_tiles(node, TILES_OF[target.winograd], target)
     if isinstance(found, str):
         return found
-    return NO_ROOM if computes(target) or node is opened else "its sizes are open"
+    return (
+        NO_ROOM if computes(target) or node is opened else "dynamic sizes need compute shaders here"
+    )
 
 
 def _fits_sizes(node: Node, tile: int, target: Target) -> bool:
@@ -105,7 +107,7 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
 
 def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if target.weights == "constants":
-        return "--weights constants"
+        return "--weights constants excludes it"
     start = replace(node.choice, stage="compute", winograd=tile)
     found = _in_three(node, replace(start, weights="texture"), target)
     if found is None:
@@ -122,18 +124,19 @@ def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
 
 def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if target.weights not in ("auto", "constants"):
-        return f"--weights {target.weights}"
+        return f"--weights {target.weights} excludes it"
     most = min(target.limits.draw_buffers, target.planes_per_pass or target.limits.draw_buffers)
     sizes = {shared_out(node.result.type, n): None for n in TARGETS if n * tile**2 <= most}
     if not sizes:
-        return f"a tile has {tile**2} pixels, a draw {most} render targets"
+        return f"a tile needs {tile**2} render targets, a draw has {most}"
     choices = [
         replace(node.choice, stage="fragment", winograd=tile, planes=n, weights="constants")
         for n in sizes
     ]
     tiles, _ = _at_once(node, choices[0], target)
-    if tiles.result.type.layers > target.limits.array_texture_layers:
-        return "its tiles have no room"
+    limit = target.limits.array_texture_layers
+    if tiles.result.type.layers > limit:
+        return f"the tiles exceed the {limit} layers of an array texture"
     budget = CONSTANT_BUDGET if target.weights == "auto" else CONSTANT_LIMIT
     some = [c for c in choices if weight_floats(tiles, c.planes or 1) <= budget]
     return some or "its weights are too many constants"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from ...errors import count
 from ...runtime_glue.python import Runner
 from ..random_inputs import random_inputs_of_ports
 from .ceiling_builds import Shape, copy, multiply_adds
@@ -79,7 +80,8 @@ def _arithmetic(
             if best >= ENOUGH / 2 or rounds == MOST_ROUNDS:
                 break
             work = int(rounds * width * body * min(ENOUGH / best, GROWTH))
-        rates[f"{width} accumulators, {body} times{_workgroup(group)}"] = FLOPS * macs / best / 1e6
+        name = f"{count(width, 'accumulator')}, {body} multiply-adds on each in the loop body"
+        rates[name + _workgroup(group)] = FLOPS * macs / best / 1e6
     return rates
 
 
@@ -90,7 +92,7 @@ def _copies(
     rates = {}
     for group, (size, layers, passes) in product(groups, COPIES):
         build, copied = copy(Shape(format, size, layers, passes=passes, group=group))
-        name = f"{size}x{size}, {layers} of {format}{_workgroup(group)}"
+        name = f"{size}x{size}, {count(layers, 'layer')} of {format}{_workgroup(group)}"
         rates[name] = copied / _best(build, context, ENOUGH) / 1e6
     return rates
 

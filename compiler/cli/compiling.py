@@ -48,8 +48,8 @@ EXIT_DIFFERS = 1
     "--input-external",
     metavar="NAME",
     multiple=True,
-    help="Read an input from an external texture: a camera or video frame of any size, through a "
-    "matrix; OpenGL ES only.",
+    help="Read an input from an external texture: a camera or video frame of any size; the "
+    "application also gives the texture matrix. OpenGL ES only.",
 )
 @click.option(
     "--embed",
@@ -149,8 +149,8 @@ def _print_decisions(result: Compilation) -> None:
     "--seed",
     default=0,
     show_default=True,
-    help="Seed of the random inputs: uniform in 0..1 or in --input-range, indices over their "
-    "tables.",
+    help="Seed of the random inputs: uniform in 0..1 or in --input-range, indices uniform "
+    "over the rows of the table they index.",
 )
 @click.option(
     "--input",
@@ -168,8 +168,9 @@ def verify(
     Exits with 1 if an error exceeds 1e-4 (highp) or 1e-2 (mediump) times max(1, max|reference|).
     Indices (ArgMax, TopK) may differ only if their scores are equal within this bound.
 
-    Random inputs are uniform: floats in 0..1 or in --input-range, integers of 8 bits over their
-    type, indices over the entries of their table, other integers in --input-range or 0 or 1.
+    Random inputs are uniform: floats in 0..1 or in --input-range, 8-bit integers over their whole
+    type, indices over the entries of the table they index, other integers over --input-range, by
+    default 0 or 1.
     """
     from ..verification import verify_model
 
@@ -196,7 +197,9 @@ def verify(
         if report.note:
             echo(*report.note.split("\n"))
         compared = f"{'matches' if report.ok else 'DIFFERS FROM'} {report.reference}"
-        unchecked = " (the import is not checked)" * (report.reference == "numpy")
+        unchecked = ""
+        if report.reference == "numpy":
+            unchecked = ", which runs the imported graph, so the import is not checked"
         echo(
             f"{compared}{unchecked}: {passes_text(report.passes)} in {report.precision} on "
             f"{report.renderer}"

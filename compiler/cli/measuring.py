@@ -132,11 +132,12 @@ def _print_latency(report: Report) -> None:
 
 def _print_passes(build: BuildResult) -> None:
     dearest = sorted(build.passes, key=lambda p: -p.milliseconds)[:DEAREST]
-    how = "timer queries" if build.passes_timed_by == "queries" else "waiting for each"
-    rest = "" if len(dearest) == len(build.passes) else f"{DEAREST} dearest of "
+    number = len(build.passes)
+    how = "timer queries" if build.passes_timed_by == "queries" else "waiting for each pass"
+    rest = "" if len(dearest) == number else f"{DEAREST} slowest of "
     echo(
-        f"{build.name}: {rest}{passes_text(len(build.passes))}, timed by {how}, "
-        f"{short_text(build.passes_ms)} ms together"
+        f"{build.name}: {rest}{passes_text(number)}; all {number} take "
+        f"{short_text(build.passes_ms)} ms (timed by {how})"
     )
     table = new_table(
         "pass", "layers", "stage", "ms", "share", "MACs", "GFLOP/s", "of max", "bytes", "GB/s",

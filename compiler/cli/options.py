@@ -100,7 +100,7 @@ def _with_options(
             default=None,
             metavar="LOW:HIGH",
             help="Range of float inputs: --precision auto relies on it (default -256:256), and "
-            "verify draws from it (default 0:1).",
+            "verify takes random inputs from it (default 0:1).",
         ),
         click.option(
             "--calibrate",
@@ -182,8 +182,8 @@ def _with_options(
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="Format of outputs: float; 0..1 in 8 bits; signed values split over two "
-            "channels; signed values split over two unsigned channels.",
+            help="Format of outputs. float; unorm8: 0..1 in 8 bits; y2rg: positive part in red, "
+            "negative part in green; y2rg_half: as y2rg, the negative part without its sign.",
         ),
         click.option(
             "--zero-guard",

@@ -27,9 +27,9 @@ from .output import echo
     help="Write the page as static files to this folder instead, for any web server.",
 )
 def serve(builds: tuple[Path, ...], port: int, no_browser: bool, output: Path | None) -> None:
-    """Open a page that runs each BUILD on pictures, videos and the webcam, before and after.
+    """Open a page that runs each BUILD on pictures, videos or webcam, with a before/after slider.
 
-    Only this machine can reach it. Builds are compiled with --device webgl2-min.
+    Only this machine can reach the page. Compile the builds with --device webgl2-min first.
     """
     from ..serving import write_site
     from ..site_server import make_server

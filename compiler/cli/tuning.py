@@ -50,7 +50,7 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
 
 
 def _print_session(session: Session, path: Path) -> None:
-    table = new_table("layer", "alike", "untuned", "ms", "tuned", "ms", "ratio")
+    table = new_table("layer", "nodes", "untuned", "ms", "tuned", "ms", "ratio")
     for o in session.outcomes:
         counts = dict.fromkeys((o.kind.count, o.count))
         table.add_row(

@@ -106,7 +106,7 @@ def test_attributes_that_a_definition_does_not_read_are_named(shadergen, tmp_pat
         define = definitions(tmp_path, f'"my.own::Swell"({parameters}) = 2 * x')
         ran = shadergen("compile", model, "-o", tmp_path / "b", *define)
         assert ran.code == 0, ran.err
-        assert f"the definition of Swell does not read its attributes {said}\n" in ran.out
+        assert f"the definition of Swell ignores the node's attributes {said}\n" in ran.out
 
 
 def test_a_definition_that_was_not_used_is_said(shadergen, tmp_path):

@@ -234,17 +234,17 @@ def test_what_one_invocation_cannot_do_stays_two(reader):
 @pytest.mark.parametrize(
     ("graph", "options", "why"),
     [
-        (two(), {**FORCED, "fuse_separable": "off"}, "--fuse-separable off"),
-        (two(), {**FORCED, "stage": "fragment"}, "--stage fragment"),
-        (two(), {**FORCED, "weights": "constants"}, "--weights constants"),
+        (two(), {**FORCED, "fuse_separable": "off"}, "--fuse-separable off excludes it"),
+        (two(), {**FORCED, "stage": "fragment"}, "--stage fragment excludes it"),
+        (two(), {**FORCED, "weights": "constants"}, "--weights constants excludes it"),
         (two(), {"device": "gles30", "fuse_separable": "on"}, "GLSL ES 300 has no compute shaders"),
-        (two(), {**FORCED, "textures": "2d"}, "its result lies in several textures"),
+        (two(), {**FORCED, "textures": "2d"}, "each plane of the result is a texture of its own"),
         (
             two(),
             {**FORCED, "zero_guard": 0.01},
             "--zero-guard: the intermediate is never stored, so its zeros cannot be replaced",
         ),
-        (two(out=2), FORCED, "there are no images of rg32f"),
+        (two(out=2), FORCED, "format rg32f cannot be bound as an image"),
         (two(8, 25), FORCED, NO_ROOM),  # seven planes
         (two(8, between=16), FORCED, None),  # several channels of each
         (two(8, groups=2), FORCED, None),

@@ -69,12 +69,13 @@ def rows_of_eight(net: Net) -> str:
         (
             dense_behind_pools,
             (8, 12),
-            "layer gemm9 fixes the size: height 8 with width 12 to 13, or 3 other pairs",
+            "layer gemm9 allows only height 8 with width 12 to 13, or 3 other pairs of ranges",
         ),
         (
             dense_behind_a_stride,
             (11, 15),
-            "layer matmul4 fixes the size: height 9 to 12 with width 13 to 16, or 3 other pairs",
+            "layer matmul4 allows only height 9 to 12 with width 13 to 16, or 3 other pairs of "
+            "ranges",
         ),
         (dense_alone, (8, 12), "height*width must be 96, for layer gemm1"),
         (rows_of_eight, (8, 12), "layer reshape1 fixes height to 8"),
@@ -99,7 +100,9 @@ def test_a_dense_layer_of_keras_is_named_with_the_sizes_that_it_takes(tmp_path: 
         ]
     )
     model.save(tmp_path / "model.keras")
-    said = "layer classes fixes the size: height 13 to 16 with width 17 to 20, or 5 other pairs"
+    said = (
+        "layer classes allows only height 13 to 16 with width 17 to 20, or 5 other pairs of ranges"
+    )
     assert constraints_of(tmp_path / "model.keras")[-1] == said
     cut = constraints_of(tmp_path / "model.keras", inputs=("first",))
     assert cut[-1] == "floor(height / 2)*floor(width / 2) must be 12, for layer classes"

@@ -197,7 +197,7 @@ def test_the_last_line_says_that_the_frontend_was_not_checked(
     path = write(tmp_path, open_model())
     size = ["--input-size", "image=4x4,mask=4x4"]
     for reference, expected in (
-        ("numpy", "matches numpy (the import is not checked): "),
+        ("numpy", "matches numpy, which runs the imported graph, so the import is not checked: "),
         ("onnxruntime", "matches onnxruntime: "),
     ):
         command = ["verify", str(path), *size, "--reference", reference]

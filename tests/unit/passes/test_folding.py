@@ -181,8 +181,8 @@ RGB = image(1, 3, 6, 6, name="rgb")
         ((image(1, 8),), {}, "needs a model with one image input"),
         ((X,), {}, "needs an image, the input has 8 channels"),
         ((RGB,), {"mean": (1.0, 2.0)}, "mean has 2 values"),
-        ((RGB,), {"deviation": (0.0,)}, "every std must be a number other than 0"),
-        ((RGB,), {"scale": (np.inf,)}, "every std must be a number other than 0"),
+        ((RGB,), {"deviation": (0.0,)}, "std must not be 0"),
+        ((RGB,), {"scale": (np.inf,)}, "scale, mean and std must be finite numbers"),
     ],
 )
 def test_preprocessing_that_does_not_fit_is_refused(inputs, wanted, says):

@@ -249,7 +249,7 @@ class Importer:
         attributes = {name: _attribute(node, name) for name in node.attributes}
         unread = sorted(set(attributes) - {name for name, _ in definition.parameters})
         if unread:
-            note = f"the definition of {node.op} does not read its attributes {', '.join(unread)}"
+            note = f"the definition of {node.op} ignores the node's attributes {', '.join(unread)}"
             self.request.notes.extend([] if note in self.request.notes else [note])
         result = instantiate(definition, operands, attributes, self.request.definitions, node.layer)
         check_shape(node.layer, result.shape)
