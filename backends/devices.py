@@ -184,7 +184,10 @@ def _read(path: Path) -> Device:
         glsl, fetch = int(found["glsl"]), found["fetch"]
         renderer = str(found.get("renderer", ""))
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
-            raise ValueError(f"glsl {glsl}, fetch {fetch!r}")
+            raise ValueError(
+                f"glsl is {glsl}, fetch is {fetch!r}: glsl must be 300, 310 or 320, fetch texel, "
+                "sample, image or image-zero"
+            )
     except OSError as error:
         raise ShadergenError(
             "SG0301", f"cannot read the device profile '{path}'", why=reason(error), help=SAVED

@@ -121,7 +121,7 @@ def _resolved(output: Path) -> Path:
             "SG0501",
             f"'{output}' is not a folder name",
             why="a new folder replaces the old one",
-            help="go to the folder above and give its name, for example -o build",
+            help="run this in the parent folder and name the folder, for example -o build",
         )
     return Path(os.path.realpath(output.parent)) / output.name
 

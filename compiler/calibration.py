@@ -197,7 +197,10 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
         whole: NDArray[Any] = array.astype(i.type.dtype)
     if not (whole == array).all():
-        raise ShadergenError("SG0605", f"{what} takes {i.type.dtype}, the array has other values")
+        dtype = i.type.dtype
+        raise ShadergenError(
+            "SG0605", f"{what} is {dtype}; the array holds values that {dtype} cannot"
+        )
     return whole
 
 

@@ -304,7 +304,8 @@ def _coerce(value: Any, hint: Any, key: str, count: int = 0) -> Any:
             value = (value,) * ((count or 1) if Ellipsis in parts else len(parts))
         return tuple(_coerce(v, parts[0], key) for v in value)
     if parts and isinstance(parts[0], str) and value not in parts:
-        raise ShadergenError("SG0303", f"{key}={value!r}", supported=", ".join(map(repr, parts)))
+        supported = ", ".join(map(repr, parts))
+        raise ShadergenError("SG0303", f"{key}={value!r} is not supported", supported=supported)
     if hint is int:
         if not isinstance(value, (int, float)) or value != int(value):
             raise ShadergenError("SG0303", f"{key}={value!r} is not an integer")

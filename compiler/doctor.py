@@ -92,7 +92,7 @@ def save_profile(found: Findings, path: Path) -> None:
         raise ShadergenError(
             "SG0301",
             f"--save '{path}': a device profile's name must end in {PROFILE_SUFFIX}",
-            why=f"--device takes names that do not end in {PROFILE_SUFFIX} for built-in profiles",
+            why=f"--device reads a name without {PROFILE_SUFFIX} as a built-in profile",
             help=f"for example --save mine{PROFILE_SUFFIX}",
         )
     if path.is_file() and path.stat().st_size:

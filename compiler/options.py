@@ -142,9 +142,11 @@ class Options:
             help = f"browsers have WebGL 2, with GLSL ES {profile.glsl}; omit --glsl"
             raise _invalid("glsl", glsl, supported, help)
         if self.input_external and profile.webgl:
-            supported = "profiles of OpenGL ES"
-            help = "WebGL has no external textures: a page gives its video to run()"
-            raise _invalid("device", self.device, supported, help)
+            raise ShadergenError(
+                "SG0301",
+                f"--input-external needs OpenGL ES, --device {self.device} is WebGL",
+                help="in a browser, pass the video element to run()",
+            )
         if self.calibrate is not None and self.dynamic is not None:
             raise DynamicDimensionError("--calibrate")
         if self.fetch.startswith("image") and glsl < 310:
@@ -257,7 +259,8 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
                 f"--input-size {text} is not a size",
                 supported="HxW, or the whole shape; name=HxW with several inputs; dynamic or "
                 "dynamic:HxW, without a name",
-                help="dynamic is for all images of one size; add name=HxW to fix one"
+                help="dynamic takes no name: it applies to all images that declare the same size; "
+                "name=HxW fixes one of them"
                 if open_one
                 else "for example --input-size 360x640",
             )

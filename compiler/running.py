@@ -165,7 +165,7 @@ def _only(ports: Sequence[Any], what: str) -> Any:
         raise ShadergenError(
             "SG0605",
             f"the build has {len(ports)} {what}: {names}",
-            why=f"a picture is for builds with one of its {what}",
+            why=f"a picture works only if the build has one {what.removesuffix('s')}",
             help="give and take arrays in .npz files",
         )
     return ports[0]

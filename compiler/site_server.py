@@ -70,7 +70,10 @@ class _Handler(BaseHTTPRequestHandler):
         path = self._files.get(self.path.partition("?")[0])
         if not self._is_for_us():
             url = f"http://{HOSTS[0]}:{self.connection.getsockname()[1]}/"
-            say = f"This server answers to {url} only; forward the same port."
+            say = (
+                f"This server accepts requests for {url} only. When forwarding ports, use the same "
+                "port on both sides."
+            )
             self.send_error(HTTPStatus.NOT_FOUND, explain=say)
             return
         if path is None:

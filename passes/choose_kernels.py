@@ -226,7 +226,7 @@ def _check(target: Target) -> None:
             "SG0403",
             "--stage compute needs compute shaders",
             why=target.lacks_compute,
-            help="use a --device that has them, gles31-min say, and no --glsl 300",
+            help="use a --device with compute shaders, for example gles31-min, without --glsl 300",
         )
 
 

@@ -38,7 +38,7 @@ def read_external(graph: Graph, names: Sequence[str]) -> Graph:
                 f"--input-external: '{value.name}' is not a camera frame",
                 where=f"input '{value.name}' of {t}",
                 why="an external texture is one RGBA picture",
-                supported="float32, a batch of 1, 3 or 4 channels",
+                supported="float32, batch size 1, with 3 or 4 channels",
                 help="draw the frame to a texture of the input's format and bind that",
             )
         return replace(value, port=replace(value.port, encoding="unorm8", external=True))

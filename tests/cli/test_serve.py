@@ -174,7 +174,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 def test_a_request_for_another_host_is_told_which_address_is_answered(port: int) -> None:
     request = f"GET / HTTP/1.1\r\nHost: localhost:{port + 1}\r\n\r\n".encode()
     status, _, body = asked(port, request)
-    said = f"This server answers to http://localhost:{port}/ only; forward the same port."
+    said = f"This server accepts requests for http://localhost:{port}/ only."
     assert status == 404
     assert said in body.decode()
-    assert b"answers to" not in asked(port, get(port, "/missing"))[2]
+    assert b"accepts requests" not in asked(port, get(port, "/missing"))[2]

@@ -243,9 +243,9 @@ def test_what_is_no_folder_or_empty_is_refused(tmp_path):
         ("float32", {"x": np.zeros((1, 2, 2, 1))}, r"needs shape \(1, 1, 2, 2\)"),
         ("float32", {"x": np.full((1, 1, 2, 2), np.nan)}, "not finite"),
         ("float32", {"x": np.full((1, 1, 2, 2), 1e300)}, "not finite"),
-        ("int32", {"x": np.full((1, 1, 2, 2), 0.5)}, "takes int32, the array has other values"),
-        ("uint8", {"x": np.full((1, 1, 2, 2), -1)}, "takes uint8, the array has other values"),
-        ("bool", {"x": np.full((1, 1, 2, 2), 2)}, "takes bool, the array has other values"),
+        ("int32", {"x": np.full((1, 1, 2, 2), 0.5)}, "is int32; the array holds values"),
+        ("uint8", {"x": np.full((1, 1, 2, 2), -1)}, "is uint8; the array holds values"),
+        ("bool", {"x": np.full((1, 1, 2, 2), 2)}, "is bool; the array holds values"),
     ],
 )
 def test_what_is_no_input_is_refused_with_the_file(tmp_path, dtype, arrays, what):
