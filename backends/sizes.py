@@ -78,7 +78,8 @@ def postfix(environment: ShapeEnvironment, polynomial: Polynomial) -> Expression
         else:
             stack.append(environment.defaults[term] if isinstance(term, str) else term)
         if abs(stack[-1]) > LARGEST:
-            raise DimensionLimitError("a number that JavaScript rounds", LARGEST)
+            what = "a value beyond 2^53, which web runtimes cannot hold exactly"
+            raise DimensionLimitError(what, LARGEST)
     return result
 
 

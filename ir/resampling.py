@@ -167,7 +167,7 @@ def resample_cubic(
     """
     size = x.shape[axis]
     if not ResizeLinear.takes(size, out, step):
-        raise DynamicDimensionError("a resize of so many steps")
+        raise DynamicDimensionError("a cubic resize whose positions float32 cannot hold exactly")
     p, q, r = step
 
     def computed(text: str, *operands: Value, whole: bool = False, **known: float) -> Value:

@@ -68,7 +68,7 @@ class DynamicInputs:
         if not all(1 <= size <= self._most for size in defaults):
             raise ShadergenError(
                 "SG0301",
-                f"a default size of {defaults[0]}x{defaults[1]}",
+                f"the initial size {defaults[0]}x{defaults[1]} is not supported",
                 supported=f"1 to {self._most}, the largest texture of the device",
             )
         names = ("height", "width")

@@ -55,7 +55,8 @@ class WideRunner:
                     "SG0605",
                     f"input '{min(wide)}' holds numbers beyond {LARGEST:g}",
                     where=error.where,
-                    why=f"float32 cannot hold them; only linear models accept them: {error.what}",
+                    why="float32 cannot hold these numbers; only models linear in this input "
+                    f"accept them: {error.what}",
                 ) from None
         parts = split(arrays, wide)
         results = {0: whole(parts.pop(0))}

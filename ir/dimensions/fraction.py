@@ -40,7 +40,7 @@ class SymbolicFraction:
         common = 1 if is_dynamic(numerator) else gcd(numerator, denominator)
         self.numerator, self.denominator = numerator // common, denominator // common
         if denominator > LARGEST_DIVISOR or not -EXACT_INTEGERS < self.numerator < EXACT_INTEGERS:
-            raise DynamicDimensionError("a floating-point number")
+            raise DynamicDimensionError("floating-point arithmetic beyond float32's exact range")
 
     @property
     def is_exact(self) -> bool:
@@ -72,7 +72,8 @@ class SymbolicFraction:
     ) -> SymbolicFraction:
         second = as_fraction(other)
         if not (self.is_exact and second.is_exact):
-            raise DynamicDimensionError("a rounded floating-point number")
+            what = "floating-point arithmetic on sizes that float32 would round"
+            raise DynamicDimensionError(what)
         return function(self.numerator, self.denominator, second.numerator, second.denominator)
 
     def __neg__(self) -> SymbolicFraction:
@@ -107,13 +108,13 @@ class SymbolicFraction:
         return hash((self.numerator, self.denominator))
 
     def __float__(self) -> NoReturn:
-        raise DynamicDimensionError("a fraction")
+        raise DynamicDimensionError("converting a size to a float")
 
     def __abs__(self) -> SymbolicFraction:
         return self if self.numerator >= 0 else -self
 
     def _refused(self, *_: object) -> NoReturn:
-        raise DynamicDimensionError("a floating-point number")
+        raise DynamicDimensionError("this floating-point operation on a size")
 
     # what numpy calls for arrays of objects, and what would drop it
     __bool__ = __int__ = __index__ = __round__ = __mod__ = __rmod__ = __pow__ = _refused
@@ -123,7 +124,7 @@ class SymbolicFraction:
 def _quotient(a: int, b: int, c: int, d: int) -> SymbolicFraction:
     """Return (a / b) / (c / d), by a positive number only."""
     if is_dynamic(c) or c <= 0:
-        raise DynamicDimensionError("a ratio")
+        raise DynamicDimensionError("floating-point division by a size, 0 or a negative number")
     return SymbolicFraction(a * d, b * c)
 
 
@@ -139,5 +140,5 @@ def as_fraction(value: object) -> SymbolicFraction:
         return SymbolicFraction(cast("int", value))
     exact = Fraction(float(value))  # type: ignore[arg-type]
     if abs(exact.numerator) > LARGEST_FACTOR or exact.denominator > LARGEST_FACTOR:
-        raise DynamicDimensionError("a floating-point number")
+        raise DynamicDimensionError(f"arithmetic of a size and the float {float(exact):.6g}")
     return SymbolicFraction(exact.numerator, exact.denominator)

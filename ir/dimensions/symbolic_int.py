@@ -77,7 +77,7 @@ class SymbolicInt:
 
     def __pow__(self, exponent: int) -> int:
         if exponent < 0:
-            raise DynamicDimensionError("a negative power of it")
+            raise DynamicDimensionError("a negative power of a size")
         result = 1
         for _ in range(exponent):
             result = result * cast("int", self)
@@ -132,16 +132,16 @@ class SymbolicInt:
     # what needs a number
 
     def __int__(self) -> NoReturn:
-        raise DynamicDimensionError("a number")
+        raise DynamicDimensionError("this operator")
 
     def __index__(self) -> NoReturn:
-        raise DynamicDimensionError("a list of this length")
+        raise DynamicDimensionError("a list as long as a dynamic size")
 
     def __float__(self) -> NoReturn:
-        raise DynamicDimensionError("a fraction")
+        raise DynamicDimensionError("converting a size to a float")
 
     def __truediv__(self, other: object) -> NoReturn:
-        raise DynamicDimensionError("a ratio")
+        raise DynamicDimensionError("floating-point division of sizes")
 
     __rtruediv__ = __truediv__
 
@@ -169,7 +169,7 @@ def as_int(environment: ShapeEnvironment, polynomial: Polynomial) -> int:
 def polynomial_of(value: object) -> Polynomial | None:
     """Return an integer of any kind as a polynomial, None for what is none."""
     if isinstance(value, float):
-        raise DynamicDimensionError("a fraction")
+        raise DynamicDimensionError(f"arithmetic of a size and the float {value:.6g}")
     if isinstance(value, SymbolicInt):
         return value.polynomial
     if isinstance(value, (bool, int)):

@@ -80,7 +80,7 @@ class Known:
 
     def _open_operand(self) -> Value:
         if not 1 <= self.array.size <= MOST_OPERANDS:
-            raise DynamicDimensionError(f"a tensor of {self.array.size} numbers")
+            raise DynamicDimensionError(f"a tensor of {self.array.size} values computed from sizes")
         dtype = self.type.dtype
         ratios = map(as_fraction, self.array.flat)
         numbers = [

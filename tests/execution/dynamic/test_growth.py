@@ -157,7 +157,7 @@ def compiled(model: ModelProto, size: tuple[int, int] = (256, 384)) -> Shadergen
     ("build", "code", "says"),
     [
         (whole_numbers, "SG0207", "too complex: a number beyond 64 bits"),
-        (fractions, "SG0207", "a floating-point number"),
+        (fractions, "SG0207", "floating-point arithmetic beyond float32's exact range"),
         (tiled, "SG0401", "the constants that the model computes are too large"),
     ],
 )

@@ -92,11 +92,11 @@ DECIDED = "rounding or comparing coordinates computed from dynamic sizes needs a
         (compared_places, DECIDED),
         (sampled_at_places, DECIDED),
         (largest_of_places, DECIDED),
-        (scaled_by_a_quotient, "Resize of computed scales needs a fixed size"),
-        (many_sizes, "a tensor of 18 numbers"),
+        (scaled_by_a_quotient, "Resize with scales computed from sizes needs a fixed size"),
+        (many_sizes, "a tensor of 18 values computed from sizes"),
         (antialiased, "an antialiased resize needs a fixed size"),
         (odd_scale, "a resize by 1.7"),
-        (scaled_as_floats, "a floating-point number needs a fixed size"),
+        (scaled_as_floats, "arithmetic of a size and the float 1.7 needs a fixed size"),
     ],
 )
 def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -> None:
@@ -104,7 +104,7 @@ def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -
         import_model(network(network_of), Options(dynamic=True))
     assert caught.value.code == "SG0207"
     assert says in caught.value.what
-    assert ("rounding errors" in caught.value.why) == (says == DECIDED)
+    assert ("float division of sizes is inexact" in caught.value.why) == (says == DECIDED)
     assert "node" in caught.value.render()
 
 

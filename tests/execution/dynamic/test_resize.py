@@ -153,7 +153,7 @@ def test_shrinking_where_float32_decides_is_refused() -> None:
         with pytest.raises(ShadergenError) as caught:
             import_model(network(shrunk_to_a_seventh), Options(dynamic=size))
         assert caught.value.code == "SG0207"
-        assert "the nearest elements of a resize" in caught.value.what
+        assert "nearest-neighbour resizing by" in caught.value.what
 
 
 def test_what_has_no_simple_ratio_at_first_is_refused() -> None:

@@ -99,10 +99,10 @@ def test_a_chunk_whose_checksum_is_wrong_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("packed", "why"),
     [
-        (b"\x20\x00", "a chunk copies what is before its beginning"),
-        (b"\x00\x01\xe0", "a chunk ends within a copy"),
+        (b"\x20\x00", "an LZF chunk refers to bytes before its start"),
+        (b"\x00\x01\xe0", "an LZF chunk is truncated"),
         (b"\x07\x01", "a chunk has 1 bytes, not 48"),
-        (b"\xff", "a chunk ends within a copy"),
+        (b"\xff", "an LZF chunk is truncated"),
     ],
 )
 def test_a_damaged_chunk_of_lzf_is_refused(tmp_path, packed, why):

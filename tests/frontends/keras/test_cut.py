@@ -107,7 +107,8 @@ def test_layers_before_an_input_need_not_be_implemented(tmp_path: Path) -> None:
     with pytest.raises(ShadergenError) as caught:
         load(file, Request({"odd": (6, 1)}, inputs=("odd",)))
     assert caught.value.help.endswith(
-        "--inputs says that 'odd' is 6x1: all its sizes, in the model's order, batch first"
+        "--inputs gives 'odd' the shape 6x1; check that it lists all sizes in the model's order: "
+        "batch first"
     )
 
 
@@ -141,15 +142,15 @@ def test_sizes_in_another_order_than_the_models_are_blamed_on_the_option(tmp_pat
     with pytest.raises(ShadergenError) as caught:
         load(file, Request({"first": (1, 4, 6, 10)}, inputs=("first",)))
     assert caught.value.help == (
-        "--inputs says that 'first' is 1x4x6x10: all its sizes, in the model's order, batch first, "
-        "channels last"
+        "--inputs gives 'first' the shape 1x4x6x10; check that it lists all sizes in the model's "
+        "order: batch first, channels last"
     )
 
 
 REFUSED = {
     "unknown": ((), ("summ",), "--outputs names 'summ', which is not a layer"),
-    "several calls": ((), ("shared",), "names 'shared', a layer that is called 2 times"),
-    "no such call": ((), ("shared:2",), "names 'shared:2', a layer that is called 2 times"),
+    "several calls": ((), ("shared",), "names 'shared', a layer used 2 times: say which call"),
+    "no such call": ((), ("shared:2",), "names 'shared:2', a layer used 2 times: say which call"),
     "no such result": ((), ("backbone:0:2",), "which is not the result of a layer"),
     "too many numbers": ((), ("sum:0:0",), "which is not the result of a layer"),
     "of no use": (("last",), ("sum",), "--inputs names 'last', which no output needs"),

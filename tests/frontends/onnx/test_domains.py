@@ -86,4 +86,4 @@ def test_the_scaler_agrees(tmp_path: Path, count: int) -> None:
 def test_a_scaler_of_other_features_is_refused(tmp_path: Path) -> None:
     made = node("Scaler", "x", offset=[1.0] * 5, scale=[1.0] * 5)
     proto = foreign("ai.onnx.ml", 3, made, {}, (3, 1))
-    assert "5 features of a tensor of [3, 1]" in refusal(write(tmp_path, proto))
+    assert "do not broadcast to the input of shape [3, 1]" in refusal(write(tmp_path, proto))

@@ -80,8 +80,8 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "ai.onnx.preview.training\n"
         "  = help: define it with --define FILE, which holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
-        "  = help: its weights are w1, w2 there; or end the model before it and run it in "
-        "the application: --outputs y",
+        "  = help: w1, w2 stand for the operator's weights; or end the model before the operator "
+        "and run that in the application: --outputs y",
     ),
     "computed only": (
         small(node("NonZero", name="find")),

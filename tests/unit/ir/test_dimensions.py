@@ -253,7 +253,7 @@ def test_a_refusal_names_the_layer_and_the_way_on() -> None:
     with at_layer("attention"), pytest.raises(ShadergenError) as caught:
         int(h)
     assert caught.value.render().splitlines() == [
-        "error[SG0207]: a number needs a fixed size, not --input-size dynamic",
+        "error[SG0207]: this operator needs a fixed size, not --input-size dynamic",
         "  --> layer attention",
         "  = help: compile it for one size: --input-size HxW",
     ]

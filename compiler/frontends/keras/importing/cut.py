@@ -90,7 +90,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
     if len(found) > 1:
         raise ShadergenError(
             "SG0301",
-            f"--{option} names '{layer}', which several layers are called",
+            f"--{option} names '{layer}', the name of several layers",
             supported=", ".join(found),
         )
     nested = flat.nested.get(found[0])
@@ -99,7 +99,7 @@ def _find(flat: _Flattened, name: str, option: str) -> Ref:
     if calls > 1 and (not numbers or numbers[0] >= calls):
         raise ShadergenError(
             "SG0301",
-            f"--{option} names '{name}', a layer that is called {calls} times",
+            f"--{option} names '{name}', a layer used {calls} times: say which call",
             supported=", ".join(f"{layer}:{i}" for i in range(calls)),
         )
     if calls > 1:

@@ -90,8 +90,8 @@ def _leave_weights(layer: Layer) -> str:
     if not layer.around.weights.find(layer.chain):
         return ""
     return (
-        "a formula (--define) sees no weights, and this layer has some: make it of Keras's own "
-        "layers, or leave it out with --inputs or --outputs"
+        "this layer has weights, which formulas (--define) cannot read: rebuild it from Keras's "
+        "own layers, or cut it off with --inputs or --outputs"
     )
 
 
@@ -195,7 +195,10 @@ def check_call(layer: Layer) -> None:
             continue
         if tensors_in(value):
             if key != "mask" and layer.args:  # without positions, operands are named
-                layer.config.unsupported(key, "a tensor", ", ".join(read) or "operands, mask")
+                layer.config.refuse(
+                    f"a tensor as argument {key}",
+                    f"tensors as {', '.join(read) or 'operands, mask'}",
+                )
             continue
         value = truth(value) if key == "training" and value is not None else value
         if value is True and key == "training" and layer.version[0] >= 3:

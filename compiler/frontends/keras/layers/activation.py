@@ -27,7 +27,7 @@ def softmax_layer(layer: Layer, inputs: list[Tensor]) -> Tensor:
     x = one(layer, inputs)
     mask = x.mask
     if mask is not None and mask.shape != x.shape:
-        layer.config.unsupported("mask", f"of shape {mask.shape}", f"one of shape {x.shape}")
+        layer.config.refuse(f"a mask of shape {mask.shape}", f"shape {x.shape}")
     return masked_softmax(layer, x, axes_of(layer, x), mask)
 
 

@@ -80,7 +80,7 @@ def _attended(layer: Layer, inputs: list[Tensor], scores: Value, v: Value) -> Te
     masks = [x.mask for x in inputs[:2]]
     for mask in masks:
         if mask is not None and mask.rank != 2:
-            layer.config.unsupported("mask", f"of shape {mask.shape}", "of samples and steps")
+            layer.config.refuse(f"a mask of shape {mask.shape}", "samples x steps")
     allowed = []
     if masks[1] is not None:
         n, steps = masks[1].shape

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .....errors import ShadergenError
 from .....ir.ops import Conv, ConvTranspose
 from .....ir.ops.window import same_padding as padding_total
 from .common import one
@@ -167,7 +168,11 @@ def conv_transpose(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     same = config.choice("padding", PADDINGS, "valid") == "same"
     pads, beyond = transposed_padding(same, x.shape[2:], kernel, strides, dilations, extra)
     if min(beyond) < 0:
-        config.malformed("output_padding", "with a result that covers the input")
+        raise ShadergenError(
+            "SG0105",
+            "'output_padding' is too small: the result must cover the input",
+            where=config.where,
+        )
     w = layer.constants(
         {"kernel": (*kernel, filters, x.shape[1]), **_bias(layer, filters)},
         lambda w: w | {"kernel": outputs_first(w["kernel"])},

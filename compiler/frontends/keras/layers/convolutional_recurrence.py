@@ -33,7 +33,7 @@ def conv_lstm(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor | list[Te
     refuse_memory(layer)
     x, *given = inputs
     if x.mask is not None:
-        config.unsupported("mask", "given", "sequences without a mask")
+        config.refuse("a mask")
     order = _channels_second(x.rank, layer.data_format)
     steps = layer.apply(Transpose((1, 0, *order)), own_order(x, layer.name))
     batch, channels, *space = steps.shape[1:]

@@ -50,7 +50,9 @@ def einsum_dense(layer: Layer, inputs: list[Tensor]) -> Tensor:
     kernel, arrow, result = rest.partition("->")
     sizes = _label_sizes(layer, x, operand, result)
     if not comma or not arrow or not set(kernel) <= set(sizes):
-        config.malformed("equation", "'input,kernel->output', all letters known from either")
+        config.malformed(
+            "equation", "'input,kernel->output', each kernel letter also in input or output"
+        )
     shapes = {"kernel": tuple(sizes[letter] for letter in kernel)}
     bias_axes = config.get("bias_axes")
     if bias_axes:
@@ -78,7 +80,9 @@ def _label_sizes(layer: Layer, x: Tensor, operand: str, result: str) -> dict[str
     for labels, shape in ((result, [None, *out]), (operand, list(x.shape))):
         before, dots, after = labels.partition("...")
         if len(before) + len(after) > len(shape) or (not dots and len(labels) != len(shape)):
-            config.malformed("equation", f"one for an input of shape {list(x.shape)}")
+            config.malformed(
+                "equation", f"an equation for an input of shape {list(x.shape)} and output_shape"
+            )
         found = [*zip(before, shape, strict=False)]
         found += zip(reversed(after), reversed(shape), strict=False)
         sizes |= {letter: size for letter, size in found if isinstance(size, int)}
@@ -107,7 +111,7 @@ def _looked_up(layer: Layer, x: Tensor, table: Value) -> Tensor:
 def _tables(layer: Layer, *others: str) -> dict[str, Constant]:
     config = layer.config
     if config.get("quantization_config") is not None:
-        config.unsupported("quantization_config", "given", "none")
+        config.refuse("quantization_config")
     shape = (config.integer("input_dim"), config.integer("output_dim"))
     return layer.constants({"embeddings": shape, **dict.fromkeys(others, shape[::-1])})
 

@@ -104,7 +104,10 @@ def _joined_mask(layer: Layer, inputs: list[Tensor], axis: int) -> Tensor | None
     """
     masks = [x.mask for x in inputs if x.mask is not None]
     if inputs[0].rank != 3 or any(m.rank != 2 for m in masks) or axis == 0:
-        layer.config.unsupported("mask", "of such inputs", "sequences of vectors, axis 1 or 2")
+        layer.config.refuse(
+            "a mask on inputs of this rank or along this axis",
+            "inputs and masks of sequences of vectors, axis 1 or 2",
+        )
     if axis == 2 and layer.version[0] < 3:
         return combined(masks, "min", layer.name)
     if axis == 2:
@@ -125,7 +128,9 @@ def dot(layer: Layer, inputs: list[Tensor]) -> Tensor:
         layer.config.malformed("axes", "one axis or two")
     axes = [k % x.rank if -x.rank <= k < x.rank else 0 for k, x in zip(pair, (a, b), strict=True)]
     if not all(axes) or a.shape[axes[0]] != b.shape[axes[1]]:
-        layer.config.malformed("axes", f"axes of equal size of {a.shape} and {b.shape}")
+        layer.config.malformed(
+            "axes", f"axes of equal size after the batch, for inputs {a.shape} and {b.shape}"
+        )
     values = [own_order(x, layer.name) for x in (a, b)]
     if layer.config.flag("normalize", False):
         values = [

@@ -55,8 +55,10 @@ def grouped_query_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list
     size = config.integer("head_dim")
     heads, groups = config.integer("num_query_heads"), config.integer("num_key_value_heads")
     query, key, value = _operands(layer)
-    if heads % groups or query.rank != 3:
-        config.malformed("num_query_heads", f"a multiple of {groups}, for sequences of vectors")
+    if heads % groups:
+        config.malformed("num_query_heads", f"a multiple of {groups}")
+    if query.rank != 3:
+        raise ShadergenError("SG0205", "the query must have rank 3", where=layer.described)
     result = (query.shape[-1],)
     return _Heads(layer, (heads, groups), (size, size), (1,), result).attend(query, key, value)
 
@@ -80,7 +82,7 @@ def _operands(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
         query = _masked(layer, query, "query_mask")
     elif isinstance(layer.kwargs.get("query_mask"), Tensor) and query.mask is None:
         # Some versions use it, others look at the mask that came with the query alone.
-        layer.config.unsupported("query_mask", "given", "the mask of a Masking or Embedding layer")
+        layer.config.refuse("an explicit query_mask", "the mask of a Masking or Embedding layer")
     return query, _masked(layer, key, "key_mask"), value
 
 
@@ -247,8 +249,8 @@ class _Heads:
     def spread(self, mask: Tensor, shape: tuple[int, ...], scores: Value) -> Value:
         """Return a mask (samples, Tq, Tk) with axes for the heads and the like."""
         if len(shape) != 3 or 0 in shape:
-            self.layer.config.unsupported(
-                "attention_mask", f"of shape {mask.shape}", "of samples, queries and keys"
+            self.layer.config.refuse(
+                f"an attention_mask of shape {mask.shape}", "samples x queries x keys"
             )
         wide = (shape[0], *(1,) * (scores.type.rank - 3), *shape[1:])
         return own_order(reshaped(mask, wide, self.layer.name), self.layer.name)

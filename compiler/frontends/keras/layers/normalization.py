@@ -126,7 +126,7 @@ def layer_scale(layer: Layer, inputs: list[Tensor]) -> Tensor:
     size = layer.config.integer("projection_dim")
     last = x.rank - 1
     if x.shape[last] != size:
-        layer.config.unsupported("projection_dim", size, f"the last axis, {x.shape[last]}")
+        layer.config.unsupported("projection_dim", size, f"{x.shape[last]}, the last axis's size")
     w = layer.constants({"gamma": (size,)}, lambda w: {"gamma": _spread(w["gamma"], x, (last,))})
     return Tensor(layer.apply(Pointwise(parse("x0 * x1")), x.value, w["gamma"]), x.axes)
 

@@ -104,7 +104,7 @@ def discretization(layer: Layer, inputs: list[Tensor]) -> Tensor:
 def category_encoding(layer: Layer, inputs: list[Tensor]) -> Tensor:
     """Mark or count the categories of each sample."""
     if len(inputs) > 1 or layer.kwargs.get("count_weights") is not None:
-        layer.config.unsupported("count_weights", "given", "not given")
+        layer.config.refuse("count_weights")
     if layer.config.flag("sparse", False):
         layer.config.unsupported("sparse", True, "false")
     mode = layer.config.choice("output_mode", ENCODINGS[1:], "multi_hot")

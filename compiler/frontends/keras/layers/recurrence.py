@@ -26,8 +26,8 @@ def recurrent(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
     refuse_memory(layer)
     backwards, time_first = config.flag("go_backwards", False), config.flag("time_major", False)
     if mask is not None and (given or mask.rank != 2 or time_first):
-        what = "with initial states" if given else f"of shape {mask.shape}"
-        config.unsupported("mask", what, "of samples and steps, where the first states are zero")
+        what = "a mask together with initial states" if given else f"a mask of shape {mask.shape}"
+        config.refuse(what, "a mask of samples x steps, with zero initial states, time_major=false")
     steps = own_order(real(x, layer.name), layer.name)
     if not time_first:
         steps = layer.apply(Transpose((1, 0, 2)), steps)

@@ -40,10 +40,10 @@ def _check_mask(layer: Layer, inner: Layer) -> None:
     """Refuse a mask that the inner layer would see, or that skips steps."""
     name = inner.spec.class_name
     if inner.spec.model is not None or any(part in name for part in _TAKES_A_MASK):
-        layer.config.unsupported("mask", f"given to {name}", "layers that take no mask")
+        layer.config.refuse(f"a mask for the inner layer {name}", "inner layers that take no mask")
     if layer.around.fixed_batch and layer.version[0] < 3:
         # Keras 2 then runs the layer step by step and repeats the last result.
-        layer.config.unsupported("mask", "with a fixed batch", "models that leave the batch open")
+        layer.config.refuse("a mask with a fixed batch size", "a dynamic batch size")
 
 
 def pipeline(layer: Layer, inputs: list[Tensor]) -> list[Tensor]:

@@ -47,6 +47,12 @@ class Arguments:
             supported=f"{name}: {supported}",
         )
 
+    def refuse(self, what: str, supported: str = "") -> NoReturn:
+        """Raise SG0202: something else is not implemented."""
+        raise ShadergenError(
+            "SG0202", f"{what} is not implemented", where=self.where, supported=supported
+        )
+
     def value(self, position: int | None, *names: str) -> Any:
         """Return the argument at a position or under one of the names, or None."""
         if position is not None and position < len(self.args):

@@ -52,7 +52,7 @@ class _Call:
         """Return a kernel: taps, inputs, outputs."""
         array = self.a.operand(position, *names)
         if not isinstance(array, np.ndarray) or array.ndim != self.axes + 2:
-            self.a.malformed(names[0], f"an array of rank {self.axes + 2} that is known")
+            self.a.malformed(names[0], f"a constant array of rank {self.axes + 2}")
         return array
 
     def sizes(self, name: str, value: Any) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ def conv(layer: Layer, a: Arguments) -> Tensor:
     inputs = c.kernel.shape[-2]
     groups = c.x.shape[1] // max(inputs, 1)
     if inputs * groups != c.x.shape[1] or c.kernel.shape[-1] % groups:
-        a.malformed("kernel", f"one for {c.x.shape[1]} channels")
+        a.malformed("kernel", f"a kernel for {c.x.shape[1]} input channels")
     op = Conv(c.strides, c.dilations, c.pads(c.kernel), groups)
     return c.result(c.apply(op, c.x, outputs_first(c.kernel)))
 
@@ -90,7 +90,7 @@ def depthwise_conv(layer: Layer, a: Arguments) -> Tensor:
 def _depthwise(c: _Call) -> Value:
     channels = c.x.shape[1]
     if c.kernel.shape[-2] != channels:
-        c.a.malformed("kernel", f"one for {channels} channels")
+        c.a.malformed("kernel", f"a kernel for {channels} input channels")
     op = Conv(c.strides, c.dilations, c.pads(c.kernel), channels)
     return c.apply(op, c.x, depthwise_kernel(c.kernel))
 

@@ -174,7 +174,12 @@ def _borders(a: Arguments, kind: str, sizes: tuple[int, ...], sign: int) -> list
 
 def _whole(a: Arguments, value: Any, names: tuple[str, ...]) -> int:
     if not is_integer(value) or value < 0:
-        a.malformed(names[0], "known from two of three numbers, none negative")
+        first, last, length = names
+        raise ShadergenError(
+            "SG0105",
+            f"two of {first}, {last} and target {length} must be given, none negative",
+            where=a.where,
+        )
     return value
 
 

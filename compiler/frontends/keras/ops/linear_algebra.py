@@ -71,7 +71,7 @@ def tensordot(layer: Layer, a: Arguments) -> Tensor:
     elif isinstance(axes, list) and len(axes) == 2:
         sides = [[s] if is_integer(s) else s for s in axes]
         if len(sides[0]) != len(sides[1]):
-            a.malformed("axes", "as many axes of each operand")
+            a.malformed("axes", "two lists of equal length")
         pairs = [(i % max(ranks[0], 1), j % max(ranks[1], 1)) for i, j in zip(*sides, strict=True)]
     else:
         a.malformed("axes", "a number of axes, or axes of both operands")
@@ -126,7 +126,7 @@ def diagonal(added: bool, layer: Layer, a: Arguments) -> Tensor:
     result = rest if added else [*rest, letters[axes[0]]]
     sizes = {x.shape[k] for k in axes}
     if len(sizes) > 1:
-        a.unsupported("x", x.shape, "square matrices")
+        a.refuse(f"the diagonal of an input of shape {x.shape}", "square matrices")
     op = Einsum(f"{''.join(letters)}->{''.join(result)}")
     return of_model(layer.apply(op, own_order(real(x, layer.name), layer.name)))
 
@@ -140,7 +140,7 @@ def dot_product_attention(layer: Layer, a: Arguments) -> Tensor:
     a.ignore("flash_attention")
     for name in ("bias", "attn_logits_soft_cap"):
         if a.value(3 if name == "bias" else None, name) is not None:
-            a.unsupported(name, "given", "not given")
+            a.refuse(f"argument {name}")
     q, k, v = (layer.apply(Transpose((0, 2, 1, 3)), own_order(t, layer.name)) for t in tensors)
     scale = a.number(5, q.shape[-1] ** -0.5, "scale")
     factor = substitute(parse("x0 * f"), {"f": Num(scale)})

@@ -144,7 +144,7 @@ def running(op: type[CumSum], layer: Layer, a: Arguments) -> Tensor:
 def average(layer: Layer, a: Arguments) -> Tensor:
     """Return the mean; weights are not implemented."""
     if a.value(1, "weights") is not None:
-        a.unsupported("weights", "given", "not given")
+        a.refuse("argument weights")
     return reduction("mean", PLAIN, None, layer, a)
 
 

@@ -32,7 +32,7 @@ def sliced(layer: Layer, x: Tensor, slices: Sequence[slice]) -> Tensor:
             raise ShadergenError("SG0105", "a slice with step 0", where=layer.described)
         starts[axis], steps[axis], sizes[axis] = taken(size, part)
         if not sizes[axis]:
-            raise ShadergenError("SG0205", "a slice takes nothing", where=layer.described)
+            raise ShadergenError("SG0205", "a slice selects no elements", where=layer.described)
     op = Slice(tuple(starts), tuple(steps), tuple(sizes))
     return Tensor(layer.apply(op, x.value), x.axes)
 
@@ -125,7 +125,7 @@ def split(layer: Layer, a: Arguments) -> list[Tensor]:
     if len(bounds) > MAX_PARTS:
         a.unsupported("indices_or_sections", len(bounds) - 1, f"at most {MAX_PARTS} parts")
     if any(low >= high for low, high in pairwise(bounds)) or bounds[-1] != size:
-        a.malformed("indices_or_sections", f"a division of {size} elements")
+        a.malformed("indices_or_sections", f"a division of {size} elements into parts of 1 or more")
     return [
         sliced(layer, x, [slice(low, high) if k == axis else slice(None) for k in range(x.rank)])
         for low, high in pairwise(bounds)

@@ -88,6 +88,12 @@ class Config:
             help=help,
         )
 
+    def refuse(self, what: str, supported: str = "") -> NoReturn:
+        """Raise SG0202: something beside the entries is not implemented."""
+        raise ShadergenError(
+            "SG0202", f"{what} is not implemented", where=self.where, supported=supported
+        )
+
     def get(self, *keys: str, default: Any = None) -> Any:
         """Return the first entry among ``keys`` that is present and not null."""
         for key in keys:

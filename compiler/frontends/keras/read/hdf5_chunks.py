@@ -93,7 +93,7 @@ def read_filtered(
     result = np.empty(data.shape, np.float32)
     nominal = prod(data.chunks) * data.dtype.itemsize
     if (largest := int(sizes.max())) > packed_limit(nominal):
-        raise ValueError(f"a chunk of {nominal} bytes takes {largest}")
+        raise ValueError(f"a chunk that unpacks to {nominal} bytes is stored in {largest}")
     steps = (range(0, s, c) for s, c in zip(data.shape, data.chunks, strict=True))
     for start in product(*steps):
         inside = tuple(

@@ -77,7 +77,7 @@ def _inflate(packed: bytes | memoryview, limit: int) -> bytes:
     except zlib.error:
         raise ValueError("a chunk's gzip data is damaged") from None
     if len(data) > limit:
-        raise ValueError("a chunk inflates to more than it holds")
+        raise ValueError("a chunk unpacks to more bytes than declared")
     if not inflater.eof:
         raise ValueError("a chunk's gzip data ends early")
     return data
@@ -119,15 +119,15 @@ def _decompress_lzf(packed: bytes, limit: int) -> bytes:
                 start = len(data) - ((control & 31) << 8) - packed[at] - 1
                 at += 1
                 if start < 0:
-                    raise ValueError("a chunk copies what is before its beginning")
+                    raise ValueError("an LZF chunk refers to bytes before its start")
                 copied = data[start : start + length]
                 if len(copied) < length:  # it goes on with what it has copied
                     copied = (copied * (length // len(copied) + 1))[:length]
                 data += copied
             if len(data) > limit:
-                raise ValueError("a chunk inflates to more than it holds")
+                raise ValueError("a chunk unpacks to more bytes than declared")
     except IndexError:
-        raise ValueError("a chunk ends within a copy") from None
+        raise ValueError("an LZF chunk is truncated") from None
     return bytes(data)
 
 

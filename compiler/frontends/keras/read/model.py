@@ -256,7 +256,8 @@ class _Reader:
             source = layers[ref.layer]
             calls = len(source.calls) or (source.class_name == "InputLayer")
             if not 0 <= ref.call < calls or ref.result < 0:
-                malformed(f"layer '{ref.layer}' has no result {ref.call}, {ref.result}", place)
+                what = f"no result {ref.result} in call {ref.call}"
+                malformed(f"layer '{ref.layer}' has {what}", place)
         return ModelSpec(name, layers, inputs, outputs)
 
     def count_from_zero(self, layers: dict[str, LayerSpec], outputs: list[tuple[str, Ref]]) -> None:

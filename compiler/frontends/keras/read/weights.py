@@ -59,8 +59,8 @@ class Room:
                 "SG0103",
                 f"the weights unpack to more than {unpacked_limit(self.file_size)} bytes",
                 where=where,
-                why=f"the file has {self.file_size}; the limit is {RATIO_LIMIT} times that, and "
-                f"{ALLOWANCE >> 20} MiB",
+                why=f"the file has {self.file_size} bytes; the limit is {RATIO_LIMIT} times the "
+                f"file plus {ALLOWANCE >> 20} MiB",
                 help="load the model with Keras and save it again, uncompressed",
             )
 

@@ -99,4 +99,7 @@ def _hint(i: Input) -> str:
     order = "batch first"
     if len(i.shape) == MAP_RANK:
         order += ", channels last" if i.port.axes == standard(4, "channels_last") else ""
-    return f"--inputs says that '{i.name}' is {shape}: all its sizes, in the model's order, {order}"
+    return (
+        f"--inputs gives '{i.name}' the shape {shape}; check that it lists all sizes in the "
+        f"model's order: {order}"
+    )

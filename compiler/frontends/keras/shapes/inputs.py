@@ -62,7 +62,7 @@ def read_input(spec: LayerSpec, data_format: str, request: Request, alone: bool 
             "SG0105",
             "the model does not say the input's shape",
             where=where,
-            why=f"it has {shown(shape)}",
+            why=f"the file stores {shown(shape)} as the shape",
             help="build the model before saving it, for example with keras.Input(shape) as its "
             "first layer",
         )

@@ -46,8 +46,8 @@ class Budget:
             raise ShadergenError(
                 "SG0401",
                 "the constants that the model computes are too large",
-                why=f"together they exceed {COMPUTED_LIMIT} elements and "
-                f"{COMPUTED_PER_WEIGHT} times the weights",
+                why=f"together they exceed {COMPUTED_LIMIT} elements plus "
+                f"{COMPUTED_PER_WEIGHT} times the elements of all weights",
             )
 
     def step(self) -> None:

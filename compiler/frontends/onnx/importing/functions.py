@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import defs
 from onnx.onnx_ml_pb2 import FunctionProto, TypeProto
 
-from .....errors import ShadergenError
+from .....errors import ShadergenError, count
 from ..operands import TensorList, element_type
 from ..read.graph_body import plain_domain
 
@@ -89,8 +89,9 @@ def arguments(
     if len(node.inputs) > len(function.input) or len(node.used) > len(function.output):
         raise ShadergenError(
             "SG0105",
-            f"function {node.op} of {len(function.input)} inputs and {len(function.output)} "
-            f"results is called with {len(node.inputs)} and {len(node.used)}",
+            f"function {node.op} has {count(len(function.input), 'input')} and "
+            f"{count(len(function.output), 'result')}, the call has {len(node.inputs)} and "
+            f"{len(node.used)}",
         )
     missing = [None] * (len(function.input) - len(node.inputs))
     items = dict(zip(function.input, [*node.inputs, *missing], strict=True))

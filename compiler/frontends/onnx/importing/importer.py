@@ -151,7 +151,8 @@ class Importer:
         if not computed:
             return ""
         return (
-            f"end the model before it and run it in the application: --outputs {','.join(computed)}"
+            "end the model before the operator and run that in the application: "
+            f"--outputs {','.join(computed)}"
         )
 
     def _apply(
@@ -266,13 +267,14 @@ class Importer:
         )
         weights = [n for n in names if n.startswith("w")]
         if weights:
-            plural = "s are" if len(weights) > 1 else " is"
-            define += f"\nits weight{plural} {', '.join(weights)} there"
+            stand = "stand" if weights[1:] else "stands"
+            define += f"\n{', '.join(weights)} {stand} for the operator's weight"
+            define += "s" * (len(weights) > 1)
             if not scope.depth and (leave := self._how_to_cut(node.proto)):
                 define += f"; or {leave}"
         if node.op in DECODERS and node.proto.output:
             define = (
-                "decode the picture in the application, and begin the model behind it: "
+                "decode the picture in the application, and start the model after this operator: "
                 f"--inputs {node.proto.output[0]}"
             )
         if domain not in DOMAINS:

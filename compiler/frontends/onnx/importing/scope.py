@@ -131,5 +131,5 @@ class Subgraph:
 
 def _there(item: Item | None, name: str) -> Item:
     if item is None:
-        raise ShadergenError("SG0105", f"'{name}' is not given")
+        raise ShadergenError("SG0105", f"output '{name}' of the subgraph is absent")
     return item

@@ -37,7 +37,7 @@ HEADS_LAST = (0, 2, 1, 3)  # and back: (B, N, T, D) <-> (B, T, N, D)
 def multi_head_attention(node: OnnxNode) -> list[Value]:
     """MultiHeadAttention: y (B, S, N*E), keys and values with the past (B, N, T, D)."""
     heads = node.integer("num_heads")
-    _refuse(node, {8: "a length of the past", 9: "beams"})
+    _refuse(node, {8: "past_sequence_length", 9: "beams"})
     query = node.real(0)
     if query.type.rank == 5:  # (B, S, N, 3, D)
         q, k, v = (_picked(node, query, part) for part in range(3))
@@ -67,15 +67,19 @@ def multi_head_attention(node: OnnxNode) -> list[Value]:
 def attention(node: OnnxNode) -> list[Value]:
     """Attention with its projections: y (B, S, N*E), keys and values with the past, stacked."""
     heads = node.integer("num_heads")
-    _refuse(node, {6: "a length of the past"})
+    _refuse(node, {6: "past_sequence_length"})
     node.choice("do_rotary", (0,))
     node.choice("past_present_share_buffer", (0,))
     node.ignore("rotary_embedding_dim")
     x, w = node.real(0), node.real(1)
     width = w.shape[1] if w.type.rank == 2 else 0
     sizes = node.integers("qkv_hidden_sizes", (width // 3,) * 3)
-    if x.type.rank != 3 or len(sizes) != 3 or sum(sizes) != width:
-        raise ShadergenError("SG0105", f"{node.op} with weights {list(w.shape)} for sizes {sizes}")
+    if x.type.rank != 3:
+        raise ShadergenError("SG0105", f"the input of {node.op} must have rank 3, not {x.type}")
+    if len(sizes) != 3 or sum(sizes) != width:
+        raise ShadergenError(
+            "SG0105", f"weights {list(w.shape)} do not match qkv_hidden_sizes {sizes}"
+        )
     y = node.apply(MatMul(), x, w)
     if node.given(2):
         y = node.apply(Pointwise(parse("x0 + x1")), y, node.real(2))
@@ -135,7 +139,7 @@ def _refuse(node: OnnxNode, inputs: dict[int, str]) -> None:
         if node.given(index):
             raise ShadergenError(
                 "SG0202",
-                f"{node.op} with {role}, input {index}, is not implemented",
+                f"{node.op} with {role} (input {index}) is not implemented",
                 why="sizes are fixed when compiling",
             )
 

@@ -87,7 +87,7 @@ def _open_array(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
             (x if isinstance(x, SymbolicFraction) else SymbolicFraction(x) for x in array.flat),
         )
     if dtype.kind not in "iu":
-        raise DynamicDimensionError(f"a number of type {dtype.name}")
+        raise DynamicDimensionError(f"casting a size to {dtype.name}")
     return objects(array.shape, map(trunc, array.flat))
 
 

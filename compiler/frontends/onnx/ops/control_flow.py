@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .....errors import ShadergenError
+from .....errors import ShadergenError, count
 from .....ir.formula_parser import parse
 from .....ir.ops import Concat, Pointwise, Reshape, Slice
 from ..operands import Known, Narrow, TensorList, inputs_behind
@@ -66,7 +66,11 @@ def loop(node: OnnxNode) -> list[Item | None]:
     carried: list[Item] = [node.entry(i) for i in range(2, len(node.inputs))]
     collected: list[list[Tensor]] = [[] for _ in body.body.outputs[1 + len(carried) :]]
     if len(body.body.outputs) < 1 + len(carried):
-        raise ShadergenError("SG0105", f"the body returns {len(body.body.outputs)} values")
+        raise ShadergenError(
+            "SG0105",
+            f"the body returns {count(len(body.body.outputs), 'value')}, Loop needs "
+            f"{1 + len(carried)} or more",
+        )
     limit = None
     if node.given(0):
         array = _known(node, node.item(0), "the number of iterations")
@@ -83,7 +87,7 @@ def loop(node: OnnxNode) -> list[Item | None]:
         going = _condition(node, returned[0], "the number of iterations")
         carried = returned[1 : 1 + len(carried)]
         for collection, item in zip(collected, returned[1 + len(carried) :], strict=True):
-            collection.append(node.plain(item, "what is collected"))
+            collection.append(node.plain(item, "a scan output"))
         iteration += 1
     results: list[Item | None] = [*carried]
     for i, items in enumerate(collected, len(carried)):
@@ -100,14 +104,14 @@ def scan(node: OnnxNode) -> list[Item]:
     if node.version < 9:
         return _scan_8(node)
     body = node.graph("body")
-    count = node.integer("num_scan_inputs")
-    states = len(node.inputs) - count
-    if count < 1 or states < 0:
-        raise ShadergenError("SG0105", f"attribute num_scan_inputs={count}")
+    scanned = node.integer("num_scan_inputs")
+    states = len(node.inputs) - scanned
+    if scanned < 1 or states < 0:
+        raise _invalid_number(scanned, len(node.inputs))
     collected = len(node.used) - states
-    inputs = [node.item(states + i) for i in range(count)]
-    axes = _per(node, "scan_input_axes", count, 0)
-    ways = _per(node, "scan_input_directions", count, 0)
+    inputs = [node.item(states + i) for i in range(scanned)]
+    axes = _per(node, "scan_input_axes", scanned, 0)
+    ways = _per(node, "scan_input_directions", scanned, 0)
     output_axes = _per(node, "scan_output_axes", collected, 0)
     output_ways = _per(node, "scan_output_directions", collected, 0)
     axes = tuple(node.axis(a, len(x.shape)) for a, x in zip(axes, inputs, strict=True))
@@ -121,15 +125,19 @@ def scan(node: OnnxNode) -> list[Item]:
     return results
 
 
+def _invalid_number(scanned: int, most: int) -> ShadergenError:
+    return ShadergenError("SG0105", f"num_scan_inputs={scanned} is invalid: 1 to {most}")
+
+
 def _scan_8(node: OnnxNode) -> list[Item]:
     """Scan of operator set 8: all inputs have a batch first, then the axis that is scanned."""
     body = node.graph("body")
-    count = node.integer("num_scan_inputs")
-    ways = _per(node, "directions", count, 0)
-    states = len(node.inputs) - 1 - count
-    if count < 1 or states < 0:
-        raise ShadergenError("SG0105", f"attribute num_scan_inputs={count}")
-    inputs = [node.item(1 + states + i) for i in range(count)]
+    scanned = node.integer("num_scan_inputs")
+    ways = _per(node, "directions", scanned, 0)
+    states = len(node.inputs) - 1 - scanned
+    if scanned < 1 or states < 0:
+        raise _invalid_number(scanned, len(node.inputs) - 1)
+    inputs = [node.item(1 + states + i) for i in range(scanned)]
     initial = [node.item(1 + i) for i in range(states)]
     if any(len(x.shape) < 2 for x in inputs) or not all(x.shape for x in initial):
         raise ShadergenError("SG0105", "an input of Scan has no batch axis")
@@ -150,7 +158,7 @@ def _scan_8(node: OnnxNode) -> list[Item]:
             body,
             [_element(node, x, 0, b) for x in initial],
             [_element(node, x, 0, b) for x in inputs],
-            (0,) * count,
+            (0,) * scanned,
             ways,
             f"[{b}]",
         )
@@ -176,7 +184,11 @@ def _scanned(
     if len(lengths) != 1:
         raise ShadergenError("SG0205", f"the scanned axes are of lengths {sorted(lengths)}")
     if len(body.body.outputs) != len(node.used):
-        raise ShadergenError("SG0105", f"the body returns {len(body.body.outputs)} values")
+        raise ShadergenError(
+            "SG0105",
+            f"the body returns {count(len(body.body.outputs), 'value')}, {node.op} needs "
+            f"{len(node.used)}",
+        )
     (length,) = lengths
     rows: list[list[Tensor]] = [[] for _ in body.body.outputs[states:]]
     carried = list(carried)
@@ -189,7 +201,7 @@ def _scanned(
         results = body.run([*carried, *elements], f"{label}[{t}]")
         carried = results[:states]
         for row, item in zip(rows, results[states:], strict=True):
-            row.append(node.plain(item, "what is collected"))
+            row.append(node.plain(item, "a scan output"))
     return carried, rows
 
 
@@ -237,7 +249,7 @@ def _stacked(
     shape = items[0].shape
     if any(item.shape != shape for item in items):
         shapes = ", ".join(str(list(item.shape)) for item in items[:4])
-        raise ShadergenError("SG0205", f"what {node.op} collects differs in shape: {shapes}")
+        raise ShadergenError("SG0205", f"a scan output of {node.op} changes shape: {shapes}")
     axis = node.axis(axis, len(shape) + 1)
     wider = Reshape((*shape[:axis], 1, *shape[axis:]))
     rows = [node.moved(wider, item) for item in items]
@@ -250,7 +262,8 @@ def _empty(node: OnnxNode, body: Subgraph, output: int) -> Known:
     if dtype is None or not tensor.HasField("shape"):
         raise ShadergenError(
             "SG0205",
-            f"{node.op} collects nothing, and its type is unknown",
+            f"{node.op} runs 0 iterations, and the body declares no type and shape for the scan "
+            "output",
             where=f"element type {type_name(tensor.elem_type)}",
         )
     sizes = [d.dim_value for d in tensor.shape.dim]

@@ -155,10 +155,18 @@ def col2im(node: OnnxNode) -> Value:
     kernel = node.known_integers(2, "the block's shape")
     rank = len(sizes)
     if not rank or len(kernel) != rank or min(*sizes, *kernel) < 1:
-        raise ShadergenError("SG0105", f"blocks of {list(kernel)} in an image of {list(sizes)}")
+        raise ShadergenError(
+            "SG0105",
+            f"block_shape {list(kernel)} and image_shape {list(sizes)} must have equal length and "
+            "sizes above 0",
+        )
     strides, dilations = (numbers(node, name, 1, rank, 1) for name in ("strides", "dilations"))
     pads = numbers(node, "pads", 0, 2 * rank, 0)
     x = node.real(0)
     if x.type.rank != 3 or x.shape[1] % prod(kernel):
-        raise ShadergenError("SG0205", f"blocks of {list(kernel)} in {x.type}")
+        raise ShadergenError(
+            "SG0205",
+            f"Col2Im needs rank 3 and channels divisible by the block's {prod(kernel)} elements, "
+            f"not {x.type}",
+        )
     return node.apply(Col2Im(sizes, kernel, strides, dilations, pads), x)

@@ -71,13 +71,19 @@ def mel_weight_matrix(node: OnnxNode) -> Known:
     if dtype is None or dtype.kind not in "iuf":
         raise node.refusal("output_datatype", type_name(number), ("FLOAT", "DOUBLE", "FLOAT16"))
     if not (0 < bands <= MOST_BINS and 0 < length <= MOST_BINS and rate > 0):
-        raise ShadergenError("SG0105", f"{node.op} of {bands} bands over {length} points")
+        raise ShadergenError(
+            "SG0105",
+            f"num_mel_bins={bands} and dft_length={length} must be 1 to {MOST_BINS}, "
+            f"sample_rate={rate} above 0",
+        )
     ends = 2595 * np.log10(1 + np.array([low, high]) / 700)
     mel = ends[0] + np.arange(bands + 2) * ((ends[1] - ends[0]) / (bands + 2))
     points = ((length + 1) * (700 * (10 ** (mel / 2595) - 1)) // rate).astype(int)
     result = np.zeros((length // 2 + 1, bands))
     if points.min() < 0 or points[1:].max() > len(result):
-        raise ShadergenError("SG0105", f"{node.op} of bands beyond half the rate of {rate}")
+        raise ShadergenError(
+            "SG0105", f"the band edges must lie between 0 and half the sample rate of {rate}"
+        )
     for band, (start, middle, end) in enumerate(zip(points, points[1:], points[2:], strict=False)):
         if middle == start:
             result[middle, band] = 1

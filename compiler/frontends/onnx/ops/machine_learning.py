@@ -31,7 +31,9 @@ def scaler(node: OnnxNode) -> Value:
     offset, scale = _features(node, "offset", 0.0), _features(node, "scale", 1.0)
     y = node.apply(Pointwise(parse("(x0 - x1) * x2")), x, offset, scale)
     if y.shape != x.shape:
-        raise ShadergenError("SG0205", f"{y.shape[-1]} features of a tensor of {list(x.shape)}")
+        raise ShadergenError(
+            "SG0205", f"offset and scale do not broadcast to the input of shape {list(x.shape)}"
+        )
     return y
 
 

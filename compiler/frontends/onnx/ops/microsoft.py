@@ -70,7 +70,9 @@ def fused_conv(node: OnnxNode) -> Value:
     node.ignore("activation_params")
     if len(parameters) < len(names):
         raise ShadergenError(
-            "SG0105", f"attribute activation_params={list(parameters)}", supported=", ".join(names)
+            "SG0105",
+            f"attribute activation_params={list(parameters)} has too few entries",
+            supported=", ".join(names),
         )
     bound = {name: Num(value) for name, value in zip(names, parameters, strict=False)}
     return node.apply(Pointwise(substitute(parse(text), bound)), y)

@@ -87,7 +87,11 @@ class OnnxNode:
             raise ShadergenError("SG0105", "an attribute is given twice")
         for name, a in self.attributes.items():
             if a.ref_attr_name:
-                raise ShadergenError("SG0105", f"attribute '{name}' belongs to no function")
+                raise ShadergenError(
+                    "SG0105",
+                    f"attribute '{name}' refers to '{a.ref_attr_name}' of a function, but the node "
+                    "is in no function that has it",
+                )
 
     @property
     def op(self) -> str:
@@ -267,7 +271,8 @@ class OnnxNode:
         item = self.item(index)
         if not isinstance(item, Known):
             if follows_from_open_sizes(item):
-                raise DynamicDimensionError(f"{self.op} of computed {role.removeprefix('the ')}")
+                role = role.removeprefix("the ")
+                raise DynamicDimensionError(f"{self.op} with {role} computed from sizes")
             what = f"{role} of {self.op} must be known at compile time"
             raise ValueNeededError(what, inputs_behind(item))
         return item.array

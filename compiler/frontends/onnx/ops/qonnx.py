@@ -81,7 +81,11 @@ def _bits(node: OnnxNode, index: int) -> int:
     """
     widths = np.unique(node.known(index, "the bit width"))
     if widths.size != 1 or not 1 <= widths[0] <= MOST_BITS or widths[0] != int(widths[0]):
-        raise node.refusal("bit width", widths.tolist(), (f"one integer from 1 to {MOST_BITS}",))
+        raise ShadergenError(
+            "SG0202",
+            f"bit widths {widths.tolist()} of {node.op} are not implemented",
+            supported=f"one integer from 1 to {MOST_BITS}",
+        )
     return int(widths[0])
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .....errors import ShadergenError
+from .....errors import ShadergenError, count
 from .....ir.expr import Call, Expr, Num, Var, substitute
 from .....ir.formula_parser import parse
 from .....ir.formulas import summary
@@ -307,7 +307,8 @@ def on_floats(inner: Handler) -> Handler:
 def qlinear_concat(node: OnnxNode) -> Item:
     """QLinearConcat of com.microsoft: the result's scale comes first."""
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
-        raise ShadergenError("SG0105", f"QLinearConcat of {len(node.inputs)} inputs")
+        number = count(len(node.inputs), "input")
+        raise ShadergenError("SG0105", f"QLinearConcat has {number}, not 2 plus 3 for each tensor")
     parts = [_value(_dequantized(node, k)) for k in range(2, len(node.inputs), 3)]
     axis = node.axis(node.integer("axis"), parts[0].type.rank)
     return _result(node, node.apply(Concat(axis), *parts), 0)

@@ -66,8 +66,10 @@ class _Layer:
         node, mask = self.node, self.mask
         w, r = (node.apply(Transpose((1, 0)), self._part(k, d)) for k in (1, 2))
         units = r.shape[0]
-        if node.integer("hidden_size", units) != units:
-            raise ShadergenError("SG0105", f"{node.op} with weights for {units} units")
+        if (size := node.integer("hidden_size", units)) != units:
+            raise ShadergenError(
+                "SG0105", f"the weights of {node.op} have {units} units, hidden_size is {size}"
+            )
         masked = mask is not None
         op: Recurrence
         after = peepholes = False
@@ -94,7 +96,9 @@ class _Layer:
         x = self.node.real(index)
         if x.type.rank < 2 or not d < x.shape[0]:
             raise ShadergenError(
-                "SG0105", f"input {index} of {self.node.op} has the shape {list(x.shape)}"
+                "SG0105",
+                f"input {index} of {self.node.op} has the shape {list(x.shape)}: the first axis "
+                "needs an entry for each direction",
             )
         rest = x.shape[1:]
         starts, steps = (d, *(0,) * len(rest)), (1,) * x.type.rank
@@ -112,7 +116,10 @@ class _Layer:
             return constant(np.zeros((count + apart) * units, np.float32), "zeros")
         blocks = self._blocks(self._part(3, d), units)
         if len(blocks) != 2 * count:
-            raise ShadergenError("SG0105", f"input 3 of {node.op} has another number of biases")
+            raise ShadergenError(
+                "SG0105",
+                f"input 3 of {node.op} has {len(blocks)} biases per unit, not {2 * count}",
+            )
         summed = [
             a if apart and n == "h" else node.apply(Pointwise(parse("x0 + x1")), a, b)
             for n, a, b in zip(gates, blocks[:count], blocks[count:], strict=True)

@@ -96,23 +96,21 @@ class DynamicAxis:
         if is_one(self.size):
             return 0, 0, 1
         if coordinates == "align_corners":
-            raise DynamicDimensionError("the nearest elements of a resize of mode align_corners")
+            raise DynamicDimensionError("nearest-neighbour resizing with align_corners")
         exact = self._decided()
         if exact is not None and not _rounds_back(exact.denominator):
-            raise DynamicDimensionError(f"the nearest elements of a resize by {exact}")
+            raise DynamicDimensionError(f"nearest-neighbour resizing by {exact}")
         if exact is None:
             if (coordinates, rounding) == ("asymmetric", "floor") and self._one_off():
                 return self.size, 0, self.resized
-            raise DynamicDimensionError("the nearest elements of a resize by a dynamic ratio")
+            raise DynamicDimensionError("nearest-neighbour resizing by a dynamic ratio")
         if exact == 1:
             return 1, 0, 1
         p, q, r = replace(self, exact=exact).line(coordinates)
         if not rounding:  # before operator set 11: truncation, but up where the axis shrinks
             rounding = "ceil" if exact < 1 else "floor"
             if q < 0:
-                raise DynamicDimensionError(
-                    "the nearest elements of a resize before operator set 11"
-                )
+                raise DynamicDimensionError("nearest-neighbour resizing before operator set 11")
         if rounding == "floor":
             return p, q, r
         if rounding == "ceil":

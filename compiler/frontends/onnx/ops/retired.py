@@ -34,7 +34,11 @@ def crop(node: OnnxNode) -> Tensor:
     if len(shape) != 4:
         raise ShadergenError("SG0206", f"Crop of a tensor of rank {len(shape)}", supported="rank 4")
     if len(border) != 4 or len(sizes) not in (0, 2):
-        raise ShadergenError("SG0105", f"attributes border={list(border)}, scale={list(sizes)}")
+        raise ShadergenError(
+            "SG0105",
+            "Crop needs 4 numbers in border and 0 or 2 in scale, not "
+            f"{list(border)} and {list(sizes)}",
+        )
     left, top, right, bottom = border
     height, width = shape[2] - top - bottom, shape[3] - left - right
     if sizes:

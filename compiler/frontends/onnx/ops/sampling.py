@@ -35,7 +35,9 @@ def affine_grid(node: OnnxNode) -> Value:
     theta = node.real(0)
     if len(size) not in (4, 5) or size[0] != theta.shape[0] or min(size) < 1:
         raise ShadergenError(
-            "SG0105", f"{node.op} of the size {list(size)} with matrices {list(theta.shape)}"
+            "SG0105",
+            f"the size {list(size)} needs 4 or 5 numbers above 0, the first the batch of theta, "
+            f"{list(theta.shape)}",
         )
     return node.apply(AffineGrid(size[2:], node.choice("align_corners", (0, 1)) == 1), theta)
 

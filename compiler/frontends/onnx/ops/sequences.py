@@ -141,14 +141,21 @@ def map_(node: OnnxNode) -> list[Item]:
         item = node.entry(i)
         items = item.items if isinstance(item, TensorList) else (item,) * count
         if len(items) != count:
-            raise ShadergenError("SG0205", f"sequences of {count} and {len(items)} tensors")
+            lengths = f"{count} and {len(items)}"
+            raise ShadergenError(
+                "SG0205", f"the sequences of SequenceMap differ in length: {lengths}"
+            )
         columns.append(items)
     results: list[list[Tensor | Narrow]] = [[] for _ in body.body.outputs]
     for k, row in enumerate(zip(*columns, strict=True)):
         node.budget.step()
         for result, item in zip(results, body.run(row, f"[{k}]"), strict=True):
             if isinstance(item, TensorList):
-                raise ShadergenError("SG0105", "a sequence of sequences")
+                raise ShadergenError(
+                    "SG0105",
+                    "the body of SequenceMap returns a sequence; sequences of sequences are not "
+                    "supported",
+                )
             result.append(item)
     return [TensorList(tuple(result)) for result in results]
 

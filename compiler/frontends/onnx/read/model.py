@@ -184,7 +184,7 @@ def read_opsets(imports: Iterable[OperatorSetIdProto]) -> dict[str, int]:
     for entry in imports:
         domain = plain_domain(entry.domain)
         if not 0 <= entry.version < 1 << 31:
-            raise ShadergenError("SG0105", f"operator set {entry.version} of a domain")
+            raise ShadergenError("SG0105", f"operator set version {entry.version} is not valid")
         if opsets.setdefault(domain, entry.version) != entry.version:
             raise ShadergenError(
                 "SG0105", f"two versions of the operator set '{domain or 'ai.onnx'}' are imported"

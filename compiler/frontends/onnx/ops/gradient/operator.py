@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ......errors import ShadergenError
+from ......errors import ShadergenError, count
 from ......ir.graph import Value, constant
 from ...operands import Known, TensorList
 from .reverse import gradients
@@ -31,13 +31,15 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
     y = _floats(node, "y", node.text("y"))
     if len(node.inputs) != len(xs) + len(zs):
         raise ShadergenError(
-            "SG0105", f"Gradient by {len(xs)} tensors, of {len(zs)} more, has {len(node.inputs)}"
+            "SG0105",
+            f"Gradient has {count(len(node.inputs), 'input')}, xs and zs name {len(xs)} and "
+            f"{len(zs)}",
         )
     for index, name in enumerate((*xs, *zs)):
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"Gradient at another value of '{name}' is not implemented",
+                f"Gradient with another tensor as input for '{name}' is not implemented",
                 help=f"give '{name}' itself as input {index}",
             )
     if y.type.size != 1:
@@ -56,7 +58,9 @@ def _floats(node: OnnxNode, role: str, name: str) -> Value:
     """Return the tensor of a name; values computed when compiling have no gradient."""
     item = node.find(name)
     if item is None or isinstance(item, TensorList):
-        raise ShadergenError("SG0105", f"attribute {role} of Gradient names '{name}', no tensor")
+        raise ShadergenError(
+            "SG0105", f"attribute {role} of Gradient names '{name}', which is not a tensor"
+        )
     tensor = node.plain(item, f"'{name}'")
     if isinstance(tensor, Known):
         raise ShadergenError(
@@ -65,5 +69,7 @@ def _floats(node: OnnxNode, role: str, name: str) -> Value:
             help=f"make '{name}' depend on an input of the model",
         )
     if tensor.type.dtype != "float32":
-        raise ShadergenError("SG0105", f"Gradient with {role}={name} of {tensor.type.dtype}")
+        raise ShadergenError(
+            "SG0105", f"Gradient needs float32: {role} names '{name}', which is {tensor.type.dtype}"
+        )
     return tensor
