@@ -286,7 +286,9 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         placed = tuple(types) if any(t.layout for t in types) else None
         node = Node(op(**(attributes or {})), inputs, layers, choice or Choice(), placed)
         if [r.type for r in node.results] != types:
-            raise ShadergenError("SG0304", f"{results[0]} has another type than it says")
+            raise ShadergenError(
+                "SG0304", f"the type written for {results[0]} differs from the inferred type"
+            )
         self.values.update((str(n), r) for n, r in zip(results, node.results, strict=True))
 
     def output(self, items: list[Any]) -> Output:

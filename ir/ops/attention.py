@@ -59,10 +59,11 @@ class Attention(Op):
         require(q.rank == k.rank == v.rank == 4, "queries, keys and values take rank 4")
         b, n, m, s, t, d, e = self._sizes(q, k, v)
         require(k.shape[0] == v.shape[0] == b, "queries, keys and values differ in batch")
-        require(k.shape[:3] == v.shape[:3], "keys and values differ in number")
+        require(k.shape[:3] == v.shape[:3], "keys and values differ in batch, heads or length")
         require(k.shape[3] == d, f"queries of {d} features and keys of {k.shape[3]}")
-        require(n % m == 0, f"{n} heads of queries do not share {m} heads of keys")
-        require(len(more) == self.biased + self.masked, "another number of masks and biases")
+        require(n % m == 0, f"{n} query heads are not a multiple of {m} key heads")
+        wanted = self.biased + self.masked
+        require(len(more) == wanted, f"{len(more)} masks and biases are given, not {wanted}")
         require(
             all(broadcast(o.shape, (b, n, s, t)) == (b, n, s, t) for o in more),
             f"a mask or bias does not broadcast to {b}x{n}x{s}x{t}",

@@ -56,7 +56,11 @@ class ConvLSTM(Op):
         state = (batch, seen.shape[1] // 4, *seen.shape[2:])
         require(h.shape == state == c.shape, f"first states take the shape {list(state)}")
         kept = self.of_state.infer(h, r)
-        require(kept.shape[1:] == seen.shape[1:], f"gates of {kept.shape[1:]} and {seen.shape[1:]}")
+        gates = kept.shape[1:], seen.shape[1:]
+        require(
+            gates[0] == gates[1],
+            f"the gates of state and input differ in shape: {gates[0]} and {gates[1]}",
+        )
         check_steps(self, steps)
         return x.of((steps, *state)), h, c
 

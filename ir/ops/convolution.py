@@ -62,7 +62,7 @@ class Conv(Op):
         """Return the type of x as the windows see it, enlarged."""
         if self.enlarged == (1, 1):
             return x
-        require(x.rank == 4, "maps alone are enlarged")
+        require(x.rank == 4, "enlarged needs a feature map of rank 4")
         require(min(self.enlarged) >= 1, f"a map enlarged {self.enlarged} times")
         n, c, height, width = x.shape
         return x.of((n, c, height * self.enlarged[0], width * self.enlarged[1]))
@@ -218,7 +218,7 @@ def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
     )
     require(
         len(op.strides) == len(op.dilations) == axes and len(op.pads) == 2 * axes,
-        f"strides, dilations or padding for another number of axes than {axes}",
+        f"strides, dilations and padding need entries for {axes} spatial axes",
     )
 
 

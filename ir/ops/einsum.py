@@ -71,7 +71,7 @@ def label_sizes(terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict
             known = sizes.get(label, 1)
             require(
                 1 in (known, size) or known == size,
-                f"an axis of size {size} and one of size {known} have one label",
+                f"axes of sizes {known} and {size} share the label {label}",
             )
             sizes[label] = max(known, size)
     return sizes

@@ -44,14 +44,20 @@ class DFT(Op):
     onesided: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 2 and x.shape[-1] <= 2, "a transform takes real and imaginary parts")
+        require(
+            x.rank >= 2 and x.shape[-1] <= 2,
+            "a DFT needs rank 2 or more and a last axis of 1 or 2 numbers (real, imaginary)",
+        )
         require(0 <= self.axis < x.rank - 1, f"a transform along axis {self.axis}")
         require(
             1 <= self.length <= LONGEST_TRANSFORM,
             f"a transform of {self.length} points",
             supported=f"up to {LONGEST_TRANSFORM}",
         )
-        require(not self._real or x.shape[-1] == 2, "a one-sided spectrum has imaginary parts")
+        require(
+            not self._real or x.shape[-1] == 2,
+            "an inverse one-sided DFT needs imaginary parts (last axis 2)",
+        )
         shape = list(x.shape)
         half = self.onesided and not self.inverse
         shape[self.axis] = self.length // 2 + 1 if half else self.length

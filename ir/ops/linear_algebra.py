@@ -49,7 +49,7 @@ class MatMul(Op):
             f"{inner[0]} numbers, a column of the second {inner[1]}",
         )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
-        require(batch is not None, "the axes before the matrices' do not broadcast")
+        require(batch is not None, "the batch axes of the operands do not broadcast")
         assert batch is not None
         return a.of((*batch, *a.shape[-2:-1], *(b.shape[-1:] if b.rank > 1 else ())))
 

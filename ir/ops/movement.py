@@ -80,7 +80,9 @@ class Pad(Movement):
     value: float = 0.0
 
     def infer(self, x: TensorType) -> TensorType:
-        require(len(self.before) == len(self.after) == x.rank, "padding of another rank")
+        require(
+            len(self.before) == len(self.after) == x.rank, "padding needs an entry for each axis"
+        )
         require(min((*self.before, *self.after, 0)) >= 0, "negative padding")
         require(self.mode in PAD_MODES, f"unknown padding mode '{self.mode}'")
         return x.of(
@@ -178,7 +180,7 @@ class Slice(Movement):
     def infer(self, x: TensorType) -> TensorType:
         require(
             len(self.starts) == len(self.steps) == len(self.sizes) == x.rank,
-            "a slice of another rank",
+            "a slice needs an entry for each axis",
         )
         for axis, (start, step, size) in enumerate(
             zip(self.starts, self.steps, self.sizes, strict=True)
@@ -186,7 +188,8 @@ class Slice(Movement):
             ends = (start, start + step * (size - 1))
             require(
                 step != 0 and size >= 1 and all(0 <= end < x.shape[axis] for end in ends),
-                f"the slice {start}, {step}, {size} leaves axis {axis} of size {x.shape[axis]}",
+                f"the slice start={start}, step={step}, size={size} does not fit axis {axis} of size "
+                f"{x.shape[axis]}",
             )
         return x.of(self.sizes)
 

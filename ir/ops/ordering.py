@@ -49,7 +49,9 @@ class ArgMax(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         count = prod(x.shape[a] for a in self.axes if a < x.rank)
-        require(count <= EXACT_INTEGERS, f"{count} elements have too many positions for floats")
+        require(
+            count <= EXACT_INTEGERS, f"positions among {count} elements are not exact in float32"
+        )
         shape = Reduce("max", self.axes, self.keepdims).infer(x).shape
         return TensorType(shape, "int64")
 

@@ -81,12 +81,16 @@ class Recurrence(Op):
         units, columns = r.shape
         require(
             columns == len(letters) * units and w.shape == (features, columns),
-            f"weights of {w.shape[0]}x{w.shape[1]} and {units}x{columns} for {features} features",
+            f"weights of {w.shape[0]}x{w.shape[1]} and {units}x{columns} do not fit {features} "
+            f"features and {len(letters)} gates",
         )
         require(b.shape == (biases * units,), f"a bias of shape {b.shape} for {units} units")
         states, extras = self._counts()
         count = states + extras + self.masked
-        require(len(more) == count, f"{len(more)} states and the like instead of {count}")
+        require(
+            len(more) == count,
+            f"{len(more)} states, peepholes and masks are given, not {count}",
+        )
         require(
             all(t.shape == (batch, units) for t in more[:states]),
             f"initial states take the shape {batch}x{units}",

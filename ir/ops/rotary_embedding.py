@@ -39,15 +39,17 @@ class RotaryEmbedding(Op):
         require(x.rank == 4, "a rotary embedding takes rank 4")
         require(
             0 < self.features <= x.shape[3] and self.features % 2 == 0,
-            f"{self.features} of {x.shape[3]} features in pairs",
+            f"the number of rotated features, {self.features}, must be even and 2 to {x.shape[3]}",
         )
         require(cos.shape == sin.shape, "cosines and sines differ in shape")
         half = self.features // 2
         if ids:
             require(len(ids) == 1 and ids[0].shape == x.shape[:2], "positions do not fit x")
-            require(cos.rank == 2 and cos.shape[1] == half, f"{half} cosines for every position")
+            fits = cos.rank == 2 and cos.shape[1] == half
+            require(fits, f"the cosine table needs rank 2 and {half} columns")
         else:
-            require(cos.shape == (*x.shape[:2], half), f"{half} cosines for every token")
+            shape = (*x.shape[:2], half)
+            require(cos.shape == shape, f"cosines need shape {shape}, not {cos.shape}")
         return x
 
     def reference(self, x: Any, cos: Any, sin: Any, *ids: Any) -> Any:

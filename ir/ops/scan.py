@@ -48,7 +48,7 @@ class CumSum(Op):
     def infer(self, x: TensorType) -> TensorType:
         require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
         name = type(self).__name__
-        require(x.dtype not in ("bool", *NARROW), f"{name} of {x.dtype} does not fit {x.dtype}")
+        require(x.dtype not in ("bool", *NARROW), f"{name} of {x.dtype} is not supported")
         return x.of(x.shape)
 
     def reference(self, x: Any) -> Any:

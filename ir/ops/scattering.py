@@ -70,15 +70,21 @@ class ScatterElements(Op):
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         require(self.reduction in REDUCTIONS, f"unknown reduction '{self.reduction}'")
-        require(0 <= self.axis < x.rank == indices.rank, f"axis {self.axis} of {x} by {indices}")
-        require(indices.shape == updates.shape, f"{indices} for updates {updates}")
+        require(
+            0 <= self.axis < x.rank == indices.rank,
+            f"axis {self.axis} is out of range, or data {x} and indices {indices} differ in rank",
+        )
+        require(
+            indices.shape == updates.shape,
+            f"indices {indices} and updates {updates} differ in shape",
+        )
         require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
         require(
             all(
                 i <= s or axis == self.axis
                 for axis, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
             ),
-            f"indices of {indices.shape} for {x.shape}",
+            f"indices of shape {indices.shape} exceed data of shape {x.shape} outside the axis",
         )
         return x
 
@@ -120,12 +126,14 @@ class ScatterND(Op):
 
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         require(self.reduction in REDUCTIONS, f"unknown reduction '{self.reduction}'")
-        require(indices.rank >= 1 and x.rank >= 1, f"{indices} for {x}")
+        require(
+            indices.rank >= 1 and x.rank >= 1, "ScatterND takes indices and data of rank 1 or more"
+        )
         k = indices.shape[-1]
         require(k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
         require(
             updates.shape == (*indices.shape[:-1], *x.shape[k:]),
-            f"updates of {updates.shape} for {x.shape} at {indices.shape}",
+            f"updates of {updates.shape} do not fit data {x.shape} and indices {indices.shape}",
         )
         require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
         return x
@@ -142,7 +150,7 @@ class ScatterND(Op):
         sizes = x.shape[:k]
         at = indices.data.reshape(-1, k).astype(int)
         inside = (at >= np.negative(sizes)) & (at < sizes)
-        require(bool(inside.all()), f"an index of {x.shape} is out of range")
+        require(bool(inside.all()), f"an index is out of range for shape {x.shape}")
         at = np.where(at < 0, at + sizes, at)
         table = np.full(sizes, -1, np.int32)
         table[tuple(at.T)] = np.arange(len(at))
@@ -187,12 +195,18 @@ class TensorScatter(Op):
     circular: bool = False
 
     def infer(self, x: TensorType, update: TensorType, starts: TensorType) -> TensorType:
-        require(0 < self.axis < x.rank == update.rank, f"axis {self.axis} of {x}, {update}")
+        require(
+            0 < self.axis < x.rank == update.rank,
+            f"axis {self.axis} must lie after the batch, and {x} and {update} must have one rank",
+        )
         wide, size = list(update.shape), x.shape[self.axis]
         wide[self.axis] = size
-        require(tuple(wide) == x.shape and update.shape[self.axis] <= size, f"{update} into {x}")
-        require(x.dtype == update.dtype, f"{update} into {x}")
-        require(starts.shape == x.shape[:1], f"starts of shape {starts.shape}")
+        fits = tuple(wide) == x.shape and update.shape[self.axis] <= size
+        require(fits and x.dtype == update.dtype, f"the update {update} does not fit into {x}")
+        require(
+            starts.shape == x.shape[:1],
+            f"starts need one number per batch entry, not shape {starts.shape}",
+        )
         return x
 
     def reference(self, x: Any, update: Any, starts: Any) -> Any:

@@ -176,13 +176,16 @@ class GatherElements(Op):
     axis: int
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
-        require(0 <= self.axis < x.rank == indices.rank, f"axis {self.axis} of {x} by {indices}")
+        require(
+            0 <= self.axis < x.rank == indices.rank,
+            f"axis {self.axis} is out of range, or data {x} and indices {indices} differ in rank",
+        )
         require(
             all(
                 i <= s or axis == self.axis
                 for axis, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
             ),
-            f"indices of {indices.shape} for {x.shape}",
+            f"indices of shape {indices.shape} exceed data of shape {x.shape} outside the axis",
         )
         return x.of(indices.shape)
 
@@ -213,8 +216,14 @@ class GatherND(Op):
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         b = self.batch_dims
-        require(indices.rank >= 1 and 0 <= b < min(x.rank, indices.rank), f"{b} batch axes")
-        require(x.shape[:b] == indices.shape[:b], f"batches of {x.shape[:b]}, {indices.shape[:b]}")
+        require(
+            indices.rank >= 1 and 0 <= b < min(x.rank, indices.rank),
+            f"batch_dims={b} must be below the ranks of data and indices",
+        )
+        require(
+            x.shape[:b] == indices.shape[:b],
+            f"data and indices differ in the batch axes: {x.shape[:b]} and {indices.shape[:b]}",
+        )
         k = indices.shape[-1]
         require(b + k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
         return x.of((*indices.shape[:-1], *x.shape[b + k :]))
@@ -258,7 +267,7 @@ class OneHot(Op):
         require(
             0 <= self.axis <= indices.rank, f"axis {self.axis} of a tensor of rank {indices.rank}"
         )
-        require(values.shape == (2,), f"values of shape {values.shape}")
+        require(values.shape == (2,), f"OneHot takes 2 values (off, on), not shape {values.shape}")
         require(self.depth >= 1, f"a depth of {self.depth}")
         shape = indices.shape
         return values.of((*shape[: self.axis], self.depth, *shape[self.axis :]))
@@ -292,12 +301,16 @@ class ReverseSequence(Op):
     batch: int
 
     def infer(self, x: TensorType, lengths: TensorType) -> TensorType:
+        axes = f"time_axis={self.time} and batch_axis={self.batch}"
+        require(self.time != self.batch, f"{axes} must differ")
         require(
-            self.time != self.batch and min(self.time, self.batch) >= 0,
-            f"axes {self.time} and {self.batch}",
+            0 <= min(self.time, self.batch) and max(self.time, self.batch) < x.rank,
+            f"{axes} are out of range for rank {x.rank}",
         )
-        require(max(self.time, self.batch) < x.rank, f"axes of a tensor of rank {x.rank}")
-        require(lengths.shape == (x.shape[self.batch],), f"lengths of shape {lengths.shape}")
+        require(
+            lengths.shape == (x.shape[self.batch],),
+            f"ReverseSequence needs one length per batch entry, not shape {lengths.shape}",
+        )
         return x
 
     def reference(self, x: Any, lengths: Any) -> Any:

@@ -171,7 +171,7 @@ def each(values: Sizes, count: int, default: int, what: str) -> Sizes:
     """Return one value for each of ``count`` axes; none stands for the default, one for all."""
     if len(values) <= 1:
         return (values or (default,)) * count
-    require(len(values) == count, f"{what}={list(values)} for {count} numbers")
+    require(len(values) == count, f"{what}={list(values)} needs {count} numbers")
     return values
 
 

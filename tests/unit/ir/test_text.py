@@ -62,7 +62,7 @@ def test_the_text_is_read_as_it_is_documented():
         ("(%0, %1)", "(%0, %9)", "%9 is used before it is defined"),
         ("= [1.0, 2.0, 3.0]", "= #0123456789abcdef", "#0123456789abcdef is missing"),
         ("= [1.0, 2.0, 3.0]", "= [1.0, 2.0]", "the IR text is invalid"),
-        ("float32[1, 3]\n  out", "float32[3, 1]\n  out", "%2 has another type than it says"),
+        ("float32[1, 3]\n  out", "float32[3, 1]\n  out", "the type written for %2 differs"),
         ("{expr=", "{formula=", "the IR text is invalid"),
         ("{expr=`x0 + x1`}", "", "the IR text is invalid"),
         ('"x":', '"x";', "does not parse"),
