@@ -188,8 +188,8 @@ class Slice(Movement):
             ends = (start, start + step * (size - 1))
             require(
                 step != 0 and size >= 1 and all(0 <= end < x.shape[axis] for end in ends),
-                f"the slice start={start}, step={step}, size={size} does not fit axis {axis} of size "
-                f"{x.shape[axis]}",
+                f"the slice start={start}, step={step}, size={size} does not fit axis {axis} of "
+                f"size {x.shape[axis]}",
             )
         return x.of(self.sizes)
 

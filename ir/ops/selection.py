@@ -304,7 +304,7 @@ class ReverseSequence(Op):
         axes = f"time_axis={self.time} and batch_axis={self.batch}"
         require(self.time != self.batch, f"{axes} must differ")
         require(
-            0 <= min(self.time, self.batch) and max(self.time, self.batch) < x.rank,
+            min(self.time, self.batch) >= 0 and max(self.time, self.batch) < x.rank,
             f"{axes} are out of range for rank {x.rank}",
         )
         require(
