@@ -174,7 +174,7 @@ def _message(error: Any) -> str:
         return "this member does not belong here"
     if error.validator == "oneOf":
         choices = ", ".join(name for s in error.validator_value for name in s["required"])
-        return f"it takes exactly one of {choices}"
+        return f"give exactly one of {choices}"
     return str(error.message)
 
 

@@ -102,7 +102,7 @@ def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:
         return _checked(folder, document, defaults(document))
     except ShadergenError as error:
         if error.code == "SG0605":
-            malformed(f"its own defaults break a constraint: {error.why}")
+            malformed(f"the default sizes break a constraint: {error.why}")
         raise
 
 

@@ -131,7 +131,7 @@ def host_array(array: ArrayLike, port: Port) -> NDArray[Any]:
         raise ShadergenError("SG0605", f"arrays of {kind} are not supported, only real numbers")
     if host.shape != port.shape:
         wanted, found = shape_text(port.shape), shape_text(host.shape)
-        raise ShadergenError("SG0605", f"it takes an array of the shape {wanted}, not {found}")
+        raise ShadergenError("SG0605", f"the input takes an array of shape {wanted}, not {found}")
     return host
 
 

@@ -143,8 +143,8 @@ def _error(what: str, log: str, path: str, gpu_pass: GpuPass) -> ShadergenError:
         what,
         where=where,
         why=log or "the driver gives no reason",
-        help=f"{COPY}\nif it is whole, report this with the driver's name; "
-        "'shadergen doctor' shows it",
+        help=f"{COPY}\nif the build is intact, report this with the driver's name, which "
+        "'shadergen doctor' shows",
     )
 
 

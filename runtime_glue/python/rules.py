@@ -99,7 +99,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     if texture.components < min(texture.channels, LANES):
         refuse(f"{texture.channels} channels do not fit {texture.format}", f"{member}.format")
     if is_input != (texture.slot is None):
-        refuse("the slot must be null for inputs only", f"{member}.slot")
+        refuse("slot must be null for inputs, a number otherwise", f"{member}.slot")
 
 
 def _check_ports(build: Build, ports: Sequence[Port], member: Place) -> None:
@@ -129,7 +129,7 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
         channels_fit = (c == 1 and texture.channels <= 2) if is_signed else c == texture.channels
         if not (channels_fit and n == texture.batch and h == texture.height and w == texture.width):
             refuse(
-                f"N, C, H, W of {n}, {c}, {h}, {w} do not fit a texture of {texture.batch}, "
+                f"N, C, H, W of the shape are {n}, {c}, {h}, {w}, of the texture {texture.batch}, "
                 f"{texture.channels}, {texture.height}, {texture.width}",
                 f"{member}.shape",
             )
@@ -188,7 +188,10 @@ def _check_reads(
         _check_known(build, read.texture, place)
         texture = build.textures[read.texture]
         if texture.is_external != (read.matrix is not None):
-            refuse("external textures alone have a matrix", f"{place}.matrix")
+            refuse(
+                "external textures need a matrix, others have none",
+                f"{place}.matrix",
+            )
         low: int = 0
         high: int = texture.layers
         if read.layer is not None:
@@ -255,11 +258,14 @@ def _check_images(build: Build, gpu_pass: GpuPass, member: Place, inputs: set[Re
     if isinstance(gpu_pass, ComputePass):
         name = gpu_pass.writes[0].texture
         if any(write.texture != name for write in gpu_pass.writes):
-            refuse("a compute pass writes one texture", f"{member}.writes")
+            refuse("a compute pass writes only one texture", f"{member}.writes")
         _check_known(build, name, f"{member}.writes")
         texture = build.textures[name]
         if len(gpu_pass.writes) > 1 and not texture.is_array:
-            refuse(f"{name!r} is not an array: a pass writes one layer", f"{member}.writes")
+            refuse(
+                f"{name!r} is not an array texture: a compute pass writes one layer",
+                f"{member}.writes",
+            )
         _check_image(texture, member)
         units.append(gpu_pass.image)
     if repeats(units):
@@ -286,7 +292,7 @@ def _check_writes(
         _check_known(build, write.texture, place)
         texture = build.textures[write.texture]
         if write.texture in given:
-            refuse(f"{texture.name!r} is an input or a constant", place)
+            refuse(f"the pass writes {texture.name!r}, an input or a constant", place)
         if write.layer >= texture.layers:
             refuse(f"{texture.name!r} has no layer {write.layer}", place)
         # a draw may not even sample other layers of what it draws to
@@ -308,20 +314,28 @@ def _check_slots(build: Build, outputs: set[Ref]) -> None:
     for before, after in pairwise(by_slot(build)):
         if before.slot != after.slot:
             continue
-        place = f"textures {before.name!r} and {after.name!r}"
         is_same = after.is_array == before.is_array and after.format == before.format
         if not (is_same and after.width == before.width and after.height == before.height):
-            refuse(f"they share slot {after.slot}, but differ in kind, format or size", place)
+            refuse(
+                f"{before.name!r} and {after.name!r} share slot {after.slot} but differ in kind, "
+                "format or size",
+                "textures",
+            )
         if after.first <= before.last:
-            refuse(f"they share slot {after.slot}, but their lifetimes overlap", place)
-        _check_shared(before, outputs, place)
-        _check_shared(after, outputs, place)
+            refuse(
+                f"{before.name!r} and {after.name!r} share slot {after.slot} but their lifetimes "
+                "overlap",
+                "textures",
+            )
+        _check_shared(before, outputs)
+        _check_shared(after, outputs)
 
 
-def _check_shared(texture: Texture, outputs: set[Ref], place: Place) -> None:
+def _check_shared(texture: Texture, outputs: set[Ref]) -> None:
     if texture.data is not None or texture.name in outputs:
         refuse(
-            f"slot {texture.slot} is shared, but {texture.name!r} is a constant or an output", place
+            f"slot {texture.slot} is shared, but {texture.name!r} is a constant or an output",
+            "textures",
         )
 
 
@@ -345,7 +359,7 @@ def _check_requirements(build: Build) -> None:
             texture = build.textures[write.texture]
             if texture.bits > build.requires.color_bits:
                 refuse(
-                    f"a pass draws to {texture.format}",
+                    f"color_buffer does not allow the {texture.format} of a pass",
                     "requires.color_buffer",
                 )
 
@@ -380,6 +394,6 @@ def _check_limits(build: Build) -> None:
     for name, value in used.items():
         if build.requires.limits[name] < value:
             refuse(
-                f"it is stated as {build.requires.limits[name]}, but {value} is used",
+                f"the stated limit is {build.requires.limits[name]}, the passes use {value}",
                 f"requires.limits.{name}",
             )

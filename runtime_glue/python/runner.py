@@ -374,8 +374,8 @@ class Runner:
         if numbers.shape != (MATRIX,) or not np.isfinite(numbers).all():
             raise ShadergenError(
                 "SG0605",
-                f"the matrix of '{port.name}' is of {shape_text(numbers.shape)} numbers",
-                supported=f"{MATRIX} finite numbers, column by column",
+                f"the matrix of '{port.name}' must have {MATRIX} finite numbers, column by column",
+                why=f"its shape is {shape_text(numbers.shape)}",
             )
         return list(map(float, numbers))
 

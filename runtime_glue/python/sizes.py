@@ -75,7 +75,7 @@ def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
         if abs(stack[-1]) > LARGEST:
             raise ValueError(f"{stack[-1]} is beyond 2^53")
     if len(stack) != 1:
-        raise ValueError(f"it ends with {len(stack)} values, not one")
+        raise ValueError(f"its expression leaves {len(stack)} values, not one")
     return stack[0]
 
 
@@ -113,7 +113,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
     def value_of(expression: Sequence[Any], path: tuple[str | int, ...]) -> int:
         key = tuple(expression)
         if not sizes:
-            malformed("expressions need the member sizes", f"{SCHEDULE}: {place(path)}")
+            malformed("expressions need the member 'sizes'", f"{SCHEDULE}: {place(path)}")
         if key not in known:
             try:
                 known[key] = evaluate(expression, sizes)

@@ -18,7 +18,7 @@ export function checkRequirements(gl, { requires }) {
   const half = float ?? gl.getExtension("EXT_color_buffer_half_float");
   const missing = [];
   if (requires.glsl > 300) {
-    missing.push(`OpenGL ES 3.${(requires.glsl % 100) / 10} (this is WebGL 2, as 3.0)`);
+    missing.push(`OpenGL ES 3.${(requires.glsl % 100) / 10} (WebGL 2 is OpenGL ES 3.0)`);
   }
   if (requires.color_buffer === "float" && !float) {
     missing.push("EXT_color_buffer_float, to draw to 32-bit float textures");
@@ -74,6 +74,6 @@ export function checkErrors(gl, doing) {
 /** Return the error of a context that is gone. */
 export function lost() {
   return new ShadergenError("SG0604", "the GL context was lost", {
-    help: "the runner goes on when the browser restores it",
+    help: "the runner continues once the browser restores it",
   });
 }

@@ -86,7 +86,7 @@ export const when = (name, value, rule, other) => (v, at) => {
 /** Rule: an object has exactly one of these members. */
 export const single = (...names) => (v, at) => {
   if (names.filter((n) => Object.hasOwn(v, n)).length !== 1) {
-    at.fail(`it takes exactly one of ${names.join(", ")}`);
+    at.fail(`give exactly one of ${names.join(", ")}`);
   }
 };
 

@@ -99,10 +99,10 @@ export class Pictures extends Objects {
     const [columns, rows] = sizeOf(source);
     if (columns !== width || rows !== height) {
       const found = columns
-        ? `the picture is ${rows} rows of ${columns},`
-        : "this is no picture, or none yet:";
-      const what = `${found} the build takes ${height} rows of ${width}`;
-      const help = "draw it to a canvas of that size, or resize() a build whose sizes are open";
+        ? `the picture is ${rows}x${columns},`
+        : "the source has no size (not a picture, or not loaded yet):";
+      const what = `${found} the build takes ${height}x${width}`;
+      const help = "draw it to a canvas of that size, or resize() a build compiled with --input-size dynamic";
       throw new ShadergenError("SG0605", what, { help });
     }
     const size = `${columns} ${rows}`;

@@ -109,6 +109,6 @@ function refusal(what, log, path, { name, layers }) {
   return new ShadergenError("SG0603", what, {
     where,
     why: log || "the driver gives no reason",
-    help: `${COPY}\nif it is whole, report this with the driver's name`,
+    help: `${COPY}\nif the build is intact, report this with the driver's name`,
   });
 }

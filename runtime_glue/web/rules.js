@@ -79,7 +79,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
     refuse(`${texture.channels} channels do not fit ${texture.format}`, `${member}.format`);
   }
   if (isInput !== ((texture.slot == null))) {
-    refuse("the slot must be null for inputs only", `${member}.slot`);
+    refuse("slot must be null for inputs, a number otherwise", `${member}.slot`);
   }
 }
 
@@ -110,7 +110,7 @@ function checkPort(port, texture, member) {
     const [n, c, h, w] = asMap(shape);
     const channelsFit = isSigned ? ((c === 1) && (texture.channels <= 2)) : (c === texture.channels);
     if (!(channelsFit && (n === texture.batch) && (h === texture.height) && (w === texture.width))) {
-      refuse(`N, C, H, W of ${n}, ${c}, ${h}, ${w} do not fit a texture of ${texture.batch}, ${texture.channels}, ${texture.height}, ${texture.width}`, `${member}.shape`);
+      refuse(`N, C, H, W of the shape are ${n}, ${c}, ${h}, ${w}, of the texture ${texture.batch}, ${texture.channels}, ${texture.height}, ${texture.width}`, `${member}.shape`);
     }
   } else if (isSigned) {
     refuse(`the encoding ${port.encoding} needs planes`, `${member}.encoding`);
@@ -161,7 +161,7 @@ function checkReads(build, gpuPass, index, member, given, written, slots) {
     checkKnown(build, read.texture, place);
     const texture = build.textures.get(read.texture);
     if ((texture.kind === "external") !== (!(read.matrix == null))) {
-      refuse("external textures alone have a matrix", `${place}.matrix`);
+      refuse("external textures need a matrix, others have none", `${place}.matrix`);
     }
     let low = 0;
     let high = texture.layers;
@@ -240,12 +240,12 @@ function checkImages(build, gpuPass, member, inputs) {
   if ((gpuPass.stage === "compute")) {
     const name = gpuPass.writes[0].texture;
     if (gpuPass.writes.some((write) => write.texture !== name)) {
-      refuse("a compute pass writes one texture", `${member}.writes`);
+      refuse("a compute pass writes only one texture", `${member}.writes`);
     }
     checkKnown(build, name, `${member}.writes`);
     const texture = build.textures.get(name);
     if ((gpuPass.writes.length > 1) && !isArray(texture)) {
-      refuse(`'${name}' is not an array: a pass writes one layer`, `${member}.writes`);
+      refuse(`'${name}' is not an array texture: a compute pass writes one layer`, `${member}.writes`);
     }
     checkImage(texture, member);
     units.push(gpuPass.image);
@@ -268,7 +268,7 @@ function checkWrites(build, gpuPass, index, member, given, written, slots) {
     checkKnown(build, write.texture, place);
     const texture = build.textures.get(write.texture);
     if (given.has(write.texture)) {
-      refuse(`'${texture.name}' is an input or a constant`, place);
+      refuse(`the pass writes '${texture.name}', an input or a constant`, place);
     }
     if (write.layer >= texture.layers) {
       refuse(`'${texture.name}' has no layer ${write.layer}`, place);
@@ -297,22 +297,21 @@ function checkSlots(build, outputs) {
     if (before.slot !== after.slot) {
       continue;
     }
-    const place = `textures '${before.name}' and '${after.name}'`;
     const isSame = (isArray(after) === isArray(before)) && (after.format === before.format);
     if (!(isSame && (after.width === before.width) && (after.height === before.height))) {
-      refuse(`they share slot ${after.slot}, but differ in kind, format or size`, place);
+      refuse(`'${before.name}' and '${after.name}' share slot ${after.slot} but differ in kind, format or size`, "textures");
     }
     if (after.first <= before.last) {
-      refuse(`they share slot ${after.slot}, but their lifetimes overlap`, place);
+      refuse(`'${before.name}' and '${after.name}' share slot ${after.slot} but their lifetimes overlap`, "textures");
     }
-    checkShared(before, outputs, place);
-    checkShared(after, outputs, place);
+    checkShared(before, outputs);
+    checkShared(after, outputs);
   }
 }
 
-function checkShared(texture, outputs, place) {
+function checkShared(texture, outputs) {
   if ((!(texture.data == null)) || outputs.has(texture.name)) {
-    refuse(`slot ${texture.slot} is shared, but '${texture.name}' is a constant or an output`, place);
+    refuse(`slot ${texture.slot} is shared, but '${texture.name}' is a constant or an output`, "textures");
   }
 }
 
@@ -334,7 +333,7 @@ function checkRequirements(build) {
     for (const write of gpuPass.writes) {
       const texture = build.textures.get(write.texture);
       if (parseInt(formatOf(texture).type) > COLOR_BITS[build.requires.color_buffer]) {
-        refuse(`a pass draws to ${texture.format}`, "requires.color_buffer");
+        refuse(`color_buffer does not allow the ${texture.format} of a pass`, "requires.color_buffer");
       }
     }
   }
@@ -375,7 +374,7 @@ function checkLimits(build) {
   }
   for (const [name, value] of Object.entries(used)) {
     if (build.requires.limits[name] < value) {
-      refuse(`it is stated as ${build.requires.limits[name]}, but ${value} is used`, `requires.limits.${name}`);
+      refuse(`the stated limit is ${build.requires.limits[name]}, the passes use ${value}`, `requires.limits.${name}`);
     }
   }
 }

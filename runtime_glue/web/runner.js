@@ -337,8 +337,7 @@ export class Runner {
     const names = [given].flat();
     const count = isArray(texture) ? 1 : texture.layers;
     if (names.length !== count || !names.every((name) => name instanceof WebGLTexture)) {
-      const takes = isArray(texture) ? "an array texture" : `${count} 2D textures`;
-      throw new ShadergenError("SG0605", `'${port.name}' takes ${takes}, not ${names.length} things`);
+      throw new ShadergenError("SG0605", `'${port.name}' takes ${count} WebGLTexture object(s)`);
     }
     forgetErrors(gl);
     const target = targetOf(gl, texture);

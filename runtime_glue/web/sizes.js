@@ -34,7 +34,7 @@ export function evaluate(expression, values) {
     if (Math.abs(value) > LARGEST) throw `${value} is beyond 2^53`;
     stack.push(value);
   }
-  if (stack.length !== 1) throw `it ends with ${stack.length} values, not one`;
+  if (stack.length !== 1) throw `its expression leaves ${stack.length} values, not one`;
   return stack[0];
 }
 
@@ -49,7 +49,7 @@ export function defaults({ sizes }) {
     values[name] = value;
   });
   const broken = brokenBy(values, sizes);
-  if (broken) malformed(`its own defaults break a constraint: ${broken.why}`);
+  if (broken) malformed(`the default sizes break a constraint: ${broken.why}`);
   return values;
 }
 
@@ -64,7 +64,7 @@ export function resolve(document, values) {
       else if (Array.isArray(part[key])) {
         const at = here.slice(1);
         if (!document.sizes) {
-          malformed("expressions need the member sizes", `${SCHEDULE}: ${at}`);
+          malformed("expressions need the member 'sizes'", `${SCHEDULE}: ${at}`);
         }
         part[key] = valueOf(part[key], values, at);
       }

@@ -211,7 +211,7 @@ def test_the_upscaler_refuses_in_words(upscale, build, tmp_path):
         ((source, out, "--build", tmp_path), "error[SG0502]"),
         (
             (small, out, "--build", build),
-            "error[SG0605]: the picture is 32 rows of 32, the build takes 48 rows of 64",
+            "error[SG0605]: the picture is 32x32, the build takes 48x64",
         ),
         ((source, tmp_path / "nowhere" / "out.png"), "cannot be written"),
     ):

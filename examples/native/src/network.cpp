@@ -22,8 +22,8 @@ Error refusal(const char* code, std::string what, std::string help = {}) {
     return error;
 }
 
-std::string rows_of(int width, int height) {
-    return std::to_string(height) + " rows of " + std::to_string(width);
+std::string size_text(int width, int height) {
+    return std::to_string(height) + "x" + std::to_string(width);
 }
 
 // How many channels a picture has that is of the shape N, H, W, C or N, C, H, W, or 0.
@@ -148,8 +148,8 @@ Error Network::resize(int width, int height) {
     }
     if (sizes.empty())
         return refusal("SG0605",
-                       "the picture is " + rows_of(width, height) + ", the build takes " +
-                           rows_of(input_.width, input_.height),
+                       "the picture is " + size_text(width, height) + ", the build takes " +
+                           size_text(input_.width, input_.height),
                        "compile with --input-size " + std::to_string(height) + "x" + std::to_string(width) +
                            ", or dynamic, if the model allows");
     Error error = runner_->resize(sizes);

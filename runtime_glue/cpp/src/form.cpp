@@ -191,7 +191,7 @@ private:
         if (form.is_exclusive) {
             const char *const one = name(member(form, 0)), *const other = name(member(form, 1));
             if (!value[one] == !value[other])
-                return wrong(place, "it takes exactly one of {}, {}", {one, other});
+                return wrong(place, "give exactly one of {}, {}", {one, other});
         }
         Value key = value.first();
         for (std::uint32_t i = 0; i < value.size(); ++i) {
@@ -235,7 +235,7 @@ private:
         }
         if (!sizes_) return true;
         if (sizes_->parameters().empty())
-            return wrong(place, "expressions need the member sizes", {});
+            return wrong(place, "expressions need the member 'sizes'", {});
         std::string why;
         sizes_->evaluate(value, result, why);
         return why.empty() || wrong(place, "this size has no value: {}", {why});

@@ -78,7 +78,7 @@ bool read_defaults(const Source& source, const Sizes& sizes, Schedule& schedule,
     if (!same(error.code, "SG0605")) return false;
     std::string why;
     why.swap(error.why);
-    return malformed(error, "its own defaults break a constraint: {}", {why});
+    return malformed(error, "the default sizes break a constraint: {}", {why});
 }
 
 bool read_build(const Files& files, const std::vector<Size>& wanted, Source& source,

@@ -32,12 +32,12 @@ bool Runner::Impl::check_given(const Port& port, const unsigned* names, std::siz
     for (std::size_t i = 0; i < count; ++i) given.push_back(names[i]);
     const bool zero = shadergen::find(given, 0U) < given.size();
     if (zero || static_cast<std::int64_t>(count) != t.objects())
-        return fail(error, "SG0605", "'{}' takes {}, not {}{} of them",
+        return fail(error, "SG0605", "'{}' takes {}; {}",
                     {port.name,
                      t.is_array      ? std::string("an array texture")
                      : t.is_external ? std::string("an external texture")
                                      : say("{} 2D textures", {t.objects()}),
-                     zero ? "texture 0 or " : "", count});
+                     zero ? std::string("0 is not a texture") : say("{} given", {count})});
     forget_errors(gl);
     return check_textures(gl, port, t, given, error) &&
            check_errors(gl, error, "the texture of '{}' is bound as {}",
@@ -161,7 +161,7 @@ Error Runner::bind_output_framebuffer(std::string_view name, unsigned framebuffe
         p.sized.foreign[writer] = true;
         p.recorded = false;
     } else {
-        error.why = "more than one draw computes it, a dispatch does, or it is read again";
+        error.why = "one draw must write the output alone, and no pass may read the output";
         error.help = "bind a texture, and blit it to the framebuffer";
         fail(error, "SG0605", "the output '{}' cannot go to a framebuffer", {name});
     }

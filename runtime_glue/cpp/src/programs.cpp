@@ -41,7 +41,8 @@ bool shader_fails(Error& error, const char* what, std::string_view which, std::s
     error.why = log.empty() ? "the driver gives no reason" : log;
     error.help =
         "copy the whole build folder again, or compile the model again\n"
-        "if it is whole, report this with the driver's name; 'shadergen doctor' shows it";
+        "if the build is intact, report this with the driver's name, which "
+        "'shadergen doctor' shows";
     return false;
 }
 

@@ -19,7 +19,7 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
 bool check_image(const Texture& texture, const Place& member, Error& error);
 bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t index, const Place& member, Set& given, Set& written, Set& slots, Error& error);
 bool check_slots(const Schedule& build, Set& outputs, Error& error);
-bool check_shared(const Texture& texture, Set& outputs, const Place& place, Error& error);
+bool check_shared(const Texture& texture, Set& outputs, Error& error);
 bool check_requirements(const Schedule& build, Error& error);
 bool check_limits(const Schedule& build, Error& error);
 
@@ -104,7 +104,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
         return refuse(error, "{} channels do not fit {}", {texture.channels, texture.format->name}, member, "format");
     }
     if (is_input != is_none(texture.slot)) {
-        return refuse(error, "the slot must be null for inputs only", {}, member, "slot");
+        return refuse(error, "slot must be null for inputs, a number otherwise", {}, member, "slot");
     }
     return true;
 }
@@ -138,7 +138,7 @@ bool check_port(const Port& port, const Texture& texture, const Place& member, E
         const auto [n, c, h, w] = as_map(shape);
         const auto channels_fit = is_signed ? ((c == 1) && (texture.channels <= 2)) : (c == texture.channels);
         if (!(channels_fit && (n == texture.batch) && (h == texture.height) && (w == texture.width))) {
-            return refuse(error, "N, C, H, W of {}, {}, {}, {} do not fit a texture of {}, {}, {}, {}", {n, c, h, w, texture.batch, texture.channels, texture.height, texture.width}, member, "shape");
+            return refuse(error, "N, C, H, W of the shape are {}, {}, {}, {}, of the texture {}, {}, {}, {}", {n, c, h, w, texture.batch, texture.channels, texture.height, texture.width}, member, "shape");
         }
     } else if (is_signed) {
         return refuse(error, "the encoding {} needs planes", {name_of(port.encoding)}, member, "encoding");
@@ -194,7 +194,7 @@ bool check_reads(const Schedule& build, const Pass& gpu_pass, std::int64_t index
         if (!check_known(build, read.texture, place, error)) return false;
         const auto& texture = build.textures[at(read.texture)];
         if (texture.is_external != !is_none(read.matrix)) {
-            return refuse(error, "external textures alone have a matrix", {}, place, "matrix");
+            return refuse(error, "external textures need a matrix, others have none", {}, place, "matrix");
         }
         std::int64_t low = 0;
         std::int64_t high = texture.layers;
@@ -277,12 +277,12 @@ bool check_images(const Schedule& build, const Pass& gpu_pass, const Place& memb
     if (gpu_pass.is_compute) {
         const auto name = gpu_pass.writes[0].texture;
         if (any(gpu_pass.writes, [&](const auto& write) { return write.texture != name; })) {
-            return refuse(error, "a compute pass writes one texture", {}, member, "writes");
+            return refuse(error, "a compute pass writes only one texture", {}, member, "writes");
         }
         if (!check_known(build, name, Place(member, "writes"), error)) return false;
         const auto& texture = build.textures[at(name)];
         if ((length(gpu_pass.writes) > 1) && !texture.is_array) {
-            return refuse(error, "'{}' is not an array: a pass writes one layer", {name}, member, "writes");
+            return refuse(error, "'{}' is not an array texture: a compute pass writes one layer", {name}, member, "writes");
         }
         if (!check_image(texture, member, error)) return false;
         units.push_back(gpu_pass.image);
@@ -308,7 +308,7 @@ bool check_writes(const Schedule& build, const Pass& gpu_pass, std::int64_t inde
         if (!check_known(build, write.texture, place, error)) return false;
         const auto& texture = build.textures[at(write.texture)];
         if (given.has(key(write.texture))) {
-            return refuse(error, "'{}' is an input or a constant", {texture.name}, place);
+            return refuse(error, "the pass writes '{}', an input or a constant", {texture.name}, place);
         }
         if (write.layer >= texture.layers) {
             return refuse(error, "'{}' has no layer {}", {texture.name, write.layer}, place);
@@ -340,24 +340,22 @@ bool check_slots(const Schedule& build, Set& outputs, Error& error) {
         if (before.slot != after.slot) {
             continue;
         }
-        const std::string place_text = say("textures '{}' and '{}'", {before.name, after.name});
-        const Place place(place_text.c_str());
         const auto is_same = (after.is_array == before.is_array) && (after.format == before.format);
         if (!(is_same && (after.width == before.width) && (after.height == before.height))) {
-            return refuse(error, "they share slot {}, but differ in kind, format or size", {after.slot}, place);
+            return refuse(error, "'{}' and '{}' share slot {} but differ in kind, format or size", {before.name, after.name, after.slot}, "textures");
         }
         if (after.first <= before.last) {
-            return refuse(error, "they share slot {}, but their lifetimes overlap", {after.slot}, place);
+            return refuse(error, "'{}' and '{}' share slot {} but their lifetimes overlap", {before.name, after.name, after.slot}, "textures");
         }
-        if (!check_shared(before, outputs, place, error)) return false;
-        if (!check_shared(after, outputs, place, error)) return false;
+        if (!check_shared(before, outputs, error)) return false;
+        if (!check_shared(after, outputs, error)) return false;
     }
     return true;
 }
 
-bool check_shared(const Texture& texture, Set& outputs, const Place& place, Error& error) {
+bool check_shared(const Texture& texture, Set& outputs, Error& error) {
     if (!is_none(texture.data) || outputs.has(key(texture.name))) {
-        return refuse(error, "slot {} is shared, but '{}' is a constant or an output", {texture.slot, texture.name}, place);
+        return refuse(error, "slot {} is shared, but '{}' is a constant or an output", {texture.slot, texture.name}, "textures");
     }
     return true;
 }
@@ -380,7 +378,7 @@ bool check_requirements(const Schedule& build, Error& error) {
         for (const auto& write : gpu_pass.writes) {
             const auto& texture = build.textures[at(write.texture)];
             if (texture.format->bits() > build.required.color_bits()) {
-                return refuse(error, "a pass draws to {}", {texture.format->name}, "requires.color_buffer");
+                return refuse(error, "color_buffer does not allow the {} of a pass", {texture.format->name}, "requires.color_buffer");
             }
         }
     }
@@ -423,7 +421,7 @@ bool check_limits(const Schedule& build, Error& error) {
     for (std::size_t name = 0; name < limit_count; ++name) {
         const auto value = used[name];
         if (build.required.limits[name] < value) {
-            return refuse(error, "it is stated as {}, but {} is used", {build.required.limits[name], value}, "requires.limits", limit_name(name));
+            return refuse(error, "the stated limit is {}, the passes use {}", {build.required.limits[name], value}, "requires.limits", limit_name(name));
         }
     }
     return true;

@@ -153,7 +153,7 @@ void Sizes::evaluate(Value value, std::int64_t& result, std::string& wrong) cons
             return tell(wrong, "there is no parameter '{}'", {term.text()});
         stack[depth++] = parameters_[k].value;
     }
-    if (depth != 1) return tell(wrong, "it ends with {} values, not one", {depth});
+    if (depth != 1) return tell(wrong, "its expression leaves {} values, not one", {depth});
     result = stack[0];
 }
 

@@ -58,7 +58,7 @@ def test_a_misspelt_name_is_answered_with_the_right_one(runner: Runner) -> None:
 
 
 def test_an_array_of_another_shape_is_refused(runner: Runner) -> None:
-    with pytest.raises(ShadergenError, match="takes an array of the shape 1x3x5x5, not 3x5x5"):
+    with pytest.raises(ShadergenError, match="takes an array of shape 1x3x5x5, not 3x5x5"):
         runner.upload("x", X[0])
 
 
@@ -93,7 +93,8 @@ def test_a_shader_cut_off_is_answered_with_a_whole_copy(
         Runner(cut, context).init()
     assert caught.value.help.splitlines() == [
         "copy the whole build folder again, or compile the model again",
-        "if it is whole, report this with the driver's name; 'shadergen doctor' shows it",
+        "if the build is intact, report this with the driver's name, which 'shadergen doctor' "
+        "shows",
     ]
 
 

@@ -49,8 +49,8 @@ def test_an_expression_is_worked_out_in_integers(expression: list[Any], value: i
     [
         (["depth"], "there is no parameter 'depth'"),
         (["height", "*"], "fewer than two operands"),
-        (["height", 2], "it ends with 2 values, not one"),
-        ([], "it ends with 0 values, not one"),
+        (["height", 2], "its expression leaves 2 values, not one"),
+        ([], "its expression leaves 0 values, not one"),
         (["height", 5, "height", "-", "/"], "divides by zero"),
         (["height", 0, "%"], "divides by zero"),
         ([LARGEST, 1, "+", 1, "-"], "beyond 2^53"),

@@ -172,8 +172,8 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
 @pytest.mark.parametrize(
     ("build", "call", "says"),  # p is a runner of the build
     [
-        ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2 rows of 2, the"),
-        ("rgb", "p.run('cat.png')", "this is no picture, or none yet: the build takes 5 rows of"),
+        ("rgb", "p.run(t.imageData(Array(16), 2, 2))", "the picture is 2x2, the build takes 5x7"),
+        ("rgb", "p.run('cat.png')", "(not a picture, or not loaded yet): the build takes 5x7"),
         ("rgb", "p.run()", "the input 'x' has no texture"),
         ("rgb", "p.upload('z', new Float32Array(1))", "the build has no input 'z'"),
         ("rgb", "p.upload('x', new Float32Array(1))", "takes an array of 1x3x5x7"),
@@ -188,7 +188,7 @@ def test_a_picture_beyond_the_range_of_the_build_is_refused(page: Any) -> None:
         ("pair", "p.run(t.imageData(Array(140), 7, 5))", "the build has 2 inputs: x, z"),
         ("rgb", "p.read('z')", "the build has no output 'z'"),
         ("rgb", "p.outputTexture('y', 3)", "the output 'y' has no texture 3"),
-        ("rgb", "p.bindInput('x', 7)", "'x' takes 1 2D textures"),
+        ("rgb", "p.bindInput('x', 7)", "'x' takes 1 WebGLTexture object(s)"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8UI', 7, 5)), p.check())", "GL_INVALID_OPERATION"),
         ("rgb", "(p.run(t.texture(p.gl, 'RGBA8', 7, 5)), p.check())", ""),
         ("rgb", "p.resize({height: 4})", "the build has no size 'height'"),
@@ -317,7 +317,7 @@ def test_a_shader_cut_off_is_answered_with_a_whole_copy(page: Any) -> None:
     assert refused["what"].endswith(".frag' does not compile")
     assert refused["message"].splitlines()[-2:] == [
         "  = help: copy the whole build folder again, or compile the model again",
-        "  = help: if it is whole, report this with the driver's name",
+        "  = help: if the build is intact, report this with the driver's name",
     ]
 
 
