@@ -102,6 +102,8 @@ def loader(
         v = body.let("v", value)
         value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
     if inside is not None:
+        if texture.sampled:  # what is sampled where not all invocations come is undefined
+            value = body.let("texel", value)
         value = Choice(inside, value, vec4(pad))
     body.give(value)
     return Function("load_x", (wanted, PLANE), VEC4, body.statements)

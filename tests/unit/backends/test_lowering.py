@@ -324,3 +324,14 @@ def test_a_draw_declares_no_position_that_it_does_not_read():
         assert all(len(re.findall(rf"\b{v}\b", main)) > 1 for v in declared), text
         found += "compute(" in main
     assert found == 2
+
+
+@pytest.mark.parametrize("zero_guard", [0.0, 0.001])
+def test_samples_are_taken_by_all_invocations(zero_guard):
+    x = image(1, 8, 6, 6)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3), pads=(1, 1, 1, 1))
+    graph = graph_of(y, inputs=(x,))
+    _, files, _ = compile_graph(graph, device="webgl2-min", zero_guard=zero_guard)
+    sampled = [text for text in files.shaders.values() if "texture(" in text]
+    assert sampled
+    assert not any(re.search(r"\? \w*\(?texture\(", text) for text in sampled)
