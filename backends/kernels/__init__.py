@@ -93,7 +93,7 @@ class KernelFamilies:
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
-        # Bytes in textures are unpacked, in blocks and constants there are floats.
+        # Weights of 8 bits lie in textures alone, and only there are they unpacked.
         looped: WeightStorage = "ubo" if self.target.weight_format == "int8" else "texture"
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
@@ -113,7 +113,10 @@ class KernelFamilies:
         return self._works[key]
 
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
-        """Return the nodes that a choice makes of a node; those that decide no more are shared."""
+        """Return the nodes that a choice makes of a node.
+
+        Choices that differ in block, planes and weights alone share one expansion.
+        """
         opened = replace(choice, block=(1, 1), planes=None, weights=None)
         key = name, opened
         if key not in self._expanded:

@@ -54,8 +54,8 @@ class Family:
         growth: returns how the program of such a node, its choice made, grows from smaller ones, or
             None where its counts follow from no others.
         expand: returns the nodes that the choice of such a node makes of it, the last of which
-            gives its result. One of them may take over the choice's block, planes and weights, with
-            which nothing else varies; before these are chosen its planes are None.
+            gives its result. Block, planes and weights of the choice may matter to one node alone,
+            whose planes are None as long as they are not chosen.
     """
 
     suits: Callable[[Node], bool]

@@ -53,7 +53,7 @@ def _shuffled(
 ) -> None:
     """Write the stores of a pixel shuffle whose borders may be cropped.
 
-    Of C channels by * bx to a pixel, an invocation has those of all or of four, ``candidates``
+    Of C channels by * bx to a pixel, an invocation has those of all or of four, ``planes_of_store``
     sees to it; the texel at (i, j) of each group of four takes a lane from each.
     """
     shuffle, *cut = parts(group.written).store

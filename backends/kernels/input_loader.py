@@ -102,7 +102,7 @@ def loader(
         v = body.let("v", value)
         value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
     if inside is not None:
-        if texture.sampled:  # what is sampled where not all invocations come is undefined
+        if texture.sampled:  # a sample is defined only where all invocations take it
             value = body.let("texel", value)
         value = Choice(inside, value, vec4(pad))
     body.give(value)

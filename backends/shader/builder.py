@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,6 +17,7 @@ from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block, Read
 from .expressions import Numbers, Texel, Uniform, Variable, integer, ivec2, known, mat4, offset
 from .formulas import Formulas
+from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
 from .statements import Body
 from .textures import TensorTexture, choosing, from_external, whole
@@ -41,24 +41,6 @@ def weight_texture_width(rows: int) -> int:
 
 
 WEIGHTS_ARRAY = "weights"  # in a buffer
-
-
-class Namer:
-    """Hands out identifiers that every shading language takes, readable, and distinct."""
-
-    def __init__(self) -> None:
-        self.taken: set[str] = set()
-
-    def __call__(self, wish: str) -> str:
-        base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")[:48] or "value"
-        if not base[0].isalpha() or base.startswith("gl_"):
-            base = f"n_{base}"
-        name, k = base, 1
-        while name in self.taken:
-            k += 1
-            name = f"{base}_{k}"
-        self.taken.add(name)
-        return name
 
 
 @dataclass(frozen=True)

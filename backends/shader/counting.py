@@ -90,7 +90,7 @@ class Counts:
         self.text += other.text
 
     def grown(self, larger: Counts, steps: int) -> Counts:
-        """Return the counts after so many steps, each as large as that from these to others."""
+        """Return these counts plus ``steps`` times what ``larger`` has more."""
 
         def each(now: Counter[str], then: Counter[str]) -> Counter[str]:
             return Counter(

@@ -26,9 +26,9 @@ from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_function
 from shadergen.backends.dialects.printer import comment
 from shadergen.backends.kernels import convolution, lower
-from shadergen.backends.shader.builder import Namer
 from shadergen.backends.shader.expressions import Invoke, Variable
 from shadergen.backends.shader.formulas import INFIX, PRIMITIVE, Formulas
+from shadergen.backends.shader.namer import Namer
 from shadergen.backends.shader.types import VEC4
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
