@@ -37,6 +37,7 @@ from shadergen.backends.shader.program import Function, Program, TextureBinding
 from shadergen.backends.shader.statements import Body, walk
 from shadergen.backends.shader.types import BOOL, INT, IVEC2, MAT4, VEC4, Type
 from shadergen.ir.expr import Call, Var
+from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.primitives import PRIMITIVES
 
@@ -107,12 +108,6 @@ def arrays_beside_constants(text: str) -> Iterator[str]:
     for line in code(text).splitlines():
         if re.search(rf"\b{TYPE} \w+\[", line) and not re.match(r"const |layout\(std\d+", line):
             yield line.strip()
-
-
-def constants_of_draws(text: str) -> Iterator[str]:
-    """Draws have no arrays of constants."""
-    if "gl_FragCoord" in text:
-        yield from found(r"^const .*")(text)
 
 
 def indexed_values(text: str) -> Iterator[str]:
@@ -230,10 +225,6 @@ def unequal_matrices(e: Expression) -> bool:
 TEXT: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "structures": (found(r"\bstruct\b.*"), "struct Size { int width; };"),
     "arrays beside constants": (arrays_beside_constants, "    float values[3];"),
-    "constant arrays in draws": (
-        constants_of_draws,
-        "const float k[1] = float[1](1.0);\nvoid main() { ivec2 o = ivec2(gl_FragCoord.xy); }",
-    ),
     "indexed components": (indexed_values, "    float y = v[i];"),
     "early ends of loops": (
         irregular_loops,
@@ -338,6 +329,17 @@ def formula_shaders() -> tuple[tuple[str, str], ...]:
     return tuple(made)
 
 
+@cache
+def golden_shaders() -> tuple[tuple[str, str], ...]:
+    """Return the draws and dispatches of the builds in tests/golden, by name."""
+    made = []
+    for path in sorted((ROOT / "tests" / "golden" / "builds").glob("*.glsl")):
+        for part in re.split(r"^//// ", path.read_text("utf-8"), flags=re.MULTILINE)[1:]:
+            name, _, text = part.partition("\n")
+            made.append((f"{path.stem} {name}", text))
+    return tuple(made)
+
+
 def program_of(function: Function) -> Program:
     """Return a program that applies a function to numbers."""
     main = Body()
@@ -353,7 +355,8 @@ def expressions(program: Program) -> Iterator[Expression]:
 @pytest.mark.parametrize("check", TEXT)
 def test_shaders_are_free_of(check: str) -> None:
     find, _ = TEXT[check]
-    named = [(str(s), s.text) for s in shaders()] + list(formula_shaders())
+    named = [(str(s), s.text) for s in shaders()]
+    named += [*formula_shaders(), *golden_shaders()]
     assert not {(name, bad) for name, text in named for bad in find(text)}
 
 
@@ -382,6 +385,7 @@ def test_the_shaders_come_from_every_kernel_family_and_stage() -> None:
     kinds = {b.kind for s in shaders() for b in s.gpu_pass.program.textures}
     assert kinds >= {"2d", "array"}
     assert len(formula_shaders()) > len(PRIMITIVE)
+    assert len(golden_shaders()) > 10
 
 
 def test_the_vertex_shader_compares_no_vertex_number_and_always_sets_the_position() -> None:
@@ -417,6 +421,22 @@ def test_the_angle_of_a_negated_number_has_a_product() -> None:
     assert print_expression(intrinsic("atan2", y, -x)) == "atan(y, -1.0 * x)"
     assert print_expression(intrinsic("atan2", y, -(x + y))) == "atan(y, -1.0 * (x + y))"
     assert print_expression(intrinsic("atan2", -y, x)) == "atan(-y, x)"
+    angle = Formulas("highp").expression(parse("acos(-x)"), {"x": x})
+    assert print_expression(angle).endswith(", -1.0 * x)")
+
+
+def test_the_page_says_how_many_faults_it_lists() -> None:
+    page = (ROOT / "docs" / "driver-faults.md").read_text("utf-8")
+    tables = [t for t in page.split("\n## ") if t.startswith(("Shaders", "Runtimes"))]
+    count = sum(len(re.findall(r"^\| ", t, re.MULTILINE)) - 2 for t in tables)
+    assert f"lists {count} published ones" in " ".join(page.split())
+
+
+def test_external_samplers_state_their_precision() -> None:
+    """Android's emulator has no default precision for them."""
+    frame = TextureBinding("u_x", "external", matrix="u_x_matrix")
+    program = Program("fragment", "mediump", [], [frame], [], [], [], targets=0)
+    assert "uniform highp samplerExternalOES u_x;" in print_program(program, 300)
 
 
 def feedback(made: dict[str, Any], gpu_pass: dict[str, Any]) -> set[tuple[Any, ...]]:
