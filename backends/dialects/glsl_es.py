@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ...errors import InternalError
 from ..gpu import EXTERNAL
-from ..shader.expressions import Construct, Number, Numbers
+from ..shader.expressions import Construct, Negative, Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
 from .printer import CHOICE, INFINITE, Printer, comment, decimal, indented
 
@@ -38,7 +38,6 @@ class GlslEs(Printer):
     }
     NAMES: ClassVar = {
         "round_even": "roundEven",
-        "atan2": "atan",
         "less": "lessThan",
         "less_equal": "lessThanEqual",
         "greater": "greaterThan",
@@ -89,11 +88,20 @@ class GlslEs(Printer):
         return f"{c} ? {a} : {b}", CHOICE
 
     def intrinsic(self, e: Intrinsic) -> str:
+        if e.name == "atan2":
+            return self._arc(*e.arguments)
         if e.name not in ("min", "max", "clamp"):
             return super().intrinsic(e)
         first, *bounds = e.arguments
         texts = [self.expression(a) for a in (first, *map(_bound, bounds))]
+        if e.name == "clamp" and e.type.scalar == "int":  # whose clamp may be wrong on Adreno
+            return f"min(max({texts[0]}, {texts[1]}), {texts[2]})"
         return f"{e.name}({', '.join(texts)})"
+
+    def _arc(self, y: Expression, x: Expression) -> str:
+        """Return the angle of (x, y). Intel's compiler may take -x as an int."""
+        across = f"-1.0 * {self.atom(x.operand)}" if isinstance(x, Negative) else self.expression(x)
+        return f"atan({self.expression(y)}, {across})"
 
     def texel(self, e: Texel) -> str:
         name = e.texture.name

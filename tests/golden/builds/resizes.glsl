@@ -14,7 +14,7 @@ uniform sampler2D u_value;
 layout(location = 0) out vec4 o_0;
 
 vec4 load_value(int below_row, int below_column) {
-    return texelFetch(u_value, ivec2(clamp(below_column, 0, 4), clamp(below_row, 0, 3)), 0);
+    return texelFetch(u_value, ivec2(min(max(below_column, 0), 4), min(max(below_row, 0), 3)), 0);
 }
 
 vec4 compute(int row, int column) {
@@ -54,7 +54,7 @@ uniform sampler2DArray u_value;
 layout(location = 0) out vec4 o_0;
 
 vec4 load_value(int row, int below_column) {
-    return texelFetch(u_value, ivec3(clamp(below_column, 0, 9), row, 0), 0);
+    return texelFetch(u_value, ivec3(min(max(below_column, 0), 9), row, 0), 0);
 }
 
 vec4 compute(int row, int column) {
@@ -104,7 +104,7 @@ float load_start(int row) { return lane(texelFetch(u_start, ivec2(0, 0), 0), row
 vec4 load_weight(int row) { return texelFetch(u_weight, ivec2(0, row), 0); }
 
 vec4 load_value(int start, int tap, int column) {
-    return texelFetch(u_value, ivec3(column, clamp(start + tap, 0, 7), 0), 0);
+    return texelFetch(u_value, ivec3(column, min(max(start + tap, 0), 7), 0), 0);
 }
 
 vec4 compute(int row, int column) {

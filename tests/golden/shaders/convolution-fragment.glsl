@@ -14,7 +14,7 @@ uniform sampler2D u_x;
 layout(location = 0) out vec4 o_0;
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = clamp(p, ivec2(0), ivec2(2, 4) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }

@@ -28,7 +28,7 @@ layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = clamp(p, ivec2(0), ivec2(u_width_in, u_height_in) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }

@@ -27,7 +27,7 @@ const float factors[16] = float[16](
 );
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = clamp(p, ivec2(0), ivec2(u_width_in, u_height_in) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }

@@ -24,7 +24,7 @@ void transform(vec4 a, vec4 b, vec4 c, vec4 d, out vec4 t0, out vec4 t1, out vec
 }
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = clamp(p, ivec2(0), ivec2(2, 4) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }

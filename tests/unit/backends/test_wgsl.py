@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 import pytest
+from support.kernel_programs import TARGETS
 from support.onnx_models import typed_model
 from support.runtime_models import MODELS
 from support.wgsl_frames import Frame, device
@@ -18,17 +19,6 @@ from shadergen.backends.schedule import schedule
 from shadergen.compiler.driver import context_for, import_model
 from shadergen.compiler.options import Options
 from shadergen.passes.pipeline import optimise
-
-TARGETS: dict[str, dict[str, Any]] = {
-    "fragment": {"device": "gles30"},
-    "compute": {"device": "gles32-desktop", "stage": "compute"},
-    "textures": {"device": "gles30", "textures": "2d", "weights": "ubo", "mrt": 1},
-    "tiles": {"device": "gles32-desktop", "stage": "compute", "winograd": "4x4"},
-    "tiles-of-a-draw": {"device": "gles32-desktop", "stage": "fragment", "winograd": "2x2"},
-    "separable": {"device": "gles32-desktop", "stage": "compute", "fuse_separable": "on"},
-    "parameters": {"device": "gles30", "parameters": "ubo", "weights": "texture"},
-    "storage": {"device": "gles32-desktop", "glsl": 310, "stage": "fragment", "weights": "ssbo"},
-}
 
 
 @pytest.fixture(scope="module")
