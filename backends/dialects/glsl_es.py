@@ -173,7 +173,7 @@ class GlslEs(Printer):
 
 def print_program(program: Program, version: int) -> str:
     """Return the text of a program for a version, 300, 310 or 320."""
-    glsl, precision = GlslEs(), program.precision
+    glsl, precision = GlslEs(program.chained), program.precision
     external = any(t.kind == "external" for t in program.textures)
     main = [indented(text) for text in glsl.block(program.main)]
     functions = glsl.functions()

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ...errors import InternalError
 from ..shader.expressions import (
+    LANES,
     Binary,
     BuiltIn,
     Choice,
+    Column,
     Construct,
     Element,
     Intrinsic,
@@ -25,6 +28,7 @@ from ..shader.expressions import (
     Texel,
     Uniform,
     Variable,
+    column,
 )
 from ..shader.statements import (
     Add,
@@ -66,9 +70,13 @@ class Printer(ABC):
 
     A dialect gives names to types (:meth:`type`) and built-in values, and spells numbers, calls,
     declarations, fetches and stores. What a method does not know it refuses.
+
+    Args:
+        chained: see :class:`~..shader.program.Program`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, chained: bool = False) -> None:
+        self.chained = chained
         self.called: dict[Function, None] = {}  # by what was printed last
         self._statements = {kind: getattr(self, name) for kind, name in self.STATEMENTS.items()}
         self._simple = {kind: getattr(self, name) for kind, name in self.SIMPLE.items()}
@@ -202,8 +210,10 @@ class Printer(ABC):
 
     def multiply_add(self, s: MultiplyAdd) -> str:
         """Return an addition of products to a variable."""
-        products = [self.binary("*", a, b)[0] for a, b in s.products]
-        return f"{self.variable(s.target)} += {' + '.join(products)};"
+        pairs = list(chain.from_iterable(map(_columns, s.products))) if self.chained else s.products
+        products = [self.binary("*", a, b)[0] for a, b in pairs]
+        terms = products if self.chained else [" + ".join(products)]
+        return "\n".join(f"{self.variable(s.target)} += {term};" for term in terms)
 
     def loop(self, s: Loop) -> str:
         """Return a loop."""
@@ -267,6 +277,7 @@ class Printer(ABC):
         Texel: "texel",
         Uniform: "uniform",
         Element: "element",
+        Column: "column",
         BuiltIn: "built_in",
     }
 
@@ -302,6 +313,10 @@ class Printer(ABC):
     def element(self, e: Element) -> str:
         """Return an element of an array."""
         return f"{e.array.name}[{self.expression(e.index)}]"
+
+    def column(self, e: Column) -> str:
+        """Return a column of a matrix."""
+        return f"{self.atom(e.matrix)}[{e.index}]"
 
     def vector(self, e: Numbers) -> str:
         """Return a vector or matrix of known numbers; one stands for all of a vector's."""
@@ -362,6 +377,14 @@ class Printer(ABC):
         """Return an expression, in brackets unless it needs none."""
         text, level = self.printed(e)
         return text if level == ATOM and not text.startswith("-") else f"({text})"
+
+
+def _columns(product: tuple[Expression, Expression]) -> list[tuple[Expression, Expression]]:
+    """Return a product with a matrix as those of its columns, another one as it is."""
+    left, right = product
+    if not left.type.is_matrix:
+        return [product]
+    return [(column(left, k), right.lanes(LANES[k])) for k in range(left.type.columns)]
 
 
 def indented(text: str) -> str:

@@ -53,8 +53,8 @@ class _Wgsl(Printer):
     }
     NAMES: ClassVar = {"round_even": "round"}
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, chained: bool) -> None:
+        super().__init__(chained)
         self._pointers: set[str] = set()
 
     def type(self, t: Type) -> str:
@@ -207,7 +207,7 @@ def print_program(program: Program) -> str:
     Raises:
         InternalError: for an external texture.
     """
-    wgsl = _Wgsl()
+    wgsl = _Wgsl(program.chained)
     lines = [f"// {comment(line)}" for line in program.header]
     lines += ["", "var<private> infinite_bits: u32 = 0x7F800000u;"]
     if program.uniforms:

@@ -169,9 +169,6 @@ def multiply(
             else:
                 body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
 
-    if len(pixels) == 1:
-        add(read)
-        return
     with body.scope():
         names = ["w"] if full else [f"w{n}" for n in range(width)]
         add([body.let(name, value) for name, value in zip(names, read, strict=True)])

@@ -307,6 +307,22 @@ class Element(Expression):
 
 
 @dataclass(frozen=True)
+class Column(Expression):
+    """A column of a matrix."""
+
+    matrix: Expression
+    index: int
+    type: Type = field(init=False, repr=False, compare=False)
+
+    @property
+    def operands(self) -> tuple[Expression, ...]:
+        return (self.matrix,)
+
+    def __post_init__(self) -> None:
+        _set_type(self, self.matrix.type.of(self.matrix.type.lanes))
+
+
+@dataclass(frozen=True)
 class Texel(Expression):
     """Four numbers read from a texture.
 
@@ -491,6 +507,14 @@ def ivec3(*parts: Operand) -> Expression:
 def mat4(*columns: Expression) -> Expression:
     """Return a matrix of its columns."""
     return construct(MAT4, *columns)
+
+
+def column(matrix: Expression, index: int) -> Expression:
+    """Return a column of a matrix."""
+    if isinstance(matrix, Numbers):
+        lanes = matrix.type.lanes
+        return Numbers(matrix.values[index * lanes : (index + 1) * lanes])
+    return Column(matrix, index)
 
 
 def offset(position: Expression, x: Int, y: Int) -> Expression:

@@ -95,6 +95,8 @@ class Program:
         targets: render targets of a draw.
         result: the image that a dispatch writes.
         workgroup: invocations of a workgroup.
+        chained: a product is added to its variable by itself, which takes one instruction where
+            multiply-adds are fused. Otherwise the products of a statement are summed up first.
     """
 
     stage: Stage
@@ -107,6 +109,7 @@ class Program:
     targets: int = 0
     result: TextureBinding | None = None
     workgroup: int = 0
+    chained: bool = False
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:

@@ -63,8 +63,14 @@ void main() {
             ivec2 p = corner + ivec2(kx, ky);
             for (int i = 0; i < 2; ++i) {
                 vec4 v = load_x(p, i);
-                a0 += tile(k) * v;
-                a1 += tile(k + 4) * v;
+                {
+                    mat4 w = tile(k);
+                    a0 += w * v;
+                }
+                {
+                    mat4 w = tile(k + 4);
+                    a1 += w * v;
+                }
                 k += 8;
             }
         }

@@ -25,20 +25,16 @@ fn main(@builtin(position) position: vec4f) -> Targets {
     var v: vec4f;
     // tap (0, 0), input plane 0
     v = load_x(corner, 0);
-    a0 += mat4x4f(
-        vec4f(-0.75, -0.5, -0.25, 0.0),
-        vec4f(-0.25, 0.0, 0.25, 0.5),
-        vec4f(0.25, 0.5, 0.75, -0.75),
-        vec4f(0.75, -0.75, -0.5, -0.25)
-    ) * v;
+    a0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v.x;
+    a0 += vec4f(-0.25, 0.0, 0.25, 0.5) * v.y;
+    a0 += vec4f(0.25, 0.5, 0.75, -0.75) * v.z;
+    a0 += vec4f(0.75, -0.75, -0.5, -0.25) * v.w;
     // tap (0, 1), input plane 0
     v = load_x(corner + vec2i(1, 0), 0);
-    a0 += mat4x4f(
-        vec4f(-0.5, -0.25, 0.0, 0.25),
-        vec4f(0.0, 0.25, 0.5, 0.75),
-        vec4f(0.5, 0.75, -0.75, -0.5),
-        vec4f(-0.75, -0.5, -0.25, 0.0)
-    ) * v;
+    a0 += vec4f(-0.5, -0.25, 0.0, 0.25) * v.x;
+    a0 += vec4f(0.0, 0.25, 0.5, 0.75) * v.y;
+    a0 += vec4f(0.5, 0.75, -0.75, -0.5) * v.z;
+    a0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v.w;
     targets.o_0 = epilogue(a0);
     return targets;
 }

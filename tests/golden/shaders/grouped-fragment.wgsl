@@ -21,20 +21,16 @@ fn main(@builtin(position) position: vec4f) -> Targets {
     var v: vec4f;
     // tap (0, 0), input plane 0
     v = load_x(corner, 0);
-    a0 += mat4x4f(
-        vec4f(-0.75, 0.25, -0.5, 0.5),
-        vec4f(-0.5, 0.5, -0.25, 0.75),
-        vec4f(-0.25, 0.75, 0.0, -0.75),
-        vec4f(0.0, -0.75, 0.25, -0.5)
-    ) * v;
+    a0 += vec4f(-0.75, 0.25, -0.5, 0.5) * v.x;
+    a0 += vec4f(-0.5, 0.5, -0.25, 0.75) * v.y;
+    a0 += vec4f(-0.25, 0.75, 0.0, -0.75) * v.z;
+    a0 += vec4f(0.0, -0.75, 0.25, -0.5) * v.w;
     // tap (0, 0), input plane 1
     v = load_x(corner, 1);
-    a1 += mat4x4f(
-        vec4f(-0.25, 0.75, 0.0, -0.75),
-        vec4f(0.0, -0.75, 0.25, -0.5),
-        vec4f(0.25, -0.5, 0.5, -0.25),
-        vec4f(0.5, -0.25, 0.75, 0.0)
-    ) * v;
+    a1 += vec4f(-0.25, 0.75, 0.0, -0.75) * v.x;
+    a1 += vec4f(0.0, -0.75, 0.25, -0.5) * v.y;
+    a1 += vec4f(0.25, -0.5, 0.5, -0.25) * v.z;
+    a1 += vec4f(0.5, -0.25, 0.75, 0.0) * v.w;
     targets.o_0 = a0;
     targets.o_1 = a1;
     return targets;

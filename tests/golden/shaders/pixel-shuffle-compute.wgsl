@@ -58,8 +58,14 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
                 var v_1_0: vec4f = load_x(p + vec2i(1, 0), i);
                 {
                     var w: mat4x4f = tile(k + 0 * sizes.u_tap_rows);
-                    a0_00 += w * v_0_0;
-                    a0_10 += w * v_1_0;
+                    a0_00 += w[0] * v_0_0.x;
+                    a0_00 += w[1] * v_0_0.y;
+                    a0_00 += w[2] * v_0_0.z;
+                    a0_00 += w[3] * v_0_0.w;
+                    a0_10 += w[0] * v_1_0.x;
+                    a0_10 += w[1] * v_1_0.y;
+                    a0_10 += w[2] * v_1_0.z;
+                    a0_10 += w[3] * v_1_0.w;
                 }
                 k += 4;
             }

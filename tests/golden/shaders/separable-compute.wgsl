@@ -81,8 +81,14 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
         k = plane * 4 + sizes.u_second;
         {
             var w: mat4x4f = tile(k);
-            a0_00 += w * m0_00;
-            a0_10 += w * m0_10;
+            a0_00 += w[0] * m0_00.x;
+            a0_00 += w[1] * m0_00.y;
+            a0_00 += w[2] * m0_00.z;
+            a0_00 += w[3] * m0_00.w;
+            a0_10 += w[0] * m0_10.x;
+            a0_10 += w[1] * m0_10.y;
+            a0_10 += w[2] * m0_10.z;
+            a0_10 += w[3] * m0_10.w;
         }
     }
     store(o, plane, a0_00);

@@ -111,9 +111,9 @@ def arrays_beside_constants(text: str) -> Iterator[str]:
 
 
 def indexed_values(text: str) -> Iterator[str]:
-    """Brackets follow names of arrays alone: no component of a vector or matrix is indexed."""
+    """Brackets follow names of arrays, or hold a number: no variable chooses a component."""
     arrays = set(re.findall(rf"\b{TYPE} (\w+)\[", code(text)))
-    for m in re.finditer(r"([\w.)]+)\[", code(text)):
+    for m in re.finditer(r"([\w.)]+)\[(?!\d+\])", code(text)):
         if m[1] not in arrays and not re.fullmatch(TYPE, m[1]):
             yield m[0]
 

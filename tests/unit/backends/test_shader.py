@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from support import ROOT
 
-from shadergen.backends.dialects.glsl_es import float_literal, print_expression, print_statements
+from shadergen.backends.dialects.glsl_es import (
+    GlslEs,
+    float_literal,
+    print_expression,
+    print_statements,
+)
 from shadergen.backends.dialects.wgsl import print_program as print_wgsl
 from shadergen.backends.shader.builder import constant
 from shadergen.backends.shader.expressions import (
@@ -17,6 +22,7 @@ from shadergen.backends.shader.expressions import (
     Expression,
     Intrinsic,
     Number,
+    Numbers,
     Texel,
     Uniform,
     Variable,
@@ -28,7 +34,7 @@ from shadergen.backends.shader.expressions import (
 )
 from shadergen.backends.shader.program import Array, Function, Program, TextureBinding
 from shadergen.backends.shader.statements import Body
-from shadergen.backends.shader.types import FLOAT, INT, IVEC2, VEC4
+from shadergen.backends.shader.types import FLOAT, INT, IVEC2, MAT4, VEC4
 from shadergen.backends.shader.verify import verify
 from shadergen.errors import InternalError
 
@@ -93,6 +99,21 @@ def test_bodies_print_as_they_were_built():
         "{",
         "    total -= v;",
         "}",
+    ]
+
+
+def test_chained_products_are_added_one_after_the_other():
+    body = Body()
+    total = body.let("total", vec4(0.0))
+    matrix = body.declare("m", MAT4)
+    known = Numbers(tuple(map(float, range(16))))
+    body.add_products(total, (matrix, V), (V, V.x))
+    body.add_products(total, (known, V))
+    assert GlslEs(chained=True).block(body.statements[2:]) == [
+        "total += m[0] * v.x;\ntotal += m[1] * v.y;\ntotal += m[2] * v.z;\ntotal += m[3] * v.w;\n"
+        "total += v * v.x;",
+        "total += vec4(0.0, 1.0, 2.0, 3.0) * v.x;\ntotal += vec4(4.0, 5.0, 6.0, 7.0) * v.y;\n"
+        "total += vec4(8.0, 9.0, 10.0, 11.0) * v.z;\ntotal += vec4(12.0, 13.0, 14.0, 15.0) * v.w;",
     ]
 
 
