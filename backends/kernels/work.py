@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of reads of texels
 WEIGHTS, IMAGES_OF_WEIGHTS = "weights", "images of weights"
+HELD = 16 + 3  # scalars of a block of weights, and of what counts its rows and taps
 MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
@@ -141,8 +142,11 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
     times = passes * invocations
     weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS_ARRAY]
     storage = node.choice.weights
-    source: Literal["texel", "image", "ubo", "ssbo"] = "texel"
-    if storage == "ubo" or storage == "ssbo":
+    source: Literal["texel", "image", "ubo", "ssbo", "literal"] = "texel"
+    if storage == "constants":
+        source = "literal"
+        weights = round(found.code)
+    elif storage == "ubo" or storage == "ssbo":
         source = storage
     elif found.reads[IMAGES_OF_WEIGHTS]:
         source = "image"
@@ -167,6 +171,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         multiplies=found.multiplies * times,
         operations=found.operations * times,
         accumulators=found.accumulators,
+        alive=found.alive,
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
         targets=found.stores,
@@ -188,8 +193,10 @@ def unrolled(work: Work, programs: int) -> Work:
     """
     return replace(
         work,
-        weights=0,
+        weights=round(work.multiplies),
+        weights_from="literal",
         distinct=0,
+        alive=work.alive - HELD,
         programs=programs,
         code=work.multiplies / work.invocations,
         text=(work.multiplies + work.operations) / work.invocations,

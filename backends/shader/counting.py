@@ -27,6 +27,7 @@ from .expressions import (
     Variable,
     known,
 )
+from .liveness import most_alive
 from .statements import Add, Loop, MultiplyAdd, WriteImage, WriteTarget
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Counts:
         code: multiply-adds to variables in the text: each loop's once, functions where called.
         text: all arithmetic of floats in the text.
         accumulators: variables that something is added to, as :meth:`Outline.total` counts.
+        alive: scalars that are alive at once (:mod:`.liveness`), of a whole program.
     """
 
     reads: Counter[str] = field(default_factory=Counter)
@@ -63,6 +65,7 @@ class Counts:
     code: float = 0.0
     text: float = 0.0
     accumulators: int = 0
+    alive: int = 0
 
     def multiply(self, left: Type, right: Type) -> None:
         """Count a product that is added to something."""
@@ -109,12 +112,14 @@ class Counts:
 class Outline:
     """What a block of a program does: ``own`` once, and blocks in it that have loops.
 
-    ``sums`` are the names of the variables that it adds something to, those of its blocks included.
+    ``sums`` are the names of the variables that it adds something to, those of its blocks included;
+    ``alive`` is the most that is alive at once, of a whole program.
     """
 
     own: Counts = field(default_factory=Counts)
     blocks: list[tuple[Loop | None, Outline]] = field(default_factory=list)
     sums: set[str] = field(default_factory=set)
+    alive: int = 0
 
     def include(self, block: Outline, loop: Loop | None = None) -> None:
         """Add a block that is done once, or as often as a loop says."""
@@ -133,7 +138,7 @@ class Outline:
         Raises:
             InternalError: for another loop that ends at no number.
         """
-        found = Counts(accumulators=len(self.sums))
+        found = Counts(accumulators=len(self.sums), alive=self.alive)
         found.add(self.own)
         for loop, block in self.blocks:
             found.add(block.total(ends), 1 if loop is None else _trips(loop, ends))
@@ -147,7 +152,9 @@ def outline(program: Program, kind: Callable[[Texel], str]) -> Outline:
         program: to count in.
         kind: returns what a read of a texel counts as.
     """
-    return _Outliner(kind).block(program.main)
+    found = _Outliner(kind).block(program.main)
+    found.alive = most_alive(program)
+    return found
 
 
 class _Outliner:

@@ -32,6 +32,7 @@ class Work:
         multiplies: multiply-adds.
         operations: other arithmetic of floats.
         accumulators: vectors that an invocation sums up at once.
+        alive: floats and ints that an invocation holds at once.
         stores: vectors written.
         halves: whether these are of 16 bits a float, or fewer.
         targets: vectors that an invocation writes.
@@ -47,11 +48,12 @@ class Work:
     samples: int
     images: int
     weights: int
-    weights_from: Literal["texel", "image", "ubo", "ssbo"]
+    weights_from: Literal["texel", "image", "ubo", "ssbo", "literal"]
     distinct: int
     multiplies: float
     operations: float
     accumulators: int
+    alive: int
     stores: int
     halves: bool
     targets: int

@@ -55,6 +55,7 @@ class Costs:
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
+        literal: four weights that are constants in the text.
         stream: the first read of four weights of a pass, from memory; later reads hit a cache.
         multiply: a multiply-add of four numbers.
         instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
@@ -78,6 +79,7 @@ class Costs:
     image: float = 0.02
     ubo: float = 0.02
     ssbo: float = 0.03
+    literal: float = 0.0
     stream: float = 0.0
     multiply: float = 0.01
     instruction_miss: float = 0.01

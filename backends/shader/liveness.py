@@ -1,0 +1,107 @@
+"""How many floats and ints of a program are alive at once, statement by statement.
+
+A compiler reorders what it may, so its registers can be more or fewer. What a kernel keeps across a
+loop, the accumulators first of all, and what a step of it reads hardly depend on the order.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, walk
+from .statements import Add, Assign, Declare, Loop, MultiplyAdd
+from .statements import walk as every
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from .expressions import Expression
+    from .program import Function, Program
+    from .statements import Statement
+    from .types import Type
+
+FREE = (Variable, Number, Numbers, Uniform, BuiltIn)  # alive already, or no register's
+
+
+def most_alive(program: Program) -> int:
+    """Return how many scalars are alive at most at one point of an invocation."""
+    return _Liveness().block(program.main, {})[1]
+
+
+def _size(t: Type) -> int:
+    return t.lanes * max(1, t.columns)
+
+
+class _Liveness:
+    """Goes through statements from the last to the first; through each function once."""
+
+    def __init__(self) -> None:
+        self._functions: dict[Function, int] = {}
+
+    def block(
+        self, statements: Sequence[Statement], after: Mapping[str, int]
+    ) -> tuple[dict[str, int], int]:
+        """Return the sizes of the variables alive before statements, and the most alive in them.
+
+        Args:
+            statements: in order.
+            after: the sizes of the variables that are read after them.
+        """
+        alive, most = dict(after), sum(after.values())
+        for s in reversed(statements):
+            if isinstance(s, Declare):
+                alive.pop(s.variable.name, None)
+            elif isinstance(s, Assign):
+                alive.pop(s.target.name, None)
+            elif isinstance(s, (Add, MultiplyAdd)):
+                alive[s.target.name] = _size(s.target.type)
+            for body in s.bodies:
+                own: dict[str, int] = {}
+                if isinstance(s, Loop):  # the next step reads what this one leaves
+                    own = {s.counter.name: 1}
+                    alive |= _from_outside(body)
+                    alive.pop(s.counter.name, None)
+                before, inner = self.block(body, alive | own)
+                most = max(most, inner)
+                alive |= {name: size for name, size in before.items() if name not in own}
+            alive |= _read(s.expressions)
+            working = sum(map(self._working, s.expressions))
+            most = max(most, sum(alive.values()) + working)
+        return alive, most
+
+    def _working(self, e: Expression) -> int:
+        """Return how many scalars an expression needs while it is evaluated, its value included."""
+        if isinstance(e, FREE):
+            return 0
+        held = most = 0
+        for operand in e.operands:
+            most = max(most, held + self._working(operand))
+            held += 0 if isinstance(operand, FREE) else _size(operand.type)
+        inside = self._function(e.function) if isinstance(e, Invoke) else 0
+        return max(most, held + inside, _size(e.type))
+
+    def _function(self, function: Function) -> int:
+        if function not in self._functions:
+            results = {v.name: _size(v.type) for v in function.results}
+            self._functions[function] = self.block(function.body, results)[1]
+        return self._functions[function]
+
+
+def _from_outside(body: Sequence[Statement]) -> dict[str, int]:
+    """Return the sizes of the variables that statements read or add to but do not declare."""
+    found: dict[str, int] = {}
+    declared = set()
+    for s in every(body):
+        found |= _read(s.expressions)
+        if isinstance(s, (Add, MultiplyAdd)):
+            found[s.target.name] = _size(s.target.type)
+        elif isinstance(s, Declare):
+            declared.add(s.variable.name)
+        elif isinstance(s, Loop):
+            declared.add(s.counter.name)
+    return {name: size for name, size in found.items() if name not in declared}
+
+
+def _read(expressions: Sequence[Expression]) -> dict[str, int]:
+    """Return the sizes of the variables that expressions read."""
+    return {e.name: _size(e.type) for e in walk(*expressions) if isinstance(e, Variable)}

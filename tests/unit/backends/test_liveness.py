@@ -1,0 +1,54 @@
+"""How many scalars of a program are alive at once, counted by hand."""
+
+from __future__ import annotations
+
+from shadergen.backends.shader.expressions import Variable, vec4
+from shadergen.backends.shader.liveness import most_alive
+from shadergen.backends.shader.program import Function, Program
+from shadergen.backends.shader.statements import Body
+from shadergen.backends.shader.types import VEC4
+
+
+def alive(body: Body) -> int:
+    return most_alive(Program("fragment", "highp", [], [], [], [], body.statements, targets=1))
+
+
+def test_a_value_is_alive_from_its_declaration_to_its_last_use():
+    body = Body()
+    a = body.let("a", vec4(1.0))
+    b = body.let("b", a + 1.0)  # a ends where b begins
+    c = body.let("c", b + 1.0)
+    body.write(0, b + c)
+    assert alive(body) == 4 + 4 + 4  # b, c, and their sum
+
+
+def test_what_a_step_of_a_loop_leaves_to_the_next_is_alive_throughout():
+    body = Body()
+    total, other = body.let("total", vec4(0.0)), body.let("other", vec4(2.0))
+    with body.loop("i", 3):
+        v = body.let("v", vec4(1.0))
+        w = body.let("w", v + 1.0)
+        body.add_products(total, (v, w))
+    body.write(0, total + other)
+    assert alive(body) == 4 + 4 + 1 + 4 + 4  # total, other, i, v, w
+
+
+def test_a_value_of_one_step_is_not_alive_in_the_next():
+    body = Body()
+    with body.loop("i", 3):
+        v = body.let("v", vec4(1.0))
+        w = body.let("w", v + 1.0)
+        body.let("u", w + 1.0)
+    assert alive(body) == 1 + 4 + 4  # i, w, and what u is made of
+
+
+def test_a_function_adds_what_it_holds_to_what_its_caller_holds():
+    x, inner = Variable("x", VEC4), Body()
+    y = inner.let("y", x * 2.0)
+    z = inner.let("z", x + y)
+    inner.give(y + z)
+    twice = Function("twice", (x,), VEC4, inner.statements)
+    body = Body()
+    a = body.let("a", vec4(1.0))
+    body.write(0, a + twice(a))
+    assert alive(body) == 4 + (4 + 4 + 4)  # a; x, y, and their sum
