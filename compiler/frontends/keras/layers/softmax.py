@@ -60,11 +60,11 @@ def glu(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def sparsemax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return max(x - t, 0) with t = (s - 1) / k, as Keras computes it.
+    """Sparsemax over an axis, as Keras computes it.
 
-    Of the elements z of an axis in descending order, and their running sums c, the first k have
-    z > (c - 1) / position; s is the sum of their c. (In the paper, s is the last of these c, which
-    makes the result add up to 1.)
+    The result is max(x - t, 0) with t = (s - 1) / k. Of the elements z of an axis in descending
+    order, and their running sums c, the first k have z > (c - 1) / position; s is the sum of their
+    c. (In the paper, s is the last of these c, which makes the result add up to 1.)
 
     Source: keras.ops.sparsemax; A. Martins and R. Astudillo, "From softmax to sparsemax" (2016).
     """

@@ -121,7 +121,7 @@ def deform_conv(node: OnnxNode) -> Value:
 
 
 def causal_conv_with_state(node: OnnxNode) -> list[Value]:
-    """CausalConvWithState: each channel's own convolution of what was and is, never what will be.
+    """CausalConvWithState: depthwise 1-D convolution of the current and earlier elements.
 
     The second result is what has to be kept for the next call: the last elements read.
     """

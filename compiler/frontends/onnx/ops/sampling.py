@@ -19,7 +19,7 @@ MOST_SAMPLES = 256  # along each axis of a bin: beyond, a GPU pass takes seconds
 
 
 def grid_sample(node: OnnxNode) -> Value:
-    """GridSample; before operator set 20 its modes were named after images, of rank 4."""
+    """GridSample; before operator set 20 the modes are called bilinear and bicubic."""
     names = ("bilinear", "nearest", "bicubic")
     if node.version >= 20:
         names = ("linear", "nearest", "cubic")
