@@ -47,7 +47,9 @@ def glu(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     size = x.value.shape[axis]
     if size % 2:
         raise ShadergenError(
-            "SG0205", f"an axis of {size} elements has no halves", where=layer.described
+            "SG0205",
+            f"GLU splits an axis into halves: the size must be even, not {size}",
+            where=layer.described,
         )
     sizes = list(x.value.shape)
     sizes[axis] = size // 2

@@ -44,9 +44,9 @@ def batch_normalization(node: OnnxNode) -> Value | list[Value]:
         if any(node.used[1:]):
             raise ShadergenError(
                 "SG0202",
-                "BatchNormalization with more than one result is not implemented",
-                why="it computes statistics in training mode",
-                supported="training_mode=1 of operator set 14 and later",
+                "BatchNormalization without training_mode=1 has one output, the model reads more",
+                why="the other outputs are statistics of training",
+                supported="more outputs with training_mode=1 (operator set 14 and later)",
                 help="export the model for inference",
             )
         return node.apply(BatchNormalization(epsilon), x, *parameters)

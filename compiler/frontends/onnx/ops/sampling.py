@@ -36,8 +36,8 @@ def affine_grid(node: OnnxNode) -> Value:
     if len(size) not in (4, 5) or size[0] != theta.shape[0] or min(size) < 1:
         raise ShadergenError(
             "SG0105",
-            f"the size {list(size)} needs 4 or 5 numbers above 0, the first the batch of theta, "
-            f"{list(theta.shape)}",
+            f"size {list(size)} does not fit theta of shape {list(theta.shape)}",
+            supported=f"4 or 5 numbers above 0, the first {theta.shape[0]} (the batch of theta)",
         )
     return node.apply(AffineGrid(size[2:], node.choice("align_corners", (0, 1)) == 1), theta)
 
