@@ -58,7 +58,8 @@ def solutions_text(
     )
     own = next(r for r, holds in zip(rectangles, inside, strict=True) if holds)
     others = len(rectangles) - 1
-    more = f", or {count(others, 'other pair')} of ranges" if others else ""
+    ranges = f"{' and '.join(defaults)} ranges"
+    more = f", or {count(others, 'other combination')} of {ranges}" if others else ""
     layers, number = _layers(guard.layers)
     allow = "allow" if number > 1 else "allows"
     return f"{layers or 'the network'} {allow} only {own.text(list(defaults))}{more}"

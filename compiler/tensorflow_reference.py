@@ -124,8 +124,8 @@ def by_name(what: str, theirs: Sequence[str], ours: Sequence[str]) -> list[str]:
         return list(ours)
     if sorted(theirs) != sorted(ours):
         raise ValueError(
-            f"it calls the {what} {', '.join(theirs)}, not {', '.join(ours)}: "
-            "the order is ambiguous"
+            f"TensorFlow names the {what} {', '.join(theirs)}, the build names them "
+            f"{', '.join(ours)}: their order is ambiguous"
         )
     return list(theirs)
 

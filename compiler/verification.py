@@ -256,7 +256,7 @@ def _integers(
         behind = scores_behind(output.value)
         why = "; rounding can decide between nearly equal values"
         if pick is not None:
-            why = f", and not only in ties within {tolerance:g}"
+            why = f", and ties within {tolerance:g} do not explain all of them"
         said += why + f"; compare the values before it: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said
 

@@ -181,7 +181,7 @@ def _summary(handler: Any) -> str:
         first = handler.args[0] if handler.args else None
         if isinstance(first, str) and "x0" in first:
             return summary(first)
-        special = f"{first}: " if isinstance(first, str) else ""
+        special = f"{first.format('x0', 'x1')}: " if isinstance(first, str) else ""
         handler = first if callable(first) else handler.func
     paragraph = (handler.__doc__ or "").strip().split("\n\n", 1)[0]
     plain = ROLE.sub(r"\1", paragraph.replace("``", ""))

@@ -43,7 +43,10 @@ MANY_PIXELS = 65536  # from where constants pay for their compilation beside com
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
-SPENT = "except with weights as constants, which compile time limits to layers with more pixels"
+SPENT = (
+    "weights as constants would be faster, but take longer to compile: they are kept for layers "
+    "with more pixels"
+)
 
 
 @dataclass(frozen=True)
@@ -93,16 +96,17 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     def choose(now: Node, was: Node) -> Node | None:
         if was not in rankings:
             return None
-        found, alike = rankings[was], within[was].alike()
+        found, allowed = rankings[was], within[was]
+        alike = allowed.alike()
         cost, choice = max(alike, key=lambda pair: (wanted[was.op, pair[1]], -pair[0]))
         why = "measured " if found.measured else "predicted "
         why += cost_text(target.costs, cost, found.measured)
-        if len(found.costs) > 1:
-            why += f", the least of {len(found.costs)}"
-        elif not cost:
+        if len(allowed.costs) > 1:
+            why += f", the least of {len(allowed.costs)}"
+        elif len(found.costs) == 1 and not cost:
             why = "the only choice"
-        if within[was].costs[0] != found.costs[0]:
-            why += f" {SPENT}"
+        if allowed.costs[0] != found.costs[0]:
+            why += f"; {SPENT}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
             why += f"; {alike[0][1]} would take {other} but needs another shader program"

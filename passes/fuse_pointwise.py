@@ -158,7 +158,9 @@ def _check_kernel(found: _Fusion, context: Context) -> str:
         return "the kernel's result is broadcast, so it would be computed many times"
     fused = found.fused
     if not same_shape(fused.result.shape, found.node.result.shape):
-        return "the formula ignores an operand whose shape widens the result"
+        return (
+            "an operand is used for broadcasting only: the fused kernel would have a smaller result"
+        )
     return _too_large(fused, found.node, context)
 
 

@@ -139,7 +139,7 @@ def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
         return f"the tiles exceed the {limit} layers of an array texture"
     budget = CONSTANT_BUDGET if target.weights == "auto" else CONSTANT_LIMIT
     some = [c for c in choices if weight_floats(tiles, c.planes or 1) <= budget]
-    return some or "its weights are too many constants"
+    return some or "the layer's transformed weights exceed the limit for constants in a shader"
 
 
 def refusal(node: Node, target: Target) -> str:
@@ -150,20 +150,20 @@ def refusal(node: Node, target: Target) -> str:
     """
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node):
-        return "it is not a convolution of feature maps with constant weights"
+        return "the layer is not a convolution of feature maps with constant weights"
     conv, w = p.kernel, p.operands[1]
     assert isinstance(w, Constant)
     plain = replace(conv, pads=(0, 0, 0, 0), pad_mode="constant", pad_value=0.0, enlarged=(1, 1))
     if w.shape[2:] != (TAPS, TAPS) or plain != Conv():
-        return "it is not 3x3 with a stride of 1 in one group"
+        return "the convolution is not 3x3 with stride 1 in one group"
     if p.store:
-        return "its results are stored by a scatter epilogue"
+        return "the convolution's results are stored by a scatter epilogue"
     if target.textures == "2d":
         return "Winograd needs array textures"
     if node.choice.precision != "highp" or target.weight_format != "float32":
         return "16-bit arithmetic is too inaccurate"
     if not np.abs(w.data).max(initial=0) < LARGEST:
-        return "its weights are too large"
+        return "the layer's weights are too large"
     return ""
 
 

@@ -129,7 +129,7 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Read with texelFetch, with texture() at texel centres, or as images (GLSL 310); "
-            "image-zero also relies on zeros outside of images.",
+            "image-zero also assumes that imageLoad outside the image returns 0.",
         ),
         click.option(
             "--weights",
@@ -182,8 +182,8 @@ def _with_options(
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="Format of outputs. float; unorm8: 0..1 in 8 bits; y2rg: positive part in red, "
-            "negative part in green; y2rg_half: as y2rg, the negative part without its sign.",
+            help="Format of outputs. float; unorm8: 0..1 in 8 bits; y2rg: red max(y, 0), "
+            "green min(y, 0); y2rg_half: red max(y, 0), green max(-y, 0).",
         ),
         click.option(
             "--zero-guard",

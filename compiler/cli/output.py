@@ -95,7 +95,7 @@ def print_table(table: Table) -> None:
 
     drawn = rich.Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for column in table.columns:
-        right = column in NUMBERS or column.endswith(" ms")
+        right = column.split(" (")[0] in NUMBERS or column.endswith(" ms")
         drawn.add_column(column, justify="right" if right else "left", overflow="fold")
     for number, row in enumerate(table.rows):
         cells = (Text(printable(cell)) for cell in row)

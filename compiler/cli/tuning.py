@@ -50,12 +50,14 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
 
 
 def _print_session(session: Session, path: Path) -> None:
-    table = new_table("layer", "nodes", "untuned", "ms", "tuned", "ms", "ratio")
+    differ = any(o.kind.count != o.count for o in session.outcomes)
+    nodes = "nodes (untuned -> tuned)" if differ else "nodes"
+    table = new_table("layer", nodes, "untuned", "ms", "tuned", "ms", "ratio")
     for o in session.outcomes:
         counts = dict.fromkeys((o.kind.count, o.count))
         table.add_row(
             o.kind.name,
-            " to ".join(map(str, counts)),
+            " -> ".join(map(str, counts)),
             str(o.kind.chosen) if o.kind.count else "-",
             _milliseconds(o.before),
             str(o.tuned or "-"),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Input
 
 DEFAULT = (256, 384)  # halved seven times without a rest, and no square
+ASSUMED = "assumed: no operator of the model shows which axes are height and width"
 
 
 class DynamicInputs:
@@ -81,7 +82,7 @@ class DynamicInputs:
         notes = []
         for (height, width, told), names in self._dynamic.items():
             line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
-            notes.append(line + ("" if told else " (assumed: no operator of the model decides it)"))
+            notes.append(line + ("" if told else f" ({ASSUMED})"))
         if self._kept:
             notes.append(f"not dynamic: {_quoted(self._kept)}, declared with another size")
         return notes

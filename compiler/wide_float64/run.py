@@ -69,5 +69,5 @@ def _refuse_casts(model: ModelProto) -> None:
     while todo:
         node = todo.pop()
         if node.op_type in ("Cast", "CastLike"):
-            raise ShadergenError("SG0202", f"{node.op_type} may leave float64")
+            raise ShadergenError("SG0202", f"{node.op_type} may convert float64 to a narrower type")
         todo.extend(inner for graph in subgraphs(node) for inner in graph.node)

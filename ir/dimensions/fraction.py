@@ -123,8 +123,10 @@ class SymbolicFraction:
 
 def _quotient(a: int, b: int, c: int, d: int) -> SymbolicFraction:
     """Return (a / b) / (c / d), by a positive number only."""
-    if is_dynamic(c) or c <= 0:
-        raise DynamicDimensionError("floating-point division by a size, 0 or a negative number")
+    if is_dynamic(c):
+        raise DynamicDimensionError("floating-point division by a size")
+    if c <= 0:
+        raise DynamicDimensionError("floating-point division of a size by 0 or a negative number")
     return SymbolicFraction(a * d, b * c)
 
 

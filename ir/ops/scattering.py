@@ -84,7 +84,8 @@ class ScatterElements(Op):
                 i <= s or axis == self.axis
                 for axis, (i, s) in enumerate(zip(indices.shape, x.shape, strict=True))
             ),
-            f"indices of shape {indices.shape} exceed data of shape {x.shape} outside the axis",
+            f"indices of shape {indices.shape} are larger than data of shape {x.shape} on an axis "
+            f"other than {self.axis}",
         )
         return x
 

@@ -169,6 +169,11 @@ class Target:
         """The reason for having no compute shaders, or nothing."""
         if self.glsl < 310:
             return f"GLSL ES {self.glsl} has no compute shaders"
-        if self.limits.workgroup_invocations < WORKGROUP or not self.limits.compute_images:
-            return f"the device allows workgroups of {self.limits.workgroup_invocations}"
+        most = self.limits.workgroup_invocations
+        if not most:
+            return "the device profile has no compute shaders"
+        if most < WORKGROUP:
+            return f"the device allows {most} invocations in a workgroup, {WORKGROUP} are needed"
+        if not self.limits.compute_images:
+            return "the device profile has no image units for compute shaders"
         return ""

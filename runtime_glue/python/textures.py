@@ -116,8 +116,8 @@ def attach(
             "SG0602",
             f"this GL cannot draw to {names_} ({formats})",
             why=f"the framebuffer's status is {_status_name(gl, status)}",
-            help="a texture of the application must be 2D or an array as the schedule says, and of "
-            "a format that can be drawn to",
+            help="bind a texture of the schedule's kind (2D or array) with a color-renderable "
+            "format",
         )
 
 

@@ -91,7 +91,7 @@ export function attach(gl, framebuffer, layers) {
   const list = (key) => [...new Set(layers.map(([texture]) => texture[key]))].join(", ");
   throw new ShadergenError("SG0602", `this GL cannot draw to '${list("name")}' (${list("format")})`, {
     why: `the framebuffer's status is 0x${status.toString(16)}`,
-    help: "bind a texture of the schedule's kind, and of a format that can be drawn to",
+    help: "bind a texture of the schedule's kind with a color-renderable format",
   });
 }
 

@@ -28,16 +28,18 @@ shaders run on OpenGL ES ({renderer}), and the results are compared within the s
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
   operands); shaders only write it out.
 - **refused**: by name, with an error code. Code `folded`: the model computes with its inputs, but
-  constant folding left no shader that reads one, so the case proves nothing.
+  after constant folding no shader reads an input, so the case proves nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
 Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
-An input that enters a computation is never compiled in. This file lists the operands that may be:
-[compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py).
+An input that enters a computation is never compiled in.
+[compiler/frontends/onnx/importing/parameter_inputs.py](../compiler/frontends/onnx/importing/parameter_inputs.py)
+lists the operands that may be compiled in.
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
-compare. Float64 beyond float32 is split into parts that differ by powers of 2, if the model is
-linear up to a constant; the scaled results are added
+compare. A float64 array with values beyond float32's range is split by magnitude into several
+arrays, each scaled into the range by its own power of 2. The model runs on each array, and the
+rescaled results are added. This works if the model is linear up to a constant
 ([compiler/wide_float64/](../compiler/wide_float64/__init__.py)).
 
 {loosened} have a tolerance of 1e-6 where the exact

@@ -206,7 +206,7 @@ def test_numbers_beside_large_ones_keep_their_own_precision() -> None:
     [
         ("y = Relu(x)", "'relu(x0)' is not linear"),
         ("y = Mul(x, x)", "'x0 * x1' is not linear"),
-        ("f = Cast<to=1>(x) y = Cast<to=11>(f)", "Cast may leave float64"),
+        ("f = Cast<to=1>(x) y = Cast<to=11>(f)", "Cast may convert float64 to a narrower type"),
     ],
 )
 def test_other_models_refuse_what_float32_does_not_reach(body: str, why: str) -> None:

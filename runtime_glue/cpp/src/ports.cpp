@@ -161,7 +161,9 @@ Error Runner::bind_output_framebuffer(std::string_view name, unsigned framebuffe
         p.sized.foreign[writer] = true;
         p.recorded = false;
     } else {
-        error.why = "one draw must write the output alone, and no pass may read the output";
+        error.why =
+            "the output must be written by exactly one draw, be its only render target, and be "
+            "read by no pass";
         error.help = "bind a texture, and blit it to the framebuffer";
         fail(error, "SG0605", "the output '{}' cannot go to a framebuffer", {name});
     }

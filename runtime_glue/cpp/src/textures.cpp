@@ -121,8 +121,7 @@ bool attach(const GL& gl, Name framebuffer, const List<Target>& targets, Error& 
     }
     tell_status(status, error.why);
     error.help =
-        "a texture of the application must be 2D or an array as the schedule says, and of a format "
-        "that can be drawn to";
+        "bind a texture of the schedule's kind (2D or array) with a color-renderable format";
     return fail(error, "SG0602", "this GL cannot draw to {} ({})", {names, formats});
 }
 

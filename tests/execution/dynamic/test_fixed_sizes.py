@@ -69,13 +69,14 @@ def rows_of_eight(net: Net) -> str:
         (
             dense_behind_pools,
             (8, 12),
-            "layer gemm9 allows only height 8 with width 12 to 13, or 3 other pairs of ranges",
+            "layer gemm9 allows only height 8 with width 12 to 13, or 3 other combinations of "
+            "height and width ranges",
         ),
         (
             dense_behind_a_stride,
             (11, 15),
-            "layer matmul4 allows only height 9 to 12 with width 13 to 16, or 3 other pairs of "
-            "ranges",
+            "layer matmul4 allows only height 9 to 12 with width 13 to 16, or 3 other "
+            "combinations of height and width ranges",
         ),
         (dense_alone, (8, 12), "height*width must be 96, for layer gemm1"),
         (rows_of_eight, (8, 12), "layer reshape1 fixes height to 8"),
@@ -101,7 +102,8 @@ def test_a_dense_layer_of_keras_is_named_with_the_sizes_that_it_takes(tmp_path: 
     )
     model.save(tmp_path / "model.keras")
     said = (
-        "layer classes allows only height 13 to 16 with width 17 to 20, or 5 other pairs of ranges"
+        "layer classes allows only height 13 to 16 with width 17 to 20, or 5 other combinations of "
+        "height and width ranges"
     )
     assert constraints_of(tmp_path / "model.keras")[-1] == said
     cut = constraints_of(tmp_path / "model.keras", inputs=("first",))

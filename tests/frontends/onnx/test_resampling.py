@@ -146,7 +146,8 @@ def test_a_length_that_is_not_agreed_on_is_refused(tmp_path: Path) -> None:
     assert refusal(write(tmp_path, small(n, {"s": f32(1, 1, 0.7, 2)}))) == (
         "error[SG0202]: resizing 6 elements by 0.7 in mode align_corners is not implemented\n"
         "  --> model.onnx: node y (Resize), inputs 1x3x6x5, 4\n"
-        "  = why: the ONNX standard divides by a length of 4.2, ONNX Runtime by one of 4\n"
+        "  = why: the ONNX standard computes positions for an output size of 4.2, "
+        "ONNX Runtime for 4\n"
         "  = help: export the model with sizes instead of scales"
     )
 

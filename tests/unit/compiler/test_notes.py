@@ -58,7 +58,7 @@ def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
         (single(), {**DESKTOP, "weights": "constants"}, "--weights constants excludes it"),
         (single(), {**DESKTOP, "precision": "fp16"}, "16-bit arithmetic is too inaccurate"),
         (single(), {"device": "gles30", "weights": "ubo"}, "--weights ubo excludes it"),
-        (single(kernel=5), DESKTOP, "it is not 3x3 with a stride of 1 in one group"),
+        (single(kernel=5), DESKTOP, "the convolution is not 3x3 with stride 1 in one group"),
         (single(out=2), DESKTOP, "format rg32f cannot be bound as an image"),
     ],
 )
@@ -73,7 +73,11 @@ def test_tiles_that_were_asked_for_and_not_taken_are_noted(graph, options, tiles
     [
         (single(), {"winograd": "4x4"}, "a tile needs 16 render targets, a draw has 4"),
         (single(), {"winograd": "2x2", "mrt": 2}, "a tile needs 4 render targets, a draw has 2"),
-        (single(channels=80), {"winograd": "2x2"}, "its weights are too many constants"),
+        (
+            single(channels=80),
+            {"winograd": "2x2"},
+            "the layer's transformed weights exceed the limit for constants in a shader",
+        ),
     ],
 )
 def test_tiles_of_draws_that_were_not_taken_are_noted(graph, options, why):

@@ -295,7 +295,9 @@ def test_outputs_are_paired_by_name(tmp_path, tensorflow):
 def test_outputs_of_other_names_are_not_paired(tmp_path, tensorflow):
     reference, note = chosen(saved(tmp_path / "a-c.h5", outputs=("a", "b")))
     assert reference.name == "numpy"
-    assert note.endswith("it calls the outputs a, c, not a, b: the order is ambiguous")
+    assert note.endswith(
+        "TensorFlow names the outputs a, c, the build names them a, b: their order is ambiguous"
+    )
 
 
 def test_tensorflow_can_be_asked_for_and_must_be_there(tmp_path, monkeypatch):

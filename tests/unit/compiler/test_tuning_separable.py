@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from support import conv, graph_of, image, pointwise
 
+from shadergen.compiler.cli import cli
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning import session
 from shadergen.compiler.tuning.session import Session, tune_model
@@ -62,6 +64,20 @@ def test_one_run_measures_both_ways_and_decides(tune):
     assert found.gain() == pytest.approx((3 + 1) / (2 + 1))  # with what is before both
     names = {o.kind.name for o in found.outcomes}
     assert names == {"start", "first", "second (Conv)", "second (SeparableConv)"}
+
+
+@pytest.mark.parametrize(("pair", "shown"), [(3e6, {"1 -> 0", "0 -> 1"}), (1.5e6, set())])
+def test_counts_that_tuning_changes_are_printed_before_and_after(
+    tune: Tune, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys, pair, shown
+):
+    found = tune(pair)
+    model = tmp_path / "model.onnx"
+    model.touch()
+    monkeypatch.setattr(session, "tune_model", lambda *a: found)
+    cli.main(["tune", str(model)], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert ("nodes (untuned -> tuned)" in said) == bool(shown)
+    assert set(re.findall(r"\d -> \d", said)) == shown
 
 
 def test_a_pair_that_is_faster_stays(tune):

@@ -109,6 +109,25 @@ def test_of_nests_predicted_alike_the_fewest_passes_win(channels, stage):
     assert placed.nodes[-1].choice.stage == stage  # fragment passes have room for 32 channels
 
 
+@pytest.mark.parametrize(
+    ("limits", "glsl", "why"),
+    [
+        ({}, 300, "GLSL ES 300 has no compute shaders"),
+        ({"workgroup_invocations": 0}, 310, "the device profile has no compute shaders"),
+        (
+            {"workgroup_invocations": 32},
+            310,
+            "the device allows 32 invocations in a workgroup, 64 are needed",
+        ),
+        ({"compute_images": 0}, 310, "the device profile has no image units for compute shaders"),
+        ({}, 310, ""),
+    ],
+)
+def test_the_limit_that_excludes_compute_shaders_is_named(limits, glsl, why):
+    device = replace(DEVICES["gles31-min"].limits, **limits)
+    assert Target(device, glsl).lacks_compute == why
+
+
 def chosen_weights(y: Value, **options) -> str | None:
     return chosen(y, **options).weights
 
@@ -136,6 +155,11 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     stored = {n.name: n.choice.weights for n in graph.nodes}
     assert stored["largest"] == stored["large"] == "constants"
     assert stored[f"small{len(values) - 2}"] == "ubo"
+    (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
+    assert why.endswith(
+        "the least of 6; weights as constants would be faster, but take longer to compile: they "
+        "are kept for layers with more pixels"
+    )
 
 
 def test_convolutions_that_differ_in_size_alone_share_a_program_where_it_costs_little():

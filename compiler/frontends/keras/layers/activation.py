@@ -82,7 +82,7 @@ def thresholded_relu(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def prelu(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Apply a learned slope, shared along ``shared_axes`` (the batch does not count as one)."""
+    """Apply a learned slope, shared along ``shared_axes`` (1 is the first after the batch)."""
     x = one(layer, inputs)
     shared = layer.config.integers("shared_axes", (), least=1)
     shape = tuple(1 if k in shared else s for k, s in enumerate(x.shape))[1:]

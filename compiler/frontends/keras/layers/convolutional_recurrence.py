@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def conv_lstm(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
-    """Run along a sequence of feature maps; what convolves the state keeps its size."""
+    """ConvLSTM over a sequence of feature maps; convolving the state keeps the state's size."""
     config = layer.config
     if len(inputs) not in (1, 3) or inputs[0].rank != axes + 3:
         raise ShadergenError(

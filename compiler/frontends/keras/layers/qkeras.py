@@ -144,7 +144,7 @@ def _scale(config: Config) -> float:
             "alpha",
             config.get("alpha"),
             "a number",
-            help="in QKeras, set alpha to a number: the scale is then no function of the data",
+            help="in QKeras, set alpha to a number: then the scale does not depend on the data",
         )
     return config.number("alpha", 1.0)
 

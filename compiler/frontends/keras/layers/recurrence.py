@@ -20,7 +20,7 @@ MERGES = {"sum": "x0 + x1", "mul": "x0 * x1", "ave": "0.5 * (x0 + x1)"}
 
 
 def recurrent(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
-    """Run a cell along a sequence, from first states that are inputs too or zero."""
+    """Run a cell along a sequence; the initial states are inputs, or zero."""
     x, given = _sequence(layer, inputs)
     config, mask = layer.config, x.mask
     refuse_memory(layer)

@@ -47,7 +47,9 @@ def glu(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
     size = x.value.shape[axis]
     if size % 2:
         raise ShadergenError(
-            "SG0205", f"an axis of {size} elements has no halves", where=layer.described
+            "SG0205",
+            f"GLU splits an axis into halves: the size must be even, not {size}",
+            where=layer.described,
         )
     sizes = list(x.value.shape)
     sizes[axis] = size // 2
@@ -60,11 +62,11 @@ def glu(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def sparsemax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return max(x - t, 0) with t = (s - 1) / k, as Keras computes it.
+    """Sparsemax over an axis, as Keras computes it.
 
-    Of the elements z of an axis in descending order, and their running sums c, the first k have
-    z > (c - 1) / position; s is the sum of their c. (In the paper, s is the last of these c, which
-    makes the result add up to 1.)
+    The result is max(x - t, 0) with t = (s - 1) / k. Of the elements z of an axis in descending
+    order, and their running sums c, the first k have z > (c - 1) / position; s is the sum of their
+    c. (In the paper, s is the last of these c, which makes the result add up to 1.)
 
     Source: keras.ops.sparsemax; A. Martins and R. Astudillo, "From softmax to sparsemax" (2016).
     """

@@ -71,7 +71,7 @@ class _Call:
 
 
 def conv(layer: Layer, a: Arguments) -> Tensor:
-    """Convolve; a kernel with fewer inputs than there are channels is one of groups."""
+    """Convolve; in groups if the kernel has fewer input channels than the tensor."""
     c = _Call(layer, a)
     inputs = c.kernel.shape[-2]
     groups = c.x.shape[1] // max(inputs, 1)

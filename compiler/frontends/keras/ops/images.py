@@ -203,7 +203,7 @@ def pad_images(layer: Layer, a: Arguments) -> Tensor:
 
 
 def central_crop(layer: Layer, a: Arguments) -> Tensor:
-    """Cut out the middle, so much of each side as a fraction says; channels last."""
+    """Keep the central part: central_fraction of height and width; channels last."""
     x = a.tensor(0, "image")
     fraction = a.number(1, 1.0, "central_fraction")
     if not 0 < fraction <= 1:

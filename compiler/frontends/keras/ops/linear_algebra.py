@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .....errors import ShadergenError
 from .....ir.expr import Num, substitute
 from .....ir.formula_parser import parse
 from .....ir.graph import constant
@@ -56,7 +57,14 @@ def einsum(layer: Layer, a: Arguments) -> Tensor:
         a.malformed("subscripts", "an equation")
     operands = [_matrix(layer, a, k, "operands") for k in range(start, len(a.args))]
     if not operands:
-        a.malformed("inputs", "in the file; Keras 2 does not save the tensors of tf.einsum")
+        raise ShadergenError(
+            "SG0105",
+            "argument 'inputs' is missing",
+            where=layer.described,
+            why="Keras 2 does not save the operands of tf.einsum",
+            help="replace tf.einsum by tf.matmul, or rebuild the model in Keras 3 with "
+            "keras.ops.einsum",
+        )
     return of_model(layer.apply(Einsum(equation.replace(" ", "")), *operands))
 
 

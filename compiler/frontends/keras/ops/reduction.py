@@ -124,7 +124,7 @@ def extremum(op: type[ArgMax], layer: Layer, a: Arguments) -> Tensor:
         x = reshape_all(layer, x)
         axes: tuple[int, ...] = (0,)
         if keep:
-            a.unsupported("keepdims", True, "false without an axis")
+            a.unsupported("keepdims", True, "false, or true together with axis")
     else:
         axes = (a.axis(1, x, 0, "axis", "dimension"),)
     return reduced(layer, x, axes, keep, lambda over: op(over, keep))

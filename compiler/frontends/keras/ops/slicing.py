@@ -82,7 +82,7 @@ def slice_from(layer: Layer, a: Arguments) -> Tensor:
 
 
 def strided_slice(layer: Layer, a: Arguments) -> Tensor:
-    """Slice as TensorFlow spells it; bits of the masks stand for what Python leaves out."""
+    """tf.strided_slice; a bit of begin_mask or end_mask means an omitted bound, as in x[:3]."""
     x = a.tensor(0, "input_", "input")
     begin, end = (
         a.integers(position, name, length=x.rank, least=-(2**31))

@@ -98,7 +98,11 @@ def directory_error(path: Path) -> ShadergenError:
 def _read_hdf5(source: Hdf5, room: Room) -> Archive:
     file = source.file
     if source.longest > CONFIG_LIMIT:
-        raise ShadergenError("SG0105", f"a text in the file takes {source.longest} bytes")
+        raise ShadergenError(
+            "SG0105",
+            f"a text in the file is too long: {source.longest} bytes",
+            supported=f"up to {CONFIG_LIMIT} bytes",
+        )
     text, version = (_first(read_texts(file, name)) for name in ("model_config", "keras_version"))
     with guarded("the HDF5 file"):
         legacy_weights = "layer_names" in file.attrs or "layer_names0" in file.attrs

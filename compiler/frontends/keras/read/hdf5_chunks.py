@@ -36,7 +36,10 @@ def check_chunks(data: h5py.Dataset) -> NDArray[np.int64]:
     """
     chunks, itemsize = data.chunks, data.dtype.itemsize
     if prod(chunks) * itemsize > max(2 * prod(data.shape) * itemsize, SMALL):
-        raise ValueError(f"a chunk of it has {prod(chunks)} elements")
+        raise ValueError(
+            f"its chunks are too large: {prod(chunks)} elements each, "
+            f"the whole array has {prod(data.shape)}"
+        )
     counts = [-(-s // c) for s, c in zip(data.shape, chunks, strict=True)]
     found, wanted = data.id.get_num_chunks(), prod(counts)
     if found != wanted:

@@ -111,7 +111,7 @@ def rotary_embedding(node: OnnxNode) -> Value:
 
 
 def microsoft_rotary_embedding(node: OnnxNode) -> Value:
-    """RotaryEmbedding of com.microsoft: x, positions or the first of them, cosines, sines."""
+    """RotaryEmbedding of com.microsoft: x, position ids (all, or the first), cosines, sines."""
     node.choice("is_packed_batching", (0,))
     if node.number("scale", 1.0) != 1:
         raise node.refusal("scale", node.number("scale"), (1.0,))

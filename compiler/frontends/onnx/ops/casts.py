@@ -43,7 +43,7 @@ def cast(node: OnnxNode) -> Item:
 
 
 def cast_like(node: OnnxNode) -> Item:
-    """Cast to the type of another tensor, of which nothing else counts."""
+    """Cast to the element type of another tensor."""
     return _cast(node, element_type(node.stored(1)))
 
 
@@ -106,7 +106,7 @@ def _as_value(node: OnnxNode, x: Value, to: int) -> Value:
 
 
 def bit_cast(node: OnnxNode) -> Item:
-    """BitCast among integers of 8 or of 16 bits, which are sure to hold each other's numbers."""
+    """BitCast between signed and unsigned integers of 8 or 16 bits, and between bool and uint8."""
     to, x = node.integer("to"), node.item(0)
     source, target = x.type.dtype, ir_type(to)
     if target is None or (source != target and {source, target} not in SAME_BITS):

@@ -35,7 +35,7 @@ YES_NO = ("[true]", "[false]")
 
 
 def if_(node: OnnxNode) -> list[Item]:
-    """If: the branch that the condition chooses, or both and a choice of each element."""
+    """If: a constant condition selects a branch; otherwise both run and the result is selected."""
     branches = node.graph("then_branch"), node.graph("else_branch")
     condition = node.item(0)
     if isinstance(condition, Known) or condition.type.dtype != "bool" or condition.type.size != 1:

@@ -121,7 +121,7 @@ def deform_conv(node: OnnxNode) -> Value:
 
 
 def causal_conv_with_state(node: OnnxNode) -> list[Value]:
-    """CausalConvWithState: each channel's own convolution of what was and is, never what will be.
+    """CausalConvWithState: depthwise 1-D convolution of the current and earlier elements.
 
     The second result is what has to be kept for the next call: the last elements read.
     """
@@ -144,7 +144,9 @@ def causal_conv_with_state(node: OnnxNode) -> list[Value]:
     if not any(node.used[1:]):
         return [y]
     if not kept:
-        raise ShadergenError("SG0205", "the state of a kernel of one element is empty")
+        raise ShadergenError(
+            "SG0205", "CausalConvWithState with a kernel of size 1 has no state to return"
+        )
     state = Slice((0, 0, x.shape[2] - kept), (1, 1, 1), (*x.shape[:2], kept))
     return [y, node.apply(state, x)]
 

@@ -115,7 +115,7 @@ def bitwise(function: str) -> Handler:
 
 
 def bitwise_not(node: OnnxNode) -> Value:
-    """BitwiseNot; of 32 and 64 bits without sign it would be a number beyond 2^24."""
+    """BitwiseNot, but not of uint32 and uint64: the results exceed 2^24."""
     (x,) = alike(node, 0, integer=True)
     expr = integers.complement(A, x.type.dtype)
     if expr is None:

@@ -120,7 +120,7 @@ def squeeze(node: OnnxNode) -> Tensor:
 
 
 def unsqueeze(node: OnnxNode) -> Tensor:
-    """Unsqueeze; axes count in the result."""
+    """Unsqueeze; axes are numbered as in the result."""
     given = _axes(node, None)
     shape = iter(node.shape(0))
     rank = len(node.shape(0)) + len(given)
@@ -211,7 +211,7 @@ def split(node: OnnxNode) -> list[Tensor]:
 
 
 def expand(node: OnnxNode) -> Tensor:
-    """Expand; sizes of 1 and axes that the shape leaves out stay as they are."""
+    """Expand: an axis keeps its size where the operand 'shape' has 1 or no entry."""
     op = Expand(node.known_integers(1, "the shape"))
     same = op.infer(node.item(0).type).shape == node.shape(0)
     return node.item(0) if same else node.move(op, 0)

@@ -89,8 +89,8 @@ class OnnxNode:
             if a.ref_attr_name:
                 raise ShadergenError(
                     "SG0105",
-                    f"attribute '{name}' refers to '{a.ref_attr_name}' of a function, but the node "
-                    "is in no function that has it",
+                    f"attribute '{name}' refers to the function attribute '{a.ref_attr_name}', "
+                    "which is not defined here",
                 )
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def batch_normalization(node: OnnxNode) -> Value | list[Value]:
-    """BatchNormalization, with the statistics of training or, in training, those of the batch."""
+    """BatchNormalization with the stored statistics; with training_mode=1, with the batch's."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
     training = node.choice("training_mode", (0, 1))
     spatial = node.choice("spatial", (1, 0))
@@ -44,9 +44,9 @@ def batch_normalization(node: OnnxNode) -> Value | list[Value]:
         if any(node.used[1:]):
             raise ShadergenError(
                 "SG0202",
-                "BatchNormalization with more than one result is not implemented",
-                why="it computes statistics in training mode",
-                supported="training_mode=1 of operator set 14 and later",
+                "BatchNormalization without training_mode=1 has one output, the model reads more",
+                why="the other outputs are statistics of training",
+                supported="more outputs with training_mode=1 (operator set 14 and later)",
                 help="export the model for inference",
             )
         return node.apply(BatchNormalization(epsilon), x, *parameters)
@@ -200,7 +200,7 @@ def lp_normalization(node: OnnxNode) -> Value:
 
 
 def mean_variance_normalization(node: OnnxNode) -> Value:
-    """MeanVarianceNormalization; before operator set 9 over space, or all but the batch."""
+    """MeanVarianceNormalization; before operator set 9 over space, and C if across_channels=1."""
     x = node.real(0)
     rank = x.type.rank
     if node.version >= 9:

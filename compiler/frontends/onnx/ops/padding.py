@@ -80,7 +80,7 @@ def _fill(node: OnnxNode) -> float:
 
 
 def center_crop_pad(node: OnnxNode) -> Tensor:
-    """CenterCropPad: of what is odd, the larger half is at the end."""
+    """CenterCropPad: an odd difference crops or pads one more element at the end."""
     shape = node.shape(0)
     axes = node.axes(node.integers("axes", tuple(range(len(shape)))), len(shape))
     sizes = node.known_integers(1, "the shape")

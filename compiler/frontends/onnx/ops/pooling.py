@@ -83,7 +83,7 @@ def global_pool(kind: Kind) -> Handler:
 
 
 def max_unpool(node: OnnxNode) -> Value:
-    """MaxUnpool; positions count in the size that the windows give, whatever is added after."""
+    """MaxUnpool; indices refer to the size given by kernel, strides and pads, not output_shape."""
     windows = read_windows(node)
     x, indices = node.real(0), node.numeric(1)
     rank = windows.rank

@@ -56,7 +56,7 @@ def bipolar_quant(node: OnnxNode) -> Value:
 
 
 def trunc(node: OnnxNode) -> Value:
-    """Trunc: drop low bits of a quantised tensor, so many as the bit widths differ by."""
+    """Trunc: drop low bits of a quantised tensor: input bit width minus output bit width."""
     if node.version != 1:
         raise node.refusal("opset", node.version, (1,))
     mode = _rounding(node, "FLOOR")

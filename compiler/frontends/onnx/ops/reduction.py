@@ -103,7 +103,7 @@ def running(op: type[CumSum]) -> Handler:
 
 
 def top_k(node: OnnxNode) -> list[Tensor]:
-    """TopK; if the result need not be sorted, it is all the same."""
+    """TopK; the result is sorted even with sorted=0."""
     x = node.numeric(0)
     axis = node.axis(node.integer("axis", -1), x.type.rank)
     size = x.shape[axis]

@@ -165,8 +165,8 @@ def _line(axis: Axis, coordinates: str) -> tuple[Fraction, Fraction]:
             "SG0202",
             f"resizing {axis.size} elements by {axis.scale!s} in mode {coordinates} is not "
             "implemented",
-            why=f"the ONNX standard divides by a length of {float(axis.exact * axis.size):g}, "
-            f"ONNX Runtime by one of {axis.resized}",
+            why="the ONNX standard computes positions for an output size of "
+            f"{float(axis.exact * axis.size):g}, ONNX Runtime for {axis.resized}",
             help="export the model with sizes instead of scales",
         )
     if coordinates == "asymmetric":

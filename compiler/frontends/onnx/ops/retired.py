@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def crop(node: OnnxNode) -> Tensor:
-    """Crop: border is left, top, right, bottom; or left, top and, as scale, height and width."""
+    """Crop: border is left, top, right, bottom; scale (height, width) replaces right and bottom."""
     shape = node.shape(0)
     border, sizes = node.integers("border"), node.integers("scale", ())
     if len(shape) != 4:

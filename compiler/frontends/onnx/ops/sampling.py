@@ -19,7 +19,7 @@ MOST_SAMPLES = 256  # along each axis of a bin: beyond, a GPU pass takes seconds
 
 
 def grid_sample(node: OnnxNode) -> Value:
-    """GridSample; before operator set 20 its modes were named after images, of rank 4."""
+    """GridSample; before operator set 20 the modes are called bilinear and bicubic."""
     names = ("bilinear", "nearest", "bicubic")
     if node.version >= 20:
         names = ("linear", "nearest", "cubic")
@@ -36,8 +36,8 @@ def affine_grid(node: OnnxNode) -> Value:
     if len(size) not in (4, 5) or size[0] != theta.shape[0] or min(size) < 1:
         raise ShadergenError(
             "SG0105",
-            f"the size {list(size)} needs 4 or 5 numbers above 0, the first the batch of theta, "
-            f"{list(theta.shape)}",
+            f"size {list(size)} does not fit theta of shape {list(theta.shape)}",
+            supported=f"4 or 5 numbers above 0, the first {theta.shape[0]} (the batch of theta)",
         )
     return node.apply(AffineGrid(size[2:], node.choice("align_corners", (0, 1)) == 1), theta)
 

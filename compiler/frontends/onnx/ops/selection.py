@@ -95,7 +95,7 @@ def array_feature_extractor(node: OnnxNode) -> Tensor:
 
 
 def compress(node: OnnxNode) -> Tensor:
-    """Compress: with a known condition, a choice of known slices; the rest of an axis is left out.
+    """Compress: keeps the slices that a constant condition selects.
 
     Raises:
         DataDependentError: when the condition is computed.
@@ -117,7 +117,7 @@ def compress(node: OnnxNode) -> Tensor:
 
 
 def one_hot(node: OnnxNode) -> Value:
-    """OneHot; the depth is one number, the new axis counts in the result."""
+    """OneHot; depth is a constant, axis is numbered as in the result."""
     indices = node.numeric(0)
     depth = node.known(1, "the depth")
     if depth.size != 1:
@@ -129,7 +129,7 @@ def one_hot(node: OnnxNode) -> Value:
 
 
 def eye_like(node: OnnxNode) -> Known:
-    """EyeLike, of which the operand's shape and perhaps its type count."""
+    """EyeLike: an identity matrix of the operand's shape, and of its type if dtype is absent."""
     shape = node.shape(0)
     if len(shape) != 2:
         raise ShadergenError("SG0105", f"EyeLike of a tensor of rank {len(shape)}")

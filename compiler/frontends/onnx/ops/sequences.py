@@ -55,13 +55,13 @@ def construct(node: OnnxNode) -> TensorList:
 
 
 def empty(node: OnnxNode) -> TensorList:
-    """SequenceEmpty; what its elements would be is seen when there are any."""
+    """SequenceEmpty; dtype is ignored: the type follows from the tensors inserted later."""
     node.ignore("dtype")
     return TensorList()
 
 
 def erase(node: OnnxNode) -> TensorList:
-    """SequenceErase: without one, the last if none is named."""
+    """SequenceErase: removes the tensor at a position, by default the last."""
     items = _sequence(node)
     index = _position(node, 1, len(items)) if node.given(1) else len(items) - 1
     if not items:
@@ -133,7 +133,10 @@ def split(node: OnnxNode) -> TensorList:
 
 
 def map_(node: OnnxNode) -> list[Item]:
-    """SequenceMap: a graph on each tensor, along with those of further sequences, or tensors."""
+    """SequenceMap: runs a graph for each tensor of a sequence, or of several of equal length.
+
+    Each run also gets the inputs that are single tensors.
+    """
     body = node.graph("body")
     count = len(_sequence(node))
     columns = []

@@ -128,7 +128,7 @@ def _external(
         raise ShadergenError(
             "SG0107",
             f"tensor '{name}' is external data, but the model is not a file",
-            help="onnx.load(path) reads external data in",
+            help="load the model with onnx.load(path), which also loads external data",
         )
     entries = {e.key: e.value for e in proto.external_data}
     location = entries.get("location", "")
@@ -167,7 +167,8 @@ def _inside(folder: Path, location: str, where: str) -> Path:
             "SG0107",
             "external data lies outside the model's folder",
             where=where,
-            why="a model may only read files beside it or below, symbolic links resolved",
+            why="external data must lie in the model's folder or a subfolder, also after symbolic "
+            "links are resolved",
         )
     if not there:
         raise ShadergenError(

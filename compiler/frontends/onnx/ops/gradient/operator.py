@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def gradient(node: OnnxNode) -> Sequence[Item]:
-    """Gradient of one number by tensors that it is computed from, at the tensors themselves.
+    """Gradient of a scalar with respect to tensors of the graph, at their present values.
 
     Of formulas, products of matrices, sums and extrema, movement, and what is composed of these.
     """
