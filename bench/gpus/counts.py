@@ -145,26 +145,34 @@ def _looped(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Units:
     empty = units[1]
     # a single nest is what the whole shader has
     nests = list(zip(made.nests, found[2:] or found[:1], units[2:] or units[:1], strict=True))
+    ranges = [_left(nest, numbers) for nest, numbers, _ in nests]
 
-    def total(left: Sequence[int]) -> Units:
+    def total(more: int) -> Units:
+        """Return the units with some more loops left than there are at least."""
         sums = dict(empty)
-        for (nest, _, taken), loops in zip(nests, left, strict=True):
-            counted = min(loops, len(nest.loops))
-            times = nest.trips(counted) / gpu.loop_weight(counted)
+        for (nest, numbers, taken), (least, most) in zip(nests, ranges, strict=True):
+            left = min(least + more, most)
+            depth = ceil(numbers.get("loops", left) / nest.copies)
+            times = nest.trips(left) / gpu.loop_weight(depth)
             for unit, cycles in taken.items():
                 sums[unit] += times * (cycles - empty[unit])
         return sums
 
-    if "loops" in found[0]:
-        return total([ceil(numbers["loops"] / nest.copies) for nest, numbers, _ in nests])
-    # The fewest that leave room for the multiply-adds.
-    deepest = max(len(nest.loops) for nest in made.nests)
-    sums: Units = {}
-    for count in range(deepest + 1):
-        sums = total([count] * len(nests))
-        if next(iter(sums.values())) >= NEARLY * bound(gpu, made.whole):
-            break
-    return sums
+    every = [total(more) for more in range(max(most - least for least, most in ranges) + 1)]
+    enough = NEARLY * bound(gpu, made.whole)
+    fits = (sums for sums in every if enough and next(iter(sums.values())) >= enough)
+    return next(fits, every[-1])
+
+
+def _left(nest: Nest, numbers: Numbers) -> tuple[int, int]:
+    """Return the least and the most loops, of those that repeat, that a driver may have left."""
+    repeating = len(nest.repeating)
+    if "loops" not in numbers:
+        return 0, repeating
+    told = ceil(numbers["loops"] / nest.copies)
+    once = len(nest.loops) - repeating
+    most = min(told, repeating)
+    return min(max(told - once, 0), most), most
 
 
 def bound(gpu: Gpu, shader: Shader) -> float:

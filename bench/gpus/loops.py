@@ -6,7 +6,8 @@ its loops empty, and the difference is what the loops' bodies take once:
     cycles = empty + trips * (whole - empty)
 
 A driver may have unrolled some of the loops, whose trips are then in the difference already. It
-says how many loops it has left. It unrolls inner loops first, and only those of constant trips.
+says how many loops it has left. It unrolls inner loops first, and only those of constant trips. It
+may or may not have unrolled loops that run once; then the multiply-adds decide what is left.
 Where nests follow one another, each nest's body is the difference of a variant that has only it.
 """
 
@@ -68,9 +69,14 @@ class Nest:
         """Whether all trips are known."""
         return all(loop.trips is not None for loop in self.loops)
 
+    @property
+    def repeating(self) -> list[Loop]:
+        """The loops without those that run once. Drivers unroll some of these, in any order."""
+        return [loop for loop in self.loops if loop.trips != 1]
+
     def trips(self, left: int) -> int:
-        """Return how often the body runs with that many loops left, the others unrolled."""
-        loops = list(self.loops)
+        """Return how often the body runs with that many repeating loops left, others unrolled."""
+        loops = self.repeating
         while len(loops) > max(left, 0):
             constant = [k for k, loop in enumerate(loops) if loop.constant]
             loops.pop(constant[-1] if constant else -1)

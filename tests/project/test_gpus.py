@@ -148,6 +148,11 @@ def test_unrolled_loops_are_the_inner_ones_of_constant_trips() -> None:
     assert [nest.trips(left) for left in (0, 1, 2)] == [1, 5, 15]
 
 
+def test_a_loop_that_runs_once_is_not_taken_for_the_one_that_is_left() -> None:
+    (nest,) = find_nests(NEST.replace("ky < 3", "ky < 1"), {"u_planes": 10})
+    assert nest.trips(1) == 5
+
+
 def test_an_emptied_loop_leaves_values_that_the_compiler_cannot_know() -> None:
     nests = find_nests(NEST, {"u_planes": 6})
     source, multiplications = emptied(NEST, nests)
@@ -225,6 +230,17 @@ def test_what_the_driver_already_counts_more_than_once_is_divided(
     }
     count = counted(monkeypatch, LOOPED, "rdna2", said)
     assert count.cycles == 16 + 15 * (340 - 16) / 32
+
+
+@pytest.mark.parametrize(("multiply_adds", "trips"), [(0, 5), (100, 5), (50, 1)])
+def test_multiply_adds_decide_whether_a_loop_that_runs_once_is_the_one_left(
+    monkeypatch: pytest.MonkeyPatch, multiply_adds: float, trips: int
+) -> None:
+    inst = "MESA_SHADER_FRAGMENT shader: {} inst, {} loops, {} inst-and-stalls"
+    said = {"ky < 0": inst.format(20, 0, 20), "ky < 1": inst.format(50, 1, 50)}
+    source = NEST.replace("ky < 3", "ky < 1")
+    shader = replace(LOOPED, source=source, multiply_adds=multiply_adds)
+    assert counted(monkeypatch, shader, "rpi4", said).cycles == 16 + trips * 34
 
 
 def test_loops_that_a_driver_does_not_tell_follow_from_the_multiply_adds(
