@@ -6,8 +6,8 @@
     make gpus ARGS="--profiles own,gles30"         device profiles; own: that of the GPU's family
     make gpus ARGS="--compare docs/gpus.json"      before and after a change
 
-A run of everything writes the page, others are printed. The figures of each run are kept in
-.build/gpus/figures.json, those of the run before in .build/gpus/before.json.
+A run of all networks and GPUs writes the page, others are printed. The figures of each run are
+kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def main() -> int:
     if FIGURES.exists():
         FIGURES.replace(FIGURES.with_name("before.json"))
     save(FIGURES, results, gpus)
-    if gpus == list(GPUS) and not flags.networks and not flags.profiles:
+    if gpus == list(GPUS) and not flags.networks and profiles[0] == OWN:
         write(page, results, gpus)
     return 0
 

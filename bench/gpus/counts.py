@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
 
@@ -23,6 +23,7 @@ class Count:
     Attributes:
         cycles: of one invocation, on the unit that takes longest.
         unit: which one that is.
+        units: cycles of each unit.
         registers: that an invocation takes; None where the driver does not tell.
         spills: stores and loads of registers in the program, or what the driver tells instead.
         code: bytes.
@@ -33,6 +34,7 @@ class Count:
 
     cycles: float = 0.0
     unit: str = ""
+    units: Units = field(default_factory=dict)
     registers: int | None = None
     spills: int = 0
     code: int = 0
@@ -111,6 +113,7 @@ def _count(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Count:
     return Count(
         units[unit],
         unit,
+        units,
         None if registers is None else int(registers),
         spills(numbers),
         code_size(numbers),

@@ -21,7 +21,7 @@ from .messages import about
 from .shaders import Shader
 from .table import KEPT, LIBRARIES, PROJECT, Gpu, radeon_icd
 
-SECONDS = 60  # of processor time for a shader
+SECONDS = 30  # of processor time for a shader
 OUT_OF_TIME = f"takes over {SECONDS} s to compile"
 QUIET = {  # no caches, no threads
     "EGL_PLATFORM": "surfaceless",
@@ -142,6 +142,8 @@ class _Process:
             return Answer(messages, said["ms"], said.get("error", ""))
         status = process.wait()
         self._process = None
+        if -status in (signal.SIGXCPU, signal.SIGALRM):
+            return Answer(ms=SECONDS * 1e3, error=OUT_OF_TIME)
         return Answer(error=self._reason(status))
 
     def _start(self) -> subprocess.Popen[str]:
@@ -158,8 +160,6 @@ class _Process:
         )
 
     def _reason(self, status: int) -> str:
-        if -status in (signal.SIGXCPU, signal.SIGALRM):
-            return OUT_OF_TIME
         self._log.seek(0)
         last = ([line for line in self._log.read().splitlines() if line.strip()] or [""])[-1]
         ended = signal.Signals(-status).name if status < 0 else f"status {status}"

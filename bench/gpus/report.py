@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from comparison.markdown import NOTHING, table
 
+from .drivers import SECONDS
 from .networks import GENERIC
 from .results import Figures, NetworkResult
 from .table import Gpu
@@ -61,7 +62,7 @@ def _shares(results: Sequence[NetworkResult], gpus: Sequence[Gpu]) -> str:
     words = (
         "## Share of the multiply-add bound\n\n"
         f"{SPILLS}: a shader spills registers. {SLOW}: a shader takes over a second to compile. "
-        f"{NOTHING}: a shader does not compile, or takes over a minute; see below.\n\n"
+        f"{NOTHING}: a shader does not compile, or takes over {SECONDS} s; see the end.\n\n"
     )
     return words + table(head, rows, right=2)
 

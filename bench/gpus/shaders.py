@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal
+
+FULLSCREEN = """#version 300 es
+void main() {
+    vec2 corner = vec2(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0);
+    gl_Position = vec4(corner, 0.0, 1.0);
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -15,8 +22,8 @@ class Shader:
     Attributes:
         stage: what it runs as.
         source: GLSL ES of the fragment or compute shader.
-        vertex: GLSL ES of the vertex shader; empty for compute.
-        targets: formats of the textures that a fragment shader draws to, as ``rgba32f``.
+        vertex: GLSL ES of a fragment shader's vertex shader.
+        targets: formats of the textures that a fragment shader draws to.
         formats: of textures and images by the names of their uniforms; rgba32f where absent.
         uniforms: values of the integers, for loops that depend on them.
         multiply_adds: of one invocation; 0 if unknown.
@@ -24,8 +31,8 @@ class Shader:
 
     stage: Literal["fragment", "compute"]
     source: str
-    vertex: str = ""
-    targets: tuple[str, ...] = ()
+    vertex: str = FULLSCREEN
+    targets: tuple[str, ...] = ("rgba32f",)
     formats: tuple[tuple[str, str], ...] = ()
     uniforms: tuple[tuple[str, int], ...] = ()
     multiply_adds: float = 0.0
@@ -37,8 +44,10 @@ class Shader:
 
     def compiled(self) -> dict[str, object]:
         """Return what a driver sees, for its worker."""
-        seen = asdict(replace(self, uniforms=(), multiply_adds=0.0))
-        return {name: value for name, value in seen.items() if value}
+        unseen = {"uniforms", "multiply_adds"}
+        if self.stage == "compute":
+            unseen |= {"vertex", "targets"}
+        return {name: value for name, value in asdict(self).items() if name not in unseen}
 
     @property
     def key(self) -> str:

@@ -320,7 +320,7 @@ def result(cycles: float = 20.0, error: str = "") -> NetworkResult:
     gpu = BY_NAME["rpi4"]
     shader = Shader("fragment", "a", multiply_adds=10.0)
     passes = [Pass("conv", shader, 1_000_000)] * 2
-    counts = [Count(cycles, "issue", 7, 3, 2048, 1500.0, error)] * 2
+    counts = [Count(cycles, "issue", {}, 7, 3, 2048, 1500.0, error)] * 2
     figures = {"gles30": {gpu.name: summed(gpu, passes, counts)}}
     return NetworkResult("tiny", (4, 6), {gpu.name: "gles30"}, figures)
 
@@ -382,8 +382,7 @@ def test_a_driver_compiles_a_build(name: str, tmp_path: Path) -> None:
         pytest.importorskip("vulkan")
     source = "#version 300 es\nprecision highp float;\nout vec4 o_0;\nuniform sampler2D u_x;\n"
     source += "void main() { o_0 = texelFetch(u_x, ivec2(gl_FragCoord.xy), 0) * 3.0; }\n"
-    vertex = "#version 300 es\nvoid main() { gl_Position = vec4(float(gl_VertexID)); }\n"
-    good = Shader("fragment", source, vertex, ("rgba32f",), (("u_x", "rgba16f"),))
+    good = Shader("fragment", source, formats=(("u_x", "rgba16f"),))
     bad = replace(good, source="#version 300 es\nvoid main() { nothing; }\n")
     count, refused = measure([good, bad], [gpu], kept=tmp_path)[name]
     assert not count.error
