@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from math import ceil
 from pathlib import Path
@@ -63,7 +65,7 @@ class _Variants:
 
 def measure(
     shaders: Sequence[Shader],
-    gpus: Iterable[Gpu],
+    gpus: Sequence[Gpu],
     progress: Callable[[str], None] = lambda what: None,
     kept: Path = KEPT,
 ) -> dict[str, list[Count]]:
@@ -80,11 +82,13 @@ def measure(
     """
     every = [_variants(shader) for shader in shaders]
     asked = [shader for made in every for shader in made.shaders]
-    counts = {}
-    for gpu in gpus:
+
+    def counts(gpu: Gpu) -> list[Count]:
         answers = compile_shaders(gpu, asked, progress, kept)
-        counts[gpu.name] = [_count(gpu, made, answers) for made in every]
-    return counts
+        return [_count(gpu, made, answers) for made in every]
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a process of its own
+        return dict(zip((gpu.name for gpu in gpus), pool.map(counts, gpus), strict=True))
 
 
 def _variants(shader: Shader) -> _Variants:
