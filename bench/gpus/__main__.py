@@ -22,6 +22,7 @@ from shadergen.errors import ShadergenError
 
 from .chart import draw
 from .counts import measure
+from .drivers import DriverMissing, compiler_of
 from .networks import GENERIC, Network, compiled, networks, own_profile
 from .report import as_page
 from .results import NetworkResult, as_data, from_data, summed
@@ -64,6 +65,18 @@ def count(network: Network, gpus: Sequence[Gpu], profiles: Sequence[str]) -> Net
     return result
 
 
+def _starts(gpu: Gpu) -> bool:
+    """Whether a GPU's driver is here; says so if not."""
+    try:
+        problem = gpu.missing() and f"needs {gpu.missing()}"
+        problem or compiler_of(gpu)
+    except DriverMissing as error:
+        problem = str(error)
+    if problem:
+        print(f"{gpu.name}: left out, {problem}", file=sys.stderr)
+    return not problem
+
+
 def write(page: str, results: Sequence[NetworkResult], gpus: Sequence[Gpu]) -> None:
     """Write the measured part of the page, its JSON and its picture."""
     picture = DOCUMENT.with_suffix(".svg")
@@ -98,10 +111,7 @@ def main() -> int:
         wanted = chosen(flags.gpus)
     except ValueError as error:
         parser.error(str(error))
-    gpus = [gpu for gpu in wanted if not gpu.missing()]
-    for gpu in wanted:
-        if missing := gpu.missing():
-            print(f"{gpu.name}: left out, needs {missing}", file=sys.stderr)
+    gpus = [gpu for gpu in wanted if _starts(gpu)]
     before = from_data(json.loads(flags.compare.read_text("utf-8"))) if flags.compare else []
     profiles = flags.profiles.split(",") if flags.profiles else [OWN, *GENERIC]
     results = [count(network, gpus, profiles) for network in networks(flags.networks)]

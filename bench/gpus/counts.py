@@ -113,12 +113,11 @@ def _count(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Count:
     if made.empty is not None:
         units = _looped(gpu, made, answers) or units
     unit = max(units, key=lambda name: units[name])
-    registers = numbers.get(gpu.registers)
     return Count(
         units[unit],
         unit,
         units,
-        None if registers is None else int(registers),
+        gpu.registers_of(numbers),
         spills(numbers),
         code_size(numbers),
         answer.ms,

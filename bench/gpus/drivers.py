@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO
 
@@ -38,6 +39,23 @@ class Answer:
     messages: tuple[str, ...] = ()
     ms: float = 0.0
     error: str = ""
+
+
+class DriverMissing(Exception):
+    """A GPU's driver does not start. The text says why."""
+
+
+@cache
+def compiler_of(gpu: Gpu) -> str:
+    """Return the name and version of a GPU's compiler.
+
+    Raises:
+        DriverMissing: when it does not start.
+    """
+    if gpu.own_mesa:
+        return gpu.compiler
+    with _Process(gpu) as process:
+        return f"{gpu.compiler}, {process.version()}"
 
 
 def environment(gpu: Gpu) -> dict[str, str]:
@@ -73,10 +91,14 @@ def compile_shaders(
 
     Returns:
         The answers by :attr:`Shader.key`.
+
+    Raises:
+        DriverMissing: when it does not start.
     """
     kept.mkdir(parents=True, exist_ok=True)
     file = kept / f"{gpu.name}.jsonl"
-    answers = _read(file, gpu)
+    compiler = compiler_of(gpu)
+    answers = _read(file, compiler)
     new = {s.key: s for s in shaders if s.key not in answers}
     with _Process(gpu) as process, file.open("a", encoding="utf-8") as lines:
         for number, (key, shader) in enumerate(new.items()):
@@ -86,17 +108,17 @@ def compile_shaders(
                 process.close()  # drivers say nothing of a program that equals an earlier one
                 answer = process.ask(shader)
             answers[key] = answer
-            line = {"compiler": gpu.compiler, "key": key, **asdict(answer)}
+            line = {"compiler": compiler, "key": key, **asdict(answer)}
             lines.write(json.dumps(line) + "\n")
             lines.flush()
     return answers
 
 
-def _read(file: Path, gpu: Gpu) -> dict[str, Answer]:
+def _read(file: Path, compiler: str) -> dict[str, Answer]:
     answers = {}
     for line in file.read_text("utf-8").splitlines() if file.exists() else ():
         found = json.loads(line)
-        if found["compiler"] == gpu.compiler:
+        if found["compiler"] == compiler:
             answers[found["key"]] = Answer(tuple(found["messages"]), found["ms"], found["error"])
     return answers
 
@@ -123,11 +145,22 @@ class _Process:
             self._process.communicate()
             self._process = None
 
+    def version(self) -> str:
+        """Start the driver; return its version."""
+        self._process = self._start()
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise DriverMissing(self._reason(self._process.wait()))
+        version: str = json.loads(line)["version"]
+        return version
+
     def ask(self, shader: Shader) -> Answer:
+        """Compile a shader."""
         if self._process is None:
-            self._process = self._start()
+            self.version()
         process = self._process
-        assert process.stdin is not None and process.stdout is not None
+        assert process is not None and process.stdin is not None and process.stdout is not None
         task: Mapping[str, object] = {"seconds": SECONDS, "shader": shader.compiled()}
         line = ""
         try:
@@ -163,4 +196,4 @@ class _Process:
         self._log.seek(0)
         last = ([line for line in self._log.read().splitlines() if line.strip()] or [""])[-1]
         ended = signal.Signals(-status).name if status < 0 else f"status {status}"
-        return f"the driver crashed, {ended}: {last[:200]}".rstrip(": ")
+        return f"the driver ended with {ended}: {last[:200]}".rstrip(": ")

@@ -21,7 +21,7 @@ SIDE, LAYERS = 16, 8  # of every texture
 BYTES = 65536  # of every buffer
 TRIANGLE = 3
 NAME = 256
-UNUSED = 0xFFFFFFFF  # a block that the compiler dropped
+SOFTWARE = ("llvmpipe", "softpipe", "swrast")
 KINDS = {  # of uniforms: sampler or image, dimensions
     0x8B5E: ("sampler", "2D"),
     0x8DC1: ("sampler", "2D_ARRAY"),
@@ -33,12 +33,21 @@ KINDS = {  # of uniforms: sampler or image, dimensions
 Shader = Mapping[str, Any]
 
 
-class Driver:
-    """The driver with a context; every texture and buffer is made once."""
+class GlDriver:
+    """The driver with a context; every texture is made once.
+
+    Raises:
+        ShadergenError: SG0601 when EGL finds no GPU's driver.
+    """
 
     def __init__(self) -> None:
         self.context = HeadlessContext("surfaceless")
         self.gl: Any = self.context.gl
+        names = (self.gl.GL_RENDERER, self.gl.GL_VERSION)
+        renderer, version = (self.gl.glGetString(name).decode() for name in names)
+        if any(software in renderer for software in SOFTWARE):
+            raise ShadergenError("SG0601", f"EGL finds {renderer} in place of the GPU's driver")
+        self.version = version[version.find("Mesa") :]
         self.draws = "GPUS_NO_DRAW" not in os.environ
         self._messages: list[str] = []
         self._textures: dict[tuple[str, str, str], int] = {}
@@ -180,14 +189,5 @@ class Driver:
         gl.glViewport(0, 0, SIDE, SIDE)
 
 
-def start() -> Any:
-    """Return the function that compiles."""
-    driver = Driver()
-    renderer = driver.gl.glGetString(driver.gl.GL_RENDERER).decode()
-    if "llvmpipe" in renderer or "softpipe" in renderer:
-        raise ShadergenError("SG0601", f"EGL finds {renderer} in place of the GPU's driver")
-    return driver.compile
-
-
 if __name__ == "__main__":
-    serve(start)
+    serve(GlDriver)

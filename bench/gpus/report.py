@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from comparison.markdown import NOTHING, table
 
-from .drivers import SECONDS
+from .drivers import SECONDS, compiler_of
 from .networks import GENERIC
 from .results import Figures, NetworkResult
 from .table import Gpu
@@ -47,7 +47,7 @@ def as_page(
 
 
 def _gpus(gpus: Sequence[Gpu]) -> str:
-    rows = [(gpu.name, gpu.title, gpu.family, gpu.compiler) for gpu in gpus]
+    rows = [(gpu.name, gpu.title, gpu.family, compiler_of(gpu)) for gpu in gpus]
     head = ("name", "GPU", "family", "compiler")
     return "## GPUs\n\n" + table(head, rows, right=len(head))
 
@@ -95,7 +95,7 @@ def _over(result: NetworkResult, profile: str, gpus: Sequence[Gpu]) -> str:
     found = []
     for gpu in gpus:
         own, other = result.of(gpu.name), result.figures.get(profile, {}).get(gpu.name)
-        if own and other and own.cycles:
+        if own and other and own is not other and own.cycles:
             if other.cycles is None:
                 return f"does not compile, {gpu.name}"
             found.append((other.cycles / own.cycles, gpu.name))

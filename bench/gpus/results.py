@@ -8,6 +8,7 @@ from typing import Any
 
 from .builds import Pass
 from .counts import Count, bound
+from .drivers import compiler_of
 from .table import Gpu
 
 SLOW = 1000.0  # milliseconds to compile
@@ -96,7 +97,7 @@ def _share(least: float, taken: float) -> str:
 def as_data(results: Iterable[NetworkResult], gpus: Iterable[Gpu]) -> dict[str, Any]:
     """Return what JSON holds."""
     return {
-        "gpus": {gpu.name: gpu.compiler for gpu in gpus},
+        "gpus": {gpu.name: compiler_of(gpu) for gpu in gpus},
         "networks": [asdict(result) for result in results],
     }
 

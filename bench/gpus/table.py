@@ -22,6 +22,8 @@ ICDS = ("/usr/share/vulkan/icd.d", "/etc/vulkan/icd.d")
 CONSTANTS = 512  # vectors, that the stages of a draw share on Adreno
 FULLSCREEN = 8  # of them for the vertex shader of fullscreen passes
 
+MALI_REGISTERS = 64  # which two threads share, where both fit
+
 Numbers = Mapping[str, float]
 Units = dict[str, float]
 Rates = Callable[[Numbers], Units]
@@ -35,7 +37,7 @@ class Gpu:
         name: short, for options and tables.
         family: of GPUs with much the same compiler and rates; a device profile may have its name.
         title: as its vendor calls it.
-        compiler: and its version, which answers kept from earlier runs depend on.
+        compiler: Mesa's name for it, and its version if setup.sh builds it.
         rates: cycles of each unit of the GPU for one invocation, by the driver's numbers. The unit
             of multiply-adds comes first.
         shim: the fake kernel to load, or nothing for a Vulkan driver.
@@ -43,7 +45,8 @@ class Gpu:
         own_mesa: whether the driver is the one that setup.sh builds, rather than the system's.
         draws: whether a draw follows. Drivers may compile once more for the formats in use.
         half_rate: multiply-adds of 16 bits in a cycle.
-        registers: the driver's name for the registers that a shader takes.
+        registers: the driver's name for the registers that a shader takes, or for what divides the
+            64 registers of a Mali.
         variant: chooses, of the variants that the driver compiled, the one that runs.
         loop_weights: how often the driver's numbers already count the body of one, two or three
             loops within one another.
@@ -56,7 +59,7 @@ class Gpu:
     compiler: str
     rates: Rates
     shim: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, hash=False)
     own_mesa: bool = True
     draws: bool = True
     half_rate: int = 1
@@ -64,6 +67,13 @@ class Gpu:
     variant: Callable[[Sequence[Numbers]], Numbers] = lambda variants: variants[-1]
     loop_weights: tuple[float, ...] = ()
     early_return: float = 1.0
+
+    def registers_of(self, numbers: Numbers) -> int | None:
+        """Return the registers that a shader takes, or None where the driver does not tell."""
+        if self.registers not in numbers:
+            return None
+        found = numbers[self.registers]
+        return int(MALI_REGISTERS / found if self.registers == "threads" else found)
 
     def loop_weight(self, loops: int) -> float:
         """Return how often the driver's numbers already count the body of nested loops."""
@@ -171,7 +181,7 @@ def _intel(name: str, title: str) -> Gpu:
         f"intel-{name}",
         "intel-gen12",
         f"Intel {title}",
-        "iris, the system's Mesa",
+        "iris",
         _instructions("inst"),  # of 8 lanes in one cycle, or of 16 in two
         "intel",
         {"INTEL_STUB_GPU_PLATFORM": name},
@@ -191,7 +201,7 @@ GPUS = (
         "rdna2",
         "amd-rdna",
         "AMD RDNA 2 (Navi 21)",
-        "RADV/ACO, the system's Mesa",
+        "RADV/ACO",
         _radeon,
         environment={"RADV_FORCE_FAMILY": "navi21"},
         own_mesa=False,

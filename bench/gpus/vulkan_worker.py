@@ -49,7 +49,7 @@ LOOP = b"loop-header"  # the kind of a loop's first block
 Shader = Mapping[str, Any]
 
 
-class Driver:
+class VulkanDriver:
     """The first device of the driver."""
 
     def __init__(self) -> None:
@@ -57,6 +57,9 @@ class Driver:
         about = vk.VkInstanceCreateInfo(pApplicationInfo=application)
         self._instance = vk.vkCreateInstance(about, None)
         device = vk.vkEnumeratePhysicalDevices(self._instance)[0]
+        number = vk.vkGetPhysicalDeviceProperties(device).driverVersion
+        parts = (vk.VK_VERSION_MAJOR, vk.VK_VERSION_MINOR, vk.VK_VERSION_PATCH)
+        self.version = "Mesa " + ".".join(str(part(number)) for part in parts)
         queue = vk.VkDeviceQueueCreateInfo(queueCount=1, pQueuePriorities=[1.0])
         rendering = vk.VkPhysicalDeviceVulkan13Features(dynamicRendering=True)
         half = vk.VkPhysicalDeviceVulkan12Features(
@@ -205,14 +208,14 @@ def _text(characters: Any) -> str:
     return characters if isinstance(characters, str) else vk.ffi.string(characters).decode()
 
 
-def _compute_stages(driver: Driver, shader: Shader, folder: Path) -> Any:
+def _compute_stages(driver: VulkanDriver, shader: Shader, folder: Path) -> Any:
     stage, descriptors = driver.stage(
         shader["source"], "comp", vk.VK_SHADER_STAGE_COMPUTE_BIT, folder
     )
     return [stage], descriptors
 
 
-def _drawing_stages(driver: Driver, shader: Shader, folder: Path) -> Any:
+def _drawing_stages(driver: VulkanDriver, shader: Shader, folder: Path) -> Any:
     vertex, _ = driver.stage(shader["vertex"], "vert", vk.VK_SHADER_STAGE_VERTEX_BIT, folder)
     fragment, descriptors = driver.stage(
         shader["source"], "frag", vk.VK_SHADER_STAGE_FRAGMENT_BIT, folder
@@ -220,10 +223,5 @@ def _drawing_stages(driver: Driver, shader: Shader, folder: Path) -> Any:
     return [vertex, fragment], descriptors
 
 
-def start() -> Any:
-    """Return the function that compiles."""
-    return Driver().compile
-
-
 if __name__ == "__main__":
-    serve(start)
+    serve(VulkanDriver)

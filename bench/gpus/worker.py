@@ -1,7 +1,8 @@
 """The loop of a worker: shaders come in as lines of JSON, what the driver says goes out.
 
-A line out holds ``messages`` of the driver, ``ms`` of processor time, and ``error``. What a driver
-prints goes to standard error. A shader that takes too long ends the process by SIGXCPU.
+The first line out has the ``version`` of the driver. The others hold its ``messages``, ``ms`` of
+processor time, and ``error``. What a driver prints goes to standard error. A shader that takes too
+long ends the process by SIGXCPU.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 ASLEEP = 10  # times the limit that a driver may take without computing
 
@@ -36,22 +37,32 @@ class Clock:
         self.ms += (time.process_time() - self._begin) * 1e3
 
 
-def serve(start: Callable[[], Any]) -> None:
-    """Answer every line of standard input; never return.
+class Driver(Protocol):
+    """A driver in this process; ``version`` is as "Mesa 25.0.7"."""
 
-    Args:
-        start: returns a function of a shader as a dictionary and a clock, which returns messages
-            and raises :class:`Refused`.
-    """
+    version: str
+
+    def compile(self, shader: Mapping[str, Any], clock: Clock) -> list[str]:
+        """Compile a shader, within the clock; return what the driver says.
+
+        Raises:
+            Refused: when it does not accept the shader.
+        """
+
+
+def serve(start: Callable[[], Driver]) -> None:
+    """Answer every line of standard input; never return."""
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    compile = start()
+    driver = start()
+    answers.write(json.dumps({"version": driver.version}) + "\n")
     for line in sys.stdin:
         task = json.loads(line)
         _limit(task["seconds"])
         clock = Clock()
+        answer: dict[str, Any]
         try:
-            answer = {"messages": compile(task["shader"], clock)}
+            answer = {"messages": driver.compile(task["shader"], clock)}
         except Refused as refused:
             answer = {"error": str(refused)}
         answers.write(json.dumps({**answer, "ms": round(clock.ms, 1)}) + "\n")
