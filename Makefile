@@ -10,6 +10,7 @@
 # make bench   set everything up, compare with ncnn and onnxruntime, write docs/benchmarks.md
 # make bench-web
 #              set everything up, compare with TensorFlow.js and onnxruntime-web in Chromium
+# make gpus    set everything up, compile networks with real GPU compilers, write docs/gpus.md
 # make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
@@ -23,7 +24,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks fuzz bench bench-web cpp costs clean setup
+.PHONY: demo test lint conformance matrix networks fuzz bench bench-web gpus cpp costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -60,6 +61,11 @@ bench: setup
 bench-web: setup
 	@PYTHON=$(PYTHON) tools/setup.sh test
 	@.venv/bin/python bench/web.py $(ARGS)
+
+gpus: setup
+	@PYTHON=$(PYTHON) tools/setup.sh gpus
+	@bench/gpus/setup.sh
+	@PYTHONPATH=tests:bench .venv/bin/python -m gpus $(ARGS)
 
 cpp:
 	@tests/runtimes/cpp/at_length.sh $(ARGS)

@@ -4,6 +4,7 @@
 #
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
+#   tools/setup.sh gpus                 and the Python packages of `make gpus`
 #   tools/setup.sh test                 and what `make test` runs builds in C++ and on the web with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -156,13 +157,13 @@ install_venv() {
 }
 
 # A package that this platform has no wheel of is no reason to measure nothing.
-install_compared() {
-    local compared=.venv/.shadergen-compare
-    [ "$(cat "$compared" 2> /dev/null)" != "$(fingerprint)" ] || return 0
-    say "installing what is compared with"
-    .venv/bin/python -m pip --disable-pip-version-check install -qq -e '.[compare]' ||
-        say "pip could not install .[compare] (see above): what needs it will not be measured"
-    fingerprint > "$compared"
+install_extra() { # name in pyproject.toml, what it is for
+    local stamp=.venv/.shadergen-$1
+    [ "$(cat "$stamp" 2> /dev/null)" != "$(fingerprint)" ] || return 0
+    say "installing $2"
+    .venv/bin/python -m pip --disable-pip-version-check install -qq -e ".[$1]" ||
+        say "pip could not install .[$1] (see above): what needs it will not be measured"
+    fingerprint > "$stamp"
 }
 
 command -v "$python" > /dev/null ||
@@ -179,5 +180,8 @@ if [ "${1:-}" = test ]; then
 fi
 if [ "${1:-}" = compare ]; then
     install_vulkan
-    install_compared
+    install_extra compare "what is compared with"
+fi
+if [ "${1:-}" = gpus ]; then
+    install_extra gpus "what GPU compilers are driven with"
 fi

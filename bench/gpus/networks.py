@@ -1,0 +1,66 @@
+"""The networks of ``make bench``, compiled for a device profile."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from comparison.networks import ENTRIES, SHARED, Entry
+from networks.cache import model_file
+from networks.catalogue import Case
+
+from shadergen.backends.devices import DEVICES
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options, parse_sizes
+
+from .builds import Pass, read_passes
+from .table import PROJECT, Gpu
+
+SHIPPED = "ESPCN"  # the comparison's has random weights
+PLAIN = "gles30"
+GENERIC = (PLAIN, "gles31-mobile", "webgl2-min")
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network: its name in tables, height and width, what it lacks here, and its model."""
+
+    name: str
+    size: tuple[int, int]
+    missing: str
+    model: Callable[[], Path]
+
+
+def networks(words: str = "") -> list[Network]:
+    """Return the networks with one of some words, separated by commas, in their name."""
+    shipped = PROJECT / "examples" / "espcn" / "espcn_x2.h5"
+    found = [Network(SHIPPED, (360, 640), "", lambda: shipped)]
+    for entry in ENTRIES:
+        if entry.timed and entry.name != SHIPPED:
+            found.append(Network(entry.name, entry.size, entry.missing(), _model(entry)))
+    wanted = [word.lower() for word in words.split(",") if word]
+    return [n for n in found if not wanted or any(word in n.name.lower() for word in wanted)]
+
+
+def _model(entry: Entry) -> Callable[[], Path]:
+    source = entry.source
+    if isinstance(source, Case):
+        return lambda: model_file(source)
+    return lambda: SHARED / source
+
+
+def own_profile(gpu: Gpu) -> str:
+    """Return the device profile for a GPU: its family's, if there is one."""
+    return gpu.family if gpu.family in DEVICES else PLAIN
+
+
+def compiled(network: Network, profile: str) -> list[Pass]:
+    """Compile a network for a device profile; return its GPU passes."""
+    height, width = network.size
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
+        options = Options(device=profile, input_size=parse_sizes([f"{height}x{width}"]))
+        build = Path(scratch) / "build"
+        compile_model(network.model(), build, options)
+        return read_passes(build)

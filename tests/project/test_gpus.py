@@ -1,0 +1,397 @@
+"""``make gpus``: messages of drivers, loops, cycles and reports; a driver, where there is one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from gpus import drivers
+from gpus.builds import Pass, read_passes
+from gpus.counts import Count, measure
+from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
+from gpus.loops import emptied, find_nests
+from gpus.messages import about, code_size, spills, variants
+from gpus.networks import networks, own_profile
+from gpus.report import as_page
+from gpus.results import NetworkResult, as_data, from_data, summed
+from gpus.shaders import Shader
+from gpus.table import GPUS, chosen
+
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options, parse_sizes
+
+BY_NAME = {gpu.name: gpu for gpu in GPUS}
+ESPCN = Path(__file__).resolve().parents[2] / "examples" / "espcn" / "espcn_x2.h5"
+
+# What drivers said of ESPCN's first layer.
+SAID = {
+    "mali-g72": "MESA_SHADER_FRAGMENT shader: 664 inst, 553 tuples, 92 clauses, 22.000000 cycles, "
+    "22.000000 arith, 12.500000 texture, 0.000000 vary, 0.000000 ldst, 575 quadwords, 1 threads, "
+    "0 loops, 0:0 spills:fills",
+    "mali-g610": "MESA_SHADER_FRAGMENT shader: 1162 inst, 9.890625 cycles, 7.296875 fma, "
+    "9.890625 cvt, 2.000000 sfu, 0.000000 v, 6.250000 t, 0.000000 ls, 584 quadwords, 2 threads, "
+    "0 loops, 0:0 spills:fills",
+    "adreno-530": "FRAG shader: 651 inst, 29 nops, 622 non-nops, 33 mov, 4 cov, 1312 dwords, 0 "
+    "half, 12 full, 112 constlen, 30 cat0, 25 cat5, 0 stp, 0 ldp, 4 waves, 0 loops",
+    "rdna2": "Fragment Shader: loops=0; SGPRs=128; VGPRs=32; Spilled SGPRs=0; Spilled VGPRs=3; "
+    "Code size=4516; Instructions=615; Latency=1911; Inverse Throughput=1064",
+    "nv-turing": "type: 4, local: 16, shared: 0, gpr: 30, inst: 719, bytes: 11504, cached: 0",
+    "intel-tgl": "FS SIMD16 shader: 1119 inst, 0 loops, 17288 cycles, 2:3 spills:fills, 29 sends, "
+    "scheduled with mode non-lifo, Promoted 385 constants, compacted 17904 to 14064 bytes.",
+    "rpi4": "MESA_SHADER_FRAGMENT shader: 662 inst, 4 threads, 0 loops, 478 uniforms, "
+    "30 max-temps, 131:186 spills:fills, 0 sfu-stalls, 662 inst-and-stalls, 2 nops",
+}
+# cycles, registers, spills, bytes of code
+MEANT = {
+    "mali-g72": (528, None, 0, 9200),
+    "mali-g610": (633, 32, 0, 9344),
+    "adreno-530": (651, 12, 0, 5248),
+    "rdna2": (532, 32, 3, 4516),
+    "nv-turing": (719, 30, 16, 11504),
+    "intel-tgl": (1119, None, 5, 14064),
+    "rpi4": (662, 30, 317, 5296),
+}
+
+NEST = """#version 300 es
+precision highp float;
+precision highp sampler2DArray;
+
+uniform sampler2DArray u_x;
+uniform int u_planes;
+
+layout(location = 0) out vec4 o_0;
+
+void main() {
+    ivec2 o = ivec2(gl_FragCoord.xy);
+    vec4 a0 = vec4(0.5);
+    vec4 kept = vec4(2.0);
+    for (int ky = 0; ky < 3; ++ky) {
+        for (int i = 0; i < u_planes * 2; i += 4) {
+            a0 += kept * texelFetch(u_x, ivec3(o.x, o.y + ky, i), 0);
+        }
+    }
+    o_0 = a0;
+}
+"""
+CALLED = """#version 300 es
+precision highp float;
+
+layout(location = 0) out vec4 o_0;
+
+float sum(
+    float first,
+    float step) {
+    float total = first;
+    for (int k = 0; k < 5; ++k) {
+        total = max(total, step * float(k));
+    }
+    for (int k = 2; k < 6; ++k) {
+        total += float(k);
+    }
+    return total;
+}
+
+void main() {
+    o_0 = vec4(sum(1.0, 2.0), sum(2.0, 3.0), 0.0, 0.0);
+}
+"""
+
+
+# messages
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_each_drivers_message_gives_cycles_registers_spills_and_code_size(name: str) -> None:
+    gpu = BY_NAME[name]
+    (numbers,) = variants([SAID[name]], "fragment")
+    cycles = max(gpu.rates(numbers).values())
+    assert (cycles, gpu.registers_of(numbers), spills(numbers), code_size(numbers)) == MEANT[name]
+
+
+def test_messages_of_other_stages_are_left_out() -> None:
+    assert about(["VS SIMD8 shader: 1 inst", "FS SIMD8 shader: 2 inst"], "fragment") == (
+        "FS SIMD8 shader: 2 inst",
+    )
+    assert about([SAID["nv-turing"]], "compute") == ()
+
+
+def test_adreno_runs_its_first_variant_unless_it_has_too_many_constants() -> None:
+    adreno = BY_NAME["adreno-630"]
+    few, many, trimmed = ({"constlen": n, "inst": n} for n in (500, 512, 100))
+    assert adreno.variant([few, trimmed]) == few
+    assert adreno.variant([many, trimmed]) == trimmed
+
+
+# loops
+
+
+def test_trips_follow_from_the_text_and_from_uniforms() -> None:
+    (nest,) = find_nests(NEST, {"u_planes": 6})
+    assert [(loop.trips, loop.constant) for loop in nest.loops] == [(3, True), (3, False)]
+    first, second = find_nests(CALLED, {})
+    assert [n.loops[0].trips for n in (first, second)] == [5, 4]
+    assert first.copies == second.copies == 2
+
+
+def test_a_loop_that_depends_on_data_has_no_known_trips() -> None:
+    (nest,) = find_nests(NEST, {})
+    assert not nest.known
+
+
+def test_unrolled_loops_are_the_inner_ones_of_constant_trips() -> None:
+    (nest,) = find_nests(NEST, {"u_planes": 10})
+    assert [nest.trips(left) for left in (0, 1, 2)] == [1, 5, 15]
+
+
+def test_a_loop_that_runs_once_is_not_taken_for_the_one_that_is_left() -> None:
+    (nest,) = find_nests(NEST.replace("ky < 3", "ky < 1"), {"u_planes": 10})
+    assert nest.trips(1) == 5
+
+
+def test_an_emptied_loop_leaves_values_that_the_compiler_cannot_know() -> None:
+    nests = find_nests(NEST, {"u_planes": 6})
+    source, multiplications = emptied(NEST, nests)
+    assert "ky < 0" in source and "i < 0" in source
+    assert "vec4 a0 = u_seed[0] * gl_FragCoord.x;" in source
+    assert "vec4 kept = vec4(2.0);" in source
+    assert multiplications == 4
+
+
+def test_one_of_two_nests_can_be_emptied() -> None:
+    _, second = find_nests(CALLED, {})
+    source, _ = emptied(CALLED, [second])
+    assert "k < 5" in source and "k < 6" not in source
+    assert "uniform highp vec4 u_seed[1];" in source
+
+
+@pytest.mark.parametrize("source", [NEST, CALLED])
+def test_emptied_shaders_are_valid(source: str, tmp_path: Path) -> None:
+    from shadergen.backends.validate import find_glslang
+
+    glslang = find_glslang()
+    if glslang is None:
+        pytest.skip("glslang is not installed")
+    shader = tmp_path / "shader.frag"
+    shader.write_text(emptied(source, find_nests(source, {"u_planes": 6}))[0])
+    run = subprocess.run([glslang, shader], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+
+
+# cycles
+
+
+class Driver:
+    """A driver that says what it is told to, by a part of the source."""
+
+    def __init__(self, said: dict[str, str]) -> None:
+        self.said = said
+        self.asked: list[str] = []
+
+    def __call__(self, gpu: object, shaders: Sequence[Shader], *_: object) -> dict[str, Answer]:
+        answers = {}
+        for shader in shaders:
+            self.asked.append(shader.source)
+            said = next(text for part, text in self.said.items() if part in shader.source)
+            answers[shader.key] = Answer((said,), 1.0)
+        return answers
+
+
+def counted(
+    monkeypatch: pytest.MonkeyPatch, shader: Shader, gpu: str, said: dict[str, str]
+) -> Count:
+    monkeypatch.setattr("gpus.counts.compile_shaders", Driver(said))
+    return measure([shader], [BY_NAME[gpu]])[gpu][0]
+
+
+LOOPED = Shader("fragment", NEST, uniforms=(("u_planes", 10),))
+
+
+@pytest.mark.parametrize(("left", "trips"), [(0, 1), (1, 5), (2, 15)])
+def test_loops_count_as_often_as_they_run(
+    monkeypatch: pytest.MonkeyPatch, left: int, trips: int
+) -> None:
+    inst = "MESA_SHADER_FRAGMENT shader: {} inst, {} loops, {} inst-and-stalls"
+    said = {"ky < 0": inst.format(20, 0, 20), "ky < 3": inst.format(50, left, 50)}
+    count = counted(monkeypatch, LOOPED, "rpi4", said)
+    assert count.cycles == 16 + trips * 34  # without the 4 multiplications of the emptied one
+
+
+def test_what_the_driver_already_counts_more_than_once_is_divided(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {
+        "ky < 0": "Fragment Shader: loops=0; Inverse Throughput=40; VGPRs=8",
+        "ky < 3": "Fragment Shader: loops=2; Inverse Throughput=680; VGPRs=8",
+    }
+    count = counted(monkeypatch, LOOPED, "rdna2", said)
+    assert count.cycles == 16 + 15 * (340 - 16) / 32
+
+
+@pytest.mark.parametrize(("multiply_adds", "trips"), [(0, 5), (100, 5), (50, 1)])
+def test_multiply_adds_decide_whether_a_loop_that_runs_once_is_the_one_left(
+    monkeypatch: pytest.MonkeyPatch, multiply_adds: float, trips: int
+) -> None:
+    inst = "MESA_SHADER_FRAGMENT shader: {} inst, {} loops, {} inst-and-stalls"
+    said = {"ky < 0": inst.format(20, 0, 20), "ky < 1": inst.format(50, 1, 50)}
+    source = NEST.replace("ky < 3", "ky < 1")
+    shader = replace(LOOPED, source=source, multiply_adds=multiply_adds)
+    assert counted(monkeypatch, shader, "rpi4", said).cycles == 16 + trips * 34
+
+
+def test_loops_that_a_driver_does_not_tell_follow_from_the_multiply_adds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said = {"ky < 0": "type: 4, inst: 20, gpr: 9", "ky < 3": "type: 4, inst: 50, gpr: 9"}
+    shader = replace(LOOPED, multiply_adds=100.0)
+    assert counted(monkeypatch, shader, "nv-turing", said).cycles == 16 + 5 * 34
+
+
+def test_a_shader_whose_trips_are_unknown_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"ky < 3": SAID["rpi4"]}
+    assert not counted(monkeypatch, Shader("fragment", NEST), "rpi4", said).counted
+
+
+def passes_of(folder: Path, device: str) -> list[Pass]:
+    compile_model(ESPCN, folder, Options(device=device, input_size=parse_sizes(["36x64"])))
+    return read_passes(folder)
+
+
+def test_shaders_of_a_build_carry_formats_and_multiply_adds(tmp_path: Path) -> None:
+    first, *_ = passes_of(tmp_path / "build", "gles30")
+    assert first.shader.targets == ("rgba32f",) * 4
+    assert dict(first.shader.formats) == {"u_x": "r32f"}
+    assert first.multiply_adds == 25 * 16 * 36 * 64
+
+
+def test_compute_shaders_of_a_build_carry_images_and_uniforms(tmp_path: Path) -> None:
+    *_, last = passes_of(tmp_path / "build", "gles31-mobile")
+    assert (last.shader.stage, last.shader.vertex) == ("compute", "")
+    assert dict(last.shader.formats)["u_result"] == "r32f"
+    nests = find_nests(last.shader.source, dict(last.shader.uniforms))
+    assert nests and all(nest.known for nest in nests)
+
+
+# keeping answers
+
+
+class Process:
+    """In place of a driver's process: counts what it is asked."""
+
+    asked = 0
+
+    def __init__(self, gpu: object) -> None:
+        pass
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, shader: Shader) -> Answer:
+        Process.asked += 1
+        return Answer((SAID["rpi4"],), 2.0)
+
+
+def test_a_shader_is_compiled_once_for_a_gpu(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(drivers, "_Process", Process)
+    monkeypatch.setattr(Process, "asked", 0)
+    shader, other = (Shader("fragment", text, "vertex") for text in ("a", "b"))
+    gpu = BY_NAME["rpi4"]
+    compile_shaders(gpu, [shader, shader], kept=tmp_path)
+    answers = compile_shaders(gpu, [replace(shader, uniforms=(("u", 1),)), other], kept=tmp_path)
+    assert Process.asked == 2
+    assert answers[shader.key] == Answer((SAID["rpi4"],), 2.0)
+    compile_shaders(replace(gpu, compiler="another"), [shader], kept=tmp_path)
+    assert Process.asked == 3
+
+
+def test_a_driver_that_does_not_start_says_why() -> None:
+    gpu = replace(BY_NAME["rpi4"], shim="nothing", own_mesa=False, compiler="none")
+    with pytest.raises(DriverMissing, match=r"the driver ended with status 1: .+"):
+        compiler_of(gpu)
+
+
+# figures and page
+
+
+def result(cycles: float = 20.0, error: str = "") -> NetworkResult:
+    gpu = BY_NAME["rpi4"]
+    shader = Shader("fragment", "a", multiply_adds=10.0)
+    passes = [Pass("conv", shader, 1_000_000)] * 2
+    counts = [Count(cycles, "issue", {}, 7, 3, 2048, 1500.0, error)] * 2
+    figures = {"gles30": {gpu.name: summed(gpu, passes, counts)}}
+    return NetworkResult("tiny", (4, 6), {gpu.name: "gles30"}, figures)
+
+
+def test_figures_are_sums_over_passes_and_over_distinct_shaders() -> None:
+    figures = result().of("rpi4")
+    assert figures is not None
+    assert (figures.cycles, figures.bound, figures.share) == (40.0, 20.0, 0.5)
+    assert (figures.programs, figures.spills, figures.code, figures.slow) == (1, 3, 2.0, 1)
+
+
+def test_the_page_marks_spills_and_slow_shaders() -> None:
+    page = as_page([result()], [BY_NAME["rpi4"]])
+    assert "| tiny | 4×6 | 50% ST |" in page
+
+
+def test_the_page_says_which_shader_does_not_compile() -> None:
+    page = as_page([result(error="the driver crashed")], [BY_NAME["rpi4"]])
+    assert "- tiny, gles30, rpi4: conv: the driver crashed" in page
+
+
+def test_before_and_after_are_compared() -> None:
+    page = as_page([result(20.0)], [BY_NAME["rpi4"]], [result(40.0)])
+    assert "| tiny | 25% ST → 50% ST |" in page
+
+
+def test_figures_survive_json() -> None:
+    data = json.loads(json.dumps(as_data([result()], [BY_NAME["rpi4"]])))
+    assert from_data(data) == [result()]
+
+
+def test_gpus_are_chosen_by_name() -> None:
+    assert [gpu.name for gpu in chosen("rdna2,mali-g72")] == ["rdna2", "mali-g72"]
+    assert chosen("") == list(GPUS)
+    with pytest.raises(ValueError, match="'mali' is unknown; there are mali-g72"):
+        chosen("mali")
+
+
+def test_every_gpu_has_a_device_profile() -> None:
+    from shadergen.backends.devices import DEVICES
+
+    assert all(own_profile(gpu) in DEVICES for gpu in GPUS)
+
+
+def test_networks_are_chosen_by_words() -> None:
+    assert [n.name for n in networks("acnet")] == ["ACNet"]
+    assert networks("espcn")[0].size == (360, 640)
+
+
+# a real driver
+
+
+@pytest.mark.parametrize("name", ["mali-g72", "rdna2"])
+def test_a_driver_compiles_a_build(name: str, tmp_path: Path) -> None:
+    gpu = BY_NAME[name]
+    if missing := gpu.missing():
+        pytest.skip(f"{missing} is not installed")
+    if gpu.vulkan:
+        pytest.importorskip("vulkan")
+    source = "#version 300 es\nprecision highp float;\nout vec4 o_0;\nuniform sampler2D u_x;\n"
+    source += "void main() { o_0 = texelFetch(u_x, ivec2(gl_FragCoord.xy), 0) * 3.0; }\n"
+    good = Shader("fragment", source, formats=(("u_x", "rgba16f"),))
+    bad = replace(good, source="#version 300 es\nvoid main() { nothing; }\n")
+    assert compiler_of(gpu).startswith(gpu.compiler)
+    count, refused = measure([good, bad], [gpu], kept=tmp_path)[name]
+    assert not count.error
+    assert 4 <= count.cycles < 100
+    assert count.code
+    assert "nothing" in refused.error
