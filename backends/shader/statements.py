@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from .expressions import Expression, Int, Variable, integer, literal
+from .expressions import Expression, Int, Variable, integer, known, literal
 from .expressions import walk as parts
 from .types import INT, Type
 
@@ -241,8 +241,15 @@ class Body:
         self.statements.extend(statements)
 
     @contextmanager
-    def loop(self, name: str, end: Int, start: Int = 0, step: int = 1) -> Iterator[Variable]:
-        """Build a loop from ``start`` to ``end``, exclusive, around the statements built inside."""
+    def loop(self, name: str, end: Int, start: Int = 0, step: int = 1) -> Iterator[Expression]:
+        """Build a loop from ``start`` to ``end``, exclusive, around the statements built inside.
+
+        One that is known to run once is no loop: the statements stand for themselves.
+        """
+        first, last = known(start), known(end)
+        if first is not None and last is not None and first < last <= first + step:
+            yield integer(start)
+            return
         counter = Variable(name, INT)
         with self._inner() as inner:
             yield counter

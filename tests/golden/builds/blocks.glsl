@@ -40,24 +40,22 @@ void main() {
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
             ivec2 p = corner + ivec2(kx, ky * 2);
-            for (int i = 0; i < 1; ++i) {
-                vec4 v = load_x(p, i);
-                {
-                    mat4 w = tile(k);
-                    a0 += w[0] * v.x;
-                    a0 += w[1] * v.y;
-                    a0 += w[2] * v.z;
-                    a0 += w[3] * v.w;
-                }
-                {
-                    mat4 w = tile(k + 4);
-                    a1 += w[0] * v.x;
-                    a1 += w[1] * v.y;
-                    a1 += w[2] * v.z;
-                    a1 += w[3] * v.w;
-                }
-                k += 8;
+            vec4 v = load_x(p, 0);
+            {
+                mat4 w = tile(k);
+                a0 += w[0] * v.x;
+                a0 += w[1] * v.y;
+                a0 += w[2] * v.z;
+                a0 += w[3] * v.w;
             }
+            {
+                mat4 w = tile(k + 4);
+                a1 += w[0] * v.x;
+                a1 += w[1] * v.y;
+                a1 += w[2] * v.z;
+                a1 += w[3] * v.w;
+            }
+            k += 8;
         }
     }
     o_0 = a0;

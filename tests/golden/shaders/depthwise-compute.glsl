@@ -50,26 +50,22 @@ void main() {
     vec4 a0_00 = vec4(0.0, 0.5, 1.0, 1.5);
     vec4 a0_10 = a0_00;
     int k = plane * 2 * u_tap_rows;
-    for (int ky = 0; ky < 1; ++ky) {
-        ivec2 p = corner + ivec2(0, ky);
-        for (int i = 0; i < 1; ++i) {
-            vec4 v_0_0 = load_x(p, i + plane);
-            vec4 v_1_0 = load_x(p + ivec2(1, 0), i + plane);
-            vec4 v_2_0 = load_x(p + ivec2(2, 0), i + plane);
-            {
-                vec4 w0 = weight(k + 0 * u_tap_rows);
-                a0_00 += w0 * v_0_0;
-                a0_10 += w0 * v_1_0;
-            }
-            {
-                vec4 w0 = weight(k + u_tap_rows);
-                a0_00 += w0 * v_1_0;
-                a0_10 += w0 * v_2_0;
-            }
-            k += 1;
-        }
-        k += u_tap_rows;
+    ivec2 p = corner + ivec2(0, 0);
+    vec4 v_0_0 = load_x(p, plane);
+    vec4 v_1_0 = load_x(p + ivec2(1, 0), plane);
+    vec4 v_2_0 = load_x(p + ivec2(2, 0), plane);
+    {
+        vec4 w0 = weight(k + 0 * u_tap_rows);
+        a0_00 += w0 * v_0_0;
+        a0_10 += w0 * v_1_0;
     }
+    {
+        vec4 w0 = weight(k + u_tap_rows);
+        a0_00 += w0 * v_1_0;
+        a0_10 += w0 * v_2_0;
+    }
+    k += 1;
+    k += u_tap_rows;
     store(o, plane, a0_00);
     store(o + ivec2(1, 0), plane, a0_10);
 }

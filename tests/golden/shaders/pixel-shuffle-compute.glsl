@@ -56,26 +56,22 @@ void main() {
     vec4 a0_00 = vec4(0.0, 0.5, 1.0, 1.5);
     vec4 a0_10 = a0_00;
     int k = plane * u_tap_rows;
-    for (int ky = 0; ky < 1; ++ky) {
-        for (int kx = 0; kx < 1; ++kx) {
-            ivec2 p = corner + ivec2(kx, ky);
-            for (int i = 0; i < u_planes_in; ++i) {
-                vec4 v_0_0 = load_x(p, i);
-                vec4 v_1_0 = load_x(p + ivec2(1, 0), i);
-                {
-                    mat4 w = tile(k + 0 * u_tap_rows);
-                    a0_00 += w[0] * v_0_0.x;
-                    a0_00 += w[1] * v_0_0.y;
-                    a0_00 += w[2] * v_0_0.z;
-                    a0_00 += w[3] * v_0_0.w;
-                    a0_10 += w[0] * v_1_0.x;
-                    a0_10 += w[1] * v_1_0.y;
-                    a0_10 += w[2] * v_1_0.z;
-                    a0_10 += w[3] * v_1_0.w;
-                }
-                k += 4;
-            }
+    ivec2 p = corner + ivec2(0, 0);
+    for (int i = 0; i < u_planes_in; ++i) {
+        vec4 v_0_0 = load_x(p, i);
+        vec4 v_1_0 = load_x(p + ivec2(1, 0), i);
+        {
+            mat4 w = tile(k + 0 * u_tap_rows);
+            a0_00 += w[0] * v_0_0.x;
+            a0_00 += w[1] * v_0_0.y;
+            a0_00 += w[2] * v_0_0.z;
+            a0_00 += w[3] * v_0_0.w;
+            a0_10 += w[0] * v_1_0.x;
+            a0_10 += w[1] * v_1_0.y;
+            a0_10 += w[2] * v_1_0.z;
+            a0_10 += w[3] * v_1_0.w;
         }
+        k += 4;
     }
     store(o, plane, a0_00);
     store(o + ivec2(1, 0), plane, a0_10);

@@ -50,26 +50,22 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var a0_00: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
     var a0_10: vec4f = a0_00;
     var k: i32 = plane * sizes.u_tap_rows;
-    for (var ky = 0; ky < 1; ky += 1) {
-        for (var kx = 0; kx < 1; kx += 1) {
-            var p: vec2i = corner + vec2i(kx, ky);
-            for (var i = 0; i < sizes.u_planes_in; i += 1) {
-                var v_0_0: vec4f = load_x(p, i);
-                var v_1_0: vec4f = load_x(p + vec2i(1, 0), i);
-                {
-                    var w: mat4x4f = tile(k + 0 * sizes.u_tap_rows);
-                    a0_00 += w[0] * v_0_0.x;
-                    a0_00 += w[1] * v_0_0.y;
-                    a0_00 += w[2] * v_0_0.z;
-                    a0_00 += w[3] * v_0_0.w;
-                    a0_10 += w[0] * v_1_0.x;
-                    a0_10 += w[1] * v_1_0.y;
-                    a0_10 += w[2] * v_1_0.z;
-                    a0_10 += w[3] * v_1_0.w;
-                }
-                k += 4;
-            }
+    var p: vec2i = corner + vec2i(0, 0);
+    for (var i = 0; i < sizes.u_planes_in; i += 1) {
+        var v_0_0: vec4f = load_x(p, i);
+        var v_1_0: vec4f = load_x(p + vec2i(1, 0), i);
+        {
+            var w: mat4x4f = tile(k + 0 * sizes.u_tap_rows);
+            a0_00 += w[0] * v_0_0.x;
+            a0_00 += w[1] * v_0_0.y;
+            a0_00 += w[2] * v_0_0.z;
+            a0_00 += w[3] * v_0_0.w;
+            a0_10 += w[0] * v_1_0.x;
+            a0_10 += w[1] * v_1_0.y;
+            a0_10 += w[2] * v_1_0.z;
+            a0_10 += w[3] * v_1_0.w;
         }
+        k += 4;
     }
     store(o, plane, a0_00);
     store(o + vec2i(1, 0), plane, a0_10);

@@ -58,11 +58,29 @@ void main() {
     int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
     if (place >= u_across * u_down || u_planes <= plane) return;
     ivec2 o = ivec2(place % u_across, place / u_across) * ivec2(2, 1);
-//// 23 lines are not stored
-                k += 1;
-            }
-            k += u_tap_rows;
+    ivec2 corner = o;
+    vec4 a0_00 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 a0_10 = a0_00;
+    for (int plane = 0; plane < u_planes_between; ++plane) {
+        vec4 m0_00 = vec4(0.0, 0.5, 1.0, 1.5);
+        vec4 m0_10 = m0_00;
+        int k = plane * 2 * u_tap_rows;
+        ivec2 p = corner + ivec2(0, 0);
+        vec4 v_0_0 = load_x(p, plane);
+        vec4 v_1_0 = load_x(p + ivec2(1, 0), plane);
+        vec4 v_2_0 = load_x(p + ivec2(2, 0), plane);
+        {
+            vec4 w0 = weight(k + 0 * u_tap_rows);
+            m0_00 += w0 * v_0_0;
+            m0_10 += w0 * v_1_0;
         }
+        {
+            vec4 w0 = weight(k + u_tap_rows);
+            m0_00 += w0 * v_1_0;
+            m0_10 += w0 * v_2_0;
+        }
+        k += 1;
+        k += u_tap_rows;
         k = plane * 4 + u_second;
         {
             mat4 w = tile(k);

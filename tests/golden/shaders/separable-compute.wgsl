@@ -58,26 +58,22 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
         var m0_00: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
         var m0_10: vec4f = m0_00;
         var k: i32 = plane * 2 * sizes.u_tap_rows;
-        for (var ky = 0; ky < 1; ky += 1) {
-            var p: vec2i = corner + vec2i(0, ky);
-            for (var i = 0; i < 1; i += 1) {
-                var v_0_0: vec4f = load_x(p, i + plane);
-                var v_1_0: vec4f = load_x(p + vec2i(1, 0), i + plane);
-                var v_2_0: vec4f = load_x(p + vec2i(2, 0), i + plane);
-                {
-                    var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
-                    m0_00 += w0 * v_0_0;
-                    m0_10 += w0 * v_1_0;
-                }
-                {
-                    var w0: vec4f = weight(k + sizes.u_tap_rows);
-                    m0_00 += w0 * v_1_0;
-                    m0_10 += w0 * v_2_0;
-                }
-                k += 1;
-            }
-            k += sizes.u_tap_rows;
+        var p: vec2i = corner + vec2i(0, 0);
+        var v_0_0: vec4f = load_x(p, plane);
+        var v_1_0: vec4f = load_x(p + vec2i(1, 0), plane);
+        var v_2_0: vec4f = load_x(p + vec2i(2, 0), plane);
+        {
+            var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
+            m0_00 += w0 * v_0_0;
+            m0_10 += w0 * v_1_0;
         }
+        {
+            var w0: vec4f = weight(k + sizes.u_tap_rows);
+            m0_00 += w0 * v_1_0;
+            m0_10 += w0 * v_2_0;
+        }
+        k += 1;
+        k += sizes.u_tap_rows;
         k = plane * 4 + sizes.u_second;
         {
             var w: mat4x4f = tile(k);
