@@ -24,13 +24,16 @@ from shadergen.passes.predict_cost import Predictor
 ONCE = "code"  # paid when starting, not in each frame
 
 
-def least_squares(counts: np.ndarray, times: np.ndarray) -> np.ndarray:
-    """Return the non-negative costs of least relative error."""
-    shares = counts / times[:, None]
+def least_squares(
+    counts: np.ndarray, times: np.ndarray, whole: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the non-negative costs of least error, as a share of ``whole``, else of the times."""
+    whole = times if whole is None else whole
+    shares, wanted = counts / whole[:, None], times / whole
     kept = np.flatnonzero(counts.any(0))
     while True:
         costs = np.zeros(counts.shape[1])
-        costs[kept] = np.linalg.lstsq(shares[:, kept], np.ones(len(times)), rcond=None)[0]
+        costs[kept] = np.linalg.lstsq(shares[:, kept], wanted, rcond=None)[0]
         if (costs >= 0).all():
             return costs
         kept = kept[costs[kept] > costs.min()]

@@ -25,7 +25,7 @@ from ..ir.ops import Conv
 from ..ir.types import LANES
 from .kernel_ops import parts
 from .placement.naming import unique_names
-from .placement.target import TILES_OF, UNMEASURED, cost_text
+from .placement.target import TILES_OF, cost_text
 from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
@@ -168,7 +168,7 @@ def _ranking(
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]
         usual = right
-        if target.winograd == "auto" and target.costs == UNMEASURED:
+        if target.winograd == "auto" and not target.costs.known:
             usual = [c for c in right if not c.winograd]
         return Ranking(predictor.ranked(usual or found), wrong=not right)
     close = ALIKE * min(cost for cost, _ in costs)
@@ -254,7 +254,8 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         work = context.kernels.work(node, choice)[0]
         total = work.programs * (work.code * LANES + PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
-        billed = target.costs.code and not found.measured  # compiling is in the prediction
+        priced = bool(target.costs.code or target.costs.devices)  # compiling, in predictions
+        billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
         if spent + total <= NETWORK_BUDGET:

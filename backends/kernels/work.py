@@ -158,6 +158,8 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
             each = node.choice.planes or 1
         distinct = pass_floats(inner, each) // LANES
     assert t.layout is not None
+    reads = found.reads[TEXELS] + found.reads[SAMPLES] + found.reads[IMAGES]
+    maps = [v.type for v in dict.fromkeys(node.inputs) if v.type.layout is not None]
     return Work(
         stage=node.choice.stage or "fragment",
         passes=passes,
@@ -165,6 +167,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         texels=found.reads[TEXELS] * times,
         samples=found.reads[SAMPLES] * times,
         images=found.reads[IMAGES] * times,
+        loads=passes * min(reads * invocations, sum(m.texels for m in maps) // entries),
         weights=weights * times,
         weights_from=source,
         distinct=distinct * passes,

@@ -26,7 +26,8 @@ class Work:
         texels: vectors of tensors read by ``texelFetch``.
         samples: vectors of tensors read by ``texture``.
         images: vectors of tensors read from images.
-        weights: vectors of weights read.
+        loads: vectors of tensors that come from memory: each pass reads its operands at most once.
+        weights: vectors of weights read, or in the text of the program.
         weights_from: what they are read from.
         distinct: how many different vectors of weights there are.
         multiplies: multiply-adds.
@@ -47,6 +48,7 @@ class Work:
     texels: int
     samples: int
     images: int
+    loads: int
     weights: int
     weights_from: Literal["texel", "image", "ubo", "ssbo", "literal"]
     distinct: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from ...ir.graph import Precision, Stage, WeightStorage
@@ -46,7 +46,8 @@ class Costs:
 
     Attributes:
         gpu_pass: a draw or a dispatch.
-        code: compiling arithmetic of four floats, spread over the first thousand frames.
+        code: compiling arithmetic of four floats, spread over the first frames: a thousand of
+            software rasterisers, ten thousand of GPUs.
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
         texel: four numbers read from a texture by ``texelFetch``, in a fragment shader.
@@ -56,6 +57,7 @@ class Costs:
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
         literal: four weights that are constants in the text.
+        load: four of a tensor that come from memory, where caches hold the other reads of a pass.
         stream: the first read of four weights of a pass, from memory; later reads hit a cache.
         multiply: a multiply-add of four numbers.
         instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
@@ -67,6 +69,14 @@ class Costs:
         instruction_cache: multiply-adds of four numbers that fit in the instruction cache.
         accumulators: vectors of four that an invocation keeps at once without harm.
         lanes: invocations that run at once; fewer take as long.
+        registers: floats and ints that an invocation holds; a kernel that needs more would spill
+            them to memory, and is no candidate. 0 is no limit.
+        literals: vectors of four weights that a program may have as constants; the compiler keeps
+            more in registers, which it spills. 0 is no limit.
+        beside: costs of units that work at the same time as what the others are costs of: the
+            slowest unit takes the time.
+        devices: of a profile for many devices, their costs: what is chosen is the least bad for
+            the worst of them.
     """
 
     gpu_pass: float = 10000.0
@@ -80,6 +90,7 @@ class Costs:
     ubo: float = 0.02
     ssbo: float = 0.03
     literal: float = 0.0
+    load: float = 0.0
     stream: float = 0.0
     multiply: float = 0.01
     instruction_miss: float = 0.01
@@ -93,6 +104,21 @@ class Costs:
     instruction_cache: int = 128
     accumulators: int = 16
     lanes: int = 1
+    registers: int = 0
+    literals: int = 0
+    beside: tuple[Costs, ...] = ()
+    devices: tuple[Costs, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether the costs are those of one device."""
+        return not self.devices and self != UNMEASURED
+
+
+def unit(**costs: float) -> Costs:
+    """Return the costs of a unit that does nothing else."""
+    free = {f.name: 0.0 for f in fields(Costs) if f.type == "float"}
+    return Costs(**(free | costs))  # type: ignore[arg-type]
 
 
 UNMEASURED = Costs()
@@ -104,7 +130,7 @@ def cost_text(costs: Costs, cost: float, measured: bool = False) -> str:
     Predictions are times only if the device's costs were measured.
     """
     number = f"{cost / 1e6:.3g}"
-    return f"{number} ms" if measured or costs != UNMEASURED else f"relative cost {number}"
+    return f"{number} ms" if measured or costs.known else f"relative cost {number}"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
+layout(std140) uniform Weights { vec4 weights[10]; };
 
 layout(location = 0) out vec4 o_0;
+
+vec4 weight(int i) { return weights[i]; }
 
 vec4 load_x(ivec2 p, int plane) {
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(5, 6) - 1);
@@ -27,34 +30,18 @@ vec4 epilogue(vec4 y) { return f_leaky_relu(y, vec4(0.25)); }
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
     ivec2 corner = o - ivec2(1, 1);
-    vec4 a0 = vec4(0.5, -1.0, 0.0, 0.0);
-    vec4 v;
-    // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-1.5, -0.5, 0.0, 0.0) * v.x;
-    // tap (0, 1), input plane 0
-    v = load_x(corner + ivec2(1, 0), 0);
-    a0 += vec4(-1.0, 0.0, 0.0, 0.0) * v.x;
-    // tap (0, 2), input plane 0
-    v = load_x(corner + ivec2(2, 0), 0);
-    a0 += vec4(-0.5, 0.5, 0.0, 0.0) * v.x;
-    // tap (1, 0), input plane 0
-    v = load_x(corner + ivec2(0, 1), 0);
-    a0 += vec4(0.0, 1.0, 0.0, 0.0) * v.x;
-    // tap (1, 1), input plane 0
-    v = load_x(corner + ivec2(1, 1), 0);
-    a0 += vec4(0.5, 1.5, 0.0, 0.0) * v.x;
-    // tap (1, 2), input plane 0
-    v = load_x(corner + ivec2(2, 1), 0);
-    a0 += vec4(1.0, -1.5, 0.0, 0.0) * v.x;
-    // tap (2, 0), input plane 0
-    v = load_x(corner + ivec2(0, 2), 0);
-    a0 += vec4(1.5, -1.0, 0.0, 0.0) * v.x;
-    // tap (2, 1), input plane 0
-    v = load_x(corner + ivec2(1, 2), 0);
-    a0 += vec4(-1.5, -0.5, 0.0, 0.0) * v.x;
-    // tap (2, 2), input plane 0
-    v = load_x(corner + ivec2(2, 2), 0);
-    a0 += vec4(-1.0, 0.0, 0.0, 0.0) * v.x;
+    vec4 a0 = weight(9);
+    int k = 0;
+    for (int ky = 0; ky < 3; ++ky) {
+        for (int kx = 0; kx < 3; ++kx) {
+            ivec2 p = corner + ivec2(kx, ky);
+            vec4 v = load_x(p, 0);
+            {
+                vec4 w0 = weight(k);
+                a0 += w0 * v.x;
+            }
+            k += 1;
+        }
+    }
     o_0 = epilogue(a0);
 }

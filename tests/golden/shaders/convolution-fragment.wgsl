@@ -5,11 +5,21 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d<f32>;
-@group(0) @binding(1) var nearest: sampler;
+@group(0) @binding(1) var<uniform> weights: array<vec4f, 9>;
+@group(0) @binding(2) var nearest: sampler;
+fn weight(i: i32) -> vec4f { return weights[i]; }
 fn load_x(p: vec2i, plane: i32) -> vec4f {
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
+}
+fn tile(i: i32) -> mat4x4f {
+    return mat4x4f(
+        weights[i],
+        weights[i + 1],
+        weights[i + 2],
+        weights[i + 3]
+    );
 }
 fn f_relu(x_: vec4f) -> vec4f { return max(x_, vec4f(0.0)); }
 fn epilogue(y: vec4f) -> vec4f { return f_relu(y); }
@@ -21,20 +31,20 @@ fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
     var o: vec2i = vec2i(position.xy);
     var corner: vec2i = o;
-    var a0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-    var v: vec4f;
-    // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v.x;
-    a0 += vec4f(-0.25, 0.0, 0.25, 0.5) * v.y;
-    a0 += vec4f(0.25, 0.5, 0.75, -0.75) * v.z;
-    a0 += vec4f(0.75, -0.75, -0.5, -0.25) * v.w;
-    // tap (0, 1), input plane 0
-    v = load_x(corner + vec2i(1, 0), 0);
-    a0 += vec4f(-0.5, -0.25, 0.0, 0.25) * v.x;
-    a0 += vec4f(0.0, 0.25, 0.5, 0.75) * v.y;
-    a0 += vec4f(0.5, 0.75, -0.75, -0.5) * v.z;
-    a0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v.w;
+    var a0: vec4f = weight(8);
+    var k: i32 = 0;
+    for (var kx = 0; kx < 2; kx += 1) {
+        var p: vec2i = corner + vec2i(kx, 0);
+        var v: vec4f = load_x(p, 0);
+        {
+            var w: mat4x4f = tile(k);
+            a0 += w[0] * v.x;
+            a0 += w[1] * v.y;
+            a0 += w[2] * v.z;
+            a0 += w[3] * v.w;
+        }
+        k += 4;
+    }
     targets.o_0 = epilogue(a0);
     return targets;
 }

@@ -10,8 +10,11 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
+layout(std140) uniform Weights { vec4 weights[3]; };
 
 layout(location = 0) out vec4 o_0;
+
+vec4 weight(int i) { return weights[i]; }
 
 vec4 load_x(ivec2 p, int plane) {
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
@@ -22,13 +25,16 @@ vec4 load_x(ivec2 p, int plane) {
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
     ivec2 corner = o;
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    vec4 v;
-    // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, -0.25, 0.25, 0.75) * v;
-    // tap (0, 1), input plane 0
-    v = load_x(corner + ivec2(1, 0), 0);
-    a0 += vec4(-0.5, 0.0, 0.5, -0.75) * v;
+    vec4 a0 = weight(2);
+    int k = 0;
+    for (int kx = 0; kx < 2; ++kx) {
+        ivec2 p = corner + ivec2(kx, 0);
+        vec4 v = load_x(p, 0);
+        {
+            vec4 w0 = weight(k);
+            a0 += w0 * v;
+        }
+        k += 1;
+    }
     o_0 = a0;
 }

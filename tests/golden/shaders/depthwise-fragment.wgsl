@@ -5,7 +5,9 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d<f32>;
-@group(0) @binding(1) var nearest: sampler;
+@group(0) @binding(1) var<uniform> weights: array<vec4f, 3>;
+@group(0) @binding(2) var nearest: sampler;
+fn weight(i: i32) -> vec4f { return weights[i]; }
 fn load_x(p: vec2i, plane: i32) -> vec4f {
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
@@ -19,14 +21,17 @@ fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
     var o: vec2i = vec2i(position.xy);
     var corner: vec2i = o;
-    var a0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-    var v: vec4f;
-    // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4f(-0.75, -0.25, 0.25, 0.75) * v;
-    // tap (0, 1), input plane 0
-    v = load_x(corner + vec2i(1, 0), 0);
-    a0 += vec4f(-0.5, 0.0, 0.5, -0.75) * v;
+    var a0: vec4f = weight(2);
+    var k: i32 = 0;
+    for (var kx = 0; kx < 2; kx += 1) {
+        var p: vec2i = corner + vec2i(kx, 0);
+        var v: vec4f = load_x(p, 0);
+        {
+            var w0: vec4f = weight(k);
+            a0 += w0 * v;
+        }
+        k += 1;
+    }
     targets.o_0 = a0;
     return targets;
 }

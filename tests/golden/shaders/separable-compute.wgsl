@@ -10,17 +10,14 @@ struct Sizes {
     u_planes_between: i32,
     u_tap_rows: i32,
     u_second: i32,
-    u_width: i32,
     u_span: i32,
     u_across: i32,
     u_down: i32,
     u_planes: i32,
-    u_weights_mask: i32,
-    u_weights_shift: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d<f32>;
-@group(0) @binding(2) var u_weights: texture_2d<f32>;
+@group(0) @binding(2) var<uniform> weights: array<vec4f, 8>;
 @group(0) @binding(3) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(4) var nearest: sampler;
 fn load_x(p: vec2i, plane: i32) -> vec4f {
@@ -28,65 +25,45 @@ fn load_x(p: vec2i, plane: i32) -> vec4f {
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn weight(i: i32) -> vec4f {
-    return textureLoad(u_weights, vec2i(i & sizes.u_weights_mask, i >> u32(sizes.u_weights_shift)), 0);
-}
+fn weight(i: i32) -> vec4f { return weights[i]; }
 fn tile(i: i32) -> mat4x4f {
-    var at: vec2i = vec2i(i & sizes.u_weights_mask, i >> u32(sizes.u_weights_shift));
     return mat4x4f(
-        textureLoad(u_weights, at, 0),
-        textureLoad(u_weights, at + vec2i(1, 0), 0),
-        textureLoad(u_weights, at + vec2i(2, 0), 0),
-        textureLoad(u_weights, at + vec2i(3, 0), 0)
+        weights[i],
+        weights[i + 1],
+        weights[i + 2],
+        weights[i + 3]
     );
 }
-fn store(o: vec2i, plane: i32, a0: vec4f) {
-    if (o.x >= sizes.u_width) { return; }
-    textureStore(u_result, o, a0);
-}
+fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, a0); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     var lane: i32 = i32(local.x);
     var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
     var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
     if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across) * vec2i(2, 1);
+    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across);
     var corner: vec2i = o;
-    var a0_00: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-    var a0_10: vec4f = a0_00;
+    var a0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
     for (var plane = 0; plane < sizes.u_planes_between; plane += 1) {
-        var m0_00: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-        var m0_10: vec4f = m0_00;
+        var m0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
         var k: i32 = plane * 2 * sizes.u_tap_rows;
-        var p: vec2i = corner + vec2i(0, 0);
-        var v_0_0: vec4f = load_x(p, plane);
-        var v_1_0: vec4f = load_x(p + vec2i(1, 0), plane);
-        var v_2_0: vec4f = load_x(p + vec2i(2, 0), plane);
-        {
-            var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
-            m0_00 += w0 * v_0_0;
-            m0_10 += w0 * v_1_0;
+        for (var kx = 0; kx < 2; kx += 1) {
+            var p: vec2i = corner + vec2i(kx, 0);
+            var v: vec4f = load_x(p, plane);
+            {
+                var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
+                m0 += w0 * v;
+            }
+            k += 1;
         }
-        {
-            var w0: vec4f = weight(k + sizes.u_tap_rows);
-            m0_00 += w0 * v_1_0;
-            m0_10 += w0 * v_2_0;
-        }
-        k += 1;
-        k += sizes.u_tap_rows;
         k = plane * 4 + sizes.u_second;
         {
             var w: mat4x4f = tile(k);
-            a0_00 += w[0] * m0_00.x;
-            a0_00 += w[1] * m0_00.y;
-            a0_00 += w[2] * m0_00.z;
-            a0_00 += w[3] * m0_00.w;
-            a0_10 += w[0] * m0_10.x;
-            a0_10 += w[1] * m0_10.y;
-            a0_10 += w[2] * m0_10.z;
-            a0_10 += w[3] * m0_10.w;
+            a0 += w[0] * m0.x;
+            a0 += w[1] * m0.y;
+            a0 += w[2] * m0.z;
+            a0 += w[3] * m0.w;
         }
     }
-    store(o, plane, a0_00);
-    store(o + vec2i(1, 0), plane, a0_10);
+    store(o, plane, a0);
 }

@@ -66,7 +66,7 @@ def test_requirements_are_the_largest_use_of_each_limit():
     )
     assert files.schedule["requires"]["limits"] == dict.fromkeys(limits, 0) | {
         "texture_size": 40, "array_texture_layers": 4, "compute_images": 2,
-        "compute_texture_units": 1, "workgroup_invocations": 64, "workgroup_count": 5,
+        "compute_texture_units": 1, "workgroup_invocations": 64, "workgroup_count": 17,
     }  # fmt: skip
     assert files.schedule["requires"]["color_buffer"] == "float"
     _, files, _ = compile_graph(graph_of(y, inputs=(x,)), precision="mediump")

@@ -152,11 +152,13 @@ def test_taps_count_as_code_where_the_kernel_unrolls_them(stride, unrolled):
     assert Predictor(node, KernelFamilies(LLVMPIPE.target())).work(choice)[0].code == 4 * 2 * taps
 
 
-def test_constants_are_not_read_but_are_code():
+def test_constants_are_literals_and_code():
     predictor = Predictor(node_of(two(), X), KernelFamilies(LLVMPIPE.target()))
     (constants,) = predictor.work(Choice("fragment", (1, 1), 2, "constants", "highp"))
     (looped,) = predictor.work(Choice("fragment", (1, 1), 2, "texture", "highp"))
-    assert constants.weights == 0 < looped.weights
+    assert (constants.weights_from, looped.weights_from) == ("literal", "image")
+    assert constants.weights == constants.multiplies
+    assert constants.alive < looped.alive
     assert (constants.code, constants.programs) == (9 * 4 * 4 * 2, 1)
     assert constants.code > looped.code
 
@@ -355,7 +357,7 @@ def test_a_session_goes_on_where_the_last_one_ended(tmp_path, monkeypatch):
 
 def test_an_unknown_gl_needs_a_device():
     with pytest.raises(ShadergenError) as refused:
-        session._profile_of("Mali-G78")
+        session._profile_of("PowerVR Rogue GE8320")
     assert (refused.value.code, refused.value.what) == ("SG0301", "tuning needs a --device")
 
 

@@ -133,17 +133,18 @@ def chosen_weights(y: Value, **options) -> str | None:
 
 
 def test_weights_move_from_constants_to_a_block_to_a_texture_as_they_grow():
-    wide = image(1, 64, 6, 6)
-    assert chosen_weights(conv(RNG, X, 16, (3, 3))) == "constants"
+    narrow, wide = image(1, 8, 360, 640), image(1, 64, 360, 640)
+    assert chosen_weights(conv(RNG, narrow, 16, (3, 3))) == "constants"
     assert chosen_weights(conv(RNG, wide, 64, (3, 3), groups=64)) == "constants"
     assert chosen_weights(conv(RNG, wide, 16, (2, 2))) == "constants"
-    assert chosen_weights(conv(RNG, wide, 16, (3, 3))) == "texture"
-    large = {"device": "gles32-desktop", "stage": "fragment"}
-    assert chosen_weights(conv(RNG, wide, 16, (3, 3)), **large) == "ubo"
+    wider = image(1, 256, 360, 640)
+    assert chosen_weights(conv(RNG, wider, 16, (3, 3))) == "texture"
+    large = {"device": "amd-rdna", "stage": "fragment"}
+    assert chosen_weights(conv(RNG, wider, 16, (3, 3)), **large) == "ubo"
 
 
 def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_spent_them():
-    x = image(1, 16, 9, 9)
+    x = image(1, 16, 360, 640)
     values = [conv(RNG, x, 16, (3, 3), layer="large")]
     for i in range(NETWORK_BUDGET // (16 * 16 * 9)):
         pads = (1, 1, 1, 1) if i else (0, 0, 0, 0)
@@ -154,7 +155,7 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     graph = choose_kernels(assign_layouts(choose_precision(graph, found), found), found)
     stored = {n.name: n.choice.weights for n in graph.nodes}
     assert stored["largest"] == stored["large"] == "constants"
-    assert stored[f"small{len(values) - 2}"] == "ubo"
+    assert stored[f"small{len(values) - 2}"] == "texture"
     (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
     assert why.endswith(
         "the least of 6; weights as constants would be faster, but take longer to compile: they "

@@ -1,0 +1,104 @@
+"""Device profiles: limits that a build may rely on, and costs of operations.
+
+- ``-min`` profiles: the minimum maxima of the OpenGL ES specifications (tables 6.30 to 6.35 of ES
+  3.0.6, 20.40 and following of ES 3.1 and 3.2) and of WebGL 2.
+- Other generic profiles: limits of practically every device of their class.
+- ``llvmpipe`` and ``swiftshader`` (:mod:`.software`): software rasterisers, with measured costs.
+  Versions of SwiftShader differ in draw buffers: 6 in 150, 8 in 156.
+- Families of GPUs (:mod:`.families`), with costs fitted to what their compilers make of kernels.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import get_args
+
+from ...errors import ShadergenError, did_you_mean, reason
+from ...passes.placement.target import UNMEASURED, Fetch, GlslVersion, Limits
+from .families import DESKTOP, FAMILIES, FITTED
+from .profile import ES30, ES31, ES32, MOBILE, Device
+from .software import SOFTWARE
+
+# A build of a generic profile is the least bad for the worst of the GPUs that it may meet.
+_EVERY = replace(UNMEASURED, devices=FITTED)
+_DESKTOP = replace(UNMEASURED, devices=DESKTOP)
+
+DEVICES: dict[str, Device] = {
+    "gles30": Device(replace(ES30, texture_size=4096), costs=_EVERY),
+    "gles30-min": Device(ES30, costs=_EVERY),
+    "webgl2-min": Device(ES30, fetch="sample", costs=_EVERY, webgl=True),
+    "gles31-min": Device(ES31, 310, costs=_EVERY),
+    "gles31-mobile": Device(MOBILE, 310, costs=_EVERY),
+    "gles32-desktop": Device(ES32, 310, costs=_DESKTOP),
+    **FAMILIES,
+    **SOFTWARE,
+}
+DEFAULT_DEVICE = "gles30"
+SAVED = "shadergen doctor --save FILE.json writes one for the GL at hand"
+PROFILE_SUFFIX = ".json"  # of files: other names are of profiles above
+
+
+def device(name: str) -> Device:
+    """Return a profile, by name or from a file that ``shadergen doctor --save`` wrote.
+
+    Raises:
+        ShadergenError: SG0301 for an unknown name or a file that is no profile.
+    """
+    if name in DEVICES:
+        return DEVICES[name]
+    if name.endswith(PROFILE_SUFFIX):
+        return _read(Path(name))
+    raise ShadergenError(
+        "SG0301",
+        f"no device profile is called '{name}'",
+        supported=f"{', '.join(DEVICES)}, or a {PROFILE_SUFFIX} file",
+        help=did_you_mean(name, DEVICES),
+    )
+
+
+def _read(path: Path) -> Device:
+    names = {f.name for f in fields(Limits)}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+        numbers = {name: int(found["limits"][name]) for name in sorted(names)}
+        glsl, fetch = int(found["glsl"]), found["fetch"]
+        renderer = str(found.get("renderer", ""))
+        if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
+            raise ValueError(
+                f"glsl is {glsl}, fetch is {fetch!r}: glsl must be 300, 310 or 320, fetch texel, "
+                "sample, image or image-zero"
+            )
+    except OSError as error:
+        raise ShadergenError(
+            "SG0301", f"cannot read the device profile '{path}'", why=reason(error), help=SAVED
+        ) from None
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ShadergenError(
+            "SG0301",
+            f"'{path}' is not a device profile",
+            why=_wrong(error),
+            help=SAVED,
+        ) from None
+    if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
+        raise ShadergenError("SG0301", f"'{path}' has impossible limits")
+    known = named_profile(renderer)
+    costs = DEVICES[known].costs if known else UNMEASURED
+    return Device(Limits(**numbers), glsl, fetch, costs, renderer)  # type: ignore[arg-type]
+
+
+def _wrong(error: Exception) -> str:
+    """Explain an error in a profile in the file's terms, not Python's."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    if isinstance(error, (json.JSONDecodeError, RecursionError, UnicodeDecodeError)):
+        return "it is not JSON"
+    if isinstance(error, TypeError):
+        return "it is not an object of glsl, fetch and limits"
+    return reason(error)
+
+
+def named_profile(renderer: str) -> str:
+    """Return the name of the profile of a renderer or its family, or nothing."""
+    return next((name for name, d in DEVICES.items() if d.recognises(renderer)), "")

@@ -1,0 +1,71 @@
+"""A device profile, and the limits that the specifications promise."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from ...passes.placement.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
+
+
+@dataclass(frozen=True)
+class Device:
+    """A profile.
+
+    Attributes:
+        limits: of its GL.
+        glsl: the newest GLSL ES that builds for it use.
+        fetch: how it reads textures of the runtime's own faster.
+        costs: what things take on it.
+        renderer: how the name begins that its GL gives itself; empty where many are meant.
+        family: what the names of a family of GPUs hold, as drivers, ANGLE and browsers give them: a
+            regular expression.
+        webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
+    """
+
+    limits: Limits
+    glsl: GlslVersion = 300
+    fetch: Fetch = "texel"
+    costs: Costs = UNMEASURED
+    renderer: str = ""
+    family: str = ""
+    webgl: bool = False
+
+    def recognises(self, renderer: str) -> bool:
+        """Whether a renderer's name is of this device, or of its family."""
+        if self.renderer:
+            return renderer.startswith(self.renderer)
+        return bool(self.family and re.search(self.family, renderer))
+
+
+ES30 = Limits(
+    texture_size=2048,
+    array_texture_layers=256,
+    texture_units=16,
+    draw_buffers=4,
+    uniform_block_size=16384,
+    uniform_blocks=12,
+)
+# ES 3.1 promises storage blocks and images to compute shaders only.
+ES31 = replace(
+    ES30,
+    storage_block_size=2**27,
+    compute_images=4,
+    compute_texture_units=16,
+    compute_uniform_blocks=12,
+    workgroup_invocations=128,
+    workgroup_count=65535,
+)
+
+ES32 = replace(
+    ES31,
+    texture_size=16384,
+    array_texture_layers=2048,
+    draw_buffers=8,
+    uniform_block_size=65536,
+    storage_blocks=8,
+    fragment_images=8,
+    compute_images=8,
+    workgroup_invocations=1024,
+)
+MOBILE = replace(ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4)

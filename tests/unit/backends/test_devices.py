@@ -1,0 +1,39 @@
+"""Device profiles: whose GPUs they are, and costs that decisions can rely on."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import pytest
+from support.renderers import STRINGS
+
+from shadergen.backends.devices import DEVICES, named_profile
+from shadergen.backends.devices.families import FAMILIES
+from shadergen.passes.predict_cost import PRICES
+
+NAMES = [(name, profile) for profile, names in STRINGS.items() for name in names]
+
+
+@pytest.mark.parametrize(("renderer", "profile"), NAMES)
+def test_a_renderer_is_of_one_family_or_of_none(renderer, profile):
+    found = [name for name, device in FAMILIES.items() if device.recognises(renderer)]
+    assert found == [profile] * bool(profile)
+    assert named_profile(renderer) == profile
+
+
+def test_software_rasterisers_are_known_by_how_their_names_begin():
+    assert named_profile("llvmpipe (LLVM 15.0.6, 256 bits)") == "llvmpipe"
+    assert named_profile("not llvmpipe") == ""
+
+
+def test_every_family_of_gpus_has_names_that_it_is_known_by():
+    assert set(FAMILIES) == set(STRINGS) - {""}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_costs_of_gpus_are_of_units_that_work_side_by_side(name):
+    costs = FAMILIES[name].costs
+    units = (costs, *costs.beside)
+    assert all(isfinite(getattr(u, p)) and getattr(u, p) >= 0 for u in units for p in PRICES)
+    assert costs.multiply > 0 and costs.beside[-1].store > costs.beside[-1].store_half > 0
+    assert costs.known and not DEVICES["gles30"].costs.known
