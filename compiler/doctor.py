@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from .. import __version__
-from ..backends.devices import PROFILE_SUFFIX, device
+from ..backends.devices import PROFILE_SUFFIX, device, named_profile
 from ..backends.replacing import replacing_file
 from ..backends.validate import find_glslang
 from ..errors import ShadergenError, reason
@@ -53,6 +53,7 @@ class Findings:
             return
         yield "OpenGL ES", f"{self.gl_version} through EGL, {self.platform}"
         yield "renderer", self.renderer
+        yield "device profile", named_profile(self.renderer) or "none of this GPU; see --save"
         yield "float render targets", self.float_targets
         yield "GLSL ES for builds", str(self.glsl)
         yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())

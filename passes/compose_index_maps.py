@@ -137,7 +137,8 @@ def _check(found: _Found, context: Context) -> str:
     costs = context.target.costs
     composed, copied = _cost(after, costs), _cost(node, costs)
     if not found.read_elsewhere:
-        copied += _cost(found.inner, costs) + costs.store * hint(copy.type.texels) + costs.gpu_pass
+        stored = costs.price("store") * hint(copy.type.texels)
+        copied += _cost(found.inner, costs) + stored + costs.gpu_pass
     if composed > copied:
         through, with_copy = cost_text(costs, composed), cost_text(costs, copied)
         return f"predicted {through}, {with_copy} with a copy"
@@ -163,7 +164,7 @@ def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs:
             own = tuple((s.operand, types[s.operand]) for s in load.sources)
             data = nest.bound & load.variables
             each, arithmetic = _load_cost(load, own, t, loops, data)
-            total += steps * each * (costs.texel + costs.multiply * arithmetic)
+            total += steps * each * (costs.price("texel") + costs.multiply * arithmetic)
     return t.texels * total
 
 

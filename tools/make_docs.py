@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
+from shadergen.backends.devices.families import FAMILIES as GPUS
+from shadergen.backends.devices.families import FITTED
 from shadergen.backends.dialects.glsl_es import print_expression
 from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.formulas import Formulas
@@ -128,8 +130,22 @@ def _default(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else number_text(value)
 
 
+def families() -> str:
+    """Return what is known of each family of GPUs."""
+    rows = []
+    for name, device in GPUS.items():
+        like = "gles32-desktop" if device.limits == DEVICES["gles32-desktop"].limits else ""
+        like = like or ("gles31-mobile" if device.glsl >= 310 else "gles30")
+        fitted = "fitted" if device.costs in FITTED else "from documentation"
+        registers = str(device.costs.registers or "no limit")
+        rows.append((code(name), device.gpu, code(like), registers, fitted))
+    heads = ("profile", "times are of", "limits of", "registers of a kernel", "costs")
+    return table(heads, rows)
+
+
 def devices() -> str:
-    profiles = DEVICES.values()
+    classes = {name: p for name, p in DEVICES.items() if name not in GPUS}
+    profiles = classes.values()
     rows = [
         ("GLSL ES", *(str(p.glsl) for p in profiles)),
         (
@@ -140,7 +156,7 @@ def devices() -> str:
     for field in fields(Limits):
         values = (str(getattr(p.limits, field.name)) for p in profiles)
         rows.append((field.name.replace("_", " "), *values))
-    heads = (code(n) + (" (default)" if n == DEFAULT_DEVICE else "") for n in DEVICES)
+    heads = (code(n) + (" (default)" if n == DEFAULT_DEVICE else "") for n in classes)
     return table(("", *heads), rows)
 
 
@@ -169,6 +185,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "formulas": formulas,
     "operators": operators,
     "devices": devices,
+    "families": families,
     **{f"options_{name}": options(name) for name in cli.commands},
     "keras_layers": lambda: names(sorted(LAYERS)),
     "keras_activations": lambda: names(sorted((*ACTIVATIONS, *OVER_AN_AXIS))),

@@ -150,18 +150,21 @@ FAMILIES: dict[str, Device] = {
         MOBILE,
         310,
         costs=_BIFROST,
+        gpu="Mali-G72 MP12",
         family=r"Mali[- ]G(31|51|52|71|72|76)\b(?!.*or similar)",
     ),
     "mali-valhall": Device(
         MOBILE,
         310,
         costs=_VALHALL,
+        gpu="Mali-G610 MP4",
         family=r"Mali[- ]G(57|68|77|78(AE)?|[35679]\d\d(v\d)?|1-\w+)\b|Immortalis",
     ),
     "adreno-6xx": Device(
         MOBILE,
         310,
         costs=_ADRENO_6XX,
+        gpu="Adreno 630",
         family=r"(Adreno ?(\(TM\))? ?(6\d\d|702|\dcx?\+? Gen \d)|\bFD(6\d\d|702)\b)"
         r"(?!.*or similar)",
     ),
@@ -169,6 +172,7 @@ FAMILIES: dict[str, Device] = {
         MOBILE,
         310,
         costs=_ADRENO_7XX,
+        gpu="Adreno 740",
         family=r"(Adreno ?(\(TM\))? ?(7(?!02)\d\d|X1-\d|A32)|\bFD(7(?!02)\d\d|A32)\b)"
         r"(?!.*or similar)",
     ),
@@ -176,6 +180,7 @@ FAMILIES: dict[str, Device] = {
         ES32,
         310,
         costs=_RDNA,
+        gpu="Radeon RX 6800",
         family=r"Radeon( ?\(TM\)|T)? +(RX [5-9]\d{3}|(?i:Pro) (W[5-7]|5)\d00"
         r"|[678][1-9]0M\b|80\d0S\b)"
         r"|AMD Custom GPU 0|(?i:navi[1-4]\d|gfx1[0-2]\d\d|vangogh|rembrandt|raphael|phoenix"
@@ -187,21 +192,30 @@ FAMILIES: dict[str, Device] = {
         ES32,
         310,
         costs=_NVIDIA,
+        gpu="GeForce RTX 2080",
         family=r"NVIDIA|GeForce|Quadro|/PCIe/SSE2|\bNV(1[0-9A-F]|[5-9A-E])[0-9A-F]\b",
     ),
     "intel-gen12": Device(
         ES32,
         310,
         costs=_INTEL,
+        gpu="Iris Xe (96 units)",
         family=r"Intel.*(\bXe\b|\b(?i:Arc)\b|UHD Graphics 7\d0|Data Center GPU Flex"
         r"|\((TGL|RKL|ADL|RPL|DG1|SG1|DG2|ATS-M|MTL|ARL|LNL|BMG|PTL)\b"
         r"|\(0x0000(9A|4C[89]|46[2-9A-D]|A7[28A]|490|56[9A-C]|7D[4-6D]|64[2AB]|E2[01]|B0[89A-B]))",
     ),
-    "videocore-6": Device(MOBILE, 310, costs=_VIDEOCORE, family=r"\bV3D 4\.\d"),
+    "videocore-6": Device(
+        MOBILE,
+        310,
+        costs=_VIDEOCORE,
+        gpu="VideoCore VI (Raspberry Pi 4)",
+        family=r"\bV3D 4\.\d",
+    ),
     "apple": Device(
         replace(ES30, texture_size=4096),
         fetch="sample",
         costs=_APPLE,
+        gpu="Apple M1",
         family=r"\bApple (GPU|[AM]\d|Paravirtual)",
     ),
 }

@@ -20,6 +20,7 @@ class Device:
         renderer: how the name begins that its GL gives itself; empty where many are meant.
         family: what the names of a family of GPUs hold, as drivers, ANGLE and browsers give them: a
             regular expression.
+        gpu: the GPU that stands for the family: its rates make nanoseconds of cycles.
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
     """
 
@@ -29,6 +30,7 @@ class Device:
     costs: Costs = UNMEASURED
     renderer: str = ""
     family: str = ""
+    gpu: str = ""
     webgl: bool = False
 
     def recognises(self, renderer: str) -> bool:

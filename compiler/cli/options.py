@@ -78,8 +78,9 @@ def _with_options(
             default="gles30",
             show_default=device_default,
             metavar="PROFILE",
-            help="Device profile: gles30, gles30-min, webgl2-min, swiftshader, gles31-min, "
-            "gles31-mobile, gles32-desktop, llvmpipe, or a file from shadergen doctor --save.",
+            help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
+            "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; doctor names the installed "
+            "GPU's), or a file from shadergen doctor --save.",
         ),
         click.option(
             "--glsl",

@@ -114,6 +114,10 @@ class Costs:
         """Whether the costs are those of one device."""
         return not self.devices and self != UNMEASURED
 
+    def price(self, name: str) -> float:
+        """Return what something costs on the unit that it keeps busy the longest."""
+        return max(float(getattr(unit, name)) for unit in (self, *self.beside))
+
 
 def unit(**costs: float) -> Costs:
     """Return the costs of a unit that does nothing else."""

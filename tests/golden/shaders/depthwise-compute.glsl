@@ -17,7 +17,7 @@ uniform int u_span;
 uniform int u_across;
 uniform int u_down;
 uniform int u_planes;
-layout(std430, binding = 0) readonly buffer Weights { vec4 weights[]; };
+layout(std140) uniform Weights { vec4 weights[2]; };
 
 layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;

@@ -15,7 +15,7 @@ struct Sizes {
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
 @group(0) @binding(1) var u_x: texture_2d<f32>;
-@group(0) @binding(2) var<storage, read> weights: array<vec4f>;
+@group(0) @binding(2) var<uniform> weights: array<vec4f, 2>;
 @group(0) @binding(3) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(4) var nearest: sampler;
 fn load_x(p: vec2i, plane: i32) -> vec4f {

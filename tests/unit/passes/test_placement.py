@@ -140,7 +140,8 @@ def test_weights_move_from_constants_to_a_block_to_a_texture_as_they_grow():
     wider = image(1, 256, 360, 640)
     assert chosen_weights(conv(RNG, wider, 16, (3, 3))) == "texture"
     large = {"device": "amd-rdna", "stage": "fragment"}
-    assert chosen_weights(conv(RNG, wider, 16, (3, 3)), **large) == "ubo"
+    assert chosen_weights(conv(RNG, wide, 16, (3, 3)), **large) == "ubo"
+    assert chosen_weights(conv(RNG, wider, 16, (3, 3)), **large) == "ssbo"  # all planes at once
 
 
 def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_spent_them():
