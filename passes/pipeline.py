@@ -15,6 +15,7 @@ from .canonicalise import canonicalise
 from .choose_kernels import choose_kernels
 from .choose_precision import choose_precision
 from .compose_index_maps import compose_index_maps
+from .drop_dead_channels import drop_dead_channels
 from .drop_identities import drop_identities
 from .expand_choices import expand_choices
 from .fold_affine import fold_affine
@@ -42,6 +43,7 @@ MATHEMATICS = (
     fuse_pads,
     fuse_upsampling,
     fold_affine,
+    drop_dead_channels,
     apply_options,
     quantise_weights,
     fuse_pointwise,

@@ -13,6 +13,8 @@ from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from ...ir.graph import Constant, Result
 from ...ir.nests import nest_of
 from ...ir.ops.convolution import is_depthwise
@@ -189,11 +191,23 @@ def programs_of(node: Node, passes: int) -> int:
     return passes // (node.result.shape[0] if entries_share_a_program(node) else 1)
 
 
-def unrolled(work: Work, programs: int) -> Work:
+def kept_share(node: Node) -> float:
+    """Return which share of a convolution's weights is not zero: the others need no code."""
+    shares = [
+        float(np.count_nonzero(v.data)) / v.data.size
+        for v in parts(before_store(node)).operands[1:2]
+        if isinstance(v, Constant)
+    ]
+    return shares[0] if shares else 1.0
+
+
+def unrolled(work: Work, programs: int, share: float) -> Work:
     """Return the work of a convolution with its weights as constants, from that of its loops.
 
-    All that an invocation does is in the text, and no weights are read.
+    All that an invocation does is in the text, and no weights are read. ``share`` is that of the
+    weights that are not zero.
     """
+    work = replace(work, multiplies=work.multiplies * share)
     return replace(
         work,
         weights=round(work.multiplies),

@@ -12,12 +12,14 @@ from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import (
     Conv,
     Pad,
+    Pool,
     Slice,
 )
 from shadergen.ir.reference import evaluate
 from shadergen.passes import pipeline
 from shadergen.passes.apply_options import apply_options
 from shadergen.passes.attach_preprocessing import Preprocessing, attach_preprocessing
+from shadergen.passes.drop_dead_channels import drop_dead_channels
 from shadergen.passes.fold_affine import fold_affine
 from shadergen.passes.fuse_pads import fuse_pads
 
@@ -94,6 +96,52 @@ def test_affine_maps_do_not_fold_when():
         found = context()
         assert operators(fold_affine(graph_of(huge, inputs=(X,)), found)) == ["Conv", "Pointwise"]
         assert refusals(found) == ["a folded weight is not finite"]
+
+
+def weights_of(graph, name):
+    (node,) = (n for n in graph.nodes if n.name == name)
+    return [v.data for v in node.inputs[1:]]
+
+
+def dead(reader, between="relu(x0)", also=None):
+    """Return weights and bias of a layer that ``reader`` reads through a formula."""
+    first = conv(RNG, X, 8, (3, 3), layer="first")
+    y = apply(Conv(), pointwise(between, first), constant(reader, "w"), layer="second")
+    outputs = (y, also(first)) if also else (y,)
+    graph = drop_dead_channels(graph_of(*outputs, inputs=(X,)), context())
+    return weights_of(graph, "first")
+
+
+def test_channels_that_are_multiplied_by_zeros_lose_their_weights_and_what_feeds_them():
+    reader = RNG.normal(size=(4, 8, 1, 1)).astype(np.float32)
+    reader[:, 2] = 0.0
+    reader[:, 5] = 1e-39  # GPUs take it for zero
+    for parameter in dead(reader):
+        assert [bool(channel.any()) for channel in parameter] == [c not in (2, 5) for c in range(8)]
+    inner = conv(RNG, X, 8, (1, 1), layer="inner")
+    middle = np.zeros((8, 8, 1, 1), np.float32)
+    middle[0, 1] = middle[1, 3] = 1.0  # channel 1 of the layer between is dead, so is 3 before it
+    y = apply(Conv(), inner, constant(middle, "m"), layer="middle")
+    last = np.zeros((4, 8, 1, 1), np.float32)
+    last[0, 0] = 2.0
+    y = apply(Conv(), y, constant(last, "l"), layer="last")
+    graph = drop_dead_channels(graph_of(y, inputs=(X,)), context())
+    assert [bool(c.any()) for c in weights_of(graph, "inner")[0]] == [c == 1 for c in range(8)]
+
+
+def test_channels_that_something_else_reads_stay():
+    reader = np.zeros((4, 8, 1, 1), np.float32)
+    reader[:, 0] = 1.0
+    assert all(c.any() for c in dead(reader, also=lambda first: pointwise("x0 + 1", first))[0])
+    pooled = dead(reader, also=lambda first: apply(Pool("max", (2, 2)), first))
+    assert all(c.any() for c in pooled[0])
+    assert [bool(c.any()) for c in dead(reader, "tanh(x0)")[0]] == [True] + [False] * 7
+
+
+def test_weights_that_are_not_finite_are_left_alone():
+    reader = np.zeros((4, 8, 1, 1), np.float32)
+    reader[0, 0] = np.inf
+    assert all(c.any() for c in dead(reader)[0])
 
 
 @pytest.mark.parametrize("formula", ["relu(x0)", "x0 * x0", "1 / x0", "relu(x0 - x0)", "x0 + x1"])
