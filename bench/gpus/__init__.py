@@ -1,8 +1,9 @@
 """``make gpus``: what real GPU compilers make of the benchmark's networks, without a GPU.
 
-Mesa's drivers run on a kernel interface that does nothing (drm-shim; RADV's null device for AMD).
-They compile a build's shaders to machine code and say what they made: instructions or cycles,
-registers, spills, code size. Nothing is executed. ``setup.sh`` installs the drivers.
+Mesa's drivers run on a stub in place of the operating system's GPU driver (drm-shim; for AMD,
+RADV's null device). They compile a build's shaders to machine code and print statistics:
+instructions or cycles, registers, spills, code size. Nothing is executed. ``setup.sh`` installs
+the drivers.
 
 Data flow, in the order of the modules:
 

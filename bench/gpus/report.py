@@ -62,7 +62,7 @@ def _shares(results: Sequence[NetworkResult], gpus: Sequence[Gpu]) -> str:
     words = (
         "## Share of the multiply-add bound\n\n"
         f"{SPILLS}: a shader spills registers. {SLOW}: a shader takes over a second to compile. "
-        f"{NOTHING}: a shader does not compile, or takes over {SECONDS} s; see the end.\n\n"
+        f"{NOTHING}: a shader does not compile, or takes over {SECONDS} s to compile.\n\n"
     )
     return words + table(head, rows, right=2)
 
