@@ -73,7 +73,7 @@ _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
     {"texel": 12.0, "sample": 12.0, "compute_texel": 13.0},
     {"ubo": 13.0, "ssbo": 13.0, "image_store": 12.0, "image_store_half": 12.0},
     code=10.0,
-    registers=73,
+    registers=72,
 )  # fmt: skip
 
 # Mali-G610 MP4 of an RK3588.
@@ -83,7 +83,7 @@ _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
     {"texel": 16.0, "sample": 16.0, "compute_texel": 17.4},
     {"ubo": 70.0, "ssbo": 70.0, "image_store": 109.0, "image_store_half": 109.0},
     code=10.0,
-    registers=73,
+    registers=72,
 )  # fmt: skip
 
 # Adreno 630 of a Snapdragon 845.

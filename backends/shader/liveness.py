@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, walk
+from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, known, walk
 from .statements import Add, Assign, Declare, Loop, MultiplyAdd
 from .statements import walk as every
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .statements import Statement
     from .types import Type
 
+UNROLLED = 4  # trips of a loop that compilers unroll
 FREE = (Variable, Number, Numbers, Uniform, BuiltIn)  # alive already, or no register's
 
 
@@ -62,7 +63,7 @@ class _Liveness:
                     alive |= _from_outside(body)
                     alive.pop(s.counter.name, None)
                 before, inner = self.block(body, alive | own)
-                most = max(most, inner)
+                most = max(most, inner + _overlap(s))
                 alive |= {name: size for name, size in before.items() if name not in own}
             alive |= _read(s.expressions)
             working = sum(map(self._working, s.expressions))
@@ -85,6 +86,19 @@ class _Liveness:
             results = {v.name: _size(v.type) for v in function.results}
             self._functions[function] = self.block(function.body, results)[1]
         return self._functions[function]
+
+
+def _overlap(s: Statement) -> int:
+    """Return how many scalars of a loop's next step compilers load before a step ends.
+
+    They unroll short loops of known trips that have no loops in them.
+    """
+    if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in every(s.body)):
+        return 0
+    first, last = known(s.start), known(s.end)
+    if first is None or last is None or (last - first) // s.step > UNROLLED:
+        return 0
+    return sum(_size(inner.variable.type) for inner in s.body if isinstance(inner, Declare))
 
 
 def _from_outside(body: Sequence[Statement]) -> dict[str, int]:

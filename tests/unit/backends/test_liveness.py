@@ -25,7 +25,7 @@ def test_a_value_is_alive_from_its_declaration_to_its_last_use():
 def test_what_a_step_of_a_loop_leaves_to_the_next_is_alive_throughout():
     body = Body()
     total, other = body.let("total", vec4(0.0)), body.let("other", vec4(2.0))
-    with body.loop("i", 3):
+    with body.loop("i", 30):
         v = body.let("v", vec4(1.0))
         w = body.let("w", v + 1.0)
         body.add_products(total, (v, w))
@@ -35,7 +35,7 @@ def test_what_a_step_of_a_loop_leaves_to_the_next_is_alive_throughout():
 
 def test_a_value_of_one_step_is_not_alive_in_the_next():
     body = Body()
-    with body.loop("i", 3):
+    with body.loop("i", 30):
         v = body.let("v", vec4(1.0))
         w = body.let("w", v + 1.0)
         body.let("u", w + 1.0)
@@ -52,3 +52,17 @@ def test_a_function_adds_what_it_holds_to_what_its_caller_holds():
     a = body.let("a", vec4(1.0))
     body.write(0, a + twice(a))
     assert alive(body) == 4 + (4 + 4 + 4)  # a; x, y, and their sum
+
+
+def test_steps_of_a_short_loop_overlap_as_compilers_unroll_it():
+    def looped(trips: int) -> int:
+        body = Body()
+        total = body.let("total", vec4(0.0))
+        with body.loop("i", trips):
+            v = body.let("v", vec4(1.0))
+            body.add_products(total, (v, v))
+        body.write(0, total)
+        return alive(body)
+
+    assert looped(30) == 4 + 1 + 4  # total, i, v
+    assert looped(3) == looped(30) + 4  # and v of the next step
