@@ -132,7 +132,7 @@ _VIDEOCORE = _Gpu(32, 0.5, 4.0, 50000.0).costs(
     {"multiply": 4.0, "texel": 17.0, "sample": 17.0, "compute_texel": 28.0, "fragment": 70.0,
      "invocation": 1100.0, "ubo": 15.0, "ssbo": 15.0, "literal": 2.0},
     code=30.0,
-    registers=52,
+    registers=58,
 )  # fmt: skip
 
 # Apple M1. No compiler was at hand: registers, rates and the cost of texels follow
