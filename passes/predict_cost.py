@@ -2,7 +2,7 @@
 
     time = max(1, lanes / invocations of a pass) * sum(count * cost) + what does not depend on sizes
 
-The slowest of the units that a GPU has beside its arithmetic takes the time.
+A GPU's units, of arithmetic, textures, memory, work side by side: the slowest takes the time.
 
 Counts (:class:`.placement.kernels.Work`) come from the programs that the kernels are lowered to;
 costs are properties of the device (``placement.target.Costs``). Predictions order the candidates of
@@ -96,7 +96,7 @@ class Predictor:
         return least
 
     def spills(self, choice: Choice) -> bool:
-        """Whether a kernel of the choice needs more registers than any of the devices has."""
+        """Whether a kernel of the choice spills registers or constants on all of the devices."""
         try:
             return self._on_devices(choice)[1]
         except ShadergenError:
@@ -154,7 +154,7 @@ class _Devices:
     literals: np.ndarray
 
     def spilling(self, work: Work) -> np.ndarray:
-        """Return how many times as long a kernel takes that needs more registers than there are."""
+        """Return how many times as long a kernel takes on each for the registers it lacks."""
         slower: np.ndarray = 1.0 + (SPILLED - 1.0) * (work.alive > self.registers)
         if work.weights_from == "literal":
             literal = 1.0 + (LITERALS_SPILLED - 1.0) * (work.code > self.literals)

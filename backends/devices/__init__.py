@@ -21,7 +21,7 @@ from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, Device
 from .software import SOFTWARE
 
-# A build of a generic profile is the least bad for the worst of the GPUs that it may meet.
+# A build of a generic profile is the least bad for the worst of the families that were fitted.
 _EVERY = replace(UNMEASURED, devices=FITTED)
 _DESKTOP = replace(UNMEASURED, devices=DESKTOP)
 

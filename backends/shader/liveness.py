@@ -89,14 +89,15 @@ class _Liveness:
 
 
 def _overlap(s: Statement) -> int:
-    """Return how many scalars of a loop's next step compilers load before a step ends.
+    """Return how many scalars of a loop's next step are alive before a step ends.
 
-    They unroll short loops of known trips that have no loops in them.
+    Compilers unroll short loops of known trips that have no loops in them, and begin the next step
+    early. What a step declares outside of scopes counts.
     """
     if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in every(s.body)):
         return 0
     first, last = known(s.start), known(s.end)
-    if first is None or last is None or (last - first) // s.step > UNROLLED:
+    if first is None or last is None or -(-(last - first) // s.step) > UNROLLED:
         return 0
     return sum(_size(inner.variable.type) for inner in s.body if isinstance(inner, Declare))
 

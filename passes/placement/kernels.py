@@ -27,7 +27,7 @@ class Work:
         samples: vectors of tensors read by ``texture``.
         images: vectors of tensors read from images.
         loads: vectors of tensors that come from memory: each pass reads its operands at most once.
-        weights: vectors of weights read, or in the text of the program.
+        weights: vectors of weights read, or that the text has as constants, in all invocations.
         weights_from: what they are read from.
         distinct: how many different vectors of weights there are.
         multiplies: multiply-adds.

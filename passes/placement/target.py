@@ -70,7 +70,7 @@ class Costs:
         accumulators: vectors of four that an invocation keeps at once without harm.
         lanes: invocations that run at once; fewer take as long.
         registers: floats and ints that an invocation holds; a kernel that needs more would spill
-            them to memory, and is no candidate. 0 is no limit.
+            them to memory, and comes after all that do not. 0 is no limit.
         literals: vectors of four weights that a program may have as constants; the compiler keeps
             more in registers, which it spills. 0 is no limit.
         beside: costs of units that work at the same time as what the others are costs of: the

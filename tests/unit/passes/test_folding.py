@@ -138,6 +138,37 @@ def test_channels_that_something_else_reads_stay():
     assert [bool(c.any()) for c in dead(reader, "tanh(x0)")[0]] == [True] + [False] * 7
 
 
+@pytest.mark.parametrize("formula", ["1 / x0", "log(x0)", "rsqrt(x0)", "sqrt(x0)"])
+def test_channels_stay_whose_formula_may_be_infinite_at_zero(formula):
+    reader = RNG.normal(size=(4, 8, 1, 1)).astype(np.float32)
+    reader[:, 2] = 0.0
+    assert all(c.any() for c in dead(reader, formula)[0])
+
+
+def test_results_are_the_same_without_dead_channels():
+    reader = RNG.normal(size=(4, 8, 1, 1)).astype(np.float32)
+    reader[:, 2] = 0.0
+    first = conv(RNG, X, 8, (3, 3), layer="first")
+    graph = graph_of(
+        apply(Conv(), pointwise("relu(x0) * 2 + 1", first), constant(reader, "w")), inputs=(X,)
+    )
+    after = drop_dead_channels(graph, context())
+    assert after is not graph
+    x = RNG.normal(size=X.shape).astype(np.float32)
+    want, got = (evaluate(g, {"x": x})["y0"] for g in (graph, after))
+    np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_convolutions_that_share_weights_still_do():
+    weights = RNG.normal(size=(8, 8, 1, 1)).astype(np.float32)
+    weights[0, 0] = 1e-40
+    shared = constant(weights, "shared")
+    y = apply(Conv(), apply(Conv(), X, shared, layer="one"), shared, layer="two")
+    graph = drop_dead_channels(graph_of(y, inputs=(X,)), context())
+    one, two = (n.inputs[1] for n in graph.nodes)
+    assert one is two and one.data[0, 0] == 0.0
+
+
 def test_weights_that_are_not_finite_are_left_alone():
     reader = np.zeros((4, 8, 1, 1), np.float32)
     reader[0, 0] = np.inf
