@@ -92,7 +92,7 @@ class Predictor:
         for choice in found:
             with suppress(ShadergenError):
                 times.append(self._on_devices(choice)[0])
-        least: np.ndarray = np.min(times, axis=0)
+        least: np.ndarray = np.min(times, axis=0) if times else np.ones(1)  # none fits
         return least
 
     def spills(self, choice: Choice) -> bool:
