@@ -55,6 +55,7 @@ _SWIFTSHADER = Costs(
     store_half=2.4,
     instruction_cache=200,
     lanes=8,
+    chained=False,  # 6 to 20 % slower, see docs/decisions.md
 )
 
 SOFTWARE = {

@@ -1,8 +1,8 @@
 """Convolution: an invocation is a block of output pixels of several planes.
 
-Weights are columns, four output channels each: ``a += column * v.x`` for every input channel, or
-``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as constants;
-larger ones loop over them (:mod:`.convolution_loops`).
+Weights are columns, four output channels each: ``a += column * v.x`` for every input channel. With
+16 bits, ``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as
+constants; larger ones loop over them (:mod:`.convolution_loops`).
 
 Ways to run one differ in the planes and, in the compute stage, the pixels that an invocation
 computes, and in the storage of weights. All weights of a compute pass must fit their storage, but

@@ -370,7 +370,7 @@ class ShaderBuilder:
             arrays=self.arrays,
             main=main,
             # a 16-bit product would be converted before it is added to a 32-bit sum
-            chained=self.precision == "highp",
+            chained=self.precision == "highp" and self.target.costs.chained,
             **written,
         )
 

@@ -73,6 +73,8 @@ class Costs:
             them to memory, and comes after all that do not. 0 is no limit.
         literals: vectors of four weights that a program may have as constants; the compiler keeps
             more in registers, which it spills. 0 is no limit.
+        chained: shaders add each product to its sum by itself, which takes one instruction where
+            multiply-adds are fused; otherwise a matrix is multiplied by a vector first.
         beside: costs of units that work at the same time as what the others are costs of: the
             slowest unit takes the time.
         devices: of a profile for many devices, their costs: what is chosen is the least bad for
@@ -106,6 +108,7 @@ class Costs:
     lanes: int = 1
     registers: int = 0
     literals: int = 0
+    chained: bool = True
     beside: tuple[Costs, ...] = ()
     devices: tuple[Costs, ...] = ()
 

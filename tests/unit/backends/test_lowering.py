@@ -335,3 +335,16 @@ def test_samples_are_taken_by_all_invocations(zero_guard):
     sampled = [text for text in files.shaders.values() if "texture(" in text]
     assert sampled
     assert not any(re.search(r"\? \w*\(?texture\(", text) for text in sampled)
+
+
+@pytest.mark.parametrize(
+    ("options", "chained"),
+    [({}, True), ({"precision": "fp16"}, False), ({"device": "swiftshader"}, False)],
+    ids=["fused multiply-adds", "16 bits", "swiftshader"],
+)
+def test_products_are_added_one_by_one_where_multiply_adds_are_fused(options, chained):
+    x = image(1, 8, 60, 60)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3))
+    shader = compile_graph(graph_of(y, inputs=(x,)), weights="constants", **options)[1]
+    (text,) = (t for name, t in shader.shaders.items() if name.endswith(".frag"))
+    assert ("mat4(" in text) != chained
