@@ -1,10 +1,11 @@
 """Set weights to zero that no output depends on: constants that are zero need no code.
 
 - A weight below the least normal float32 is zero: GLSL ES may flush it, and GPUs do.
-- An output channel c of a convolution is dead if every reader multiplies it by zero: convolutions
-  whose weights W[:, c] are zero for all output channels that are alive themselves, directly or
-  after formulas that are finite at 0, as the reader's product would be NaN otherwise. Then c may
-  have any finite value: its weights and its bias become zero.
+- An output channel c of a convolution is dead if no output of the graph depends on it: only
+  convolutions read it, and their weights W[:, c] are zero for all channels that are not dead. The
+  weights and the bias of c become zero.
+- A formula may stand between the two convolutions if it is finite for finite arguments. With 1 / x
+  the dead channel would become infinite, and its product with a zero weight NaN.
 
 The channels stay, so that no shape changes.
 """

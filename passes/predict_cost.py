@@ -154,7 +154,7 @@ class _Devices:
     literals: np.ndarray
 
     def spilling(self, work: Work) -> np.ndarray:
-        """Return how many times as long a kernel takes on each for the registers it lacks."""
+        """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
         slower: np.ndarray = 1.0 + (SPILLED - 1.0) * (work.alive > self.registers)
         if work.weights_from == "literal":
             literal = 1.0 + (LITERALS_SPILLED - 1.0) * (work.code > self.literals)

@@ -1,10 +1,10 @@
 """Families of GPUs: what kernels cost on them, and the limits that a build for them relies on.
 
-Cycles are those of one lane of an arithmetic unit. They were fitted to what the compilers of the
-family make of the candidates of networks' layers (bench/gpus), which count instructions and, on
-Mali, those of each unit beside. What the compilers cannot say is an estimate from published rates
-of the device that is named: the cycles of a nanosecond, memory traffic, the start of a pass.
-``code`` is the time that the compilers took, spread over ten thousand frames.
+Cycles are those of one lane of an arithmetic unit. They are fitted to instruction counts of the
+family's compiler for candidates of networks' layers (bench/gpus). Mali's compilers count the
+instructions of each unit. Other arithmetic costs as much as a multiply-add. Three things are
+estimates from published rates of the named GPU: cycles per nanosecond, memory traffic, the start
+of a pass. ``code`` is the time that the compilers took, spread over ten thousand frames.
 
 Limits of Adreno, Intel and NVIDIA are the least of those that Mesa's drivers report and those of
 practically every device of the class; where no driver was at hand, the class's alone.
@@ -78,7 +78,7 @@ _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
 
 # Mali-G610 MP4 of an RK3588.
 _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
-    {"multiply": 4.0, "operation": 0.4},
+    {"multiply": 4.0},
     {"compute_texel": 9.3, "texel": 5.9, "ubo": 4.2, "literal": 5.1},
     {"texel": 16.0, "sample": 16.0, "compute_texel": 17.4},
     {"ubo": 70.0, "ssbo": 70.0, "image_store": 109.0, "image_store_half": 109.0},
@@ -88,7 +88,7 @@ _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
 
 # Adreno 630 of a Snapdragon 845.
 _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
-    {"multiply": 4.0, "operation": 10.0, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
+    {"multiply": 4.0, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
      "invocation": 490.0, "ubo": 1.2, "ssbo": 40.0, "literal": 3.0},
     code=50.0,
     registers=112,
@@ -96,7 +96,7 @@ _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
 
 # Adreno 740 of a Snapdragon 8 Gen 2.
 _ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
-    {"multiply": 4.2, "operation": 10.0, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
+    {"multiply": 4.2, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
      "invocation": 370.0, "ubo": 1.2, "ssbo": 40.0, "literal": 1.0},
     code=50.0,
     registers=136,
@@ -104,7 +104,7 @@ _ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
 
 # Radeon RX 6800.
 _RDNA = _Gpu(3840, 2.1, 512.0, 5000.0).costs(
-    {"multiply": 4.0, "operation": 3.3, "texel": 1.5, "sample": 1.5, "compute_texel": 2.1,
+    {"multiply": 4.0, "texel": 1.5, "sample": 1.5, "compute_texel": 2.1,
      "invocation": 157.0, "ubo": 0.3, "ssbo": 0.4},
     code=5.0,
 )  # fmt: skip
@@ -112,7 +112,7 @@ _RDNA = _Gpu(3840, 2.1, 512.0, 5000.0).costs(
 # GeForce RTX 2080. The compiler does not say which loops it unrolls, so that most kernels that loop
 # cannot be counted: their costs are those of a few.
 _NVIDIA = _Gpu(2944, 1.71, 448.0, 5000.0).costs(
-    {"multiply": 4.1, "operation": 4.0, "texel": 5.0, "sample": 5.0, "compute_texel": 14.0,
+    {"multiply": 4.1, "texel": 5.0, "sample": 5.0, "compute_texel": 14.0,
      "fragment": 100.0, "invocation": 1500.0, "ubo": 5.0, "ssbo": 5.0, "literal": 0.3},
     code=50.0,
     registers=184,
@@ -138,7 +138,7 @@ _VIDEOCORE = _Gpu(32, 0.5, 4.0, 50000.0).costs(
 # Apple M1. No compiler was at hand: registers, rates and the cost of texels follow
 # https://dougallj.github.io/applegpu/docs.html and Apple's published rates.
 _APPLE = _Gpu(1024, 1.28, 68.0, 10000.0).costs(
-    {"multiply": 4.0, "operation": 4.0, "texel": 6.0, "sample": 4.0, "compute_texel": 8.0,
+    {"multiply": 4.0, "texel": 6.0, "sample": 4.0, "compute_texel": 8.0,
      "fragment": 50.0, "invocation": 100.0, "ubo": 1.0, "ssbo": 4.0, "literal": 0.5},
     {"texel": 16.0, "sample": 16.0, "compute_texel": 16.0},
     code=50.0,
