@@ -1,4 +1,4 @@
-"""Fit a device profile's costs (placement.target.Costs) to what kernels take on the GL at hand.
+"""Fit a device profile's costs (placement.costs) to what kernels take on the GL at hand.
 
     python bench/fit_costs.py MODEL... [--device llvmpipe] [--input-size HxW] [--tuning FILE]
 

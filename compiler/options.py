@@ -170,6 +170,7 @@ class Options:
             zero_guard=self.zero_guard,
             input_range=self.input_range or DEFAULT_RANGE,
             costs=profile.costs,
+            products=profile.products,
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

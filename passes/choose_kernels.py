@@ -24,8 +24,9 @@ from ..ir.dimensions import hint
 from ..ir.ops import Conv
 from ..ir.types import LANES
 from .kernel_ops import parts
+from .placement.costs import are_known, cost_text
 from .placement.naming import unique_names
-from .placement.target import TILES_OF, cost_text
+from .placement.target import TILES_OF
 from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
@@ -168,7 +169,7 @@ def _ranking(
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]
         usual = right
-        if target.winograd == "auto" and not target.costs.known:
+        if target.winograd == "auto" and not are_known(target.costs):
             usual = [c for c in right if not c.winograd]
         return Ranking(predictor.ranked(usual or found), wrong=not right)
     close = ALIKE * min(cost for cost, _ in costs)
@@ -254,7 +255,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         work = context.kernels.work(node, choice)[0]
         total = work.programs * (work.code * LANES + PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
-        priced = bool(target.costs.code or target.costs.devices)  # compiling, in predictions
+        priced = any(device.code for device in target.costs)  # compiling, in predictions
         billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue

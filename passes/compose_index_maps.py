@@ -23,6 +23,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..ir.algebra import shift
 from ..ir.dimensions import hint
 from ..ir.expr import Call, Expr, walk
@@ -34,8 +36,8 @@ from ..ir.ops import Movement, Pointwise
 from ..ir.types import LANES
 from .kernel_ops import IndexMapped, assemble, parts
 from .placement.access import Access, lane_coordinate
+from .placement.costs import cost_text, fair
 from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
-from .placement.target import cost_text
 from .rule import Rule, apply_rules
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from ..ir.ops import Op
     from ..ir.types import TensorType
     from .kernel_ops.index_mapped import Chain
-    from .placement.target import Costs
+    from .placement.costs import Costs
     from .rule import Context, Site
 
 ARITHMETIC = {"idiv": 4, "imod": 4}  # multiplications that take as long; else 1
@@ -135,37 +137,52 @@ def _check(found: _Found, context: Context) -> str:
     if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:
         return "indices depend on data, or out-of-range fill values differ"
     costs = context.target.costs
-    composed, copied = _cost(after, costs), _cost(node, costs)
+    through, two = _times(after, costs), _times(node, costs)
     if not found.read_elsewhere:
-        stored = costs.price("store") * hint(copy.type.texels)
-        copied += _cost(found.inner, costs) + stored + costs.gpu_pass
+        stored = hint(copy.type.texels)
+        two = two + _times(found.inner, costs) + _start(stored, costs)
+    least = np.minimum(through, two)
+    composed, copied = fair(through, least), fair(two, least)
     if composed > copied:
-        through, with_copy = cost_text(costs, composed), cost_text(costs, copied)
-        return f"predicted {through}, {with_copy} with a copy"
+        one, with_copy = cost_text(costs, composed), cost_text(costs, copied)
+        return f"predicted {one}, {with_copy} with a copy"
     return ""
 
 
-def _cost(node: Node, costs: Costs) -> float:
-    """Return the approximate cost of the loads of a loop nest, in nanoseconds."""
+def _times(node: Node, costs: tuple[Costs, ...]) -> np.ndarray:
+    """Return what the loads of a loop nest take on each device, roughly, in nanoseconds."""
     p = parts(at_default(node))
     (t,) = infer(p.kernel, p.operands, node.name)
-    return _loads_cost(p.kernel, tuple(v.type for v in p.operands), t, costs)
+    texels, arithmetic = _loads(p.kernel, tuple(v.type for v in p.operands), t)
+    every = [texels * _price("texel", own) + arithmetic * own.units[0].multiply for own in costs]
+    return np.array(every)
+
+
+def _start(stored: int, costs: tuple[Costs, ...]) -> np.ndarray:
+    """Return what a GPU pass by itself takes on each device, and its stores, in nanoseconds."""
+    return np.array([own.gpu_pass + stored * _price("store", own) for own in costs])
+
+
+def _price(name: str, costs: Costs) -> float:
+    """Return what something costs on the unit that it keeps busy the longest."""
+    return max(float(getattr(unit, name)) for unit in costs.units)
 
 
 @lru_cache(maxsize=1024)
-def _loads_cost(kernel: Op, types: tuple[TensorType, ...], t: TensorType, costs: Costs) -> float:
-    """Return this cost by operator and types at default sizes, shared by equal nodes."""
+def _loads(kernel: Op, types: tuple[TensorType, ...], t: TensorType) -> tuple[float, float]:
+    """Return the texels that a loop nest of default sizes reads, and multiplications of indices."""
     nest = nest_of(kernel, *types)
     if nest is None:
-        return 0.0
-    total = 0.0
+        return 0.0, 0.0
+    texels = multiplications = 0.0
     for bindings, steps, loops in ((nest.once, 1, ()), (nest.each_step, nest.steps, nest.loops)):
         for _, load in loads_of(bindings):
             own = tuple((s.operand, types[s.operand]) for s in load.sources)
             data = nest.bound & load.variables
             each, arithmetic = _load_cost(load, own, t, loops, data)
-            total += steps * each * (costs.price("texel") + costs.multiply * arithmetic)
-    return t.texels * total
+            texels += steps * each
+            multiplications += steps * each * arithmetic
+    return t.texels * texels, t.texels * multiplications
 
 
 @lru_cache(maxsize=16384)

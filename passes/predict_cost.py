@@ -1,20 +1,20 @@
 """Predict the time of a node with a choice: what its kernels do, times the target's costs.
 
-    time = max(1, lanes / invocations of a pass) * sum(count * cost) + what does not depend on sizes
+    time of a unit = sum(count * price)
+    time of a kernel = the slowest unit's + SHOWS * the others' + what starts its passes
 
-A GPU's units, of arithmetic, textures, memory, work side by side: the slowest takes the time.
+Where a pass has fewer invocations than the device runs at once, it takes as long as with these.
 
 Counts (:class:`.placement.kernels.Work`) come from the programs that the kernels are lowered to;
-costs are properties of the device (``placement.target.Costs``). Predictions order the candidates of
+prices are properties of the device (:mod:`.placement.costs`). Predictions order the candidates of
 a node. They know nothing of caches, so their sizes are not to be relied on. The arithmetic of index
 maps has no price: where loop nests are too close to tell, the fewest GPU passes are best.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import accumulate
 from math import inf
@@ -23,22 +23,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
+from .placement.costs import PRICES, Costs, fair
 from .placement.kinds import is_direct
-from .placement.target import Costs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
 
-# Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
-# and a direct one, which needs a fraction of the memory.
+# Predictions are no surer than that for loop nests, nor, where memory has no price, between a
+# convolution in Winograd's tiles and a direct one, which needs a fraction of the memory.
 DOUBT = 1.4
 DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
 SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least
-LITERALS_SPILLED = 2.0  # times as long takes one that spills constants of its text
-PRICES = tuple(f.name for f in fields(Costs) if f.type == "float")
+CROWDED = 2.0  # times as long takes one with more weights than its device holds as constants
+SHOWS = 0.1  # of the time of units beside the slowest, which hides the rest
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -79,9 +79,7 @@ class Predictor:
             times, _ = self._on_devices(choice)
         except ShadergenError:
             return inf
-        if len(times) == 1:
-            return float(times[0])
-        return float((times / self._best).max() * np.exp(np.log(self._best).mean()))
+        return fair(times, self._best) if len(times) > 1 else float(times[0])
 
     @cached_property
     def _best(self) -> np.ndarray:
@@ -105,20 +103,16 @@ class Predictor:
     def _on_devices(self, choice: Choice) -> tuple[np.ndarray, bool]:
         """Return the nanoseconds on each device, and whether a kernel spills on all of them."""
         if choice not in self._nanoseconds:
-            devices, paid = self._devices, self.bill(choice)
-            units = devices.prices @ [paid.get(name, 0.0) for name in PRICES]
-            slowest = np.maximum.reduceat(units, devices.starts)
-            slower = np.max([devices.spilling(work) for work in self.work(choice)], axis=0)
-            self._nanoseconds[choice] = slowest * slower, bool(slower.min() > 1)
+            works, devices = self.work(choice), self._devices
+            times = np.sum([devices.times(work) for work in works], axis=0)
+            slower = np.max([devices.spilling(work) for work in works], axis=0)
+            self._nanoseconds[choice] = times, bool(slower.min() > 1)
         return self._nanoseconds[choice]
 
     def bill(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
-        paid: Counter[str] = Counter()
-        for work in self.work(choice):
-            for name, n in bill(work, self._devices.costs[0]):
-                paid[name] += n  # type: ignore[assignment]  # a Counter adds up floats as well
-        return dict(paid)
+        bills = [bill(work, self._devices.costs[0]) for work in self.work(choice)]
+        return {name: sum(paid[name] for paid in bills) for name in bills[0]}
 
     def ranked(self, choices: Iterable[Choice]) -> tuple[tuple[float, Choice], ...]:
         """Return choices with their nanoseconds, the best first."""
@@ -127,7 +121,7 @@ class Predictor:
 
         def order(pair: tuple[float, Choice]) -> tuple[bool, bool, int, float]:
             cost, choice = pair
-            if choice.winograd:
+            if choice.winograd and not self._devices.prices_memory:
                 cost *= DOUBT if choice.stage == "compute" else DRAWN_DOUBT
             close = cost <= doubtful < inf
             passes = sum(w.passes for w in self.work(choice)) if close else 0
@@ -144,62 +138,79 @@ class _Devices:
         costs: of each. What is counted depends on the first's.
         prices: a row for each unit of each, in the order of ``PRICES``.
         starts: the first row of each.
-        registers: of each, infinite without a limit; ``literals`` likewise.
+        gpu_pass: what a GPU pass takes to start on each; ``code`` likewise.
+        registers: of each, infinite without a limit; ``literals`` and ``uniforms`` likewise.
     """
 
     costs: tuple[Costs, ...]
     prices: np.ndarray
     starts: list[int]
+    gpu_pass: np.ndarray
+    code: np.ndarray
     registers: np.ndarray
     literals: np.ndarray
+    uniforms: np.ndarray
+
+    @property
+    def prices_memory(self) -> bool:
+        """Whether what moves through memory has a price on each of them."""
+        return all(any(unit.load for unit in own.units) for own in self.costs)
+
+    def times(self, work: Work) -> np.ndarray:
+        """Return the nanoseconds of a kernel on each device."""
+        paid = bill(work, self.costs[0])
+        units = self.prices @ [paid[name] for name in PRICES]
+        slowest, every = (f.reduceat(units, self.starts) for f in (np.maximum, np.add))
+        running = (slowest + SHOWS * (every - slowest)) * self.spilling(work)
+        times: np.ndarray = running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code
+        return times
 
     def spilling(self, work: Work) -> np.ndarray:
         """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
         slower: np.ndarray = 1.0 + (SPILLED - 1.0) * (work.alive > self.registers)
+        held = None
         if work.weights_from == "literal":
-            literal = 1.0 + (LITERALS_SPILLED - 1.0) * (work.code > self.literals)
-            slower = np.maximum(slower, literal)
-        return slower
+            held = work.code > self.literals
+        elif work.weights_from == "ubo":
+            held = work.distinct / work.passes > self.uniforms
+        return slower if held is None else np.maximum(slower, 1.0 + (CROWDED - 1.0) * held)
 
 
 @cache
-def _devices(costs: Costs) -> _Devices:
-    every = costs.devices or (costs,)
-    units = [(device, *device.beside) for device in every]
+def _devices(costs: tuple[Costs, ...]) -> _Devices:
     return _Devices(
-        every,
-        np.array([[getattr(unit, name) for name in PRICES] for own in units for unit in own]),
-        list(accumulate((len(own) for own in units[:-1]), initial=0)),
-        np.array([device.registers or inf for device in every]),
-        np.array([device.literals or inf for device in every]),
+        costs,
+        np.array([[getattr(unit, name) for name in PRICES] for own in costs for unit in own.units]),
+        list(accumulate((len(own.units) for own in costs[:-1]), initial=0)),
+        np.array([own.gpu_pass for own in costs]),
+        np.array([own.code for own in costs]),
+        np.array([own.registers or inf for own in costs]),
+        np.array([own.literals or inf for own in costs]),
+        np.array([own.uniforms or inf for own in costs]),
     )
 
 
-def bill(work: Work, costs: Costs) -> Iterator[tuple[str, float]]:
-    """Yield the name of each cost, and how often it is paid."""
-    idle = max(1.0, costs.lanes * work.passes / work.invocations)
-    for name, n in _by_size(work, costs):
-        yield name, n * idle
-    yield "gpu_pass", work.passes
-    yield "code", work.text * work.programs
-
-
-def _by_size(work: Work, costs: Costs) -> Iterator[tuple[str, float]]:
-    """Yield the name of each cost that grows with sizes, and how often it is paid."""
+def bill(work: Work, costs: Costs) -> dict[str, float]:
+    """Return how often each cost of a device is paid, by its name."""
     compute = work.stage == "compute"
-    yield "invocation" if compute else "fragment", work.invocations
     texel = "compute_texel" if compute else "texel"
-    yield texel, work.texels
-    yield "sample", work.samples
-    yield "image", work.images
-    yield texel if work.weights_from == "texel" else work.weights_from, work.weights
-    yield "load", work.loads
-    yield "stream", work.distinct
-    cached = work.code <= costs.instruction_cache
-    arithmetic = work.multiplies + costs.operation * work.operations
-    yield "multiply" if cached else "instruction_miss", arithmetic
-    yield "spill", work.multiplies * max(0, work.accumulators - costs.accumulators)
     half = "_half" * work.halves
-    yield ("image_store" if compute else "store") + half, work.stores
+    paid = dict.fromkeys(PRICES, 0.0)
+    paid["invocation" if compute else "fragment"] = work.invocations
+    paid[texel] = work.texels
+    paid["sample"] = work.samples
+    paid["image"] = work.images
+    paid[texel if work.weights_from == "texel" else work.weights_from] += work.weights
+    paid["load"] = work.loads
+    paid["stream"] = work.distinct
+    paid["multiply"] = work.multiplies
+    paid["operation"] = work.operations
+    if work.code > costs.instruction_cache:
+        paid["instruction_miss"] = work.multiplies + work.operations / 2  # fewer instructions
+    paid["crowding"] = work.multiplies * max(0, work.accumulators - costs.accumulators)
+    paid[("image_store" if compute else "store") + half] = work.stores
     if not compute and work.targets > FREE_TARGETS:
-        yield "mrt_penalty", work.stores
+        paid["mrt_penalty"] = work.stores
+    idle = max(1.0, costs.lanes * work.passes / work.invocations)
+    started = {"gpu_pass": float(work.passes), "code": work.text * work.programs}
+    return {name: n * idle for name, n in paid.items()} | started

@@ -136,8 +136,8 @@ def families() -> str:
     for name, device in GPUS.items():
         like = "gles32-desktop" if device.limits == DEVICES["gles32-desktop"].limits else ""
         like = like or ("gles31-mobile" if device.glsl >= 310 else "gles30")
-        fitted = "fitted" if device.costs in FITTED else "from documentation"
-        registers = str(device.costs.registers or "no limit")
+        fitted = "fitted" if device.costs[0] in FITTED else "from documentation"
+        registers = str(device.costs[0].registers or "no limit")
         rows.append((code(name), device.gpu, code(like), registers, fitted))
     heads = ("profile", "times are of", "limits of", "registers of a kernel", "costs")
     return table(heads, rows)

@@ -16,22 +16,19 @@ from pathlib import Path
 from typing import get_args
 
 from ...errors import ShadergenError, did_you_mean, reason
-from ...passes.placement.target import UNMEASURED, Fetch, GlslVersion, Limits
+from ...passes.placement.target import Fetch, GlslVersion, Limits
 from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, Device
 from .software import SOFTWARE
 
-# A build of a generic profile is the least bad for the worst of the families that were fitted.
-_EVERY = replace(UNMEASURED, devices=FITTED)
-_DESKTOP = replace(UNMEASURED, devices=DESKTOP)
-
+# A build for a generic profile is the least bad for the worst of the families that were fitted.
 DEVICES: dict[str, Device] = {
-    "gles30": Device(replace(ES30, texture_size=4096), costs=_EVERY),
-    "gles30-min": Device(ES30, costs=_EVERY),
-    "webgl2-min": Device(ES30, fetch="sample", costs=_EVERY, webgl=True),
-    "gles31-min": Device(ES31, 310, costs=_EVERY),
-    "gles31-mobile": Device(MOBILE, 310, costs=_EVERY),
-    "gles32-desktop": Device(ES32, 310, costs=_DESKTOP),
+    "gles30": Device(replace(ES30, texture_size=4096), costs=FITTED),
+    "gles30-min": Device(ES30, costs=FITTED),
+    "webgl2-min": Device(ES30, fetch="sample", costs=FITTED, webgl=True),
+    "gles31-min": Device(ES31, 310, costs=FITTED),
+    "gles31-mobile": Device(MOBILE, 310, costs=FITTED),
+    "gles32-desktop": Device(ES32, 310, costs=DESKTOP),
     **FAMILIES,
     **SOFTWARE,
 }
@@ -84,8 +81,16 @@ def _read(path: Path) -> Device:
     if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
         raise ShadergenError("SG0301", f"'{path}' has impossible limits")
     known = named_profile(renderer)
-    costs = DEVICES[known].costs if known else UNMEASURED
-    return Device(Limits(**numbers), glsl, fetch, costs, renderer)  # type: ignore[arg-type]
+    like = DEVICES[known] if known else Device(ES30)
+    return replace(
+        like,
+        limits=Limits(**numbers),
+        glsl=glsl,  # type: ignore[arg-type]
+        fetch=fetch,
+        renderer=renderer,
+        family="",
+        webgl=False,
+    )
 
 
 def _wrong(error: Exception) -> str:

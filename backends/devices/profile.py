@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ...passes.placement.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
+from ...passes.placement.costs import UNMEASURED, Costs
+from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
 
 
 @dataclass(frozen=True)
@@ -16,22 +17,24 @@ class Device:
         limits: of its GL.
         glsl: the newest GLSL ES that builds for it use.
         fetch: how it reads textures of the runtime's own faster.
-        costs: what things take on it.
+        costs: what things take on it, or on each device that builds for the profile run on.
         renderer: how the name begins that its GL gives itself; empty where many are meant.
         family: what the names of a family of GPUs hold, as drivers, ANGLE and browsers give them: a
             regular expression.
         gpu: the GPU that stands for the family: its rates make nanoseconds of cycles.
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
+        products: how its shaders add up products (``Target.products``).
     """
 
     limits: Limits
     glsl: GlslVersion = 300
     fetch: Fetch = "texel"
-    costs: Costs = UNMEASURED
+    costs: tuple[Costs, ...] = (UNMEASURED,)
     renderer: str = ""
     family: str = ""
     gpu: str = ""
     webgl: bool = False
+    products: Products = "column"
 
     def recognises(self, renderer: str) -> bool:
         """Whether a renderer's name is of this device, or of its family."""

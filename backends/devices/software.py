@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...passes.placement.target import Costs
+from ...passes.placement.costs import Costs, Unit
 from .profile import ES30, ES32, Device
 
 # Of two cores, fitted to 530 ways to run 45 layers of seven networks, which they predict within a
@@ -13,49 +13,51 @@ from .profile import ES30, ES32, Device
 # estimate. An operation is half a multiply-add, as none are fused. Operations at borders were
 # taken off ``texel``, ``sample`` and ``code``, which had been fitted with them.
 _LLVMPIPE = Costs(
+    (
+        Unit(
+            invocation=3.4,
+            texel=1.1,
+            sample=0.65,
+            compute_texel=4.5,
+            image=0.39,
+            ubo=0.89,
+            ssbo=13.0,
+            stream=0.4,
+            multiply=0.11,
+            operation=0.055,
+            instruction_miss=0.05,
+            crowding=0.0045,
+            store=2.5,
+            store_half=1.4,
+            mrt_penalty=0.8,
+            image_store=8.0,
+            image_store_half=4.0,
+        ),
+    ),
     gpu_pass=50000.0,
     code=1200.0,
-    fragment=0.0,
-    invocation=3.4,
-    texel=1.1,
-    sample=0.65,
-    compute_texel=4.5,
-    image=0.39,
-    ubo=0.89,
-    ssbo=13.0,
-    stream=0.4,
-    multiply=0.11,
-    instruction_miss=0.16,
-    operation=0.5,
-    spill=0.0045,
-    store=2.5,
-    store_half=1.4,
-    mrt_penalty=0.8,
-    image_store=8.0,
-    image_store_half=4.0,
-    instruction_cache=128,
-    accumulators=16,
     lanes=64,
 )
 
 # Through ANGLE in Chromium, on two cores, measured by hand on convolutions of 3x3 and 5x5.
 _SWIFTSHADER = Costs(
+    (
+        Unit(
+            fragment=4.8,
+            texel=3.0,
+            sample=2.1,
+            ubo=6.8,
+            multiply=0.25,
+            operation=0.125,
+            instruction_miss=0.25,
+            store=2.4,
+            store_half=2.4,
+        ),
+    ),
     gpu_pass=50000.0,
     code=250.0,
-    fragment=4.8,
-    texel=3.0,
-    sample=2.1,
-    ubo=6.8,
-    stream=0.0,
-    multiply=0.25,
-    instruction_miss=0.5,
-    operation=0.5,
-    spill=0.0,
-    store=2.4,
-    store_half=2.4,
-    instruction_cache=200,
     lanes=8,
-    chained=False,  # 6 to 20 % slower, see docs/decisions.md
+    instruction_cache=200,
 )
 
 SOFTWARE = {
@@ -70,15 +72,17 @@ SOFTWARE = {
             uniform_blocks=14,
         ),
         fetch="sample",
-        costs=_SWIFTSHADER,
+        costs=(_SWIFTSHADER,),
         renderer="ANGLE (Google, Vulkan 1.3.0 (SwiftShader",
         webgl=True,
+        products="matrix",  # others are 6 to 20 % slower, see docs/decisions.md
     ),
     "llvmpipe": Device(
         replace(ES32, storage_blocks=16, compute_images=16),
         310,
         "image-zero",
-        _LLVMPIPE,
+        (_LLVMPIPE,),
         "llvmpipe",
+        products="vector",  # by columns MobileNet v2 is 10 % slower
     ),
 }

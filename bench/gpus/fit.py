@@ -2,16 +2,16 @@
 
     PYTHONPATH=tests:bench python -m gpus.fit --networks espcn,resnet --gpus mali-g72 [--kinds 8]
 
-Each candidate of a kind of node is lowered and compiled; nothing is measured in time. For each unit
-of a GPU the costs of least relative error are printed, in cycles of a lane, none below zero, with
-the rank correlation of predicted and counted cycles: with these costs, and with those of the
+Each candidate of a kind of node is lowered for the family's profile and compiled; nothing is
+measured in time. For each unit of a GPU the costs of least relative error are printed, in cycles of
+a lane, none below zero, with the rank correlation of predicted and counted cycles: with these costs, and with those of the
 family's profile. Candidates that spill are left out of the fit, and listed with what they hold.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log
@@ -31,18 +31,18 @@ from shadergen.compiler.tuning.session import Kind, kinds, spearman
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice
 from shadergen.passes.pipeline import optimise
+from shadergen.passes.placement.costs import PRICES, UNMEASURED, Costs
 from shadergen.passes.placement.kernels import Work
-from shadergen.passes.placement.target import Costs, Target, unit
+from shadergen.passes.placement.target import Target
 from shadergen.passes.predict_cost import Predictor, bill
 
 from .counts import Count, measure
-from .networks import Network, networks
+from .networks import Network, networks, own_profile
 from .shaders import Shader
 from .table import Gpu, chosen
 
-PROFILE = "gles31-mobile"  # has both stages
-PLAIN = replace(unit(), operation=1.0, instruction_cache=10**9, accumulators=10**6)
-NOT_COUNTED = ("gpu_pass", "code", "stream", "load", "spill", "mrt_penalty", "instruction_miss")
+PLAIN = replace(UNMEASURED, instruction_cache=10**9, accumulators=10**6)
+NOT_COUNTED = ("gpu_pass", "code", "stream", "load", "crowding", "mrt_penalty", "instruction_miss")
 HOPELESS = 1.15  # times the registers of a family: such candidates spill, and compile for minutes
 
 
@@ -58,23 +58,20 @@ class Candidate:
     invocations: int
 
     def bill(self) -> dict[str, float]:
-        """Return how often each cost is paid; the operations beside multiply-adds by themselves."""
-        paid: Counter[str] = Counter()
-        for work in self.works:
-            for name, n in bill(replace(work, operations=0), PLAIN):
-                paid[name] += n  # type: ignore[assignment]
-            paid["operation"] += work.operations  # type: ignore[assignment]
-        return {name: n for name, n in paid.items() if name not in NOT_COUNTED}
+        """Return how often each price is paid, but for those that compilers know nothing of."""
+        bills = [bill(work, PLAIN) for work in self.works]
+        counted = {name: sum(paid[name] for paid in bills) for name in bills[0]}
+        return {name: n for name, n in counted.items() if name not in NOT_COUNTED}
 
     @property
     def alive(self) -> int:
         return max(work.alive for work in self.works)
 
 
-def candidates(network: Network, most: int) -> Iterator[Candidate]:
+def candidates(network: Network, most: int, profile: str) -> Iterator[Candidate]:
     """Yield the candidates of a network's dearest kinds of nodes that are one node each."""
     height, width = network.size
-    options = Options(device=PROFILE, input_size=parse_sizes([f"{height}x{width}"]))
+    options = Options(device=profile, input_size=parse_sizes([f"{height}x{width}"]))
     graph = import_model(network.model(), options)
     context = context_for(graph, options)
     found = kinds(context.kernels, optimise(graph, context))
@@ -128,20 +125,18 @@ def shader_of(gpu_pass: GpuPass, target: Target) -> Shader:
 
 def predicted(candidate: Candidate, costs: Costs) -> float:
     """Return what a profile predicts for a candidate, whatever compiling takes."""
-    paid: Counter[str] = Counter()
+    total = 0.0
     for work in candidate.works:
-        for name, n in bill(work, costs):
-            paid[name] += n  # type: ignore[assignment]
-    for name in ("gpu_pass", "code"):
-        paid.pop(name, None)
-    units = (costs, *costs.beside[:-1])  # the last is memory, of which compilers know nothing
-    return max(sum(getattr(u, name) * n for name, n in paid.items()) for u in units)
+        paid = bill(work, costs)
+        units = costs.units[:-1]  # the last is memory, of which compilers know nothing
+        total += max(sum(getattr(u, name) * paid[name] for name in PRICES) for u in units)
+    return total
 
 
 def report(gpu: Gpu, every: Sequence[Candidate], counts: Sequence[Count]) -> Iterator[str]:
     """Yield the lines about a GPU."""
     profile = DEVICES.get(gpu.family)
-    costs = profile.costs if profile else None
+    costs = profile.costs[0] if profile else None
     pairs = [p for p in zip(every, counts, strict=True) if not p[1].error and p[1].counted]
     whole = [(c, n) for c, n in pairs if not n.spills]
     held = sorted(c.alive for c, n in pairs if n.spills and c.choice.weights != "constants")
@@ -202,11 +197,11 @@ def main() -> None:
     parser.add_argument("--gpus", default="", help="names")
     parser.add_argument("--kinds", type=int, default=8, help="of nodes, for each network")
     flags = parser.parse_args()
-    every = [c for n in networks(flags.networks) for c in candidates(n, flags.kinds)]
-    print(f"{len(every)} candidates", flush=True)
     for gpu in chosen(flags.gpus):
+        own = own_profile(gpu)
+        every = [c for n in networks(flags.networks) for c in candidates(n, flags.kinds, own)]
         profile = DEVICES.get(gpu.family)
-        room = HOPELESS * (profile.costs.registers if profile else 0)
+        room = HOPELESS * (profile.costs[0].registers if profile else 0)
         tried = [c for c in every if not room or c.alive <= room]
         counts = measure([c.shader for c in tried], [gpu])[gpu.name]
         print("\n".join(report(gpu, tried, counts)), flush=True)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal
 
 from ...ir.graph import Precision, Stage, WeightStorage
+from .costs import UNMEASURED, Costs
 
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "sample", "image", "image-zero"]
+Products = Literal["matrix", "vector", "column"]
 WeightFormat = Literal["float32", "float16", "int8"]
 TILES_OF = {"2x2": 2, "4x4": 4}  # pixels of Winograd's tiles along an axis, by the option's name
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
@@ -38,109 +40,6 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Costs:
-    """Costs of operations on a busy device in nanoseconds; the defaults are no device's.
-
-    The defaults follow what most GPUs have in common: reading costs more than multiplying,
-    constants are free, many live values slow an invocation down. Only ratios matter.
-
-    Attributes:
-        gpu_pass: a draw or a dispatch.
-        code: compiling arithmetic of four floats, spread over the first frames: a thousand of
-            software rasterisers, ten thousand of GPUs.
-        fragment: an invocation of a fragment shader.
-        invocation: an invocation of a compute shader.
-        texel: four numbers read from a texture by ``texelFetch``, in a fragment shader.
-        sample: the same by ``texture``.
-        compute_texel: four read by ``texelFetch`` in a compute shader.
-        image: four read from an image.
-        ubo: four read from a uniform block.
-        ssbo: four read from a storage block.
-        literal: four weights that are constants in the text.
-        load: four of a tensor that come from memory, where caches hold the other reads of a pass.
-        stream: the first read of four weights of a pass, from memory; later reads hit a cache.
-        multiply: a multiply-add of four numbers.
-        instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
-        operation: other arithmetic of four floats, as a share of a multiply-add.
-        spill: added to a multiply-add for each accumulator beyond ``accumulators``.
-        store: four numbers written to a render target of 32 bits, ``store_half`` of fewer.
-        mrt_penalty: added to a store in passes of more than four render targets.
-        image_store: four written to an image of 32 bits, ``image_store_half`` of fewer.
-        instruction_cache: multiply-adds of four numbers that fit in the instruction cache.
-        accumulators: vectors of four that an invocation keeps at once without harm.
-        lanes: invocations that run at once; fewer take as long.
-        registers: floats and ints that an invocation holds; a kernel that needs more would spill
-            them to memory, and comes after all that do not. 0 is no limit.
-        literals: vectors of four weights that a program may have as constants; the compiler keeps
-            more in registers, which it spills. 0 is no limit.
-        chained: shaders add each product to its sum by itself, which takes one instruction where
-            multiply-adds are fused; otherwise a matrix is multiplied by a vector first.
-        beside: costs of units that work at the same time as what the others are costs of: the
-            slowest unit takes the time.
-        devices: of a profile for many devices, their costs: what is chosen is the least bad for
-            the worst of them.
-    """
-
-    gpu_pass: float = 10000.0
-    code: float = 0.0
-    fragment: float = 0.1
-    invocation: float = 0.1
-    texel: float = 0.02
-    sample: float = 0.02
-    compute_texel: float = 0.02
-    image: float = 0.02
-    ubo: float = 0.02
-    ssbo: float = 0.03
-    literal: float = 0.0
-    load: float = 0.0
-    stream: float = 0.0
-    multiply: float = 0.01
-    instruction_miss: float = 0.01
-    operation: float = 1.0
-    spill: float = 0.001
-    store: float = 0.05
-    store_half: float = 0.03
-    mrt_penalty: float = 0.0
-    image_store: float = 0.1
-    image_store_half: float = 0.06
-    instruction_cache: int = 128
-    accumulators: int = 16
-    lanes: int = 1
-    registers: int = 0
-    literals: int = 0
-    chained: bool = True
-    beside: tuple[Costs, ...] = ()
-    devices: tuple[Costs, ...] = ()
-
-    @property
-    def known(self) -> bool:
-        """Whether the costs are those of one device."""
-        return not self.devices and self != UNMEASURED
-
-    def price(self, name: str) -> float:
-        """Return what something costs on the unit that it keeps busy the longest."""
-        return max(float(getattr(unit, name)) for unit in (self, *self.beside))
-
-
-def unit(**costs: float) -> Costs:
-    """Return the costs of a unit that does nothing else."""
-    free = {f.name: 0.0 for f in fields(Costs) if f.type == "float"}
-    return Costs(**(free | costs))  # type: ignore[arg-type]
-
-
-UNMEASURED = Costs()
-
-
-def cost_text(costs: Costs, cost: float, measured: bool = False) -> str:
-    """Format a cost given in nanoseconds: as milliseconds, or as a relative cost.
-
-    Predictions are times only if the device's costs were measured.
-    """
-    number = f"{cost / 1e6:.3g}"
-    return f"{number} ms" if measured or costs.known else f"relative cost {number}"
-
-
-@dataclass(frozen=True)
 class Target:
     """The inputs of the passes besides the graph.
 
@@ -167,7 +66,12 @@ class Target:
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: range of inputs other than images; only "auto" relies on it.
         zero_guard: value that replaces exact zeros in convolutions; 0 is off.
-        costs: of operations, to choose kernels.
+        costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
+            the worst.
+        products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
+            vector first. The others add each product to its sum by itself, which takes one
+            instruction where multiply-adds are fused: "vector" sum by sum, "column" column of
+            weights by column, which are then held one at a time.
     """
 
     limits: Limits
@@ -185,7 +89,8 @@ class Target:
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
     input_range: tuple[float, float] = (-256.0, 256.0)
-    costs: Costs = UNMEASURED
+    costs: tuple[Costs, ...] = (UNMEASURED,)
+    products: Products = "column"
 
     @property
     def has_images(self) -> bool:

@@ -29,7 +29,8 @@ from shadergen.passes.choose_kernels import choose_kernels
 from shadergen.passes.fuse_separable import fuse_separable
 from shadergen.passes.kernel_ops import SeparableConv, halves, separable
 from shadergen.passes.pipeline import PIPELINE
-from shadergen.passes.placement.target import Target, cost_text
+from shadergen.passes.placement.costs import cost_text
+from shadergen.passes.placement.target import Target
 from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.predict_cost import Predictor
 from shadergen.passes.rule import Context

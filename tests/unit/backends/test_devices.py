@@ -9,7 +9,7 @@ from support.renderers import STRINGS
 
 from shadergen.backends.devices import DEVICES, named_profile
 from shadergen.backends.devices.families import FAMILIES
-from shadergen.passes.predict_cost import PRICES
+from shadergen.passes.placement.costs import PRICES, are_known
 
 NAMES = [(name, profile) for profile, names in STRINGS.items() for name in names]
 
@@ -32,8 +32,8 @@ def test_every_family_of_gpus_has_names_that_it_is_known_by():
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_costs_of_gpus_are_of_units_that_work_side_by_side(name):
-    costs = FAMILIES[name].costs
-    units = (costs, *costs.beside)
-    assert all(isfinite(getattr(u, p)) and getattr(u, p) >= 0 for u in units for p in PRICES)
-    assert costs.multiply > 0 and costs.beside[-1].store > costs.beside[-1].store_half > 0
-    assert costs.known and not DEVICES["gles30"].costs.known
+    (costs,) = FAMILIES[name].costs
+    arithmetic, *_, memory = costs.units
+    assert all(isfinite(getattr(u, p)) and getattr(u, p) >= 0 for u in costs.units for p in PRICES)
+    assert arithmetic.multiply > 0 and memory.store > memory.store_half > 0
+    assert are_known((costs,)) and not are_known(DEVICES["gles30"].costs)
