@@ -283,22 +283,23 @@ def _growth(node: Node) -> Growth | None:
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    if alike and choice.planes is not None and choice.planes > 2:
-        one, two = (replace(choice, planes=n) for n in (1, 2))
-        return Growth(one, two, choice.planes - 1)
+    if alike and choice.planes is not None and choice.planes > 3:
+        two, three = (replace(choice, planes=n) for n in (2, 3))
+        return Growth(two, three, choice.planes - 2)
     return growth_by_pixels(choice, p.kernel)
 
 
 def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
     """Return how a program grows with the pixels of a row, which share what their windows read.
 
-    The second pixel is the first to share. Dilated windows share less evenly.
+    The second pixel is the first to share; with few pixels, what is alive before the sums is most.
+    Dilated windows share less evenly.
     """
     across, down = choice.block
-    if across <= 3 or down > 1 or conv.dilations[1] > 1:
+    if across <= 4 or down > 1 or conv.dilations[1] > 1:
         return None
-    two, three = (replace(choice, block=(n, 1)) for n in (2, 3))
-    return Growth(two, three, across - 2)
+    three, four = (replace(choice, block=(n, 1)) for n in (3, 4))
+    return Growth(three, four, across - 3)
 
 
 CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth)

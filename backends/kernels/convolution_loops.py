@@ -19,8 +19,6 @@ from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...ir.ops import Conv
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression, Int
@@ -136,7 +134,7 @@ class _Step:
                         )
                         for x, y, end in group.pixels
                     ]
-                    row = k + tap * self.per_tap + out * width
+                    row = (k + tap * self.per_tap if tap else k) + out * width
                     multiply(body, self.shader, row, width, pixels, tiles.diagonal)
         body.add(k, planes * width)
 
@@ -160,15 +158,17 @@ def multiply(
         diagonal: depthwise: its only row multiplies lane by lane.
     """
     full = width == LANES
-    read = [shader.weight_tile(row)] if full else [shader.weight(row + n) for n in range(width)]
-
-    def add(rows: Sequence[Expression]) -> None:
-        for a, v in pixels:
-            if full or diagonal:
-                body.add_products(a, (rows[0], v))
-            else:
-                body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
-
     with body.scope():
-        names = ["w"] if full else [f"w{n}" for n in range(width)]
-        add([body.let(name, value) for name, value in zip(names, read, strict=True)])
+        if full and not shader.by_column:
+            w = body.let("w", shader.weight_tile(row))
+            for a, v in pixels:
+                body.add_products(a, (w, v))
+            return
+        if full:
+            columns = shader.weight_columns(body, row)
+        else:
+            columns = [shader.weight(row + n) for n in range(width)]
+        for n, column in enumerate(columns):
+            w = body.let(f"w{n}" if width > 1 else "w", column)
+            for a, v in pixels:
+                body.add_products(a, (w, v if diagonal else v.lanes(LANE[n])))

@@ -21,7 +21,7 @@ from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
 from .statements import Body
 from .textures import TensorTexture, choosing, from_external, whole
-from .types import INT, MAT4, VEC4
+from .types import INT, IVEC2, MAT4, VEC4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -90,6 +90,8 @@ class ShaderBuilder:
         row = Variable("i", INT)
         self.weight = Function("weight", (row,), VEC4)
         self.weight_tile = Function("tile", (row,), MAT4)
+        self._place = Function("weight_place", (row,), IVEC2)
+        self._weight_at = Function("weight_at", (Variable("at", IVEC2),), VEC4)
         self._vector = Function("vector", (row,), VEC4)
 
     def texture(self, value: Value, role: str, batch: int | None = None) -> TensorTexture:
@@ -207,6 +209,14 @@ class ShaderBuilder:
         """
         self._weights = (blob, storage)
 
+    def weight_columns(self, body: Body, row: Expression) -> list[Expression]:
+        """Return the columns of the tile that begins at a row, each to be read by itself."""
+        assert self._weights is not None
+        if self._weights[1] != "texture":
+            return [self.weight(row + n) for n in range(LANES)]
+        at = body.let("at", self._place(row))
+        return [self._weight_at(offset(at, n, 0)) for n in range(LANES)]
+
     def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
         tail = self._tail
         if weights.format == "rgba16f" and self.precision == "highp":
@@ -231,6 +241,10 @@ class ShaderBuilder:
         if storage == "texture":
             at, read = self._declare_rows("weights", blob)
             row.give(read(at))
+            place, at_place = Body(), Body()
+            place.give(at)
+            at_place.give(read(self._weight_at.parameters[0]))
+            self._place.body, self._weight_at.body = place.statements, at_place.statements
             first = tile.let("at", at)
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
@@ -244,6 +258,19 @@ class ShaderBuilder:
             raise InternalError(f"weights in {storage} are not looped over")
         tile.give(mat4(*rows))
         self.weight.body, self.weight_tile.body = row.statements, tile.statements
+
+    @property
+    def by_column(self) -> bool:
+        """Whether products are added up column of weights by column."""
+        return self.chained and self.target.products == "column"
+
+    @property
+    def chained(self) -> bool:
+        """Whether products are added up one by one.
+
+        A 16-bit product would be converted before it is added to a 32-bit sum.
+        """
+        return self.precision == "highp" and self.target.products != "matrix"
 
     @property
     def _tail_count(self) -> int:
@@ -369,8 +396,7 @@ class ShaderBuilder:
             uniforms=[*uniforms, *(f"u_{size}" for size in self.sizes)],
             arrays=self.arrays,
             main=main,
-            # a 16-bit product would be converted before it is added to a 32-bit sum
-            chained=self.precision == "highp" and self.target.costs.chained,
+            chained=self.chained,
             **written,
         )
 

@@ -60,7 +60,7 @@ def test_compile_as_json_is_parseable_and_explains(shadergen, tmp_path):
 
 def test_explain_prints_every_decision(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--explain")
-    assert "fragment, 4 planes, weights in ubo" in ran.out  # few pixels do not pay for constants
+    assert "fragment, 4 planes, weights in texture" in ran.out  # few pixels
     assert "the least of 6" in ran.out
 
 

@@ -22,14 +22,7 @@ vec4 load_x(ivec2 p, int plane) {
     return mix(v, vec4(0.125), equal(v, vec4(0.0)));
 }
 
-mat4 tile(int i) {
-    return mat4(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+vec4 weight(int i) { return weights[i]; }
 
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
@@ -42,18 +35,24 @@ void main() {
             ivec2 p = corner + ivec2(kx, ky * 2);
             vec4 v = load_x(p, 0);
             {
-                mat4 w = tile(k);
-                a0 += w[0] * v.x;
-                a0 += w[1] * v.y;
-                a0 += w[2] * v.z;
-                a0 += w[3] * v.w;
+                vec4 w0 = weight(k);
+                a0 += w0 * v.x;
+                vec4 w1 = weight(k + 1);
+                a0 += w1 * v.y;
+                vec4 w2 = weight(k + 2);
+                a0 += w2 * v.z;
+                vec4 w3 = weight(k + 3);
+                a0 += w3 * v.w;
             }
             {
-                mat4 w = tile(k + 4);
-                a1 += w[0] * v.x;
-                a1 += w[1] * v.y;
-                a1 += w[2] * v.z;
-                a1 += w[3] * v.w;
+                vec4 w0 = weight(k + 4);
+                a1 += w0 * v.x;
+                vec4 w1 = weight(k + 4 + 1);
+                a1 += w1 * v.y;
+                vec4 w2 = weight(k + 4 + 2);
+                a1 += w2 * v.z;
+                vec4 w3 = weight(k + 4 + 3);
+                a1 += w3 * v.w;
             }
             k += 8;
         }

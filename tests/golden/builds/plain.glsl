@@ -11,11 +11,11 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
-layout(std140) uniform Weights { vec4 weights[10]; };
+uniform sampler2D u_weights;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 weight(int i) { return weights[i]; }
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 3, i >> 2), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(5, 6) - 1);
@@ -37,8 +37,8 @@ void main() {
             ivec2 p = corner + ivec2(kx, ky);
             vec4 v = load_x(p, 0);
             {
-                vec4 w0 = weight(k);
-                a0 += w0 * v.x;
+                vec4 w = weight(k);
+                a0 += w * v.x;
             }
             k += 1;
         }

@@ -24,14 +24,7 @@ fn load_x(p: vec2i, plane: i32) -> vec4f {
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn tile(i: i32) -> mat4x4f {
-    return mat4x4f(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+fn weight(i: i32) -> vec4f { return weights[i]; }
 fn f_relu(x_: vec4f) -> vec4f { return max(x_, vec4f(0.0)); }
 fn epilogue(y: vec4f) -> vec4f { return f_relu(y); }
 fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, epilogue(a0)); }
@@ -50,11 +43,14 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
         for (var i = 0; i < sizes.u_planes_in; i += 1) {
             var v: vec4f = load_x(p, i);
             {
-                var w: mat4x4f = tile(k + 0 * sizes.u_tap_rows);
-                a0 += w[0] * v.x;
-                a0 += w[1] * v.y;
-                a0 += w[2] * v.z;
-                a0 += w[3] * v.w;
+                var w0: vec4f = weight(k);
+                a0 += w0 * v.x;
+                var w1: vec4f = weight(k + 1);
+                a0 += w1 * v.y;
+                var w2: vec4f = weight(k + 2);
+                a0 += w2 * v.z;
+                var w3: vec4f = weight(k + 3);
+                a0 += w3 * v.w;
             }
             k += 4;
         }

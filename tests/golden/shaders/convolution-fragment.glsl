@@ -10,11 +10,11 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
-layout(std140) uniform Weights { vec4 weights[9]; };
+uniform sampler2D u_weights;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 weight(int i) { return weights[i]; }
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 3, i >> 2), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
@@ -22,14 +22,9 @@ vec4 load_x(ivec2 p, int plane) {
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }
 
-mat4 tile(int i) {
-    return mat4(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+ivec2 weight_place(int i) { return ivec2(i & 3, i >> 2); }
+
+vec4 weight_at(ivec2 at) { return texelFetch(u_weights, at, 0); }
 
 vec4 f_relu(vec4 x_) { return max(x_, 0.0); }
 
@@ -44,11 +39,15 @@ void main() {
         ivec2 p = corner + ivec2(kx, 0);
         vec4 v = load_x(p, 0);
         {
-            mat4 w = tile(k);
-            a0 += w[0] * v.x;
-            a0 += w[1] * v.y;
-            a0 += w[2] * v.z;
-            a0 += w[3] * v.w;
+            ivec2 at = weight_place(k);
+            vec4 w0 = weight_at(at);
+            a0 += w0 * v.x;
+            vec4 w1 = weight_at(at + ivec2(1, 0));
+            a0 += w1 * v.y;
+            vec4 w2 = weight_at(at + ivec2(2, 0));
+            a0 += w2 * v.z;
+            vec4 w3 = weight_at(at + ivec2(3, 0));
+            a0 += w3 * v.w;
         }
         k += 4;
     }

@@ -5,22 +5,16 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d<f32>;
-@group(0) @binding(1) var<uniform> weights: array<vec4f, 9>;
+@group(0) @binding(1) var u_weights: texture_2d<f32>;
 @group(0) @binding(2) var nearest: sampler;
-fn weight(i: i32) -> vec4f { return weights[i]; }
+fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i & 3, i >> u32(2)), 0); }
 fn load_x(p: vec2i, plane: i32) -> vec4f {
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn tile(i: i32) -> mat4x4f {
-    return mat4x4f(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+fn weight_place(i: i32) -> vec2i { return vec2i(i & 3, i >> u32(2)); }
+fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
 fn f_relu(x_: vec4f) -> vec4f { return max(x_, vec4f(0.0)); }
 fn epilogue(y: vec4f) -> vec4f { return f_relu(y); }
 struct Targets {
@@ -37,11 +31,15 @@ fn main(@builtin(position) position: vec4f) -> Targets {
         var p: vec2i = corner + vec2i(kx, 0);
         var v: vec4f = load_x(p, 0);
         {
-            var w: mat4x4f = tile(k);
-            a0 += w[0] * v.x;
-            a0 += w[1] * v.y;
-            a0 += w[2] * v.z;
-            a0 += w[3] * v.w;
+            var at: vec2i = weight_place(k);
+            var w0: vec4f = weight_at(at);
+            a0 += w0 * v.x;
+            var w1: vec4f = weight_at(at + vec2i(1, 0));
+            a0 += w1 * v.y;
+            var w2: vec4f = weight_at(at + vec2i(2, 0));
+            a0 += w2 * v.z;
+            var w3: vec4f = weight_at(at + vec2i(3, 0));
+            a0 += w3 * v.w;
         }
         k += 4;
     }

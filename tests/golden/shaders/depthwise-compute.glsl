@@ -45,8 +45,8 @@ void main() {
         ivec2 p = corner + ivec2(kx, 0);
         vec4 v = load_x(p, plane);
         {
-            vec4 w0 = weight(k + 0 * u_tap_rows);
-            a0 += w0 * v;
+            vec4 w = weight(k);
+            a0 += w * v;
         }
         k += 1;
     }

@@ -39,8 +39,8 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
         var p: vec2i = corner + vec2i(kx, 0);
         var v: vec4f = load_x(p, plane);
         {
-            var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
-            a0 += w0 * v;
+            var w: vec4f = weight(k);
+            a0 += w * v;
         }
         k += 1;
     }

@@ -10,11 +10,11 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
-layout(std140) uniform Weights { vec4 weights[3]; };
+uniform sampler2D u_weights;
 
 layout(location = 0) out vec4 o_0;
 
-vec4 weight(int i) { return weights[i]; }
+vec4 weight(int i) { return texelFetch(u_weights, ivec2(i, 0), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
@@ -31,8 +31,8 @@ void main() {
         ivec2 p = corner + ivec2(kx, 0);
         vec4 v = load_x(p, 0);
         {
-            vec4 w0 = weight(k);
-            a0 += w0 * v;
+            vec4 w = weight(k);
+            a0 += w * v;
         }
         k += 1;
     }

@@ -5,9 +5,9 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(0) var u_x: texture_2d<f32>;
-@group(0) @binding(1) var<uniform> weights: array<vec4f, 3>;
+@group(0) @binding(1) var u_weights: texture_2d<f32>;
 @group(0) @binding(2) var nearest: sampler;
-fn weight(i: i32) -> vec4f { return weights[i]; }
+fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i, 0), 0); }
 fn load_x(p: vec2i, plane: i32) -> vec4f {
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
@@ -27,8 +27,8 @@ fn main(@builtin(position) position: vec4f) -> Targets {
         var p: vec2i = corner + vec2i(kx, 0);
         var v: vec4f = load_x(p, 0);
         {
-            var w0: vec4f = weight(k);
-            a0 += w0 * v;
+            var w: vec4f = weight(k);
+            a0 += w * v;
         }
         k += 1;
     }

@@ -18,14 +18,7 @@ struct Sizes {
 @group(0) @binding(3) var u_result: texture_storage_2d<r32float, write>;
 @group(0) @binding(4) var nearest: sampler;
 fn load_x(p: vec2i, plane: i32) -> vec4f { return textureLoad(u_x, p, 0); }
-fn tile(i: i32) -> mat4x4f {
-    return mat4x4f(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+fn weight(i: i32) -> vec4f { return weights[i]; }
 fn store(o: vec2i, plane: i32, a0: vec4f) {
     var y0: vec4f = a0;
     var p: vec2i = o * vec2i(2, 2);
@@ -48,11 +41,14 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     for (var i = 0; i < sizes.u_planes_in; i += 1) {
         var v: vec4f = load_x(p, i);
         {
-            var w: mat4x4f = tile(k + 0 * sizes.u_tap_rows);
-            a0 += w[0] * v.x;
-            a0 += w[1] * v.y;
-            a0 += w[2] * v.z;
-            a0 += w[3] * v.w;
+            var w0: vec4f = weight(k);
+            a0 += w0 * v.x;
+            var w1: vec4f = weight(k + 1);
+            a0 += w1 * v.y;
+            var w2: vec4f = weight(k + 2);
+            a0 += w2 * v.z;
+            var w3: vec4f = weight(k + 3);
+            a0 += w3 * v.w;
         }
         k += 4;
     }

@@ -32,15 +32,6 @@ vec4 load_x(ivec2 p, int plane) {
 
 vec4 weight(int i) { return weights[i]; }
 
-mat4 tile(int i) {
-    return mat4(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
-
 void store(ivec2 o, int plane, vec4 a0) { imageStore(u_result, o, a0); }
 
 void main() {
@@ -58,18 +49,21 @@ void main() {
             ivec2 p = corner + ivec2(kx, 0);
             vec4 v = load_x(p, plane);
             {
-                vec4 w0 = weight(k + 0 * u_tap_rows);
-                m0 += w0 * v;
+                vec4 w = weight(k);
+                m0 += w * v;
             }
             k += 1;
         }
         k = plane * 4 + u_second;
         {
-            mat4 w = tile(k);
-            a0 += w[0] * m0.x;
-            a0 += w[1] * m0.y;
-            a0 += w[2] * m0.z;
-            a0 += w[3] * m0.w;
+            vec4 w0 = weight(k);
+            a0 += w0 * m0.x;
+            vec4 w1 = weight(k + 1);
+            a0 += w1 * m0.y;
+            vec4 w2 = weight(k + 2);
+            a0 += w2 * m0.z;
+            vec4 w3 = weight(k + 3);
+            a0 += w3 * m0.w;
         }
     }
     store(o, plane, a0);

@@ -26,14 +26,6 @@ fn load_x(p: vec2i, plane: i32) -> vec4f {
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
 fn weight(i: i32) -> vec4f { return weights[i]; }
-fn tile(i: i32) -> mat4x4f {
-    return mat4x4f(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
 fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, a0); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
@@ -51,18 +43,21 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
             var p: vec2i = corner + vec2i(kx, 0);
             var v: vec4f = load_x(p, plane);
             {
-                var w0: vec4f = weight(k + 0 * sizes.u_tap_rows);
-                m0 += w0 * v;
+                var w: vec4f = weight(k);
+                m0 += w * v;
             }
             k += 1;
         }
         k = plane * 4 + sizes.u_second;
         {
-            var w: mat4x4f = tile(k);
-            a0 += w[0] * m0.x;
-            a0 += w[1] * m0.y;
-            a0 += w[2] * m0.z;
-            a0 += w[3] * m0.w;
+            var w0: vec4f = weight(k);
+            a0 += w0 * m0.x;
+            var w1: vec4f = weight(k + 1);
+            a0 += w1 * m0.y;
+            var w2: vec4f = weight(k + 2);
+            a0 += w2 * m0.z;
+            var w3: vec4f = weight(k + 3);
+            a0 += w3 * m0.w;
         }
     }
     store(o, plane, a0);

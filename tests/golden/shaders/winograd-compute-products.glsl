@@ -23,14 +23,7 @@ layout(rgba32f, binding = 0) writeonly uniform highp image2DArray u_result;
 
 vec4 load_x(ivec2 p, int plane) { return texelFetch(u_x, ivec3(p, 0), 0); }
 
-mat4 tile(int i) {
-    return mat4(
-        weights[i],
-        weights[i + 1],
-        weights[i + 2],
-        weights[i + 3]
-    );
-}
+vec4 weight(int i) { return weights[i]; }
 
 void store(ivec2 o, int plane, vec4 a0) { imageStore(u_result, ivec3(o, plane), a0); }
 
@@ -47,11 +40,14 @@ void main() {
     for (int i = 0; i < u_planes_in; ++i) {
         vec4 v = load_x(p, i);
         {
-            mat4 w = tile(k + 0 * u_tap_rows);
-            a0 += w[0] * v.x;
-            a0 += w[1] * v.y;
-            a0 += w[2] * v.z;
-            a0 += w[3] * v.w;
+            vec4 w0 = weight(k);
+            a0 += w0 * v.x;
+            vec4 w1 = weight(k + 1);
+            a0 += w1 * v.y;
+            vec4 w2 = weight(k + 2);
+            a0 += w2 * v.z;
+            vec4 w3 = weight(k + 3);
+            a0 += w3 * v.w;
         }
         k += 4;
     }

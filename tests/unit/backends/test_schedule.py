@@ -32,7 +32,7 @@ def espcn() -> Graph:
     return import_model(ESPCN, Options(input_size={"": (360, 640)}))
 
 
-@pytest.mark.parametrize(("mrt", "passes"), [(4, 4), (2, 6), (1, 10), (None, 4)])
+@pytest.mark.parametrize(("mrt", "passes"), [(4, 4), (2, 6), (1, 10), (None, 5)])
 def test_espcn_takes_as_many_passes_as_render_targets_allow(espcn, mrt, passes):
     _, files, _ = compile_graph(espcn, mrt=mrt)
     entries = files.schedule["passes"]
