@@ -4,8 +4,8 @@
 
 Each candidate of a kind of node is lowered for the family's profile and compiled; nothing is
 measured in time. For each unit of a GPU the costs of least relative error are printed, in cycles of
-a lane, none below zero, with the rank correlation of predicted and counted cycles: with these costs, and with those of the
-family's profile. Candidates that spill are left out of the fit, and listed with what they hold.
+a lane, none below zero, with the rank correlation of predicted and counted cycles: with these costs,
+and with those of the family's profile. Candidates that spill are left out of the fit, and listed with what they hold.
 """
 
 from __future__ import annotations
