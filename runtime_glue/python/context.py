@@ -74,7 +74,7 @@ class HeadlessContext:
     def _displays(self, platform: str | None, device: int | None) -> Iterator[tuple[str, Any]]:
         egl = self._egl
         extensions = (egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split()
-        devices = _devices(egl) if "EGL_EXT_platform_device" in extensions else {}
+        devices = list_devices(egl) if "EGL_EXT_platform_device" in extensions else {}
         if platform == "device":
             names = [name for name in devices if device is None or name == f"device {device}"]
         elif platform is not None:
@@ -201,7 +201,7 @@ class HeadlessContext:
         self.close()
 
 
-def _devices(egl: Any) -> dict[str, tuple[int, bool]]:
+def list_devices(egl: Any) -> dict[str, tuple[int, bool]]:
     """Return the devices that EGL lists by name: the handle, and whether it is software."""
     handles = (ctypes.c_void_p * _MAX_DEVICES)()
     count = ctypes.c_int(0)

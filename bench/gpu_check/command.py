@@ -1,0 +1,177 @@
+"""Check and measure the GPU at hand, and write docs/gpu.md.
+
+    make gpu                             everything, within ten minutes
+    make gpu ARGS="--skip peers,frames"  some stages not
+    make gpu ARGS="--only conformance"   some stages alone
+    make gpu ARGS="--minutes 5"          in less time: fewer cases and networks
+    make gpu ARGS=--software             try it on a software renderer, at small sizes
+    python bench/gpu_check               the same without installing anything
+
+Results are added to docs/gpu.json and docs/gpu.md, by the name of the renderer. Those of a software
+renderer are written to .build/gpu alone, unless --publish is given. Everything that a run leaves
+(logs, records, tuning files) lies in .build/gpu. Exits with 1 when a result is wrong or a stage
+does not end well, and with 2 when there is no GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from comparison.__main__ import processor
+
+from .isolation import Ran, run_stage
+from .report import as_section, write_page
+from .results import DeviceResult, Machine, StageResult, read_results, write_results
+from .setting import KEPT, PROJECT, Record, Setting
+from .stages import FIRST, STAGES
+
+PAGE = PROJECT / "docs" / "gpu.md"
+MINUTES = 9.5
+UNKNOWN = "unknown"  # the renderer's name, before it is known
+Runner = Callable[[str, Setting, float], Ran]
+
+
+def look(run: Runner, seconds: float, quick: bool) -> tuple[Ran, Record | None]:
+    """Run the first stage; return the record of the context that builds take, if there is one."""
+    setting = Setting(UNKNOWN, "", quick, os.cpu_count() or 1)
+    ran = run(FIRST, setting, seconds)
+    found = (r for r in ran.records if r.get("display") == "by default" and "problem" not in r)
+    return ran, next(found, None)
+
+
+def measure(
+    run: Runner, setting: Setting, names: Sequence[str], seconds: float
+) -> dict[str, StageResult]:
+    """Run stages; each may take its share of the time that those before it left."""
+    deadline = time.monotonic() + seconds
+    found = {}
+    for number, name in enumerate(names):
+        left = deadline - time.monotonic()
+        share = STAGES[name].SHARE / sum(STAGES[n].SHARE for n in names[number:])
+        limit = max(1.0, left * share)
+        print(f"{name}: at most {limit:.0f} s", file=sys.stderr, flush=True)
+        with suppress(KeyboardInterrupt):  # ends one stage; what is there by then is kept
+            found[name] = as_result(name, run(name, setting, limit), setting.quick)
+    return found
+
+
+def as_result(name: str, ran: Ran, quick: bool) -> StageResult:
+    """Return what a stage left as a result."""
+    summary = STAGES[name].summary(ran.records)
+    today = datetime.now(timezone.utc).date().isoformat()
+    return StageResult(today, revision(), round(ran.seconds, 1), quick, ran.problem, summary)
+
+
+def revision() -> str:
+    """Return the checkout's commit; nothing where git does not know it."""
+    command = ("git", "-C", str(PROJECT), "rev-parse", "--short", "HEAD")
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def machine_of(default: Record, own: str) -> Machine:
+    """Return what was measured, by the record of the context that builds take."""
+    names = (default[k] for k in ("renderer", "vendor", "version", "platform"))
+    own = Path(own).name if own == default["probed"] else own
+    return Machine(*names, own, processor(), os.cpu_count() or 1, platform.platform())
+
+
+def wrong(records: Any) -> bool:
+    """Whether a summary holds something that is wrong, anywhere."""
+    if isinstance(records, dict):
+        said = records.get("problem", "")
+        return said.startswith("wrong") or any(wrong(v) for v in records.values())
+    return isinstance(records, (list, tuple)) and any(map(wrong, records))
+
+
+def store(device: DeviceResult, page: Path) -> DeviceResult:
+    """Add a device to a page and to the JSON beside it; return it with its earlier stages."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    file = page.with_suffix(".json")
+    results = read_results(file)
+    name = device.machine.renderer
+    results[name] = device.with_stages(results.get(name))
+    write_results(results, file)
+    write_page(results, page)
+    return results[name]
+
+
+def chosen(only: str, skip: str) -> list[str]:
+    """Return the names of the stages to run, the first one always.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    wanted, unwanted = (list(filter(None, text.split(","))) for text in (only, skip))
+    for name in (*wanted, *unwanted):
+        if name not in STAGES:
+            raise ValueError(f"stage {name!r} is unknown; there are {', '.join(STAGES)}")
+    names = [n for n in STAGES if (not wanted or n in wanted) and n not in unwanted]
+    return [FIRST, *(n for n in names if n != FIRST)]
+
+
+def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: Path = PAGE) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="", help=f"stages: {', '.join(STAGES)}")
+    parser.add_argument("--skip", default="", help="stages")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help=f"in all; {MINUTES}")
+    parser.add_argument("--software", action="store_true", help="allow a software renderer")
+    parser.add_argument("--publish", action="store_true", help="also write its results to docs")
+    flags = parser.parse_args(None if arguments is None else list(arguments))
+    try:
+        names = chosen(flags.only, flags.skip)
+    except ValueError as error:
+        parser.error(str(error))
+    seconds = flags.minutes * 60
+    share = STAGES[FIRST].SHARE / sum(stage.SHARE for stage in STAGES.values())
+    ran, default = look(run, seconds * share, flags.software)
+    if default is None:
+        print(f"make gpu: no OpenGL ES 3 through EGL: {_reason(ran)}", file=sys.stderr)
+        return 2
+    renderer = default["renderer"]
+    if default["software"] and not flags.software:
+        print(
+            f"make gpu: '{renderer}' is a software renderer, not a GPU\n"
+            f"EGL offers {_offered(ran)}\n"
+            "install the GPU's driver, or try the measurement with: make gpu ARGS=--software",
+            file=sys.stderr,
+        )
+        return 2
+    print(f"{renderer}, {default['version']}, through EGL, {default['platform']}")
+    own = default["profile"] or default["probed"]
+    setting = Setting(renderer, own, default["software"], os.cpu_count() or 1)
+    stages = {FIRST: as_result(FIRST, ran, setting.quick)}
+    stages |= measure(run, setting, names[1:], seconds - ran.seconds)
+    device = DeviceResult(machine_of(default, own), stages)
+    published = flags.publish or not default["software"]
+    target = page if published else KEPT / page.name
+    print(as_section(device))
+    store(device, target)
+    print(f"written: {target}", file=sys.stderr)
+    failed = wrong([s.summary for s in stages.values()]) or any(s.problem for s in stages.values())
+    return int(failed)
+
+
+def _reason(ran: Ran) -> str:
+    said = (r["problem"] for r in ran.records if "problem" in r)
+    return next(said, ran.problem or "it says nothing")
+
+
+def _offered(ran: Ran) -> str:
+    found = [f"{r['display']}: {r['renderer']}" for r in ran.records if "renderer" in r]
+    return "; ".join(found)
