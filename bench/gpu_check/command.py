@@ -5,6 +5,7 @@
     make gpu ARGS="--only conformance"   some stages alone
     make gpu ARGS="--minutes 5"          in less time: fewer cases and networks
     make gpu ARGS=--software             try it on a software renderer, at small sizes
+    make gpu ARGS="--add gpu.json"       measure nothing, add the results of another machine
     python bench/gpu_check               the same without installing anything
 
 Results are added to docs/gpu.json and docs/gpu.md, by the name of the renderer. Those of a software
@@ -21,19 +22,20 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from comparison.__main__ import processor
 
+from shadergen.backends.devices import DEFAULT_DEVICE, PROFILE_SUFFIX
+
+from .device_stage import DEFAULT
 from .isolation import Ran, run_stage
 from .report import as_section, write_page
 from .results import DeviceResult, Machine, StageResult, read_results, write_results
-from .setting import KEPT, PROJECT, Record, Setting
+from .setting import KEPT, PROJECT, Record, Setting, said
 from .stages import FIRST, STAGES
 
 PAGE = PROJECT / "docs" / "gpu.md"
@@ -46,24 +48,21 @@ def look(run: Runner, seconds: float, quick: bool) -> tuple[Ran, Record | None]:
     """Run the first stage; return the record of the context that builds take, if there is one."""
     setting = Setting(UNKNOWN, "", quick, os.cpu_count() or 1)
     ran = run(FIRST, setting, seconds)
-    found = (r for r in ran.records if r.get("display") == "by default" and "problem" not in r)
+    found = (r for r in ran.records if r.get("display") == DEFAULT and not said(r))
     return ran, next(found, None)
 
 
 def measure(
     run: Runner, setting: Setting, names: Sequence[str], seconds: float
-) -> dict[str, StageResult]:
-    """Run stages; each may take its share of the time that those before it left."""
+) -> Iterator[tuple[str, StageResult]]:
+    """Run stages and yield their results; each may take its share of the time that is left."""
     deadline = time.monotonic() + seconds
-    found = {}
     for number, name in enumerate(names):
         left = deadline - time.monotonic()
         share = STAGES[name].SHARE / sum(STAGES[n].SHARE for n in names[number:])
         limit = max(1.0, left * share)
         print(f"{name}: at most {limit:.0f} s", file=sys.stderr, flush=True)
-        with suppress(KeyboardInterrupt):  # ends one stage; what is there by then is kept
-            found[name] = as_result(name, run(name, setting, limit), setting.quick)
-    return found
+        yield name, as_result(name, run(name, setting, limit), setting.quick)
 
 
 def as_result(name: str, ran: Ran, quick: bool) -> StageResult:
@@ -85,28 +84,27 @@ def revision() -> str:
 def machine_of(default: Record, own: str) -> Machine:
     """Return what was measured, by the record of the context that builds take."""
     names = (default[k] for k in ("renderer", "vendor", "version", "platform"))
-    own = Path(own).name if own == default["probed"] else own
+    own = "the limits of this GL" if own.endswith(PROFILE_SUFFIX) else own
     return Machine(*names, own, processor(), os.cpu_count() or 1, platform.platform())
 
 
-def wrong(records: Any) -> bool:
-    """Whether a summary holds something that is wrong, anywhere."""
-    if isinstance(records, dict):
-        said = records.get("problem", "")
-        return said.startswith("wrong") or any(wrong(v) for v in records.values())
-    return isinstance(records, (list, tuple)) and any(map(wrong, records))
+def has_fault(summary: Any) -> bool:
+    """Whether there is a fault anywhere in a summary."""
+    if isinstance(summary, dict):
+        return bool(summary.get("fault")) or any(map(has_fault, summary.values()))
+    return isinstance(summary, list) and any(map(has_fault, summary))
 
 
-def store(device: DeviceResult, page: Path) -> DeviceResult:
-    """Add a device to a page and to the JSON beside it; return it with its earlier stages."""
+def store(devices: Iterable[DeviceResult], page: Path) -> None:
+    """Add devices to the JSON beside a page, and write the page anew."""
     page.parent.mkdir(parents=True, exist_ok=True)
     file = page.with_suffix(".json")
     results = read_results(file)
-    name = device.machine.renderer
-    results[name] = device.with_stages(results.get(name))
+    for device in devices:
+        name = device.machine.renderer
+        results[name] = device.with_stages(results.get(name))
     write_results(results, file)
     write_page(results, page)
-    return results[name]
 
 
 def chosen(only: str, skip: str) -> list[str]:
@@ -132,7 +130,11 @@ def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: 
     parser.add_argument("--minutes", type=float, default=MINUTES, help=f"in all; {MINUTES}")
     parser.add_argument("--software", action="store_true", help="allow a software renderer")
     parser.add_argument("--publish", action="store_true", help="also write its results to docs")
+    parser.add_argument("--add", type=Path, metavar="FILE", help="add the results of FILE alone")
     flags = parser.parse_args(None if arguments is None else list(arguments))
+    if flags.add:
+        store(read_results(flags.add).values(), page)
+        return 0
     try:
         names = chosen(flags.only, flags.skip)
     except ValueError as error:
@@ -153,23 +155,29 @@ def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: 
         )
         return 2
     print(f"{renderer}, {default['version']}, through EGL, {default['platform']}")
-    own = default["profile"] or default["probed"]
+    own = default["profile"] or _probed(ran)
     setting = Setting(renderer, own, default["software"], os.cpu_count() or 1)
     stages = {FIRST: as_result(FIRST, ran, setting.quick)}
-    stages |= measure(run, setting, names[1:], seconds - ran.seconds)
     device = DeviceResult(machine_of(default, own), stages)
-    published = flags.publish or not default["software"]
-    target = page if published else KEPT / page.name
+    target = page if flags.publish or not default["software"] else KEPT / page.name
+    store([device], target)
+    for name, result in measure(run, setting, names[1:], seconds - ran.seconds):
+        stages[name] = result
+        store([device], target)  # a run that is broken off keeps what it has
     print(as_section(device))
-    store(device, target)
     print(f"written: {target}", file=sys.stderr)
-    failed = wrong([s.summary for s in stages.values()]) or any(s.problem for s in stages.values())
-    return int(failed)
+    return int(any(stage.problem or has_fault(stage.summary) for stage in stages.values()))
+
+
+def _probed(ran: Ran) -> str:
+    """Return the device profile of a GPU of an unknown family."""
+    probed = (r["probed"] for r in ran.records if "probed" in r and not said(r))
+    return next(probed, DEFAULT_DEVICE)
 
 
 def _reason(ran: Ran) -> str:
-    said = (r["problem"] for r in ran.records if "problem" in r)
-    return next(said, ran.problem or "it says nothing")
+    reasons = filter(None, map(said, ran.records))
+    return next(reasons, ran.problem or "the stage left no records")
 
 
 def _offered(ran: Ran) -> str:

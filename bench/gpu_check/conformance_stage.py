@@ -18,7 +18,7 @@ from support.forcing import forced
 
 from .jobs import run_jobs
 from .samples import CHOSEN, FEW, FORCED, QUICK_FEW, QUICK_FORCED, sample
-from .setting import Record, Setting
+from .setting import Record, Setting, said
 
 SHARE = 90
 LIMIT = 30.0  # seconds for a case
@@ -61,7 +61,7 @@ def _try(
     lost = not job["forced"] and expected.get(job["case"]) in OK and not outcome.ok
     found: Record = {"status": outcome.status}
     if outcome.failed or lost:
-        found["problem"] = f"{outcome.status} {outcome.code}: {outcome.reason}".replace(" :", ":")
+        found["fault"] = f"{outcome.status} {outcome.code}: {outcome.reason}".replace(" :", ":")
     return found
 
 
@@ -72,7 +72,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
             counts.setdefault(r["forced"], Counter())[r.get("status", "broken")] += 1
     return {
         "counts": {choice: dict(c) for choice, c in counts.items()},
-        "failed": [r for r in records if "problem" in r],
+        "failed": [r for r in records if said(r)],
         "left": sum(r.get("left", 0) for r in records),
     }
 
@@ -84,8 +84,7 @@ def section(summary: Mapping[str, Any]) -> str:
         rows.append((f"`{choice}`" if choice else "nothing", str(sum(counts.values())), *numbers))
     parts = ["### Conformance", table(("forced", "cases", *STATUSES), rows)]
     failed = [
-        f"- {r['case']} ({r['forced'] or 'nothing forced'}): {r['problem']}"
-        for r in summary["failed"]
+        f"- {r['case']} ({r['forced'] or 'nothing forced'}): {said(r)}" for r in summary["failed"]
     ]
     parts += ["\n".join(failed)] * bool(failed)
     parts += [f"Not tried for want of time: {summary['left']} cases."] * bool(summary["left"])

@@ -1,8 +1,12 @@
-"""What EGL offers: a record for each display, and for the context that builds take by default."""
+"""What EGL offers: a record for each display, the one that builds take by default being the first.
+
+It also saves a device profile with the limits of that GL, for GPUs of an unknown family.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from comparison.contenders import is_software
@@ -10,44 +14,46 @@ from comparison.markdown import table
 
 from shadergen.backends.devices import named_profile
 from shadergen.compiler.doctor import examine, save_profile
+from shadergen.errors import ShadergenError
 from shadergen.runtime_glue.python import HeadlessContext
 from shadergen.runtime_glue.python.context import list_devices
 from shadergen.runtime_glue.python.gl import load_egl
 from shadergen.runtime_glue.python.timer import EXTENSION as TIMER_QUERIES
 
 from .jobs import run_jobs
-from .setting import Record, Setting
+from .setting import Record, Setting, said
 
 SHARE = 20
 LIMIT = 60.0  # seconds for a display
+DEFAULT = "by default"  # the display that builds take
 PROBED = "device.json"  # a device profile with the limits of this GL
 DRM_FILE = 0x3233  # EGL_DRM_DEVICE_FILE_EXT
 
 
 def run(setting: Setting, seconds: float) -> Iterator[Record]:
-    folder = str(setting.folder)
-    first = {"display": "by default", "folder": folder}
-    yield from run_jobs(_describe, [first], seconds, LIMIT)
-    devices: list[Record] = [{"display": f"device {i}"} for i in range(_count(seconds))]
-    others = [{"display": "surfaceless"}, *devices, {"display": "default"}]
-    yield from run_jobs(_describe, others, seconds, LIMIT)
+    yield from run_jobs(_describe, [{"display": DEFAULT}], seconds, LIMIT)
+    yield from run_jobs(_probe, [{"probed": str(setting.folder / PROBED)}], seconds, LIMIT)
+    (listed,) = run_jobs(_list, [{}], seconds, LIMIT)
+    names = ("surfaceless", *listed.get("devices", ()), "default")
+    yield from run_jobs(_describe, [{"display": name} for name in names], seconds, LIMIT)
 
 
-def _count(seconds: float) -> int:
-    (record,) = run_jobs(_devices, [{}], seconds, LIMIT)
-    return int(record.get("devices", 0))
-
-
-def _devices(job: Record) -> Record:
-    return {"devices": len(list_devices(load_egl()))}
+def _list(job: Record) -> Record:
+    """List the devices, in a process of its own: another process may not load the driver."""
+    return {"devices": list(list_devices(load_egl()))}
 
 
 def _describe(job: Record) -> Record:
-    """Open a display; save a device profile of the one by default."""
+    """Open a display and describe the GL that it has."""
     platform, _, number = job["display"].partition(" ")
-    default = job["display"] == "by default"
-    arguments = () if default else (platform, int(number) if number else None)
-    with HeadlessContext(*arguments) as context:
+    try:
+        if job["display"] == DEFAULT:
+            opened = HeadlessContext()
+        else:
+            opened = HeadlessContext(platform, int(number) if number else None)
+    except ShadergenError as error:
+        return {"problem": " ".join((error.why or error.what).split())}
+    with opened as context:
         info = context.info()
         egl = load_egl()
         display = egl.eglGetCurrentDisplay()
@@ -61,17 +67,17 @@ def _describe(job: Record) -> Record:
             "version": info.version,
             "software": is_software(info.renderer),
             "queries": TIMER_QUERIES in info.extensions,
+            "profile": named_profile(info.renderer),
         }
         if platform == "device":
             found["file"] = _file(egl, context.platform)
-    if default:
-        from pathlib import Path
-
-        path = Path(job["folder"]) / PROBED
-        save_profile(examine(), path)
-        found["profile"] = named_profile(found["renderer"])
-        found["probed"] = str(path)
     return found
+
+
+def _probe(job: Record) -> Record:
+    """Save a device profile of the GL that builds take."""
+    save_profile(examine(), Path(job["probed"]))
+    return {}
 
 
 def _file(egl: Any, name: str) -> str:
@@ -81,16 +87,20 @@ def _file(egl: Any, name: str) -> str:
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
-    described = [{k: v for k, v in r.items() if k not in ("folder", "probed")} for r in records]
-    return {"displays": [r for r in described if "display" in r]}
+    probes = [{"fault": said(r)} for r in records if "probed" in r and said(r)]
+    return {"displays": [r for r in records if "display" in r], "probes": probes}
 
 
 def section(summary: Mapping[str, Any]) -> str:
     rows = []
     for d in summary["displays"]:
-        said = d.get("problem") or d["renderer"]
-        kind = "" if "problem" in d else "software" if d["software"] else "GPU"
-        timed = "" if "problem" in d else "yes" if d["queries"] else "no"
-        rows.append((d["display"], d.get("platform", ""), d.get("egl", ""), said, kind, timed))
-    head = ("EGL display", "platform", "EGL", "renderer", "", "timer queries")
-    return "### EGL\n\n" + table(head, rows, right=len(head))
+        if "renderer" not in d:
+            rows.append((d["display"], "", said(d), "", ""))
+            continue
+        kind, timed = ("GPU", "software")[d["software"]], ("no", "yes")[d["queries"]]
+        name = f"{d['display']} ({d['platform']})" if d["display"] == DEFAULT else d["display"]
+        name = ", ".join(filter(None, (name, d.get("file"))))
+        rows.append((name, d["egl"], d["renderer"], kind, timed))
+    head = ("EGL display", "EGL", "renderer", "", "timer queries")
+    problems = [f"The limits of the GL are not known: {said(r)}." for r in summary["probes"]]
+    return "\n\n".join(["### EGL", table(head, rows, right=len(head)), *problems])

@@ -28,7 +28,7 @@ from shadergen.runtime_glue.python import HeadlessContext
 
 from .jobs import first_line, run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting
+from .setting import Record, Setting, said
 
 SHARE = 100
 LIMIT = 60.0  # seconds for a network
@@ -49,10 +49,10 @@ def run(setting: Setting, seconds: float) -> Iterator[Record]:
     alone: list[Record] = []
     for record in run_jobs(partial(_measure, setting), [CEILINGS, *jobs], seconds, LIMIT):
         yield record
-        if "problem" in record and len(record.get("builds", ())) > 1:
+        if said(record) and len(record.get("builds", ())) > 1:
             alone += [{**record, "builds": [name]} for name in record["builds"]]
     for job in alone:
-        del job["problem"]
+        job.pop("fault", None)
     yield from run_jobs(partial(_measure, setting), alone, seconds / 4, LIMIT / 4)
 
 
@@ -76,7 +76,7 @@ def _frames(setting: Setting, job: Record, context: HeadlessContext) -> Record:
                 compile_model(model.path, build, options)
                 runner, startup = start(build, context, 0)
             except ShadergenError as error:
-                times[name] = {"problem": first_line(error)}
+                times[name] = {"fault": first_line(error)}
                 continue
             runners[name] = stack.enter_context(runner)
             times[name] = {
@@ -96,12 +96,12 @@ def _frames(setting: Setting, job: Record, context: HeadlessContext) -> Record:
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
-    """Return the ceilings and a record for each network, those of builds that ran alone joined."""
+    """Return the ceilings and a record for each network, with the builds that ran alone."""
     ceilings: Record = {}
     found: dict[str, Record] = {}
     problems = []
     for r in records:
-        if "problem" in r:
+        if said(r):
             problems.append(r)
         elif "ceilings" in r:
             ceilings = r["ceilings"]
@@ -130,14 +130,14 @@ def section(summary: Mapping[str, Any]) -> str:
     head = ("network", "GFLOP", "GFLOP/s", "of the ceiling", "passes", "start, ms", "timed by")
     parts.append(table(head, rates))
     problems = [
-        f"- {r.get('network', 'ceilings')}, {', '.join(r.get('builds', ()))}: {r['problem']}"
+        f"- {r.get('network', 'ceilings')}, {', '.join(r.get('builds', ()))}: {said(r)}"
         for r in summary["failed"]
     ]
     problems += [
-        f"- {r['network']}, {name}: {t['problem']}"
+        f"- {r['network']}, {name}: {said(t)}"
         for r in found
         for name, t in r["times"].items()
-        if "problem" in t
+        if said(t)
     ]
     parts += ["\n".join(problems)] * bool(problems)
     parts += [f"Not measured for want of time: {summary['left']} networks."] * bool(summary["left"])
@@ -147,7 +147,8 @@ def section(summary: Mapping[str, Any]) -> str:
 def _words(summary: Mapping[str, Any]) -> str:
     words = (
         "A whole frame by the processor's clock, and in brackets the sum of its passes. "
-        f"Medians of up to {FRAMES} frames. The second table is of `{OWN}`, by the sum of the passes."
+        f"Medians of up to {FRAMES} frames. The second table describes `{OWN}`; its rates are "
+        "those of the passes."
     )
     ceilings = summary["ceilings"]
     if ceilings:

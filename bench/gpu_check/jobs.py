@@ -8,6 +8,7 @@ from functools import partial
 
 from support.workers import Ended, run_all
 
+from .samples import Missing
 from .setting import Record
 
 GRACE = 0.1  # of the time for all jobs, which the last one may take longer
@@ -17,7 +18,7 @@ OUT_OF_TIME = "not finished: the time of the stage was up"
 def run_jobs(
     run: Callable[[Record], Record], jobs: Sequence[Record], seconds: float, limit: float
 ) -> Iterator[Record]:
-    """Yield the record of each job: the job with what ``run`` adds to it, or its ``problem``.
+    """Yield the record of each job: the job with what ``run`` adds to it, or why that failed.
 
     Args:
         run: does a job in another process, which jobs share until one crashes or hangs.
@@ -48,7 +49,7 @@ def run_jobs(
         elif result.hung and time.monotonic() >= last:
             yield {**job, "problem": OUT_OF_TIME}
         else:
-            yield {**job, "problem": result.reason}
+            yield {**job, "fault": result.reason}
     if begun < len(jobs):
         yield {"left": len(jobs) - begun}
 
@@ -56,8 +57,10 @@ def run_jobs(
 def _attempt(run: Callable[[Record], Record], job: Record) -> Record:
     try:
         return {**job, **run(job)}
+    except Missing as error:
+        return {**job, "problem": str(error)}
     except Exception as error:  # of any of the programs that are measured
-        return {**job, "problem": first_line(error)}
+        return {**job, "fault": first_line(error)}
 
 
 def first_line(error: Exception) -> str:

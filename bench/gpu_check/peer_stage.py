@@ -19,8 +19,7 @@ from comparison.markdown import NOTHING, table
 from comparison.results import NetworkResult, Spread
 from comparison.turns import Limits, compare
 
-from .jobs import first_line
-from .samples import model_of, networks
+from .samples import Missing, model_of, networks
 from .setting import Record, Setting
 
 SHARE = 130
@@ -55,8 +54,8 @@ def run(setting: Setting, seconds: float) -> Iterator[Record]:
         shutil.rmtree(folder, ignore_errors=True)
         try:
             model = model_of(entry.name, setting.quick, setting.folder / "models")
-        except Exception as error:  # of any framework that makes networks
-            yield {"network": entry.name, "problem": first_line(error)}
+        except Missing as error:
+            yield {"network": entry.name, "problem": str(error)}
             continue
         who = contenders(setting.software)
         found = compare(entry.name, model, who, setting.peers, limits, folder, print)

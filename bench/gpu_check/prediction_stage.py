@@ -15,7 +15,7 @@ from shadergen.compiler.tuning.trials import Settings
 
 from .jobs import run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting
+from .setting import Record, Setting, file_name, said
 
 SHARE = 110
 LIMIT = 120.0  # seconds for a network
@@ -36,10 +36,10 @@ def run(setting: Setting, seconds: float) -> Iterator[Record]:
         share = left / (len(names) - number)
         job = {"network": name, "seconds": round(share * BEGIN, 1)}
         (record,) = run_jobs(partial(_tune, setting), [job], share, LIMIT)
-        if "problem" in record:  # what the tuning file holds by then still counts
+        if said(record):  # what the tuning file holds by then still counts
             again = {"network": name, "seconds": KEPT}
             (kept,) = run_jobs(partial(_tune, setting), [again], AGAIN, AGAIN)
-            record = {**kept, "problem": record["problem"]}
+            record = {**kept, **record}
         yield record
 
 
@@ -47,7 +47,7 @@ def _tune(setting: Setting, job: Record) -> Record:
     model = model_of(job["network"], setting.quick, setting.folder / "models")
     folder = setting.folder / "tuning"
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{model.path.parent.name or model.name}.json"
+    file = folder / f"{file_name(job['network'])}.json"
     options = Options(device=setting.own)
     limit = job["seconds"]
     if limit != KEPT:
@@ -66,7 +66,8 @@ def record_of(found: Session) -> Record:
         "overall": _rounded(overall),
         "within": _rounded(within),
         "gain": _rounded(gain),
-        "wrong": [f"{layer}: {choice}: {what}" for layer, choice, what in found.wrong],
+        "fault": "; ".join(f"{layer}, {choice}: {what}" for layer, choice, what in found.wrong),
+        "wrong": len(found.wrong),
     }
 
 
@@ -84,7 +85,7 @@ def section(summary: Mapping[str, Any]) -> str:
     for r in found:
         layers = f"{r['layers']} of {r['layers'] + r['left_layers']}"
         numbers = (_number(r[k]) for k in ("overall", "within", "gain"))
-        rows.append((r["network"], layers, str(r["candidates"]), *numbers, str(len(r["wrong"]))))
+        rows.append((r["network"], layers, str(r["candidates"]), *numbers, str(r["wrong"])))
     head = ("network", "layers", "candidates", "overall", "within a layer", "tuning gains", "wrong")
     words = (
         "Spearman's rank correlation of predicted and measured times of kernels: over all "
@@ -92,8 +93,7 @@ def section(summary: Mapping[str, Any]) -> str:
         "times as long the measured layers take without tuning, and how many candidates are wrong."
     )
     parts = ["### Prediction", words, table(head, rows)]
-    problems = [f"- {r['network']}: {r['problem']}" for r in summary["networks"] if "problem" in r]
-    problems += [f"- {r['network']}: {what}" for r in found for what in r["wrong"]]
+    problems = [f"- {r['network']}: {said(r)}" for r in summary["networks"] if said(r)]
     return "\n\n".join([*parts, *["\n".join(problems)] * bool(problems)])
 
 

@@ -89,8 +89,7 @@ def write_results(results: Results, path: Path) -> None:
             for name, stage in device.stages.items()
         )
         machine = json.dumps(asdict(device.machine))
-        devices.append(
-            f'{json.dumps(renderer)}: {{\n "machine": {machine},\n "stages": {{\n  {stages}\n }}\n}}'
-        )
+        members = f' "machine": {machine},\n "stages": {{\n  {stages}\n }}'
+        devices.append(f"{json.dumps(renderer)}: {{\n{members}\n}}")
     with replacing_file(path) as fresh:
         fresh.write_text("{" + ",\n".join(devices) + "}\n", "utf-8")

@@ -26,6 +26,10 @@ SMALL = (36, 64)  # of networks that have no small size of their own
 UNTIMED = ("LeNet-5",)  # besides those that make bench times: a network with dense layers alone
 
 
+class Missing(Exception):
+    """A network cannot be made here. The text is what it needs."""
+
+
 def networks(quick: bool) -> list[Entry]:
     """Return the networks of ``make bench`` whose frames count; if quick, at small sizes."""
     entries = [e for e in ENTRIES if e.timed or e.name in UNTIMED]
@@ -49,11 +53,11 @@ def model_of(name: str, quick: bool, folder: Path) -> Model:
         folder: for files that are changed.
 
     Raises:
-        LookupError: when something is missing to make it.
+        Missing: when it cannot be made here.
     """
     (entry,) = (e for e in networks(quick) if e.name == name)
     if absent := entry.missing():
-        raise LookupError(f"needs {absent}")
+        raise Missing(f"needs {absent}")
     folder.mkdir(parents=True, exist_ok=True)
     return prepare(entry, folder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,19 @@ from comparison.contenders import is_software
 
 PROJECT = Path(__file__).resolve().parents[2]
 KEPT = PROJECT / ".build" / "gpu"
-Record = dict[str, Any]  # what JSON holds
+# What JSON holds. Of a job that did not end well, "fault" says what is wrong with this project or
+# the driver, "problem" why nothing was measured.
+Record = dict[str, Any]
+
+
+def file_name(text: str) -> str:
+    """Return a text as the name of a file."""
+    return re.sub(r"\W+", "-", text.lower()).strip("-")
+
+
+def said(record: Mapping[str, Any]) -> str:
+    """Return why a job did not end well, or nothing."""
+    return str(record.get("fault") or record.get("problem") or "")
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,7 @@ class Setting:
     @property
     def folder(self) -> Path:
         """What runs on this GPU leave behind."""
-        return KEPT / re.sub(r"\W+", "-", self.renderer.lower()).strip("-")
+        return KEPT / file_name(self.renderer)
 
     @property
     def peers(self) -> PeerSetting:
