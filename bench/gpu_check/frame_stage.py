@@ -41,19 +41,22 @@ BUILDS = {  # options of compile by the names in tables
     "gles31-mobile": {"device": "gles31-mobile"},
     "webgl2-min": {"device": "webgl2-min"},
 }
+TIMED, ALONE = 0.6, 0.15  # of the stage's time: all builds of networks, single ones; rest: ceilings
 CEILINGS: Record = {"ceilings": {}}
 
 
 def run(setting: Setting, seconds: float) -> Iterator[Record]:
     jobs = [{"network": e.name, "builds": list(BUILDS)} for e in networks(setting.quick)]
     alone: list[Record] = []
-    for record in run_jobs(partial(_measure, setting), [CEILINGS, *jobs], seconds, LIMIT):
+    measure = partial(_measure, setting)
+    for record in run_jobs(measure, jobs, TIMED * seconds, LIMIT):
         yield record
-        if said(record) and len(record.get("builds", ())) > 1:
+        if "fault" in record and len(record.get("builds", ())) > 1:
             alone += [{**record, "builds": [name]} for name in record["builds"]]
     for job in alone:
-        job.pop("fault", None)
-    yield from run_jobs(partial(_measure, setting), alone, seconds / 4, LIMIT / 4)
+        del job["fault"]
+    yield from run_jobs(measure, alone, ALONE * seconds, ALONE * LIMIT)
+    yield from run_jobs(measure, [CEILINGS], (1 - TIMED - ALONE) * seconds, LIMIT)
 
 
 def _measure(setting: Setting, job: Record) -> Record:
@@ -130,7 +133,7 @@ def section(summary: Mapping[str, Any]) -> str:
     head = ("network", "GFLOP", "GFLOP/s", "of the ceiling", "passes", "start, ms", "timed by")
     parts.append(table(head, rates))
     problems = [
-        f"- {r.get('network', 'ceilings')}, {', '.join(r.get('builds', ()))}: {said(r)}"
+        f"- {', '.join((r.get('network', 'ceilings'), *r.get('builds', ())))}: {said(r)}"
         for r in summary["failed"]
     ]
     problems += [

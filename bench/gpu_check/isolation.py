@@ -50,7 +50,11 @@ def run_process(command: Sequence[str], records: Path, log: Path, seconds: float
     problem = ""
     with log.open("wb") as messages:
         process = subprocess.Popen(
-            command, stdout=messages, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            stdout=messages,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},  # so that messages are in order
+            start_new_session=True,
         )
         try:
             status = process.wait(seconds)

@@ -6,6 +6,7 @@ The programs and the turns are those of ``make bench``; a program that is missin
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,8 +20,9 @@ from comparison.markdown import NOTHING, table
 from comparison.results import NetworkResult, Spread
 from comparison.turns import Limits, compare
 
+from .jobs import first_line
 from .samples import Missing, model_of, networks
-from .setting import Record, Setting
+from .setting import Record, Setting, said
 
 SHARE = 130
 OWN, PEER = "shadergen", "ncnn"
@@ -40,8 +42,6 @@ def contenders(software: bool) -> list[Contender]:
 
 
 def run(setting: Setting, seconds: float) -> Iterator[Record]:
-    import time
-
     deadline = time.monotonic() + seconds
     entries = networks(setting.quick)
     for number, entry in enumerate(entries):
@@ -56,6 +56,9 @@ def run(setting: Setting, seconds: float) -> Iterator[Record]:
             model = model_of(entry.name, setting.quick, setting.folder / "models")
         except Missing as error:
             yield {"network": entry.name, "problem": str(error)}
+            continue
+        except Exception as error:  # of any framework that makes networks
+            yield {"network": entry.name, "fault": first_line(error)}
             continue
         who = contenders(setting.software)
         found = compare(entry.name, model, who, setting.peers, limits, folder, print)
@@ -113,13 +116,13 @@ def _cell(own: Record) -> str:
 def _problems(records: Sequence[Record], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what went wrong; what is the same for every network once."""
     for r in records:
-        if "problem" in r:
-            yield r["network"], r["problem"]
+        if said(r):
+            yield r["network"], said(r)
     for name in names:
-        said: dict[str, list[str]] = {}
+        where: dict[str, list[str]] = {}
         for r in records:
             problem = r.get("contenders", {}).get(name, {}).get("problem")
             if problem:
-                said.setdefault(problem, []).append(r["network"])
-        for problem, where in said.items():
-            yield f"{name}, {', '.join(where)}", problem
+                where.setdefault(problem, []).append(r["network"])
+        for problem, found in where.items():
+            yield f"{name}, {', '.join(found)}", problem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from comparison.markdown import table
@@ -61,8 +60,3 @@ def write_page(results: Results, page: Path) -> None:
     """Write the measured part of a page, or all of a new one."""
     text = page.read_text("utf-8") if page.exists() else f"# A GPU\n\n{BEGIN}{END}\n"
     page.write_text(replaced(text, as_page(results)), "utf-8")
-
-
-def problems(device: DeviceResult) -> Mapping[str, str]:
-    """Return why stages did not end well, by their names."""
-    return {name: stage.problem for name, stage in device.stages.items() if stage.problem}

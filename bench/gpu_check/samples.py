@@ -59,7 +59,10 @@ def model_of(name: str, quick: bool, folder: Path) -> Model:
     if absent := entry.missing():
         raise Missing(f"needs {absent}")
     folder.mkdir(parents=True, exist_ok=True)
-    return prepare(entry, folder)
+    try:
+        return prepare(entry, folder)
+    except ModuleNotFoundError as error:
+        raise Missing(f"needs {error.name}") from None
 
 
 def family(case: Case) -> str:
