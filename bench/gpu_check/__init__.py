@@ -11,7 +11,7 @@ Data flow, in the order of the modules:
 - The stages, each with its records, their summary, and its section of the page:
   :mod:`.device_stage` (what EGL offers), :mod:`.model_stage` (makes the networks),
   :mod:`.conformance_stage`, :mod:`.network_stage` (errors), :mod:`.frame_stage` (times by device
-  profile), :mod:`.peer_stage` (against other programs), :mod:`.prediction_stage` (``tune``).
+  profile), :mod:`.prediction_stage` (``tune``), :mod:`.peer_stage` (other programs).
 - :mod:`.setting` is what all stages share, :mod:`.samples` the networks and the cases.
 - :mod:`.results` keeps the summaries of every GPU, :mod:`.report` makes the page of them.
 

@@ -35,25 +35,25 @@ from .device_stage import DEFAULT
 from .isolation import Ran, run_stage
 from .report import as_section, write_page
 from .results import DeviceResult, Machine, StageResult, read_results, write_results
-from .setting import KEPT, PROJECT, Record, Setting, said
+from .setting import KEPT, PROJECT, Record, Setting, reason
 from .stages import FIRST, STAGES
 
 PAGE = PROJECT / "docs" / "gpu.md"
 MINUTES = 9.5
 UNKNOWN = "unknown"  # the renderer's name, before it is known
-Runner = Callable[[str, Setting, float], Ran]
+StageRunner = Callable[[str, Setting, float], Ran]
 
 
-def look(run: Runner, seconds: float, quick: bool) -> tuple[Ran, Record | None]:
+def look(run: StageRunner, seconds: float) -> tuple[Ran, Record | None]:
     """Run the first stage; return the record of the context that builds take, if there is one."""
-    setting = Setting(UNKNOWN, "", quick, os.cpu_count() or 1)
+    setting = Setting(UNKNOWN, "", False, os.cpu_count() or 1)
     ran = run(FIRST, setting, seconds)
-    found = (r for r in ran.records if r.get("display") == DEFAULT and not said(r))
+    found = (r for r in ran.records if r.get("display") == DEFAULT and not reason(r))
     return ran, next(found, None)
 
 
 def measure(
-    run: Runner, setting: Setting, names: Sequence[str], seconds: float
+    run: StageRunner, setting: Setting, names: Sequence[str], seconds: float
 ) -> Iterator[tuple[str, StageResult]]:
     """Run stages and yield their results; each may take its share of the time that is left."""
     deadline = time.monotonic() + seconds
@@ -99,12 +99,24 @@ def store(devices: Iterable[DeviceResult], page: Path) -> None:
     """Add devices to the JSON beside a page, and write the page anew."""
     page.parent.mkdir(parents=True, exist_ok=True)
     file = page.with_suffix(".json")
-    results = read_results(file)
+    results = read_results(file) if file.exists() else {}
     for device in devices:
         name = device.machine.renderer
         results[name] = device.with_stages(results.get(name))
     write_results(results, file)
     write_page(results, page)
+
+
+def added(file: Path) -> list[DeviceResult]:
+    """Return the results of another machine.
+
+    Raises:
+        ValueError: when the file holds no such results.
+    """
+    try:
+        return list(read_results(file).values())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{file} has no results of make gpu ({error!r})") from None
 
 
 def chosen(only: str, skip: str) -> list[str]:
@@ -121,7 +133,9 @@ def chosen(only: str, skip: str) -> list[str]:
     return [FIRST, *(n for n in names if n != FIRST)]
 
 
-def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: Path = PAGE) -> int:
+def main(
+    arguments: Iterable[str] | None = None, run: StageRunner = run_stage, page: Path = PAGE
+) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -132,16 +146,16 @@ def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: 
     parser.add_argument("--publish", action="store_true", help="also write its results to docs")
     parser.add_argument("--add", type=Path, metavar="FILE", help="add the results of FILE alone")
     flags = parser.parse_args(None if arguments is None else list(arguments))
-    if flags.add:
-        store(read_results(flags.add).values(), page)
-        return 0
     try:
+        if flags.add:
+            store(added(flags.add), page)
+            return 0
         names = chosen(flags.only, flags.skip)
     except ValueError as error:
         parser.error(str(error))
     seconds = flags.minutes * 60
     share = STAGES[FIRST].SHARE / sum(stage.SHARE for stage in STAGES.values())
-    ran, default = look(run, seconds * share, flags.software)
+    ran, default = look(run, seconds * share)
     if default is None:
         print(f"make gpu: no OpenGL ES 3 through EGL: {_reason(ran)}", file=sys.stderr)
         return 2
@@ -160,7 +174,7 @@ def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: 
     stages = {FIRST: as_result(FIRST, ran, setting.quick)}
     device = DeviceResult(machine_of(default, own), stages)
     target = page if flags.publish or not default["software"] else KEPT / page.name
-    store([device], target)
+    store([device], target)  # now, to find out before the work whether it can be written
     for name, result in measure(run, setting, names[1:], seconds - ran.seconds):
         stages[name] = result
         store([device], target)  # a run that is broken off keeps what it has
@@ -171,12 +185,12 @@ def main(arguments: Iterable[str] | None = None, run: Runner = run_stage, page: 
 
 def _probed(ran: Ran) -> str:
     """Return the device profile of a GPU of an unknown family."""
-    probed = (r["probed"] for r in ran.records if "probed" in r and not said(r))
+    probed = (r["probed"] for r in ran.records if "probed" in r and not reason(r))
     return next(probed, DEFAULT_DEVICE)
 
 
 def _reason(ran: Ran) -> str:
-    reasons = filter(None, map(said, ran.records))
+    reasons = filter(None, map(reason, ran.records))
     return next(reasons, ran.problem or "the stage left no records")
 
 

@@ -18,7 +18,7 @@ from support.forcing import forced
 
 from .jobs import run_jobs
 from .samples import CHOSEN, FEW, FORCED, QUICK_FEW, QUICK_FORCED, sample
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
 SHARE = 90
 LIMIT = 30.0  # seconds for a case
@@ -72,7 +72,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
             counts.setdefault(r["forced"], Counter())[r.get("status", "broken")] += 1
     return {
         "counts": {choice: dict(c) for choice, c in counts.items()},
-        "failed": [r for r in records if said(r)],
+        "failed": [r for r in records if reason(r)],
         "left": sum(r.get("left", 0) for r in records),
     }
 
@@ -84,7 +84,7 @@ def section(summary: Mapping[str, Any]) -> str:
         rows.append((f"`{choice}`" if choice else "nothing", str(sum(counts.values())), *numbers))
     parts = ["### Conformance", table(("forced", "cases", *STATUSES), rows)]
     failed = [
-        f"- {r['case']} ({r['forced'] or 'nothing forced'}): {said(r)}" for r in summary["failed"]
+        f"- {r['case']} ({r['forced'] or 'nothing forced'}): {reason(r)}" for r in summary["failed"]
     ]
     parts += ["\n".join(failed)] * bool(failed)
     parts += [f"Not tried for want of time: {summary['left']} cases."] * bool(summary["left"])

@@ -21,9 +21,9 @@ from shadergen.runtime_glue.python.gl import load_egl
 from shadergen.runtime_glue.python.timer import EXTENSION as TIMER_QUERIES
 
 from .jobs import run_jobs
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
-SHARE = 20
+SHARE = 40
 LIMIT = 60.0  # seconds for a display
 DEFAULT = "by default"  # the display that builds take
 PROBED = "device.json"  # a device profile with the limits of this GL
@@ -87,7 +87,7 @@ def _file(egl: Any, name: str) -> str:
 
 
 def summary(records: Sequence[Record]) -> dict[str, Any]:
-    probes = [{"fault": said(r)} for r in records if "probed" in r and said(r)]
+    probes = [{"fault": reason(r)} for r in records if "probed" in r and reason(r)]
     return {"displays": [r for r in records if "display" in r], "probes": probes}
 
 
@@ -95,12 +95,12 @@ def section(summary: Mapping[str, Any]) -> str:
     rows = []
     for d in summary["displays"]:
         if "renderer" not in d:
-            rows.append((d["display"], "", said(d), "", ""))
+            rows.append((d["display"], "", reason(d), "", ""))
             continue
         kind, timed = ("GPU", "software")[d["software"]], ("no", "yes")[d["queries"]]
         name = f"{d['display']} ({d['platform']})" if d["display"] == DEFAULT else d["display"]
         name = ", ".join(filter(None, (name, d.get("file"))))
         rows.append((name, d["egl"], d["renderer"], kind, timed))
     head = ("EGL display", "EGL", "renderer", "", "timer queries")
-    problems = [f"The limits of the GL are not known: {said(r)}." for r in summary["probes"]]
+    problems = [f"The limits of the GL are not known: {reason(r)}." for r in summary["probes"]]
     return "\n\n".join(["### EGL", table(head, rows, right=len(head)), *problems])

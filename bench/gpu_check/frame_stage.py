@@ -28,7 +28,7 @@ from shadergen.runtime_glue.python import HeadlessContext
 
 from .jobs import first_line, run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
 SHARE = 100
 LIMIT = 60.0  # seconds for a network
@@ -104,7 +104,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     found: dict[str, Record] = {}
     problems = []
     for r in records:
-        if said(r):
+        if reason(r):
             problems.append(r)
         elif "ceilings" in r:
             ceilings = r["ceilings"]
@@ -133,14 +133,14 @@ def section(summary: Mapping[str, Any]) -> str:
     head = ("network", "GFLOP", "GFLOP/s", "of the ceiling", "passes", "start, ms", "timed by")
     parts.append(table(head, rates))
     problems = [
-        f"- {', '.join((r.get('network', 'ceilings'), *r.get('builds', ())))}: {said(r)}"
+        f"- {', '.join((r.get('network', 'ceilings'), *r.get('builds', ())))}: {reason(r)}"
         for r in summary["failed"]
     ]
     problems += [
-        f"- {r['network']}, {name}: {said(t)}"
+        f"- {r['network']}, {name}: {reason(t)}"
         for r in found
         for name, t in r["times"].items()
-        if said(t)
+        if reason(t)
     ]
     parts += ["\n".join(problems)] * bool(problems)
     parts += [f"Not measured for want of time: {summary['left']} networks."] * bool(summary["left"])

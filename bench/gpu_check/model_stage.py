@@ -10,7 +10,7 @@ from comparison.markdown import table
 
 from .jobs import run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
 SHARE = 100
 LIMIT = 90.0  # seconds for a network
@@ -32,7 +32,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
 
 def section(summary: Mapping[str, Any]) -> str:
     rows = [
-        (r["network"], said(r) or "×".join(map(str, r["input"])))
+        (r["network"], reason(r) or "×".join(map(str, r["input"])))
         for r in summary["networks"]
         if "network" in r
     ]

@@ -18,7 +18,7 @@ from shadergen.compiler.verification import run_build
 
 from .jobs import run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
 SHARE = 90
 LIMIT = 60.0  # seconds for a network
@@ -68,6 +68,6 @@ def _cell(record: Record | None) -> str:
     if record is None:
         return NOTHING
     if "error" not in record:
-        return said(record)
+        return reason(record)
     bold = "**" * (record["error"] > record["bound"])
     return f"{bold}{record['error']:.1e}{bold}"

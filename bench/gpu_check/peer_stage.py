@@ -22,9 +22,9 @@ from comparison.turns import Limits, compare
 
 from .jobs import first_line
 from .samples import Missing, model_of, networks
-from .setting import Record, Setting, said
+from .setting import Record, Setting, reason
 
-SHARE = 130
+SHARE = 150
 OWN, PEER = "shadergen", "ncnn"
 FRAMES, WARM_UP, SECONDS, REQUEST = 30, 5, 6.0, 30.0
 
@@ -44,12 +44,14 @@ def contenders(software: bool) -> list[Contender]:
 def run(setting: Setting, seconds: float) -> Iterator[Record]:
     deadline = time.monotonic() + seconds
     entries = networks(setting.quick)
+    limits = Limits(FRAMES, WARM_UP, SECONDS, request=REQUEST)
+    began, longest = time.monotonic(), 0.0
     for number, entry in enumerate(entries):
-        left = deadline - time.monotonic()
-        if left <= 0:
+        longest = max(longest, time.monotonic() - began)
+        began = time.monotonic()
+        if began + longest > deadline:  # what is not finished by then would be lost
             yield {"left": len(entries) - number}
             return
-        limits = Limits(FRAMES, WARM_UP, min(SECONDS, left), request=max(1.0, min(REQUEST, left)))
         folder = setting.folder / "peers" / str(number)
         shutil.rmtree(folder, ignore_errors=True)
         try:
@@ -116,8 +118,8 @@ def _cell(own: Record) -> str:
 def _problems(records: Sequence[Record], names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield what went wrong; what is the same for every network once."""
     for r in records:
-        if said(r):
-            yield r["network"], said(r)
+        if reason(r):
+            yield r["network"], reason(r)
     for name in names:
         where: dict[str, list[str]] = {}
         for r in records:

@@ -15,7 +15,7 @@ from shadergen.compiler.tuning.trials import Settings
 
 from .jobs import run_jobs
 from .samples import model_of, networks
-from .setting import Record, Setting, file_name, said
+from .setting import Record, Setting, file_name, reason
 
 SHARE = 110
 LIMIT = 120.0  # seconds for a network
@@ -36,7 +36,7 @@ def run(setting: Setting, seconds: float) -> Iterator[Record]:
         share = left / (len(names) - number)
         job = {"network": name, "seconds": round(share * BEGIN, 1)}
         (record,) = run_jobs(partial(_tune, setting), [job], share, LIMIT)
-        if said(record):  # what the tuning file holds by then still counts
+        if reason(record):  # what the tuning file holds by then still counts
             again = {"network": name, "seconds": KEPT}
             (kept,) = run_jobs(partial(_tune, setting), [again], AGAIN, AGAIN)
             record = {**kept, **record}
@@ -93,7 +93,7 @@ def section(summary: Mapping[str, Any]) -> str:
         "times as long the measured layers take without tuning, and how many candidates are wrong."
     )
     parts = ["### Prediction", words, table(head, rows)]
-    problems = [f"- {r['network']}: {said(r)}" for r in summary["networks"] if said(r)]
+    problems = [f"- {r['network']}: {reason(r)}" for r in summary["networks"] if reason(r)]
     return "\n\n".join([*parts, *["\n".join(problems)] * bool(problems)])
 
 

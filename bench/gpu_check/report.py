@@ -45,8 +45,8 @@ def _stages(device: DeviceResult) -> str:
         if stage is None:
             rows.append((name, "skipped", "", "", ""))
         else:
-            said = stage.problem or ("done, small sizes" if stage.quick else "done")
-            rows.append((name, said, f"{stage.seconds:.0f}", stage.date, stage.revision))
+            end = stage.problem or ("done, small sizes" if stage.quick else "done")
+            rows.append((name, end, f"{stage.seconds:.0f}", stage.date, stage.revision))
     return table(("stage", "", "seconds", "date", "revision"), rows, right=2)
 
 

@@ -71,8 +71,8 @@ Results = dict[str, DeviceResult]
 
 
 def read_results(path: Path) -> Results:
-    """Read the results of all renderers; none where there is no file."""
-    data = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    """Read the results of all renderers."""
+    data = json.loads(path.read_text("utf-8"))
     found = {}
     for renderer, device in data.items():
         stages = {name: StageResult(**stage) for name, stage in device["stages"].items()}

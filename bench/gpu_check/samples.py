@@ -15,8 +15,8 @@ from networks.catalogue import Case as NetworkCase
 from shadergen.compiler.frontends.onnx.ops.table import DOMAINS
 
 SEED = 0
-FEW, QUICK_FEW = 4, 1  # cases of a family of operators
-FORCED, QUICK_FORCED = 2, 1  # the same with each kernel choice forced
+FEW, QUICK_FEW = 8, 1  # cases of a family of operators
+FORCED, QUICK_FORCED = 4, 1  # the same with each kernel choice forced
 # Families whose operators have kernels with choices.
 CHOSEN = (
     *("attention", "convolution", "linear_algebra", "normalization"),

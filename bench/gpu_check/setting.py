@@ -24,7 +24,7 @@ def file_name(text: str) -> str:
     return re.sub(r"\W+", "-", text.lower()).strip("-")
 
 
-def said(record: Mapping[str, Any]) -> str:
+def reason(record: Mapping[str, Any]) -> str:
     """Return why a job did not end well, or nothing."""
     return str(record.get("fault") or record.get("problem") or "")
 

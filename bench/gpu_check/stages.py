@@ -1,4 +1,4 @@
-"""The stages by name, in order."""
+"""The stages by name, in order. The last one gets the time that all others leave."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _MODULES: dict[str, ModuleType] = {
     "conformance": conformance_stage,
     "networks": network_stage,
     "frames": frame_stage,
-    "peers": peer_stage,
     "prediction": prediction_stage,
+    "peers": peer_stage,
 }
 STAGES = cast("dict[str, Stage]", _MODULES)
 FIRST = "device"  # which all others need

@@ -1,39 +1,31 @@
-"""``make gpu``: stages that crash or hang, the command, what is tried, each stage on the GL."""
+"""``make gpu``: stages that crash or hang, the command, what is tried."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from comparison.contenders import Setting as PeerSetting
 from comparison.contenders import Unavailable, is_software
 from comparison.contenders.onnx_runtime import GPUS, OnnxRuntimeGpu
-from comparison.networks import Model
 from conformance.matrix import CHOICES
 from conformance.suite import Case
-from gpu_check import command, frame_stage, network_stage, prediction_stage
+from gpu_check import command
 from gpu_check.command import chosen, has_fault, main, measure
 from gpu_check.conformance_stage import jobs_of
-from gpu_check.isolation import Ran, run_process, run_stage
+from gpu_check.isolation import Ran, run_process
 from gpu_check.jobs import OUT_OF_TIME, run_jobs
 from gpu_check.results import read_results
 from gpu_check.samples import Missing, family, networks, sample
-from gpu_check.setting import Record, Setting, said
+from gpu_check.setting import Record, Setting, reason
 from gpu_check.stages import STAGES
 from networks import cache
-from support import ROOT
-from support.comparison_fakes import tiny_model
 from support.gpu_records import DISPLAY
-
-from shadergen.runtime_glue.python import HeadlessContext
 
 LLVMPIPE = "llvmpipe (LLVM 15.0.6, 256 bits)"
 SETTING = Setting(LLVMPIPE, "llvmpipe", quick=True, cores=2)
@@ -107,7 +99,7 @@ def test_jobs_that_crash_hang_or_fail_cost_no_other_job() -> None:
     kinds = ("good", "crashes", "fails", "good", "hangs", "needs", "good")
     records = list(run_jobs(do, [{"kind": kind} for kind in kinds], 30, 1))
     assert [r["kind"] for r in records] == list(kinds)
-    assert [said(r) for r in records] == [
+    assert [reason(r) for r in records] == [
         "",
         "the process ended: SIGKILL",
         "no such thing",
@@ -231,6 +223,15 @@ def test_results_of_other_gpus_and_of_skipped_stages_stay(page: Path, tmp_path: 
     assert page.read_text().index("## Mali-G72") < page.read_text().index("## NVIDIA H200")
 
 
+def test_a_file_that_is_added_must_hold_results(page: Path, tmp_path: Path, capsys) -> None:
+    (tmp_path / "other.json").write_text('{"GPU": {"stages": 3}}')
+    for name in ("other.json", "none.json"):
+        with pytest.raises(SystemExit) as ended:
+            main(["--add", str(tmp_path / name)], page=page)
+        assert ended.value.code == 2
+        assert f"{name} has no results of make gpu" in capsys.readouterr().err
+
+
 def test_time_that_a_stage_leaves_goes_to_the_later_ones() -> None:
     runs = Runs(DISPLAY)
     list(measure(runs, SETTING, ["models", "conformance", "networks"], 280))
@@ -317,91 +318,3 @@ def test_onnxruntime_without_a_gpu_says_so() -> None:
         pytest.skip("this onnxruntime computes on a GPU")
     with pytest.raises(Unavailable, match="has no provider for a GPU"):
         OnnxRuntimeGpu().version(PeerSetting(Path("none"), "a GPU", 1))
-
-
-# on the GL at hand
-
-
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Model]:
-    """Let every network be a tiny one."""
-    pytest.importorskip("onnxruntime")
-    model = tiny_model(tmp_path)
-    for stage in (network_stage, frame_stage, prediction_stage):
-        monkeypatch.setattr(stage, "model_of", lambda *arguments: model)
-    monkeypatch.setattr("gpu_check.setting.KEPT", tmp_path)
-    yield model
-
-
-@pytest.mark.gl
-def test_networks_are_compared_in_each_precision(small: Model) -> None:
-    for precision in network_stage.PRECISIONS:
-        record = network_stage._try(SETTING, {"network": "tiny", "precision": precision})
-        assert 0 <= record["error"] < record["bound"]
-        assert not said(record)
-
-
-@pytest.mark.gl
-def test_a_wrong_result_is_a_fault(small: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network_stage, "distance", lambda *arguments: 3.0)
-    tried = {
-        p: network_stage._try(SETTING, {"network": "tiny", "precision": p})
-        for p in ("highp", "mediump")
-    }
-    assert said(tried["highp"]) == "wrong by 3 times the bound"
-    assert not said(tried["mediump"])
-
-
-@pytest.mark.gl
-def test_frames_of_every_profile_are_timed(small: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(frame_stage, "FRAMES", 2)
-    job = {"network": "tiny", "builds": list(frame_stage.BUILDS)}
-    record = frame_stage._measure(SETTING, job)
-    assert list(record["times"]) == list(frame_stage.BUILDS)
-    for times in record["times"].values():
-        assert times["frame_ms"] > 0
-        assert times["rounds"] == 2
-        assert times["timed_by"] in ("queries", "waiting")
-
-
-@pytest.mark.gl
-@pytest.mark.slow
-def test_tuning_is_compared_with_predictions(small: Model) -> None:
-    record = prediction_stage._tune(SETTING, {"network": "tiny", "seconds": 5})
-    assert record["candidates"] > 2
-    assert -1 <= record["overall"] <= 1
-    again = prediction_stage._tune(SETTING, {"network": "tiny", "seconds": prediction_stage.KEPT})
-    assert again["candidates"] == record["candidates"]
-
-
-@pytest.mark.gl
-def test_the_first_stage_finds_the_gl_that_builds_take(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gpu_check.setting.KEPT", tmp_path)
-    paths = (str(ROOT / "tests"), str(ROOT / "bench"), os.environ.get("PYTHONPATH", ""))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-    ran = run_stage("device", SETTING, 60)
-    assert not ran.problem
-    first = ran.records[0]
-    with HeadlessContext() as context:
-        assert (first["renderer"], first["platform"]) == (
-            context.info().renderer,
-            context.platform,
-        )
-    (probed,) = (r["probed"] for r in ran.records if "probed" in r)
-    assert json.loads(Path(probed).read_text())["renderer"] == first["renderer"]
-
-
-@pytest.mark.gl
-def test_the_folder_runs_by_itself(tmp_path: Path) -> None:
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(
-        [sys.executable, ROOT / "bench" / "gpu_check", "--only", "none"],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2
-    assert "stage 'none' is unknown" in done.stderr
