@@ -16,9 +16,9 @@ PACKAGE = LINKS / "shadergen"  # the checkout may have another name
 def find_modules() -> None:
     """Let this process and those it starts import the package, the tests and the benchmarks."""
     LINKS.mkdir(parents=True, exist_ok=True)
-    if not PACKAGE.exists():
+    if PACKAGE.resolve() != ROOT:
         PACKAGE.unlink(missing_ok=True)
-        PACKAGE.symlink_to(ROOT)
+        PACKAGE.symlink_to(os.path.relpath(ROOT, LINKS))  # right in a copy of the checkout, too
     folders = [str(LINKS), str(ROOT / "tests"), str(ROOT / "bench")]
     sys.path[:1] = folders  # in place of this folder, or of the current one
     known = filter(None, [os.environ.get("PYTHONPATH", "")])

@@ -30,6 +30,9 @@ _OPENGL_ES3_BIT = 0x40
 _CONTEXT_MAJOR, _CONTEXT_MINOR = 0x3098, 0x30FB
 _RESET_STRATEGY_EXT, _LOSE_CONTEXT_ON_RESET = 0x3138, 0x31BF
 _MAX_DEVICES = 32
+# any of these extensions has eglQueryDevicesEXT, and eglQueryDeviceStringEXT
+_DEVICE_LISTS = frozenset({"EGL_EXT_device_base", "EGL_EXT_device_enumeration"})
+_DEVICE_STRINGS = frozenset({"EGL_EXT_device_base", "EGL_EXT_device_query"})
 _SOFTWARE_DEVICE = b"EGL_MESA_device_software"
 
 
@@ -73,8 +76,8 @@ class HeadlessContext:
 
     def _displays(self, platform: str | None, device: int | None) -> Iterator[tuple[str, Any]]:
         egl = self._egl
-        extensions = (egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split()
-        devices = list_devices(egl) if "EGL_EXT_platform_device" in extensions else {}
+        extensions = _client_extensions(egl)
+        devices = list_devices(egl)
         if platform == "device":
             names = [name for name in devices if device is None or name == f"device {device}"]
         elif platform is not None:
@@ -201,15 +204,23 @@ class HeadlessContext:
         self.close()
 
 
+def _client_extensions(egl: Any) -> frozenset[str]:
+    return frozenset((egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split())
+
+
 def list_devices(egl: Any) -> dict[str, tuple[int, bool]]:
     """Return the devices that EGL lists by name: the handle, and whether it is software."""
+    extensions = _client_extensions(egl)
+    if "EGL_EXT_platform_device" not in extensions or not extensions & _DEVICE_LISTS:
+        return {}
+    told = bool(extensions & _DEVICE_STRINGS)
     handles = (ctypes.c_void_p * _MAX_DEVICES)()
     count = ctypes.c_int(0)
     egl.eglQueryDevicesEXT(_MAX_DEVICES, handles, ctypes.byref(count))
     found = {}
     for i, handle in enumerate(handles[: count.value]):
-        names = egl.eglQueryDeviceStringEXT(handle, egl.EGL_EXTENSIONS) or b""
-        found[f"device {i}"] = handle, _SOFTWARE_DEVICE in names.split()
+        names = egl.eglQueryDeviceStringEXT(handle, egl.EGL_EXTENSIONS) if told else None
+        found[f"device {i}"] = handle, _SOFTWARE_DEVICE in (names or b"").split()
     return found
 
 

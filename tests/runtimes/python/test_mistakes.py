@@ -300,9 +300,10 @@ class _Devices:
     """An EGL of a software and a hardware device, and of the surfaceless platform, all broken."""
 
     EGL_EXTENSIONS = 0x3055
+    offered = b"EGL_EXT_platform_device EGL_EXT_device_base EGL_MESA_platform_surfaceless"
 
     def eglQueryString(self, display: object, name: int) -> bytes:
-        return b"EGL_EXT_platform_device EGL_MESA_platform_surfaceless"
+        return self.offered
 
     def eglQueryDevicesEXT(self, most: int, handles: Any, count: Any) -> None:
         handles[0], handles[1], count._obj.value = 11, 12, 2
@@ -341,6 +342,28 @@ def test_gpus_are_tried_before_software(
         HeadlessContext(*arguments)
     tried = [line.partition(":")[0] for line in caught.value.why.splitlines()]
     assert tried == order
+
+
+@pytest.mark.parametrize(
+    ("offered", "order"),
+    (
+        (b"EGL_MESA_platform_surfaceless", ["surfaceless", "default"]),
+        (b"EGL_EXT_platform_device", ["default"]),
+        (
+            b"EGL_EXT_platform_device EGL_EXT_device_enumeration",
+            ["device 0", "device 1", "default"],
+        ),
+    ),
+)
+def test_an_egl_is_asked_nothing_that_it_does_not_offer(
+    monkeypatch: pytest.MonkeyPatch, offered: bytes, order: list[str]
+) -> None:
+    monkeypatch.setattr(_Devices, "offered", offered)
+    if b"device_enumeration" in offered:
+        monkeypatch.delattr(_Devices, "eglQueryDeviceStringEXT")
+    else:
+        monkeypatch.delattr(_Devices, "eglQueryDevicesEXT")
+    test_gpus_are_tried_before_software(monkeypatch, (), order)
 
 
 def test_without_pyopengl_the_packages_to_install_are_named(
