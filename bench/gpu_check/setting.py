@@ -51,7 +51,7 @@ class Setting:
 
     @property
     def folder(self) -> Path:
-        """What runs on this GPU leave behind."""
+        """The folder of its logs, records and tuning files."""
         return KEPT / file_name(self.renderer)
 
     @property

@@ -15,6 +15,7 @@ from comparison.contenders import Unavailable, is_software
 from comparison.contenders.onnx_runtime import GPUS, OnnxRuntimeGpu
 from conformance.matrix import CHOICES
 from conformance.suite import Case
+from gpu_check import __main__ as launcher
 from gpu_check import command
 from gpu_check.command import chosen, has_fault, main, measure
 from gpu_check.conformance_stage import jobs_of
@@ -25,6 +26,7 @@ from gpu_check.samples import Missing, family, networks, sample
 from gpu_check.setting import Record, Setting, reason
 from gpu_check.stages import STAGES
 from networks import cache
+from support import ROOT
 from support.gpu_records import DISPLAY
 
 LLVMPIPE = "llvmpipe (LLVM 15.0.6, 256 bits)"
@@ -261,6 +263,23 @@ def test_stages_are_chosen_by_name_and_unknown_names_refused() -> None:
 )
 def test_software_renderers_are_known_by_name(renderer: str, software: bool) -> None:
     assert is_software(renderer) == software
+
+
+def test_a_link_to_another_checkout_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other, links = tmp_path / "other", tmp_path / "links"
+    for folder in (other, links):
+        folder.mkdir()
+    (links / "shadergen").symlink_to(other)
+    monkeypatch.setattr(launcher, "LINKS", links)
+    monkeypatch.setattr(launcher, "PACKAGE", links / "shadergen")
+    monkeypatch.setattr(sys, "path", ["", *sys.path])
+    monkeypatch.setenv("PYTHONPATH", "before")
+    launcher.find_modules()
+    assert (links / "shadergen").resolve() == ROOT
+    assert sys.path[0] == str(links)
+    assert os.environ["PYTHONPATH"].split(os.pathsep)[0::3] == [str(links), "before"]
 
 
 # what is tried
