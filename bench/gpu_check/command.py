@@ -73,8 +73,8 @@ def as_result(name: str, ran: Ran, quick: bool) -> StageResult:
 
 
 def revision() -> str:
-    """Return the checkout's commit; nothing where git does not know it."""
-    command = ("git", "-C", str(PROJECT), "rev-parse", "--short", "HEAD")
+    """Return the checkout's commit, marked if files differ; nothing where git does not know."""
+    command = ("git", "-C", str(PROJECT), "describe", "--always", "--dirty", "--exclude=*")
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):

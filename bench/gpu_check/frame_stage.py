@@ -32,7 +32,8 @@ from .setting import Record, Setting, reason
 
 SHARE = 100
 LIMIT = 60.0  # seconds for a network
-FRAMES, WARM_UP, SECONDS = 50, 10, 8.0
+FRAMES, WARM_UP = 50, 10
+SECONDS, QUICK_SECONDS = 8.0, 2.0  # for the frames of a network
 OWN = "own"  # the device profile of the GPU
 BUILDS = {  # options of compile by the names in tables
     OWN: {},
@@ -87,9 +88,9 @@ def _frames(setting: Setting, job: Record, context: HeadlessContext) -> Record:
                 "passes": len(runner.build.passes),
                 "macs": sum(p.macs for p in runner.build.passes),
             }
-        measured = play_in_turns(
-            list(runners.values()), FRAMES, WARM_UP, SECONDS, lambda what: None
-        )
+        seconds = QUICK_SECONDS if setting.quick else SECONDS
+        builds = list(runners.values())
+        measured = play_in_turns(builds, FRAMES, WARM_UP, seconds, lambda what: None)
     for name, frames in zip(runners, measured, strict=True):
         times[name]["frame_ms"] = round(Spread.of(frames.latency).median, 4)
         times[name]["passes_ms"] = round(sum(frames.medians()), 4)

@@ -208,7 +208,7 @@ def _client_extensions(egl: Any) -> frozenset[str]:
     return frozenset((egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split())
 
 
-def list_devices(egl: Any) -> dict[str, tuple[int, bool]]:
+def list_devices(egl: Any) -> dict[str, tuple[int | None, bool]]:
     """Return the devices that EGL lists by name: the handle, and whether it is software."""
     extensions = _client_extensions(egl)
     if "EGL_EXT_platform_device" not in extensions or not extensions & _DEVICE_LISTS:
