@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from comparison.contenders import is_software
 from comparison.results import ContenderResult, NetworkResult
 from gpu_check import command, peer_stage
 from gpu_check.command import has_fault
 from gpu_check.isolation import Ran
-from gpu_check.report import as_page, as_section
-from gpu_check.results import DeviceResult
+from gpu_check.report import as_page, as_section, replaced
+from gpu_check.results import DeviceResult, read_results
 from gpu_check.setting import Record
 from support.comparison_fakes import costs
 from support.gpu_records import DISPLAY
@@ -24,6 +25,14 @@ def device(**summaries: Record) -> DeviceResult:
 
 def test_the_page_says_when_nothing_was_measured() -> None:
     assert as_page({}) == "No GPU has been measured yet."
+
+
+def test_the_page_shows_the_results_that_are_stored_and_those_of_gpus_alone() -> None:
+    stored = command.PAGE.with_suffix(".json")
+    results = read_results(stored) if stored.exists() else {}
+    text = command.PAGE.read_text("utf-8")
+    assert text == replaced(text, as_page(results)), "run: make gpu ARGS='--add docs/gpu.json'"
+    assert not [renderer for renderer in results if is_software(renderer)]
 
 
 def test_displays_that_do_not_open_stand_beside_those_that_do() -> None:
