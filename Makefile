@@ -11,6 +11,7 @@
 # make bench-web
 #              set everything up, compare with TensorFlow.js and onnxruntime-web in Chromium
 # make gpus    set everything up, compile networks with real GPU compilers, write docs/gpus.md
+# make gpu     set everything up, check and measure the GPU at hand, write docs/gpu.md (ten minutes)
 # make cpp     check the C++ runtime at length: clang-tidy, 10,000 frames and a fuzzer under sanitizers
 # make costs   set everything up, time cold starts, ESPCN frames on the GL at hand, and compiling
 # make clean   remove what the above left behind, the virtual environment included
@@ -24,7 +25,7 @@ ARGS ?=
 export KERAS_BACKEND := jax
 export JAX_PLATFORMS := cpu
 
-.PHONY: demo test lint conformance matrix networks fuzz bench bench-web gpus cpp costs clean setup
+.PHONY: demo test lint conformance matrix networks fuzz bench bench-web gpus gpu cpp costs clean setup
 
 demo: setup
 	@.venv/bin/python examples/espcn/demo.py
@@ -66,6 +67,10 @@ gpus: setup
 	@PYTHON=$(PYTHON) tools/setup.sh gpus
 	@bench/gpus/setup.sh
 	@PYTHONPATH=tests:bench .venv/bin/python -m gpus $(ARGS)
+
+gpu: setup
+	@PYTHON=$(PYTHON) tools/setup.sh compare
+	@.venv/bin/python bench/gpu_check $(ARGS)
 
 cpp:
 	@tests/runtimes/cpp/at_length.sh $(ARGS)

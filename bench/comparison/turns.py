@@ -18,7 +18,7 @@ from .contenders import EXACT, Array, Contender, Setting
 from .load import Moment, share_of_others
 from .networks import Model
 from .results import ContenderResult, NetworkResult
-from .worker import Failed, Worker
+from .worker import LIMIT, Failed, Worker
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,14 @@ class Limits:
         warm_up: rounds before that.
         seconds: to end after, a third of them for warming up.
         least: rounds to measure however long they take.
+        request: seconds for one request to a contender.
     """
 
     frames: int = 20
     warm_up: int = 10
     seconds: float = 150.0
     least: int = 5
+    request: float = LIMIT
 
 
 def compare(
@@ -61,19 +63,20 @@ def compare(
     results = {contender.name: ContenderResult() for contender in contenders}
     network = NetworkResult(name, model.x.shape, limits is not None, results, model.operations)
     ready: dict[str, Worker] = {}
+    longest = limits.request if limits else LIMIT
     before = Moment.now()
     with ExitStack() as stack:
         for contender in contenders:
             own, result = folder / contender.name, results[contender.name]
             try:
                 progress(f"{name}: {contender.name} converts")
-                with Worker(contender, model, own, setting) as worker:
+                with Worker(contender, model, own, setting, longest) as worker:
                     result.version = worker.ask("version")
                     result.convert, told = worker.ask("convert")
                     result.passes, result.macs = told.get("passes"), told.get("macs")
                     result.options = told.get("options", "")
                 progress(f"{name}: {contender.name} starts")
-                worker = stack.enter_context(Worker(contender, model, own, setting))
+                worker = stack.enter_context(Worker(contender, model, own, setting, longest))
                 result.start, result.memory, output = worker.ask("start")
                 result.error = distance(output, model.y, contender.tolerance)
                 if result.error > 1:

@@ -20,7 +20,7 @@ from .contenders import Array, Contender, Running, Setting
 from .networks import Model
 from .results import Cost
 
-LIMIT = 900  # seconds for one request
+LIMIT = 900.0  # seconds for one request
 STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
@@ -36,10 +36,19 @@ class Worker:
         model: the network.
         folder: for what the contender converts, and its messages.
         setting: what all contenders share.
+        limit: seconds for one request.
     """
 
-    def __init__(self, contender: Contender, model: Model, folder: Path, setting: Setting) -> None:
+    def __init__(
+        self,
+        contender: Contender,
+        model: Model,
+        folder: Path,
+        setting: Setting,
+        limit: float = LIMIT,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        self._limit, self._hung = limit, False
         self._log = folder / "messages.txt"
         self._pipe, far = get_context("spawn").Pipe()
         arguments = (far, contender, model, folder, setting, self._log)
@@ -51,12 +60,13 @@ class Worker:
         """Send a request, the name of a method of :class:`_Session`; return the answer.
 
         Raises:
-            Failed: when it fails, ends the process, or takes more than ``LIMIT``.
+            Failed: when it fails, ends the process, or takes more than the limit.
         """
         try:
             self._pipe.send(request)
-            if not self._pipe.poll(LIMIT):
-                raise Failed(f"{request}: took more than {LIMIT} s")
+            if not self._pipe.poll(self._limit):
+                self._hung = True
+                raise Failed(f"{request}: took more than {self._limit:g} s")
             good, answer = self._pipe.recv()
         except (EOFError, OSError):
             self._process.join(10)
@@ -75,10 +85,10 @@ class Worker:
     def close(self) -> None:
         """End the process. A second call does nothing."""
         self._pipe.close()
-        self._process.join(10)
+        self._process.join(0 if self._hung else 10)
         if self._process.is_alive():
             self._process.kill()
-            self._process.join()
+            self._process.join(10)  # one inside a hung driver may never end
 
     def __enter__(self) -> Worker:
         return self

@@ -1,7 +1,8 @@
 """An OpenGL ES 3 context without a window, by EGL.
 
-Tried in this order: Mesa's surfaceless platform, each device that EGL lists, the default display.
-On each, OpenGL ES 3.2, then 3.1, then 3.0.
+Tried in this order: the GPUs among the devices that EGL lists, Mesa's surfaceless platform, the
+other devices, the default display. On each, OpenGL ES 3.2, then 3.1, then 3.0. GPUs come first
+because Mesa's surfaceless platform may be its software renderer beside another vendor's GPU.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ _OPENGL_ES3_BIT = 0x40
 _CONTEXT_MAJOR, _CONTEXT_MINOR = 0x3098, 0x30FB
 _RESET_STRATEGY_EXT, _LOSE_CONTEXT_ON_RESET = 0x3138, 0x31BF
 _MAX_DEVICES = 32
+# any of these extensions has eglQueryDevicesEXT, and eglQueryDeviceStringEXT
+_DEVICE_LISTS = frozenset({"EGL_EXT_device_base", "EGL_EXT_device_enumeration"})
+_DEVICE_STRINGS = frozenset({"EGL_EXT_device_base", "EGL_EXT_device_query"})
+_SOFTWARE_DEVICE = b"EGL_MESA_device_software"
 
 
 class HeadlessContext:
@@ -71,25 +76,24 @@ class HeadlessContext:
 
     def _displays(self, platform: str | None, device: int | None) -> Iterator[tuple[str, Any]]:
         egl = self._egl
-        wanted = (platform,) if platform else PLATFORMS
-        extensions = (egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split()
-        if "surfaceless" in wanted and "EGL_MESA_platform_surfaceless" in extensions:
-            yield (
-                "surfaceless",
-                egl.eglGetPlatformDisplayEXT(_PLATFORM_SURFACELESS_MESA, None, None),
-            )
-        if "device" in wanted and "EGL_EXT_platform_device" in extensions:
-            devices = (ctypes.c_void_p * _MAX_DEVICES)()
-            count = ctypes.c_int(0)
-            egl.eglQueryDevicesEXT(_MAX_DEVICES, devices, ctypes.byref(count))
-            for i in range(count.value):
-                if device in (None, i):
-                    yield (
-                        f"device {i}",
-                        egl.eglGetPlatformDisplayEXT(_PLATFORM_DEVICE_EXT, devices[i], None),
-                    )
-        if "default" in wanted:
-            yield "default", egl.eglGetDisplay(None)
+        extensions = _client_extensions(egl)
+        devices = list_devices(egl)
+        if platform == "device":
+            names = [name for name in devices if device is None or name == f"device {device}"]
+        elif platform is not None:
+            names = [platform]
+        else:
+            gpus = [name for name, (_, software) in devices.items() if not software]
+            others = [name for name in devices if name not in gpus]
+            names = [*gpus, "surfaceless", *others, "default"]
+        for name in names:
+            if name in devices:
+                handle, _ = devices[name]
+                yield name, egl.eglGetPlatformDisplayEXT(_PLATFORM_DEVICE_EXT, handle, None)
+            elif name == "default":
+                yield name, egl.eglGetDisplay(None)
+            elif "EGL_MESA_platform_surfaceless" in extensions:
+                yield name, egl.eglGetPlatformDisplayEXT(_PLATFORM_SURFACELESS_MESA, None, None)
 
     def _open(self, display: int | None) -> str:
         """Make a context on a display; return why that fails, or an empty string."""
@@ -198,6 +202,26 @@ class HeadlessContext:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _client_extensions(egl: Any) -> frozenset[str]:
+    return frozenset((egl.eglQueryString(None, egl.EGL_EXTENSIONS) or b"").decode().split())
+
+
+def list_devices(egl: Any) -> dict[str, tuple[int | None, bool]]:
+    """Return the devices that EGL lists by name: the handle, and whether it is software."""
+    extensions = _client_extensions(egl)
+    if "EGL_EXT_platform_device" not in extensions or not extensions & _DEVICE_LISTS:
+        return {}
+    told = bool(extensions & _DEVICE_STRINGS)
+    handles = (ctypes.c_void_p * _MAX_DEVICES)()
+    count = ctypes.c_int(0)
+    egl.eglQueryDevicesEXT(_MAX_DEVICES, handles, ctypes.byref(count))
+    found = {}
+    for i, handle in enumerate(handles[: count.value]):
+        names = egl.eglQueryDeviceStringEXT(handle, egl.EGL_EXTENSIONS) if told else None
+        found[f"device {i}"] = handle, _SOFTWARE_DEVICE in (names or b"").split()
+    return found
 
 
 def _attributes(*values: int) -> Any:

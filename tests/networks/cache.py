@@ -25,9 +25,11 @@ PREFIXES = {"torch": "torch_", "keras": "keras_", "tensorflow": "tf_"}
 def model_file(case: Case) -> Path:
     """Return the model's file, written anew unless it is in the cache.
 
-    ``reference.npz`` lies beside it: see :mod:`.reference`.
+    ``reference.npz`` lies beside it: see :mod:`.reference`. Where the framework is missing, a file
+    that another machine made serves, if it was copied into the cache.
     """
-    path = _folder(case) / exporting.file_name(case.form)
+    folder = _copied(case) if _absent(case) else _folder(case)
+    path = (folder or _folder(case)) / exporting.file_name(case.form)
     if not path.exists():
         path.parent.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent.parent) as scratch:
@@ -43,11 +45,23 @@ def model_file(case: Case) -> Path:
 
 
 def missing(case: Case) -> str:
-    """Return what a case needs and this interpreter has not, or nothing."""
+    """Return what a case needs and this machine has not, or nothing."""
+    absent = _absent(case)
+    return "" if absent and _copied(case) else absent
+
+
+def _absent(case: Case) -> str:
+    """Return what making a case needs and this interpreter has not, or nothing."""
     if case.framework == "tensorflow":
         return "" if os.environ.get(TENSORFLOW) else f"{TENSORFLOW} in the environment"
     modules = ("torch", "torchvision", "onnxscript") if case.framework == "torch" else ("keras",)
     return ", ".join(m for m in modules if find_spec(m) is None)
+
+
+def _copied(case: Case) -> Path | None:
+    """Return the newest folder for a case in the cache, whatever made it."""
+    found = (p.parent for p in CACHE.glob(f"{case}-*/reference.npz"))
+    return max(found, key=lambda folder: folder.stat().st_mtime, default=None)
 
 
 def _folder(case: Case) -> Path:

@@ -30,7 +30,7 @@ from comparison.turns import Limits, compare, distance
 from networks.reference import run_onnx
 from onnx import TensorProto, helper, numpy_helper, save
 from support import gl_context
-from support.comparison_fakes import QUICK, Fake, as_run
+from support.comparison_fakes import QUICK, Fake, as_run, tiny, tiny_model
 
 from shadergen.compiler.doctor import examine, save_profile
 from shadergen.compiler.driver import compile_model
@@ -47,32 +47,9 @@ FAULTS = {
 SETTING = Setting(Path("none.json"), "llvmpipe (a test)", 2)
 
 
-def tiny(folder: Path, height: int | str = 6, width: int | str = 7) -> Path:
-    """Write a convolution of 3 to 5 channels, a ReLU and a global pool."""
-    rng = np.random.default_rng(0)
-    weights = numpy_helper.from_array(rng.normal(size=(5, 3, 3, 3)).astype(np.float32), "w")
-    nodes = [
-        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("GlobalAveragePool", ["b"], ["y"]),
-    ]
-    shapes = ([1, 3, height, width], [1, 5, 1, 1])
-    x, y = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in zip("xy", shapes, strict=True)
-    )
-    opsets = [helper.make_opsetid("", 13)]
-    graph = helper.make_graph(nodes, "tiny", [x], [y], [weights])
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "tiny.onnx")
-    return folder / "tiny.onnx"
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
-    path = tiny(tmp_path_factory.mktemp("model"))
-    x = np.random.default_rng(1).normal(size=(1, 3, 6, 7)).astype(np.float32)
-    ((y,),) = run_onnx(path, x)
-    return describe("tiny", path, x, y)
+    return tiny_model(tmp_path_factory.mktemp("model"))
 
 
 def run(

@@ -1,4 +1,5 @@
-"""Contenders that misbehave, found by name from the processes that they run in; made-up results."""
+"""Contenders that misbehave, found by name from the processes that they run in; a tiny model;
+made-up results."""
 
 from __future__ import annotations
 
@@ -7,13 +8,44 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from comparison.contenders import EXACT, Running, Setting, Unavailable
-from comparison.networks import Model
+from comparison.networks import Model, describe
 from comparison.report import Machine, Run
 from comparison.results import ContenderResult, Cost, NetworkResult
 from comparison.turns import Limits
+from networks.reference import run_onnx
+from onnx import TensorProto, helper, numpy_helper, save
 
 QUICK = Limits(frames=3, warm_up=1)
+
+
+def tiny(folder: Path, height: int | str = 6, width: int | str = 7) -> Path:
+    """Write a convolution of 3 to 5 channels, a ReLU and a global pool."""
+    rng = np.random.default_rng(0)
+    weights = numpy_helper.from_array(rng.normal(size=(5, 3, 3, 3)).astype(np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["a"], pads=[1] * 4),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("GlobalAveragePool", ["b"], ["y"]),
+    ]
+    shapes = ([1, 3, height, width], [1, 5, 1, 1])
+    x, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in zip("xy", shapes, strict=True)
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    graph = helper.make_graph(nodes, "tiny", [x], [y], [weights])
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "tiny.onnx")
+    return folder / "tiny.onnx"
+
+
+def tiny_model(folder: Path) -> Model:
+    """Return that model with an input, and what onnxruntime makes of it."""
+    path = tiny(folder)
+    x = np.random.default_rng(1).normal(size=(1, 3, 6, 7)).astype(np.float32)
+    ((y,),) = run_onnx(path, x)
+    return describe("tiny", path, x, y)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
+STUCK = 10.0  # seconds for a killed process to end; one inside a hung driver may never
 FORK = multiprocessing.get_context("fork")  # what is loaded before, every process has
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -64,7 +65,7 @@ class Worker(Generic[Job, Result]):
 
     def stop(self) -> None:
         self.process.kill()
-        self.process.join()
+        self.process.join(STUCK)
         self.pipe.close()
 
 

@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from ..networks import Model
 
 Array = NDArray[Any]
+# llvmpipe, softpipe and swrast are Mesa's; Google's; Direct3D's WARP behind ANGLE; Apple's.
+SOFTWARE = ("llvmpipe", "softpipe", "swrast", "swiftshader", "basic render", "software")
 EXACT, HALF = 1e-4, 1e-2  # times max(1, the largest output): what 32 and 16 bits may differ by
+
+
+def is_software(renderer: str) -> bool:
+    """Return whether a renderer of this name computes on the processor."""
+    return any(word in renderer.lower() for word in SOFTWARE)
 
 
 class Unavailable(Exception):
@@ -40,7 +47,7 @@ class Setting:
     @property
     def software(self) -> bool:
         """Whether that GL computes on the processor."""
-        return any(word in self.renderer.lower() for word in ("llvmpipe", "softpipe", "swrast"))
+        return is_software(self.renderer)
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def contenders(software: bool, timed: bool, short: bool = False) -> list[Contend
     """
     from .litert_gpu import LiteRt
     from .ncnn_vulkan import NcnnVulkan
-    from .onnxruntime_cpu import OnnxRuntime
+    from .onnx_runtime import OnnxRuntime
     from .own import Own
     from .pytorch import PyTorch
 

@@ -296,6 +296,76 @@ def test_an_unknown_platform_is_refused() -> None:
     assert caught.value.code == "SG0301"
 
 
+class _Devices:
+    """An EGL of a software and a hardware device, and of the surfaceless platform, all broken."""
+
+    EGL_EXTENSIONS = 0x3055
+    offered = b"EGL_EXT_platform_device EGL_EXT_device_base EGL_MESA_platform_surfaceless"
+
+    def eglQueryString(self, display: object, name: int) -> bytes:
+        return self.offered
+
+    def eglQueryDevicesEXT(self, most: int, handles: Any, count: Any) -> None:
+        handles[0], handles[1], count._obj.value = 11, 12, 2
+
+    def eglQueryDeviceStringEXT(self, handle: int, name: int) -> bytes:
+        return {11: b"EGL_MESA_device_software EGL_X", 12: b"EGL_EXT_device_drm"}[handle]
+
+    def eglGetPlatformDisplayEXT(self, *arguments: object) -> int:
+        return 1
+
+    def eglGetDisplay(self, native: object) -> int:
+        return 1
+
+    def eglInitialize(self, *arguments: object) -> int:
+        return 0
+
+    def eglGetError(self) -> int:
+        return 0x3001
+
+
+@pytest.mark.parametrize(
+    ("arguments", "order"),
+    (
+        ((), ["device 1", "surfaceless", "device 0", "default"]),
+        (("device",), ["device 0", "device 1"]),
+        (("device", 1), ["device 1"]),
+        (("surfaceless",), ["surfaceless"]),
+    ),
+)
+def test_gpus_are_tried_before_software(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[Any, ...], order: list[str]
+) -> None:
+    monkeypatch.setattr("shadergen.runtime_glue.python.context.load_egl", _Devices)
+    monkeypatch.setattr("shadergen.runtime_glue.python.context.load_gles", object)
+    with pytest.raises(ShadergenError) as caught:
+        HeadlessContext(*arguments)
+    tried = [line.partition(":")[0] for line in caught.value.why.splitlines()]
+    assert tried == order
+
+
+@pytest.mark.parametrize(
+    ("offered", "order"),
+    (
+        (b"EGL_MESA_platform_surfaceless", ["surfaceless", "default"]),
+        (b"EGL_EXT_platform_device", ["default"]),
+        (
+            b"EGL_EXT_platform_device EGL_EXT_device_enumeration",
+            ["device 0", "device 1", "default"],
+        ),
+    ),
+)
+def test_an_egl_is_asked_nothing_that_it_does_not_offer(
+    monkeypatch: pytest.MonkeyPatch, offered: bytes, order: list[str]
+) -> None:
+    monkeypatch.setattr(_Devices, "offered", offered)
+    if b"device_enumeration" in offered:
+        monkeypatch.delattr(_Devices, "eglQueryDeviceStringEXT")
+    else:
+        monkeypatch.delattr(_Devices, "eglQueryDevicesEXT")
+    test_gpus_are_tried_before_software(monkeypatch, (), order)
+
+
 def test_without_pyopengl_the_packages_to_install_are_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
