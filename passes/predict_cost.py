@@ -175,6 +175,21 @@ def _devices(costs: Costs) -> _Devices:
     )
 
 
+def instruction_time(works: Iterable[Work], costs: Costs) -> float:
+    """Return nanoseconds of the unit that kernels' instructions keep busy the longest.
+
+    Memory, starting and compiling do not count; the last of the units beside is memory.
+    """
+    paid: Counter[str] = Counter()
+    for work in works:
+        for name, n in bill(work, costs):
+            paid[name] += n  # type: ignore[assignment]
+    for name in ("gpu_pass", "code"):
+        del paid[name]
+    units = (costs, *costs.beside[:-1])
+    return max(sum(getattr(u, name) * n for name, n in paid.items()) for u in units)
+
+
 def bill(work: Work, costs: Costs) -> Iterator[tuple[str, float]]:
     """Yield the name of each cost, and how often it is paid."""
     idle = max(1.0, costs.lanes * work.passes / work.invocations)

@@ -33,7 +33,7 @@ from shadergen.ir.graph import Choice
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.kernels import Work
 from shadergen.passes.placement.target import Costs, Target, unit
-from shadergen.passes.predict_cost import Predictor, bill
+from shadergen.passes.predict_cost import Predictor, bill, instruction_time
 
 from .counts import Count, measure
 from .networks import Network, networks
@@ -128,14 +128,7 @@ def shader_of(gpu_pass: GpuPass, target: Target) -> Shader:
 
 def predicted(candidate: Candidate, costs: Costs) -> float:
     """Return what a profile predicts for a candidate, whatever compiling takes."""
-    paid: Counter[str] = Counter()
-    for work in candidate.works:
-        for name, n in bill(work, costs):
-            paid[name] += n  # type: ignore[assignment]
-    for name in ("gpu_pass", "code"):
-        paid.pop(name, None)
-    units = (costs, *costs.beside[:-1])  # the last is memory, of which compilers know nothing
-    return max(sum(getattr(u, name) * n for name, n in paid.items()) for u in units)
+    return instruction_time(candidate.works, costs)
 
 
 def report(gpu: Gpu, every: Sequence[Candidate], counts: Sequence[Count]) -> Iterator[str]:

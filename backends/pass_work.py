@@ -1,0 +1,71 @@
+"""What an invocation of a GPU pass does, counted in its program, for the schedule.
+
+``kernels.work`` counts the candidates of nodes before they are lowered. Here the passes that were
+lowered are counted, each read and each block by itself, so that tools can tell bytes by format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..ir.dimensions import hint
+from ..ir.types import LANES
+from .shader.counting import loops
+from .shader.expressions import Uniform
+from .shader.statements import Loop, walk
+
+if TYPE_CHECKING:
+    from .gpu import GpuPass
+    from .shader.counting import Outline
+    from .shader.program import Program
+
+
+@dataclass(frozen=True)
+class PassWork:
+    """What one invocation of a GPU pass does.
+
+    Attributes:
+        multiplies: multiply-adds of floats, those of unused lanes included.
+        operations: other arithmetic of floats.
+        fetches: texels read, for each of the pass's reads.
+        loads: vectors of four floats read, for each of its blocks.
+    """
+
+    multiplies: int
+    operations: int
+    fetches: tuple[int, ...]
+    loads: tuple[int, ...]
+
+
+class PassWorks:
+    """Counts GPU passes; a program that several share is walked once."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[Program, Outline] = {}
+
+    def of(self, p: GpuPass) -> PassWork:
+        """Return what an invocation does; loops over dynamic sizes end at their defaults.
+
+        Raises:
+            InternalError: for a loop that ends at neither a number nor a uniform.
+        """
+        program = p.program
+        if program not in self._outlines:
+            self._outlines[program] = loops(program, lambda read: read.texture.name)
+        counts = self._outlines[program].total(_ends(p))
+        blocks = {a.buffer[1]: counts.elements[a.name] for a in program.arrays if a.buffer}
+        return PassWork(
+            round(counts.multiplies * LANES),
+            round(counts.operations * LANES),
+            tuple(counts.reads[texture.name] for texture in program.textures),
+            tuple(blocks.get(block.name, 0) for block in p.blocks),
+        )
+
+
+def _ends(p: GpuPass) -> dict[str, int]:
+    """Return where loops end whose ends are uniforms, by the names of their counters."""
+    values = {u.name: hint(u.value) for u in p.uniforms}
+    bodies = (p.program.main, *(f.body for f in p.program.functions))
+    found = (s for body in bodies for s in walk(body) if isinstance(s, Loop))
+    return {s.counter.name: values[s.end.name] for s in found if isinstance(s.end, Uniform)}
