@@ -23,14 +23,13 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..backends.devices import DEVICES, device, named_profile
-from ..backends.devices.families import FAMILIES
+from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
 from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import LANES, Layout
 from ..passes.placement.kernels import Work
 from ..passes.predict_cost import instruction_time
-from .size_texts import at_defaults
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -102,7 +101,7 @@ class FrameEstimate:
 
 
 def gpus_of(profile: str) -> dict[str, Gpu]:
-    """Return the GPUs of a device profile: of its family, or all where it stands for many.
+    """Return the GPUs of a device profile: of its family, or of all families that it stands for.
 
     Raises:
         ShadergenError: SG0301 for an unknown profile, and for one of a device whose rates are not
@@ -112,8 +111,9 @@ def gpus_of(profile: str) -> dict[str, Gpu]:
     family = profile if profile in FAMILIES else named_profile(known.renderer)
     if family in FAMILIES:
         return {name: gpu for name, gpu in GPUS.items() if gpu.family == family}
-    if known.costs.devices:
-        return dict(GPUS)
+    if many := known.costs.devices:
+        every = many == FITTED  # Apple's costs are not fitted, but generic builds run there, too
+        return {n: gpu for n, gpu in GPUS.items() if every or FAMILIES[gpu.family].costs in many}
     raise ShadergenError(
         "SG0301",
         f"no GPU of device profile '{profile}' has published rates",
@@ -122,14 +122,17 @@ def gpus_of(profile: str) -> dict[str, Gpu]:
     )
 
 
-def estimate(schedule: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEstimate, ...]:
-    """Estimate a frame of a build on each of some GPUs, at its default sizes.
+def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEstimate, ...]:
+    """Estimate a frame of a build on each of some GPUs.
+
+    Args:
+        data: the schedule, resolved for sizes (:func:`.size_texts.at_defaults`).
+        gpus: by their names.
 
     Raises:
         ShadergenError: SG0301 for a build without counts.
     """
-    data = at_defaults(schedule)
-    if gpus and not all("work" in p for p in data["passes"]):
+    if not all("work" in p for p in data["passes"]):
         raise ShadergenError(
             "SG0301",
             "--device needs a build with counts of its work",

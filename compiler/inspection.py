@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..backends.texels import texel_bytes
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from ..backends.devices.gpus import Gpu
     from .options import Options
 
 
@@ -79,10 +80,9 @@ def inspect_build(folder: Path, profile: str | None = None) -> Inspection:
         ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
             malformed or of another version, SG0301 where nothing can be estimated.
     """
-    gpus = {} if profile is None else gpus_of(profile)
+    gpus = _gpus(profile)
     try:
-        schedule = check_schedule(folder)
-        return replace(_inspection(schedule), estimates=estimate(schedule, gpus))
+        return _inspection(check_schedule(folder), gpus)
     except ShadergenError as error:
         raise error.at(str(folder)) from None
 
@@ -99,14 +99,18 @@ def inspect_model(
         ShadergenError: as :func:`.driver.compile_graph` and :func:`.driver.import_model`; SG0301
             where nothing can be estimated.
     """
-    gpus = {} if profile is None else gpus_of(profile)
+    gpus = _gpus(profile)
     try:
         progress("reading the model")
         graph = driver.import_model(model, options)
         _, files, _ = driver.compile_graph(graph, options, progress)
     except ShadergenError as error:
         raise error.at(str(model)) from None
-    return replace(_inspection(files.schedule), estimates=estimate(files.schedule, gpus))
+    return _inspection(files.schedule, gpus)
+
+
+def _gpus(profile: str | None) -> Mapping[str, Gpu]:
+    return {} if profile is None else gpus_of(profile)
 
 
 def peak_bytes(schedule: Mapping[str, Any]) -> int:
@@ -121,7 +125,7 @@ def peak_bytes(schedule: Mapping[str, Any]) -> int:
     return loose + sum(slots.values())
 
 
-def _inspection(schedule: dict[str, Any]) -> Inspection:
+def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
     data = at_defaults(schedule)
     packing = {t["name"]: t["packing"] for t in data["textures"]}
     extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
@@ -157,6 +161,7 @@ def _inspection(schedule: dict[str, Any]) -> Inspection:
         weight_bytes=data["weights"]["size"],
         sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
+        estimates=estimate(data, gpus) if gpus else (),
     )
 
 
