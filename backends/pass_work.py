@@ -17,13 +17,15 @@ from .shader.statements import Loop, walk
 
 if TYPE_CHECKING:
     from .gpu import GpuPass
-    from .shader.counting import Outline
+    from .shader.counting import Counts, Outline
     from .shader.program import Program
 
 
 @dataclass(frozen=True)
 class PassWork:
     """What one invocation of a GPU pass does.
+
+    Branches count as taken: of a tensor in several 2D textures, each is read where one is chosen.
 
     Attributes:
         multiplies: multiply-adds of floats, those of unused lanes included.
@@ -42,7 +44,8 @@ class PassWorks:
     """Counts GPU passes; a program that several share is walked once."""
 
     def __init__(self) -> None:
-        self._outlines: dict[Program, Outline] = {}
+        self._programs: dict[Program, tuple[Outline, dict[str, str]]] = {}
+        self._works: dict[tuple[Program, tuple[int, ...]], PassWork] = {}
 
     def of(self, p: GpuPass) -> PassWork:
         """Return what an invocation does; loops over dynamic sizes end at their defaults.
@@ -50,22 +53,30 @@ class PassWorks:
         Raises:
             InternalError: for a loop that ends at neither a number nor a uniform.
         """
-        program = p.program
-        if program not in self._outlines:
-            self._outlines[program] = loops(program, lambda read: read.texture.name)
-        counts = self._outlines[program].total(_ends(p))
-        blocks = {a.buffer[1]: counts.elements[a.name] for a in program.arrays if a.buffer}
-        return PassWork(
-            round(counts.multiplies * LANES),
-            round(counts.operations * LANES),
-            tuple(counts.reads[texture.name] for texture in program.textures),
-            tuple(blocks.get(block.name, 0) for block in p.blocks),
-        )
+        if p.program not in self._programs:
+            outline = loops(p.program, lambda read: read.texture.name)
+            self._programs[p.program] = outline, _ends(p.program)
+        outline, uniforms = self._programs[p.program]
+        values = {u.name: hint(u.value) for u in p.uniforms}
+        ends = {counter: values[uniform] for counter, uniform in uniforms.items()}
+        key = p.program, tuple(ends.values())
+        if key not in self._works:
+            self._works[key] = _work(p, outline.total(ends))
+        return self._works[key]
 
 
-def _ends(p: GpuPass) -> dict[str, int]:
-    """Return where loops end whose ends are uniforms, by the names of their counters."""
-    values = {u.name: hint(u.value) for u in p.uniforms}
-    bodies = (p.program.main, *(f.body for f in p.program.functions))
+def _ends(program: Program) -> dict[str, str]:
+    """Return the uniforms at which loops end, by the names of their counters."""
+    bodies = (program.main, *(f.body for f in program.functions))
     found = (s for body in bodies for s in walk(body) if isinstance(s, Loop))
-    return {s.counter.name: values[s.end.name] for s in found if isinstance(s.end, Uniform)}
+    return {s.counter.name: s.end.name for s in found if isinstance(s.end, Uniform)}
+
+
+def _work(p: GpuPass, counts: Counts) -> PassWork:
+    blocks = {a.buffer[1]: counts.elements[a.name] for a in p.program.arrays if a.buffer}
+    return PassWork(
+        round(counts.multiplies * LANES),
+        round(counts.operations * LANES),
+        tuple(counts.reads[texture.name] for texture in p.program.textures),
+        tuple(blocks.get(block.name, 0) for block in p.blocks),
+    )

@@ -1,6 +1,6 @@
 """Estimates of a build's times on named GPUs: what limits each GPU pass, and milliseconds a frame.
 
-    schedule (counts of each pass)  ->  Traffic, Work  ->  milliseconds of each unit  ->  the slowest
+    schedule (counts of each pass) -> Traffic, Work -> milliseconds of each unit -> the slowest
 
 The units work side by side, so the slowest takes a pass's time; starting the pass comes on top.
 
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 Unit = Literal["arithmetic", "textures", "memory", "render targets", "start"]
 VECTOR_BYTES = 16  # of four floats in a block of weights
 MILLI, NANO_IN_MILLI = 1e3, 1e6
-WEIGHTS_FROM: dict[str, Literal["literal", "ssbo"]] = {"constants": "literal", "ssbo": "ssbo"}
+WEIGHTS_FROM: dict[str, Literal["literal", "ubo", "ssbo"]] = {
+    "constants": "literal",
+    "ssbo": "ssbo",
+}
 
 
 @dataclass(frozen=True)
@@ -132,7 +135,7 @@ def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEst
     Raises:
         ShadergenError: SG0301 for a build without counts.
     """
-    if not all("work" in p for p in data["passes"]):
+    if not all(map(_is_counted, data["passes"])):
         raise ShadergenError(
             "SG0301",
             "--device needs a build with counts of its work",
@@ -146,6 +149,12 @@ def estimate(data: Mapping[str, Any], gpus: Mapping[str, Gpu]) -> tuple[FrameEst
         _frame(name, gpu, [_pass_estimate(p, traffic, textures, gpu) for p, traffic in counted])
         for name, gpu in gpus.items()
     )
+
+
+def _is_counted(p: Mapping[str, Any]) -> bool:
+    reads, blocks = p["reads"], p["blocks"]
+    counted = all("fetches" in r for r in reads) and all("loads" in b for b in blocks)
+    return counted and "work" in p
 
 
 def _frame(name: str, gpu: Gpu, passes: Sequence[PassEstimate]) -> FrameEstimate:
@@ -164,7 +173,9 @@ def _frame(name: str, gpu: Gpu, passes: Sequence[PassEstimate]) -> FrameEstimate
     )
 
 
-def _traffic(p: Mapping[str, Any], textures: Mapping[str, Any], buffers: Mapping[str, Any]) -> Traffic:
+def _traffic(
+    p: Mapping[str, Any], textures: Mapping[str, Any], buffers: Mapping[str, Any]
+) -> Traffic:
     invocations = p["work"]["invocations"]
     # by what is read: bytes of all fetches, and of the whole
     fetched: defaultdict[tuple[str, object], int] = defaultdict(int)
@@ -262,8 +273,6 @@ def _work(p: Mapping[str, Any], textures: Mapping[str, Any]) -> Work:
         code=0,
         text=0,
     )
-
-
 
 
 def _texel(texture: Mapping[str, Any]) -> int:

@@ -48,8 +48,8 @@ class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
     ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
-    which sizes a dynamic build accepts; the figures are those of its defaults. ``estimates`` are for
-    the GPUs of a device profile.
+    which sizes a dynamic build accepts; the figures are those of its defaults. ``estimates`` are
+    for the GPUs of a device profile.
     """
 
     model: str

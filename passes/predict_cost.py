@@ -187,7 +187,7 @@ def instruction_time(works: Iterable[Work], costs: Costs) -> float:
     for name in ("gpu_pass", "code"):
         del paid[name]
     units = (costs, *costs.beside[:-1])
-    return max(sum(getattr(u, name) * n for name, n in paid.items()) for u in units)
+    return max(sum(float(getattr(u, name)) * n for name, n in paid.items()) for u in units)
 
 
 def bill(work: Work, costs: Costs) -> Iterator[tuple[str, float]]:

@@ -1,19 +1,24 @@
 """Published rates of GPUs by their names: what ``inspect --device`` estimates milliseconds from.
 
-Sources. Mali: Arm's GPU data sheet (operations, texels and pixels of a core in a clock) and what
-drivers report by ``VK_ARM_shader_core_properties``. Adreno: Qualcomm publishes pixels a second
-(9.4 G for the 640) but no units. Chips and Cheese counts six shader processors with four texture
-units and 64 lanes each in the 640; the 630 has a third fewer, by Qualcomm. Lanes are those of
-32-bit multiply-adds as measured, half of the "ALUs" of other tables. Units of the 740 are assumed
-in the 640's ratio to its lanes. Radeon, GeForce, Arc, Iris Xe: the vendors' specifications as
-TechPowerUp's GPU database has them, at boost clock. Apple: multiply-adds, texels and pixels a second
-as presented with the M1 and the M2. VideoCore VI: 8 QPUs of 4 lanes (Mesa's v3d); texels and pixels
-are assumed to be those of VideoCore IV. Memory: channels times transfers of the named system; for
-the Pi what STREAM copies (sci-pi.org.uk), 5.5 GB/s, as its channel's 12.8 are out of reach.
+Where the numbers come from:
 
-Bytes of a texel at the full rate are measured by ``texelFetch`` from a cache, in sebbbi's perftest:
-RX 5700 XT 16; RTX 2080 Ti and Intel's Gen 9 and 11 8, of which 16 take twice as long. Adreno 640:
-192 GB/s by Chips and Cheese, 14 bytes for each texel. Others are assumed: 8, or VideoCore's words.
+- Mali: operations, texels and pixels of a core in a clock are those of Arm's GPU data sheet, and of
+  ``VK_ARM_shader_core_properties`` as drivers report it. Clocks are those of the systems named.
+- Adreno: Qualcomm publishes 9.4 gigapixels a second for the 640, but no units. Chips and Cheese
+  counts six shader processors in it, each with four texture units and 64 lanes; the 630 has a third
+  fewer, by Qualcomm. Lanes are multiply-adds of 32 bits as measured, half of the "ALUs" of other
+  tables. Units of the 740 are assumed in the 640's ratio to its lanes.
+- Radeon, GeForce, Arc, Iris Xe: the vendors' specifications, as TechPowerUp's GPU database has
+  them, at boost clock.
+- VideoCore VI: 8 QPUs of 4 lanes (Mesa's v3d). Texels and pixels are assumed to be those of
+  VideoCore IV.
+- Apple: multiply-adds, texels and pixels a second as presented with the M1 and the M2.
+- Memory: channels times transfers of the system. For the Pi 4 it is what STREAM copies
+  (sci-pi.org.uk): 5.5 GB/s. Its channel's 12.8 GB/s are out of reach.
+- Bytes of a texel at the full rate: measured by ``texelFetch`` from a cache in sebbbi's perftest.
+  RX 5700 XT has 16; RTX 2080 Ti and Intel's Gen 9 and 11 have 8, and 16 take twice as long. Adreno
+  640 gives 192 GB/s (Chips and Cheese), 14 bytes for each texel. Mali and Apple: 8 is assumed.
+  VideoCore: 4, as it returns words.
 """
 
 from __future__ import annotations

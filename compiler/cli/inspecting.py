@@ -24,11 +24,11 @@ from .output import (
 )
 
 if TYPE_CHECKING:
-    from ..estimation import FrameEstimate
+    from ..estimation import FrameEstimate, Unit
     from ..inspection import Inspection
 
 OF_BUILDS = {"path", "device", "as_json"}  # options of the command that a build takes
-UNITS = ("arithmetic", "textures", "memory", "render targets")
+UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
 
 
 @click.command(
@@ -47,6 +47,7 @@ def inspect(path: Path, as_json: bool, **flags: Any) -> None:
     from ..inspection import inspect_build, inspect_model
 
     context = click.get_current_context()
+    assert context is not None
     given = [
         p for p in context.params if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
     ]

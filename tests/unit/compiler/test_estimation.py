@@ -185,7 +185,7 @@ def test_a_profile_of_desktops_is_estimated_on_desktops():
 
 
 def test_a_saved_profile_is_estimated_on_its_renderers_family(tmp_path):
-    numbers = {name: 8 for name in Limits.__dataclass_fields__}
+    numbers = dict.fromkeys(Limits.__dataclass_fields__, 8)
     saved = {"limits": numbers, "glsl": 310, "fetch": "texel", "renderer": "Mali-G76"}
     (tmp_path / "mine.json").write_text(json.dumps(saved))
     assert gpus_of(str(tmp_path / "mine.json")) == gpus_of("mali-bifrost")
@@ -199,10 +199,12 @@ def test_software_has_no_published_rates():
     assert "mali-bifrost" in error.supported and "shadergen bench" in error.help
 
 
-def test_a_build_without_counts_is_refused():
-    schedule = relu() | {"version": "5.2"}
+@pytest.mark.parametrize("part", ["work", "fetches", "loads"])
+def test_a_build_without_counts_is_refused(part):
+    schedule = convolution(weights="ubo") | {"version": "5.2"}
     for p in schedule["passes"]:
-        del p["work"]
+        for entry in (p, *p["reads"], *p["blocks"]):
+            entry.pop(part, None)
     error = refusal(estimate, schedule, GPUS)
     assert error.code == "SG0301"
     assert error.why == "this build has schedule format 5.2; 5.3 added the counts"
