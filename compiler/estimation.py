@@ -51,13 +51,17 @@ class Traffic:
 
     Attributes:
         read: of textures and blocks, each texel and vector once: what an ideal cache leaves.
-        fetched: the same without a cache: every fetch.
+        weights: the part of these that are weights and other constants.
+        fetched: of textures and blocks without a cache: every fetch.
         written: of its result.
+        texels: how many texels are fetched, by their format.
     """
 
     read: int
+    weights: int
     fetched: int
     written: int
+    texels: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -180,21 +184,33 @@ def _traffic(
     # by what is read: bytes of all fetches, and of the whole
     fetched: defaultdict[tuple[str, object], int] = defaultdict(int)
     whole: dict[tuple[str, object], int] = {}
+    texels: defaultdict[str, int] = defaultdict(int)
     for r in p["reads"]:
         t = textures[r["texture"]]
         key = r["texture"], r.get("layer")
-        fetched[key] += invocations * r["fetches"] * _texel(t)
+        fetches = invocations * r["fetches"]
+        texels[t["format"]] += fetches
+        fetched[key] += fetches * _texel(t)
         layers = 1 if "layer" in r else r["layers"][1] if "layers" in r else t["layers"]
         whole[key] = t["width"] * t["height"] * layers * _texel(t)
     for b in p["blocks"]:
         key = b["buffer"], None
         fetched[key] += invocations * b["loads"] * VECTOR_BYTES
         whole[key] = buffers[b["buffer"]]["size"]
+    read = {key: min(size, fetched[key]) for key, size in whole.items()}
+    constant = (n for (name, _), n in read.items() if _is_constant(name, textures))
     return Traffic(
-        read=sum(min(size, fetched[key]) for key, size in whole.items()),
+        read=sum(read.values()),
+        weights=sum(constant),
         fetched=sum(fetched.values()),
         written=p["bytes"]["written"],
+        texels=dict(texels),
     )
+
+
+def _is_constant(name: str, textures: Mapping[str, Any]) -> bool:
+    """Whether a texture or a buffer holds constants, as all buffers do."""
+    return name not in textures or textures[name]["data"] is not None
 
 
 def _pass_estimate(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from shadergen.backends.devices.gpus import Gpu
 from shadergen.compiler.driver import compile_graph, import_model
@@ -35,6 +36,26 @@ def estimated(network: Network, profile: str) -> tuple[float, float]:
     return sum(p.units["arithmetic"] for p in frame.passes) / 1e3, floats / 1e6
 
 
+def ratios(network: Network, published: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """Return the ratios of cycles of a network, by the name of the GPU, one for each profile.
+
+    Args:
+        network: one of :func:`.networks.networks`.
+        published: its figures, as in docs/gpus.json.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    profiles = set()
+    for gpu in GPUS:
+        profile = published["own"].get(gpu.name)
+        if profile != gpu.family or profile in profiles:
+            continue
+        profiles.add(profile)
+        counted = published["figures"][profile][gpu.name]["cycles"]
+        whole, floats = estimated(network, profile)
+        found[gpu.name] = whole / counted, floats / counted
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -44,18 +65,10 @@ def main() -> None:
     published = {n["name"]: n for n in json.loads(PUBLISHED.read_text("utf-8"))["networks"]}
     for network in networks(flags.networks):
         if network.missing or network.name not in published:
-            print(f"{network.name}: not here")
+            print(f"{network.name}: {network.missing or 'not published'}")
             continue
-        found = published[network.name]
-        seen: set[str] = set()
-        texts = []
-        for name in (gpu.name for gpu in GPUS if gpu.family == found["own"].get(gpu.name)):
-            profile = found["own"][name]
-            if profile not in seen:
-                seen.add(profile)
-                counted = found["figures"][profile][name]["cycles"]
-                ratios = [cycles / counted for cycles in estimated(network, profile)]
-                texts.append(f"{name} {ratios[0]:.2f} ({ratios[1]:.2f})")
+        found = ratios(network, published[network.name])
+        texts = (f"{gpu} {whole:.2f} ({floats:.2f})" for gpu, (whole, floats) in found.items())
         print(f"{network.name}: {', '.join(texts)}", flush=True)
 
 

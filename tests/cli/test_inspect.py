@@ -46,8 +46,12 @@ def test_the_json_has_each_pass_on_each_gpu(shadergen, build):
         assert [p["name"] for p in passes] == [p["name"] for p in found["passes"]]
         assert frame["milliseconds"] == pytest.approx(sum(p["milliseconds"] for p in passes))
         assert passes[-1]["traffic"] == {
-            "read": 16 * 24 * 16, "fetched": 32 * 48 * 16, "written": 32 * 48 * 4
-        }  # fmt: skip
+            "read": 16 * 24 * 16,
+            "weights": 0,
+            "fetched": 32 * 48 * 16,
+            "written": 32 * 48 * 4,
+            "texels": {"rgba32f": 32 * 48},
+        }
         assert set(passes[0]["units"]) == {
             "arithmetic", "textures", "memory", "render targets", "start"
         }  # fmt: skip
