@@ -13,9 +13,10 @@ from ..ir.dimensions import hint
 from ..ir.types import LANES
 from .shader.counting import loops
 from .shader.expressions import Uniform
-from .shader.statements import Loop, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .gpu import GpuPass
     from .shader.counting import Counts, Outline
     from .shader.program import Program
@@ -55,7 +56,7 @@ class PassWorks:
         """
         if p.program not in self._programs:
             outline = loops(p.program, lambda read: read.texture.name)
-            self._programs[p.program] = outline, _ends(p.program)
+            self._programs[p.program] = outline, dict(_ends(outline))
         outline, uniforms = self._programs[p.program]
         values = {u.name: hint(u.value) for u in p.uniforms}
         ends = {counter: values[uniform] for counter, uniform in uniforms.items()}
@@ -65,11 +66,12 @@ class PassWorks:
         return self._works[key]
 
 
-def _ends(program: Program) -> dict[str, str]:
-    """Return the uniforms at which loops end, by the names of their counters."""
-    bodies = (program.main, *(f.body for f in program.functions))
-    found = (s for body in bodies for s in walk(body) if isinstance(s, Loop))
-    return {s.counter.name: s.end.name for s in found if isinstance(s.end, Uniform)}
+def _ends(outline: Outline) -> Iterator[tuple[str, str]]:
+    """Yield the counters of loops that end at uniforms, and the names of these."""
+    for loop, block in outline.blocks:
+        if loop is not None and isinstance(loop.end, Uniform):
+            yield loop.counter.name, loop.end.name
+        yield from _ends(block)
 
 
 def _work(p: GpuPass, counts: Counts) -> PassWork:
