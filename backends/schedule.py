@@ -19,6 +19,7 @@ from .barriers import barriers
 from .constraints import sizes_member
 from .dialects.glsl_es import print_program, print_vertex
 from .gpu import EXTERNAL, Blob, ComputePass
+from .pass_work import PassWorks
 from .shader.builder import weight_texture_width
 from .sizes import expression
 from .texels import components, pack, tensor_bytes, texel_bytes
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from .gpu import GpuPass
     from .shader.program import Program
 
-FORMAT_VERSION = "5.2"
+FORMAT_VERSION = "5.3"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 VERTEX_SHADER = "shaders/fullscreen.vert"
@@ -105,6 +106,7 @@ class _Assembly:
         self.paths: dict[str, str] = {}  # source without comments -> path
         self.sharing: dict[str, int] = {}  # path -> how many passes use it
         self.barriers = barriers(passes)
+        self.works = PassWorks()
         self.places = places_of(graph)
         self.touching: dict[Value | Blob, list[int]] = {}
         for k, p in enumerate(passes):
@@ -167,8 +169,9 @@ class _Assembly:
     def _pass(self, position: int, p: GpuPass) -> dict[str, Any]:
         result = p.node.result
         self._texture(result)
+        work = self.works.of(p)
         reads = []
-        for r in p.reads:
+        for r, fetches in zip(p.reads, work.fetches, strict=True):
             self._texture(r.source)
             kind = "image" if isinstance(r.place, int) else "uniform"
             entry: dict[str, Any] = {kind: r.place, "texture": self.names[self._owner(r.source)]}
@@ -178,14 +181,14 @@ class _Assembly:
                 entry["layer"] = r.layer
             elif not isinstance(r.source, Blob) and r.source in self.places:
                 entry["layers"] = [r.source.type.first_layer, r.source.type.layers]
-            reads.append(entry)
+            reads.append(entry | {"fetches": fetches})
         blocks = []
-        for b in p.blocks:
+        for b, loads in zip(p.blocks, work.loads, strict=True):
             if b.blob not in self.names:
                 self.names[b.blob] = self._unique(b.blob.name)
                 where = self.weights.add(b.blob.rows)
                 self.buffers.append({"name": self.names[b.blob], "kind": b.kind, **where})
-            blocks.append({"block": b.name, "buffer": self.names[b.blob]})
+            blocks.append({"block": b.name, "buffer": self.names[b.blob], "loads": loads})
         assert result.type.layout is not None
         sources = {r.source for r in p.reads}
         read = sum(tensor_bytes(s.type) for s in sources if not isinstance(s, Blob))
@@ -221,6 +224,11 @@ class _Assembly:
             "weights": p.weights,
             "macs": expression(p.macs),
             "bytes": {"read": expression(read), "written": expression(written)},
+            "work": {
+                "invocations": expression(p.invocations),
+                "multiplies": work.multiplies,
+                "operations": work.operations,
+            },
         }
 
     def _owner(self, source: Value | Blob) -> Value | Blob:

@@ -1,4 +1,4 @@
-"""The contents of ``shadergen inspect``: GPU passes and memory, read from the schedule."""
+"""The contents of ``shadergen inspect``: GPU passes, memory and estimates, from a schedule."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from ..backends.texels import texel_bytes
 from ..errors import ShadergenError
 from ..ir.types import Layout
 from ..runtime_glue.python.loading import check_schedule
+from . import driver
+from .estimation import FrameEstimate, estimate, gpus_of
 from .size_texts import at_defaults, size_lines, size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from ..backends.devices.gpus import Gpu
+    from .options import Options
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,8 @@ class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
     ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
-    which sizes a dynamic build accepts; the figures are those of its defaults.
+    which sizes a dynamic build accepts; the figures are those of its defaults. ``estimates`` are
+    for the GPUs of a device profile.
     """
 
     model: str
@@ -56,23 +62,55 @@ class Inspection:
     weight_bytes: int
     calibrated: tuple[str, ...]
     sizes: tuple[str, ...]
+    estimates: tuple[FrameEstimate, ...] = ()
 
     @property
     def macs(self) -> int:
         return sum(p.macs for p in self.passes)
 
 
-def inspect_build(folder: Path) -> Inspection:
+def inspect_build(folder: Path, profile: str | None = None) -> Inspection:
     """Read a build's schedule, checked as runtimes do before they run it.
+
+    Args:
+        folder: of the build.
+        profile: a device profile to estimate times for, or None.
 
     Raises:
         ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
-            malformed or of another version.
+            malformed or of another version, SG0301 where nothing can be estimated.
     """
+    gpus = _gpus(profile)
     try:
-        return _inspection(check_schedule(folder))
+        return _inspection(check_schedule(folder), gpus)
     except ShadergenError as error:
         raise error.at(str(folder)) from None
+
+
+def inspect_model(
+    model: Path,
+    options: Options,
+    profile: str | None = None,
+    progress: Callable[[str], None] = lambda step: None,
+) -> Inspection:
+    """Compile a model in memory and inspect the build that would be written.
+
+    Raises:
+        ShadergenError: as :func:`.driver.compile_graph` and :func:`.driver.import_model`; SG0301
+            where nothing can be estimated.
+    """
+    gpus = _gpus(profile)
+    try:
+        progress("reading the model")
+        graph = driver.import_model(model, options)
+        _, files, _ = driver.compile_graph(graph, options, progress)
+    except ShadergenError as error:
+        raise error.at(str(model)) from None
+    return _inspection(files.schedule, gpus)
+
+
+def _gpus(profile: str | None) -> Mapping[str, Gpu]:
+    return {} if profile is None else gpus_of(profile)
 
 
 def peak_bytes(schedule: Mapping[str, Any]) -> int:
@@ -87,7 +125,7 @@ def peak_bytes(schedule: Mapping[str, Any]) -> int:
     return loose + sum(slots.values())
 
 
-def _inspection(schedule: dict[str, Any]) -> Inspection:
+def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection:
     data = at_defaults(schedule)
     packing = {t["name"]: t["packing"] for t in data["textures"]}
     extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
@@ -123,6 +161,7 @@ def _inspection(schedule: dict[str, Any]) -> Inspection:
         weight_bytes=data["weights"]["size"],
         sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
+        estimates=estimate(data, gpus) if gpus else (),
     )
 
 

@@ -190,6 +190,20 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
     )
 
 
+def instruction_time(works: Iterable[Work], costs: Costs) -> float:
+    """Return nanoseconds of the unit that each kernel's instructions keep busy the longest, summed.
+
+    Memory, starting and compiling do not count; the last of a GPU's units is memory.
+    """
+    return sum(
+        max(
+            sum(float(getattr(unit, name)) * paid[name] for name in PRICES)
+            for unit in costs.units[:-1]
+        )
+        for paid in (bill(work, costs) for work in works)
+    )
+
+
 def bill(work: Work, costs: Costs) -> dict[str, float]:
     """Return how often each cost of a device is paid, by its name."""
     compute = work.stage == "compute"

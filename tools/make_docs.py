@@ -20,6 +20,7 @@ import click
 from shadergen.backends.devices import DEFAULT_DEVICE, DEVICES
 from shadergen.backends.devices.families import FAMILIES as GPUS
 from shadergen.backends.devices.families import FITTED
+from shadergen.backends.devices.gpus import GPUS as RATES
 from shadergen.backends.dialects.glsl_es import print_expression
 from shadergen.backends.shader.expressions import Variable
 from shadergen.backends.shader.formulas import Formulas
@@ -143,6 +144,25 @@ def families() -> str:
     return table(heads, rows)
 
 
+def rates() -> str:
+    rows = [
+        (
+            name,
+            gpu.system,
+            code(gpu.family),
+            f"{gpu.gigahertz * 1e3:g}",
+            str(gpu.lanes),
+            str(gpu.texels),
+            str(gpu.texel_bytes),
+            str(gpu.pixels),
+            f"{gpu.gigabytes:g}",
+        )
+        for name, gpu in RATES.items()
+    ]
+    heads = ("GPU", "system", "profile", "MHz", "multiply-adds a clock", "texels a clock")
+    return table((*heads, "bytes of a texel", "pixels a clock", "GB/s"), rows)
+
+
 def devices() -> str:
     classes = {name: p for name, p in DEVICES.items() if name not in GPUS}
     profiles = classes.values()
@@ -186,6 +206,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "operators": operators,
     "devices": devices,
     "families": families,
+    "rates": rates,
     **{f"options_{name}": options(name) for name in cli.commands},
     "keras_layers": lambda: names(sorted(LAYERS)),
     "keras_activations": lambda: names(sorted((*ACTIVATIONS, *OVER_AN_AXIS))),

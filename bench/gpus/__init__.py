@@ -18,6 +18,8 @@ Data flow, in the order of the modules:
   what other tools call.
 - :mod:`.networks` compiles the networks, :mod:`.results` holds the figures and their JSON,
   :mod:`.report` and :mod:`.chart` the page.
+- :mod:`.fit` fits costs of families to counts; :mod:`.estimates` compares ``inspect --device`` with
+  the page.
 
 A cycle is the time of one 32-bit multiply-add on one lane. So a network's multiply-adds are the
 cycles of a perfect compiler, the *multiply-add bound*, on every GPU.

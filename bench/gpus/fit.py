@@ -4,8 +4,9 @@
 
 Each candidate of a kind of node is lowered for the family's profile and compiled; nothing is
 measured in time. For each unit of a GPU the costs of least relative error are printed, in cycles of
-a lane, none below zero, with the rank correlation of predicted and counted cycles: with these costs,
-and with those of the family's profile. Candidates that spill are left out of the fit, and listed with what they hold.
+a lane, none below zero, and the rank correlation of predicted and counted cycles, with these costs
+and with those of the family's profile. Candidates that spill are left out of the fit, and listed
+with what they hold.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from shadergen.compiler.tuning.session import Kind, kinds, spearman
 from shadergen.errors import ShadergenError
 from shadergen.ir.graph import Choice
 from shadergen.passes.pipeline import optimise
-from shadergen.passes.placement.costs import PRICES, UNMEASURED, Costs
+from shadergen.passes.placement.costs import UNMEASURED, Costs
 from shadergen.passes.placement.kernels import Work
 from shadergen.passes.placement.target import Target
-from shadergen.passes.predict_cost import Predictor, bill
+from shadergen.passes.predict_cost import Predictor, bill, instruction_time
 
 from .counts import Count, measure
 from .networks import Network, networks, own_profile
@@ -125,12 +126,7 @@ def shader_of(gpu_pass: GpuPass, target: Target) -> Shader:
 
 def predicted(candidate: Candidate, costs: Costs) -> float:
     """Return what a profile predicts for a candidate, whatever compiling takes."""
-    total = 0.0
-    for work in candidate.works:
-        paid = bill(work, costs)
-        units = costs.units[:-1]  # the last is memory, of which compilers know nothing
-        total += max(sum(getattr(u, name) * paid[name] for name in PRICES) for u in units)
-    return total
+    return instruction_time(candidate.works, costs)
 
 
 def report(gpu: Gpu, every: Sequence[Candidate], counts: Sequence[Count]) -> Iterator[str]:

@@ -10,10 +10,11 @@ import rich_click as click
 from ... import __version__
 from ...errors import EXIT_INTERNAL_ERROR, EXIT_USER_ERROR, InternalError, ShadergenError
 from .compiling import EXIT_DIFFERS, compile_command, verify
+from .inspecting import inspect
 from .machine import doctor, ops
 from .measuring import bench
 from .output import echo
-from .running import inspect, run
+from .running import run
 from .serving import serve
 from .tuning import tune
 

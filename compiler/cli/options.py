@@ -23,6 +23,16 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
+def inspect_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a compilation; a device that is given is also what to estimate for."""
+    return _with_options(
+        command,
+        "gles30, without estimates",
+        "Choose kernels by times that shadergen tune measured.",
+        None,
+    )
+
+
 def tune_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of a compilation to tune for; the default device is the installed GL."""
     help = "File of measured times, to create or to extend."

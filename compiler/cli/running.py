@@ -1,4 +1,4 @@
-"""The commands that take a build: ``inspect`` and ``run``."""
+"""The command that runs a build: ``run``."""
 
 from __future__ import annotations
 
@@ -7,55 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
-from .output import (
-    bytes_text,
-    echo,
-    new_table,
-    passes_text,
-    print_json,
-    print_table,
-    progress_line,
-    si_text,
-)
-
-
-@click.command(epilog="Example: [bold]shadergen inspect build/[/bold]")
-@click.argument("build", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
-def inspect(build: Path, as_json: bool) -> None:
-    """Show the GPU passes of BUILD, their work, and its memory."""
-    from ..inspection import inspect_build
-
-    found = inspect_build(build)
-    if as_json:
-        print_json(asdict(found) | {"macs": found.macs})
-        return
-    table = new_table("#", "pass", "layers", "stage", "HxW", "packing", "weights", "MACs", "bytes")
-    for k, p in enumerate(found.passes):
-        table.add_row(
-            str(k),
-            p.name,
-            ", ".join(p.layers),
-            f"{p.stage} {p.kernel}",
-            f"{p.height}x{p.width}",
-            f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
-            p.weights,
-            si_text(p.macs) if p.macs else "-",
-            bytes_text(p.bytes_read + p.bytes_written),
-        )
-    echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
-    print_table(table)
-    for line in found.sizes:
-        echo(line)
-    echo(
-        f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
-        f"GLSL ES {found.glsl}",
-        f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
-        f"{bytes_text(found.texture_bytes_total)} without sharing; "
-        f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
-    )
-    if found.calibrated:
-        echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
+from .output import echo, passes_text, print_json, progress_line
 
 
 @click.command(

@@ -17,4 +17,5 @@ MEMBERS = (
     "passes.*.viewport.*",
     "passes.*.macs",
     "passes.*.bytes.*",
+    "passes.*.work.invocations",
 )

@@ -16,5 +16,6 @@ export default [
   "passes.*.groups.*",
   "passes.*.viewport.*",
   "passes.*.macs",
-  "passes.*.bytes.*"
+  "passes.*.bytes.*",
+  "passes.*.work.invocations"
 ];

@@ -14,6 +14,7 @@ const layers = f.either(f.integer(1, 2048), f.list(1, 4096, term));
 const layer = f.either(f.integer(0, 2047), f.list(1, 4096, term));
 const count = f.either(f.integer(1, 2147483647), f.list(1, 4096, term));
 const estimate = f.either(f.integer(0, 1152921504606846976), f.list(1, 4096, term));
+const tally = f.integer(0, 9007199254740991);
 const unit = f.integer(0, 255);
 const invocations = f.list(3, 3, f.integer(1, 2147483647));
 const groups = f.list(3, 3, count);
@@ -96,13 +97,15 @@ const read = f.members({
   image: unit,
   matrix: identifier,
   layer: layer,
-  layers: f.tuple(layer, layers),}, f.single("uniform", "image"));
+  layers: f.tuple(layer, layers),
+  fetches: tally,}, f.single("uniform", "image"));
 const write = f.members({
   texture: name,
   layer: layer,});
 const block = f.members({
   block: identifier,
-  buffer: name,});
+  buffer: name,}, {
+  loads: tally,});
 const int = f.either(f.integer(-2147483648, 2147483647), f.list(1, 4096, term));
 const uniform = f.members({
   name: identifier,
@@ -132,7 +135,11 @@ const pass = f.members({
   image: unit,
   workgroup: invocations,
   groups: groups,
-  viewport: f.list(2, 2, extent),}, f.when("stage", "compute", f.some(["image", "workgroup", "groups"], {
+  viewport: f.list(2, 2, extent),
+  work: f.members({
+  invocations: estimate,
+  multiplies: tally,
+  operations: tally,}),}, f.when("stage", "compute", f.some(["image", "workgroup", "groups"], {
   vertex: f.never,
   viewport: f.never,}), f.some(["vertex", "viewport"], {
   image: f.never,

@@ -13,9 +13,10 @@ from gpus import drivers
 from gpus.builds import Pass, read_passes
 from gpus.counts import Count, measure
 from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
+from gpus.estimates import PUBLISHED, ratios
 from gpus.loops import emptied, find_nests
 from gpus.messages import about, code_size, spills, variants
-from gpus.networks import networks, own_profile
+from gpus.networks import SHIPPED, networks, own_profile
 from gpus.report import as_page
 from gpus.results import NetworkResult, as_data, from_data, summed
 from gpus.shaders import Shader
@@ -395,3 +396,13 @@ def test_a_driver_compiles_a_build(name: str, tmp_path: Path) -> None:
     assert 4 <= count.cycles < 100
     assert count.code
     assert "nothing" in refused.error
+
+
+def test_estimates_of_arithmetic_are_about_what_compilers_count() -> None:
+    published = json.loads(PUBLISHED.read_text("utf-8"))["networks"]
+    (espcn,) = [n for n in networks("ESPCN") if n.name == SHIPPED]
+    found = ratios(espcn, next(n for n in published if n["name"] == SHIPPED))
+    assert len(found) == 8  # one GPU of each family that has a compiler
+    for gpu, (whole, floats) in found.items():
+        assert floats < whole, gpu  # addresses, fetches and stores take instructions, too
+        assert 0.6 < whole < 2.0, gpu

@@ -109,7 +109,7 @@ def test_without_a_checksum_of_the_browsers_a_schedule_is_checked(
     [
         (',\n "version"', ', \n "version"'),
         ('"model": "espcn_x2"', '"model": "espcn_x3"'),
-        ('"version": "5.2"', '"version": "5.9"'),
+        ('"version": "5.3"', '"version": "5.9"'),
         ('"sha256": "', '"sha265": "'),
     ],
     ids=["space", "name", "version", "member"],

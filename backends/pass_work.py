@@ -1,0 +1,84 @@
+"""What an invocation of a GPU pass does, counted in its program, for the schedule.
+
+``kernels.work`` counts the candidates of nodes before they are lowered. Here the passes that were
+lowered are counted, each read and each block by itself, so that tools can tell bytes by format.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..ir.dimensions import hint
+from ..ir.types import LANES
+from .shader.counting import loops
+from .shader.expressions import Uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .gpu import GpuPass
+    from .shader.counting import Counts, Outline
+    from .shader.program import Program
+
+
+@dataclass(frozen=True)
+class PassWork:
+    """What one invocation of a GPU pass does.
+
+    Branches count as taken: of a tensor in several 2D textures, each is read where one is chosen.
+
+    Attributes:
+        multiplies: multiply-adds of floats, those of unused lanes included.
+        operations: other arithmetic of floats.
+        fetches: texels read, for each of the pass's reads.
+        loads: vectors of four floats read, for each of its blocks.
+    """
+
+    multiplies: int
+    operations: int
+    fetches: tuple[int, ...]
+    loads: tuple[int, ...]
+
+
+class PassWorks:
+    """Counts GPU passes; a program that several share is walked once."""
+
+    def __init__(self) -> None:
+        self._programs: dict[Program, tuple[Outline, dict[str, str]]] = {}
+        self._works: dict[tuple[Program, tuple[int, ...]], PassWork] = {}
+
+    def of(self, p: GpuPass) -> PassWork:
+        """Return what an invocation does; loops over dynamic sizes end at their defaults.
+
+        Raises:
+            InternalError: for a loop that ends at neither a number nor a uniform.
+        """
+        if p.program not in self._programs:
+            outline = loops(p.program, lambda read: read.texture.name)
+            self._programs[p.program] = outline, dict(_ends(outline))
+        outline, uniforms = self._programs[p.program]
+        values = {u.name: hint(u.value) for u in p.uniforms}
+        ends = {counter: values[uniform] for counter, uniform in uniforms.items()}
+        key = p.program, tuple(ends.values())
+        if key not in self._works:
+            self._works[key] = _work(p, outline.total(ends))
+        return self._works[key]
+
+
+def _ends(outline: Outline) -> Iterator[tuple[str, str]]:
+    """Yield the counters of loops that end at uniforms, and the names of these."""
+    for loop, block in outline.blocks:
+        if loop is not None and isinstance(loop.end, Uniform):
+            yield loop.counter.name, loop.end.name
+        yield from _ends(block)
+
+
+def _work(p: GpuPass, counts: Counts) -> PassWork:
+    blocks = {a.buffer[1]: counts.elements[a.name] for a in p.program.arrays if a.buffer}
+    return PassWork(
+        round(counts.multiplies * LANES),
+        round(counts.operations * LANES),
+        tuple(counts.reads[texture.name] for texture in p.program.textures),
+        tuple(blocks.get(block.name, 0) for block in p.blocks),
+    )

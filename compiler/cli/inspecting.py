@@ -1,0 +1,135 @@
+"""The command that shows GPU passes, and what limits them: ``inspect``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rich_click as click
+from click.core import ParameterSource
+
+from ...errors import ShadergenError
+from .options import inspect_options, to_options
+from .output import (
+    bytes_text,
+    echo,
+    new_table,
+    passes_text,
+    print_json,
+    print_table,
+    progress_line,
+    short_text,
+    si_text,
+)
+
+if TYPE_CHECKING:
+    from ..estimation import FrameEstimate, Unit
+    from ..inspection import Inspection
+
+OF_BUILDS = {"path", "device", "as_json"}  # options of the command that a build takes
+UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
+
+
+@click.command(
+    epilog="Examples: [bold]shadergen inspect build/ --device mali-valhall[/bold]; "
+    "[bold]shadergen inspect model.onnx --input-size 360x640 --device adreno-6xx[/bold]"
+)
+@click.argument("path", metavar="BUILD|MODEL", type=click.Path(path_type=Path))
+@inspect_options
+@click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
+def inspect(path: Path, as_json: bool, **flags: Any) -> None:
+    """Show the GPU passes of a BUILD, or of a MODEL compiled in memory: their work and memory.
+
+    With --device, also estimate milliseconds on GPUs of the profile, from their published rates,
+    and what limits each pass. A BUILD takes no other options than --device and --json.
+    """
+    from ..inspection import inspect_build, inspect_model
+
+    context = click.get_current_context()
+    assert context is not None
+    given = [
+        p for p in context.params if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
+    ]
+    profile = flags["device"] if "device" in given else None
+    if not path.is_dir() and (path.is_file() or path.suffix):
+        with progress_line() as progress:
+            found = inspect_model(path, to_options(flags), profile, progress)
+    else:
+        if others := sorted(set(given) - OF_BUILDS):
+            raise ShadergenError(
+                "SG0301",
+                f"--{others[0].replace('_', '-')} needs a model: '{path}' is a compiled build",
+                help="inspect the model with this option",
+            )
+        found = inspect_build(path, profile)
+    if as_json:
+        print_json(asdict(found) | {"macs": found.macs})
+        return
+    _print_passes(found)
+    if found.estimates:
+        _print_estimates(found.estimates)
+
+
+def _print_passes(found: Inspection) -> None:
+    table = new_table("#", "pass", "layers", "stage", "HxW", "packing", "weights", "MACs", "bytes")
+    for k, p in enumerate(found.passes):
+        table.add_row(
+            str(k),
+            p.name,
+            ", ".join(p.layers),
+            f"{p.stage} {p.kernel}",
+            f"{p.height}x{p.width}",
+            f"{p.planes} plane{'s' * (p.planes > 1)}" if p.packing == "planes" else p.packing,
+            p.weights,
+            si_text(p.macs) if p.macs else "-",
+            bytes_text(p.bytes_read + p.bytes_written),
+        )
+    echo(f"{found.model}: {', '.join(found.inputs)} -> {', '.join(found.outputs)}")
+    print_table(table)
+    for line in found.sizes:
+        echo(line)
+    echo(
+        f"{passes_text(len(found.passes))}, {si_text(found.macs)} multiply-adds, "
+        f"GLSL ES {found.glsl}",
+        f"textures: {bytes_text(found.texture_bytes_peak)} at the peak, "
+        f"{bytes_text(found.texture_bytes_total)} without sharing; "
+        f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
+    )
+    if found.calibrated:
+        echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
+
+
+def _print_estimates(frames: tuple[FrameEstimate, ...]) -> None:
+    """Print a table of GPUs, and for those of one family also what limits each pass."""
+    if len({frame.family for frame in frames}) == 1:
+        _print_limits(frames[0])
+    echo("", "estimates from published rates, not measured:")
+    table = new_table("GPU", "system", "ms", "without caches ms", "limited by")
+    for frame in frames:
+        limits = ", ".join(f"{unit} {share:.0%}" for unit, share in frame.limits.items())
+        numbers = short_text(frame.milliseconds), short_text(frame.milliseconds_uncached)
+        table.add_row(frame.gpu, frame.system, *numbers, limits)
+    print_table(table)
+
+
+def _print_limits(frame: FrameEstimate) -> None:
+    echo("", f"estimate for {frame.gpu} ({frame.system}):")
+    units = (f"{unit} ms" for unit in UNITS)
+    table = new_table("#", "pass", "read", "fetched", "written", *units, "ms", "limit")
+    for k, p in enumerate(frame.passes):
+        moved = p.traffic
+        table.add_row(
+            str(k),
+            p.name,
+            *map(bytes_text, (moved.read, moved.fetched, moved.written)),
+            *(short_text(p.units[unit]) for unit in UNITS),
+            short_text(p.milliseconds),
+            p.limit,
+        )
+    print_table(table)
+    start = frame.passes[0].units["start"]
+    echo(
+        '"read" counts each texel and weight once, "fetched" every time; '
+        f"ms includes {short_text(start)} ms to start a pass"
+    )

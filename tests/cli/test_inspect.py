@@ -1,0 +1,99 @@
+"""``inspect``: estimates for named GPUs, of builds and of models."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from support import ESPCN
+
+from shadergen.backends.devices.gpus import GPUS
+
+SIZE = ("--input-size", "16x24")
+
+
+def test_a_family_shows_what_limits_each_pass_and_the_frame_on_its_gpus(shadergen, build):
+    ran = shadergen("inspect", build, "--device", "adreno-6xx")
+    assert (ran.code, ran.err) == (0, "")
+    assert "4 GPU passes, 1.26 M multiply-adds" in ran.out
+    assert "\nestimate for Adreno 630 (Snapdragon 845):\n" in ran.out
+    assert "\nestimates from published rates, not measured:\n" in ran.out
+    assert [name for name in GPUS if name in ran.out] == ["Adreno 630", "Adreno 640"]
+    row = next(line for line in ran.out.splitlines() if line.startswith("3   subpixel    "))
+    # each of 32x48 texels of 4 bytes is written once, from the texels of 16x24 by 16 bytes
+    assert row.split()[2:8] == ["6", "KiB", "24", "KiB", "6", "KiB"]
+    assert row.split()[-1] == "start"  # of so small a map
+
+
+def test_a_generic_profile_shows_the_frame_on_every_gpu(shadergen, build):
+    out = shadergen("inspect", build, "--device", "gles30").out
+    assert all(name in out for name in GPUS)
+    assert "estimate for" not in out
+
+
+def test_without_a_device_nothing_is_estimated(shadergen, build):
+    assert "estimate" not in shadergen("inspect", build).out
+    assert shadergen("inspect", build, "--json").json["estimates"] == []
+
+
+def test_the_json_has_each_pass_on_each_gpu(shadergen, build):
+    found = shadergen("inspect", build, "--device", "mali-bifrost", "--json").json
+    frames = found["estimates"]
+    assert [f["gpu"] for f in frames] == ["Mali-G72 MP12", "Mali-G76 MP10"]
+    for frame in frames:
+        passes = frame["passes"]
+        assert [p["name"] for p in passes] == [p["name"] for p in found["passes"]]
+        assert frame["milliseconds"] == pytest.approx(sum(p["milliseconds"] for p in passes))
+        assert passes[-1]["traffic"] == {
+            "read": 16 * 24 * 16,
+            "weights": 0,
+            "fetched": 32 * 48 * 16,
+            "written": 32 * 48 * 4,
+            "texels": {"rgba32f": 32 * 48},
+        }
+        assert set(passes[0]["units"]) == {
+            "arithmetic", "textures", "memory", "render targets", "start"
+        }  # fmt: skip
+
+
+def test_a_model_is_compiled_for_the_device_and_inspected(shadergen, tmp_path):
+    options = (*SIZE, "--device", "mali-valhall", "--precision", "fp16")
+    assert shadergen("compile", ESPCN, "-o", tmp_path / "b", *options).code == 0
+    compiled = shadergen("inspect", tmp_path / "b", "--device", "mali-valhall", "--json").json
+    assert shadergen("inspect", ESPCN, *options, "--json").json == compiled
+    assert compiled["estimates"]
+
+
+def test_a_model_needs_no_device(shadergen, build):
+    plain = shadergen("inspect", ESPCN, *SIZE)
+    assert (plain.code, plain.out) == (0, shadergen("inspect", build).out)
+
+
+def test_options_of_compiling_need_a_model(shadergen, build):
+    ran = shadergen("inspect", build, "--mrt", "2")
+    assert ran.code == 2
+    assert ran.err.startswith(f"error[SG0301]: --mrt needs a model: '{build}' is a compiled build")
+
+
+def test_a_model_that_is_missing_is_not_taken_for_a_build(shadergen, tmp_path):
+    ran = shadergen("inspect", tmp_path / "missing.onnx")
+    assert ran.code == 2
+    assert ran.err.startswith("error[SG0101]: cannot open")
+
+
+def test_a_build_of_an_earlier_version_is_inspected_but_not_estimated(shadergen, build, tmp_path):
+    old = shutil.copytree(build, tmp_path / "old")
+    schedule = json.loads((old / "schedule.json").read_text())
+    schedule["version"] = "5.2"
+    del schedule["sha256"]
+    for p in schedule["passes"]:
+        del p["work"]
+        for part in (*p["reads"], *p["blocks"]):
+            part.pop("fetches", None), part.pop("loads", None)
+    (old / "schedule.json").write_text(json.dumps(schedule))
+    assert shadergen("inspect", old).out == shadergen("inspect", build).out
+    ran = shadergen("inspect", old, "--device", "nvidia")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error[SG0301]: --device needs a build with counts of its work")
+    assert f"--> {old}" in ran.err
