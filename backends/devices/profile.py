@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from ...passes.placement.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
+from ...runtime_glue.python.renderers import matches
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,9 @@ class Device:
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it.
         renderer: how the name begins that its GL gives itself; empty where many are meant.
-        family: what the names of a family of GPUs hold, as drivers, ANGLE and browsers give them: a
-            regular expression.
+        family: patterns of the names that drivers, ANGLE and browsers give GPUs of a family
+            (``runtime_glue.python.renderers``).
+        others: patterns of names that are of other GPUs nevertheless.
         gpu: the GPU that stands for the family: its rates make nanoseconds of cycles.
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
     """
@@ -29,7 +30,8 @@ class Device:
     fetch: Fetch = "texel"
     costs: Costs = UNMEASURED
     renderer: str = ""
-    family: str = ""
+    family: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     gpu: str = ""
     webgl: bool = False
 
@@ -37,7 +39,7 @@ class Device:
         """Whether a renderer's name is of this device, or of its family."""
         if self.renderer:
             return renderer.startswith(self.renderer)
-        return bool(self.family and re.search(self.family, renderer))
+        return matches(self.family, renderer) and not matches(self.others, renderer)
 
 
 ES30 = Limits(
