@@ -9,10 +9,11 @@ from warnings import warn
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
+from .devices import parse_devices
 from .options import Options, parse_cut, parse_dynamic, parse_range, parse_sizes
 
 if TYPE_CHECKING:
-    from ..runtime_glue.python import Build
+    from ..runtime_glue.python import Build, DeviceInfo
     from .driver import Compilation
     from .verification import Report
 
@@ -47,6 +48,9 @@ def make_options(**options: Any) -> Options:
         options["input_size"] = parse_sizes(others)
     elif isinstance(size, (tuple, list)):
         options["input_size"] = {"": tuple(size)}
+    if isinstance(options.get("device"), str):
+        options["device"], variants = parse_devices(options["device"])
+        options.setdefault("variants", variants)
     if isinstance(options.get("input_range"), str):
         options["input_range"] = parse_range(options["input_range"])
     cut = ("inputs", "outputs")
@@ -80,15 +84,23 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
     return driver.compile_model(Path(model), Path(output), make_options(**options))
 
 
-def load(build: str | Path) -> Build:
+def load(
+    build: str | Path, *, device: DeviceInfo | None = None, variant: str | None = None
+) -> Build:
     """Read a build folder for the Python runtime (needs the ``run`` extra).
 
+    Args:
+        build: the folder.
+        device: what runs it, as ``HeadlessContext.info()`` describes it: of a build with variants
+            the one for this device is read.
+        variant: the name of the variant to read instead.
+
     Raises:
-        ShadergenError: SG0502 to SG0505 when it is not a sound build.
+        ShadergenError: SG0502 to SG0505 when it is not a sound build, SG0605 for an unknown variant.
     """
     from .extras import runtime
 
-    return runtime().load(Path(build))  # type: ignore[no-any-return]
+    return runtime().load(Path(build), device=device, variant=variant)  # type: ignore[no-any-return]
 
 
 def verify(model: str | Path, *, reference: str = "auto", seed: int = 0, **options: Any) -> Report:

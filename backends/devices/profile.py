@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...passes.placement.target import UNMEASURED, Costs, Fetch, GlslVersion, Limits
-from ...runtime_glue.python.renderers import matches
+from ...runtime_glue.python.renderers import matches, words
+
+LONGEST_NAME = 255  # the schedule's patterns have at most one more character
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,15 @@ class Device:
     gpu: str = ""
     webgl: bool = False
 
+    @property
+    def renderers(self) -> tuple[str, ...]:
+        """Patterns of the names of its renderers; none where many devices are meant."""
+        own = words(self.renderer)[:LONGEST_NAME]
+        return self.family or ((f"{own}*",) if own else ())
+
     def recognises(self, renderer: str) -> bool:
         """Whether a renderer's name is of this device, or of its family."""
-        if self.renderer:
-            return renderer.startswith(self.renderer)
-        return matches(self.family, renderer) and not matches(self.others, renderer)
+        return matches(self.renderers, renderer) and not matches(self.others, renderer)
 
 
 ES30 = Limits(

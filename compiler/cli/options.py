@@ -278,6 +278,7 @@ def to_options(flags: dict[str, Any]) -> Options:
     Raises:
         ShadergenError: SG03xx, for one that cannot be read.
     """
+    from ..devices import parse_devices
     from ..options import (
         Options,
         parse_cut,
@@ -293,7 +294,10 @@ def to_options(flags: dict[str, Any]) -> Options:
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     dynamic, texts = parse_dynamic(flags.pop("input_size"))
     within = flags.pop("input_range")
+    device, variants = parse_devices(flags.pop("device"))
     return Options(
+        device=device,
+        variants=variants,
         input_size={**parse_sizes(texts), **sizes},
         dynamic=dynamic,
         input_range=None if within is None else parse_range(within),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCHEDULE = "schedule.json"
 SCHEMA = Path(__file__).parent.parent / "schedule.schema.json"
 FORMAT = "shadergen"
-MAJOR, MINOR = 5, 2
+MAJOR, MINOR = 5, 3
 MAX_SCHEDULE_BYTES = 1 << 26
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps: a backslash may be escaped itself
@@ -37,11 +37,8 @@ def read_document(folder: Path) -> dict[str, Any]:
         ShadergenError: SG0502 when the folder is no build, SG0503 when the schedule is malformed,
             SG0504 when its version is another major one than this runtime's.
     """
-    path = folder / SCHEDULE
     try:
-        if path.stat().st_size > MAX_SCHEDULE_BYTES:
-            malformed(f"{SCHEDULE} is larger than {MAX_SCHEDULE_BYTES >> 20} MiB")
-        content = path.read_bytes()
+        return parse_document(read_limited(folder / SCHEDULE))
     except OSError as error:
         raise ShadergenError(
             "SG0502",
@@ -49,6 +46,26 @@ def read_document(folder: Path) -> dict[str, Any]:
             why=f"{SCHEDULE} cannot be read: {error.strerror}",
             help="give the folder that 'shadergen compile -o' wrote",
         ) from None
+
+
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a schedule's file, which are not too many.
+
+    Raises:
+        ShadergenError: SG0503 when they are.
+        OSError: when it cannot be read.
+    """
+    if path.stat().st_size > MAX_SCHEDULE_BYTES:
+        malformed(f"{SCHEDULE} is larger than {MAX_SCHEDULE_BYTES >> 20} MiB")
+    return path.read_bytes()
+
+
+def parse_document(content: bytes) -> dict[str, Any]:
+    """Return the schedule in a text, valid by the schema.
+
+    Raises:
+        ShadergenError: SG0502 to SG0504.
+    """
     try:
         document = parse(content)
         newer = check_version(document)

@@ -20,10 +20,15 @@ if TYPE_CHECKING:
 _MARKS = ("r", "tm")
 
 
+def words(renderer: str) -> str:
+    """Return the words of a renderer's name, with spaces between them."""
+    found = (word.lower() for word in re.findall("[A-Za-z0-9]+", renderer))
+    return " ".join(word for word in found if word not in _MARKS)
+
+
 def matches(patterns: Iterable[str], renderer: str) -> bool:
     """Whether one of the patterns matches a renderer's name."""
-    words = (word.lower() for word in re.findall("[A-Za-z0-9]+", renderer))
-    text = f" {' '.join(word for word in words if word not in _MARKS)} "
+    text = f" {words(renderer)} "
     return any(_matches(pattern, text) for pattern in patterns)
 
 

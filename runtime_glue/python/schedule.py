@@ -246,7 +246,8 @@ class Sizes:
 class Build:
     """A build in memory: the schedule, its shaders' sources by path, and its weights.
 
-    All numbers are of the present sizes; ``sizes`` is None where those are fixed.
+    All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is the
+    name of the variant of a package that this is, empty for the generic build.
     """
 
     folder: Path
@@ -262,6 +263,7 @@ class Build:
     passes: tuple[GpuPass, ...]
     shaders: Mapping[str, str]
     weights: bytes
+    variant: str = ""
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""

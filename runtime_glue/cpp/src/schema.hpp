@@ -8,7 +8,7 @@
 
 namespace shadergen::forms {
 
-constexpr Id schedule_form = 97;
+constexpr Id schedule_form = 101;
 constexpr Id sizes_form = 25;
 constexpr Id limits_form = 15;
 constexpr Id integer_form = 22;
@@ -111,7 +111,11 @@ constexpr Form table[] = {
     {Kind::either, Pattern::any, false, false, false, false, 0, 0, 56, 0, 181, 2},
     {Kind::array, Pattern::any, false, false, false, false, 3, 11, 94, 0, 0, 0},
     {Kind::array, Pattern::any, false, false, false, false, 3, 11, 3, 0, 0, 0},
-    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 183, 14},
+    {Kind::text, Pattern::renderer, false, false, false, false, 3, 9, 0, 0, 0, 0},
+    {Kind::array, Pattern::any, false, false, false, false, 6, 4, 97, 0, 0, 0},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 183, 4},
+    {Kind::array, Pattern::any, false, false, false, false, 3, 2, 99, 0, 0, 0},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 187, 15},
 };
 
 constexpr Member members[] = {
@@ -298,20 +302,25 @@ constexpr Member members[] = {
     {948, 88, true},
     {844, 89, true},
     {844, 93, true},
+    {355, 3, true},
+    {954, 54, true},
+    {963, 98, true},
+    {973, 98, true},
     {632, 0, true},
-    {954, 1, true},
+    {980, 1, true},
     {724, 2, false},
-    {962, 3, true},
-    {972, 3, true},
-    {978, 16, true},
-    {987, 25, false},
-    {993, 35, true},
-    {1000, 38, true},
-    {1008, 50, true},
-    {1017, 53, true},
+    {988, 3, true},
+    {998, 3, true},
+    {1004, 16, true},
+    {1013, 25, false},
+    {1019, 35, true},
+    {1026, 38, true},
+    {1034, 50, true},
+    {1043, 53, true},
     {935, 55, true},
-    {1025, 95, true},
-    {1032, 96, false},
+    {1051, 95, true},
+    {1058, 96, false},
+    {1069, 100, false},
 };
 
 constexpr std::int64_t bounds[] = {
@@ -460,6 +469,9 @@ constexpr char letters[] =
     "weights\0"
     "macs\0"
     "bytes\0"
+    "schedule\0"
+    "renderers\0"
+    "others\0"
     "version\0"
     "generator\0"
     "model\0"
@@ -470,7 +482,8 @@ constexpr char letters[] =
     "textures\0"
     "buffers\0"
     "passes\0"
-    "calibrated\0";
+    "calibrated\0"
+    "variants\0";
 
 }  // namespace shadergen::forms
 
