@@ -48,9 +48,8 @@ def _unreadable(name: str, error: OSError) -> ShadergenError:
     return ShadergenError("SG0505", f"the build's file '{name}' cannot be read", why=why)
 
 
-def read_variant(folder: Path, name: str) -> dict[str, Any]:
+def read_variant(path: Path, name: str) -> dict[str, Any]:
     """Return the schedule of a variant, valid by the schema; it has no variants itself."""
-    path = resolve(folder, name)
     try:
         document = parse_document(read_limited(path))
     except OSError as error:

@@ -15,6 +15,7 @@ from . import rules
 from .device import check_requirements
 from .document import SCHEDULE, malformed, read_document, validate
 from .files import read_shader, read_variant, read_weights
+from .files import resolve as resolve_path
 from .renderers import matches
 from .schedule import (
     Buffer,
@@ -125,12 +126,14 @@ def _is_for(entry: Mapping[str, Any], renderer: str) -> bool:
 
 def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Build]:
     """Read and check a variant."""
+    name = entry["schedule"]
+    path = resolve_path(folder, name)
     try:
-        document = read_variant(folder, entry["schedule"])
+        document = read_variant(path, name)
         return document, replace(_at_defaults(folder, document), variant=entry["name"])
     except ShadergenError as error:  # it lies in another file than schedule.json
-        error.what = error.what.replace(SCHEDULE, entry["schedule"])
-        error.where = tuple(where.replace(SCHEDULE, entry["schedule"]) for where in error.where)
+        error.what = error.what.replace(SCHEDULE, name, 1)
+        error.where = tuple(where.replace(SCHEDULE, name, 1) for where in error.where)
         raise
 
 

@@ -18,16 +18,18 @@ namespace {
 constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
 
-bool read_document(const Files& files, std::string_view path, Source& source, Sizes& sizes,
-                   Error& error) {
+// The text of a schedule, of which one too large has no content.
+struct Text {
     List<char> owned;
     std::string_view content;
-    std::size_t found = 0;
-    if (!files.read(path, max_schedule_bytes, owned, content, found, error)) return false;
-    if (found > max_schedule_bytes)
+    std::size_t size = 0;
+};
+
+bool read_document(const Text& text, Source& source, Sizes& sizes, Error& error) {
+    if (text.size > max_schedule_bytes)
         return malformed(error, "{} is larger than {} MiB",
                          {schedule_file, max_schedule_bytes >> 20});
-    if (!parse(content, source.document, error)) return false;
+    if (!parse(text.content, source.document, error)) return false;
     const Value root = source.document.root();
     if (!check_version(root, source.lenient, error)) return false;
     const Value open = root["sizes"];
@@ -90,22 +92,28 @@ struct Opened {
     std::shared_ptr<Schedule> schedule = std::make_shared<Schedule>();
 };
 
-bool open(const Files& files, std::string_view path, Opened& to, Error& error) {
+bool read_text(const Files& files, std::string_view path, Text& text, Error& error) {
+    return files.read(path, max_schedule_bytes, text.owned, text.content, text.size, error);
+}
+
+bool open(const Text& text, Opened& to, Error& error) {
     Sizes sizes;
-    return read_document(files, path, *to.source, sizes, error) &&
+    return read_document(text, *to.source, sizes, error) &&
            read_defaults(*to.source, sizes, *to.schedule, error);
 }
 
 bool open_variant(const Files& files, Value entry, Opened& to, Error& error) {
     const std::string_view path = entry.text("schedule");
     to.source->variant = entry.text("name");
-    if (open(files, path, to, error)) {
+    Text text;
+    if (!read_text(files, path, text, error)) return false;
+    if (open(text, to, error)) {
         if (!to.source->document.root()["variants"]) return true;
         malformed(error, "a variant has variants", {}, "variants");
     }
-    const auto rename = [&](std::string& text) {  // it lies in another file
-        const std::size_t at = text.find(schedule_file);
-        if (at != std::string::npos) text.replace(at, schedule_file.size(), path);
+    const auto rename = [&](std::string& said) {  // it lies in another file
+        const std::size_t at = said.find(schedule_file);
+        if (at != std::string::npos) said.replace(at, schedule_file.size(), path);
     };
     rename(error.what);
     for (std::string& where : error.where) rename(where);
@@ -153,7 +161,8 @@ bool pick(const Files& files, const std::vector<Size>& wanted, GetProcAddress ge
 
 bool read_build(const Files& files, const std::vector<Size>& wanted,
                 GetProcAddress get_proc_address, Opened& build, Error& error) {
-    if (!open(files, schedule_file, build, error) ||
+    Text text;
+    if (!read_text(files, schedule_file, text, error) || !open(text, build, error) ||
         (get_proc_address && !pick(files, wanted, get_proc_address, build, error)))
         return false;
     return read_shaders(files, *build.schedule, *build.source, error) &&

@@ -15,13 +15,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import ROOT
+from schedules.variants import PICKED, SPOILED_PICKED
+from support import ESPCN, ROOT
+from support.renderers import STRINGS
 from support.schedule_fixtures import (
     DYNAMIC,
     EXPECTED,
     EXTERNAL,
     FIXTURES,
     GOOD,
+    VARIANTS,
+    all_families,
     bounded,
     damaged,
     mutated,
@@ -46,9 +50,11 @@ OTHER_WORDS = {
     "no_schedule",
     "not_json",
     "offset_beyond_all",
+    "pattern_too_long",
     "shader_is_folder",
     "size_of_nothing",
     "uniform_of_wrong_count",
+    "variants_as_object",
 }
 
 
@@ -88,7 +94,7 @@ def node() -> Any:
 
 
 @pytest.mark.parametrize("trusted", [None, False])
-@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL, VARIANTS], ids=lambda path: path.name)
 def test_a_good_build_is_loaded_whole(node: Node, folder: Path, trusted: bool | None) -> None:
     found, expected = node.load(folder, trusted=trusted)["build"], load(folder)
     assert found["weights"] == len(expected.weights)
@@ -146,6 +152,40 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(node: Node, tmp_
         assert "why: " not in node.load(folder, sizes={"height": height})["message"]
 
 
+@pytest.mark.parametrize("trusted", [None, False, True])
+def test_the_variant_for_a_renderer_is_loaded(node: Node, trusted: bool | None) -> None:
+    for renderer, expected in PICKED.items():
+        found = node.load(VARIANTS, renderer=renderer, trusted=trusted)
+        assert found["build"].get("variant", "") == expected
+        assert found["build"]["weights"] == 16
+
+
+def test_every_real_name_picks_what_python_picks(node: Node, tmp_path: Path) -> None:
+    folder = all_families(tmp_path / "build")
+    names = [name for names in STRINGS.values() for name in names]
+    found = {name: node.load(folder, renderer=name)["build"].get("variant", "") for name in names}
+    assert found == {name: family for family, names in STRINGS.items() for name in names}
+
+
+@pytest.mark.parametrize("name", SPOILED_PICKED)
+def test_a_malformed_variant_is_refused_as_in_python(node: Node, name: str) -> None:
+    folder = FIXTURES / "malformed_variants" / name
+    found, expected = node.load(folder, renderer="Mali-G78"), refusal(folder, renderer="Mali-G78")
+    assert expected
+    assert found.get("code") == SPOILED_PICKED[name][0], found
+    if name not in ("variant_as_weights", "variant_as_folder"):  # of other words, as above
+        assert found["what"] == expected.what
+        assert tuple(found["where"][1:]) == expected.where[1:]
+    assert node.load(folder, renderer="llvmpipe")["build"]["variant"] == "software"
+
+
+def test_a_variant_keeps_its_name_at_other_sizes(node: Node, tmp_path: Path) -> None:
+    options = {"input_size": "dynamic", "glsl": 300, "validate": False}
+    shadergen.compile_model(ESPCN, tmp_path / "b", device="mali-valhall,webgl2-min", **options)
+    found = node.load(tmp_path / "b", renderer="Mali-G78", sizes={"height": 32})["build"]
+    assert (found["variant"], found["values"]["height"]) == ("mali-valhall", 32)
+
+
 WORDS = ["+", "-", "*", "/", "%", "min", "max", "h", "w"]
 TERMS = st.integers(-20, 20) | st.sampled_from([LARGEST, -LARGEST, 2**52 + 1, *WORDS])
 
@@ -199,7 +239,7 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
     if not shutil.which("npx"):
         pytest.skip("no npx is installed")
     options = ["--bundle", "--minify", "--format=esm", "--target=es2022"]
-    on_demand = ["checks", "sizes", "explain"]
+    on_demand = ["checks", "sizes", "explain", "variants"]
 
     def size(*left_out: str) -> int:
         others = [f"--external:./{name}.js" for name in left_out]
@@ -213,7 +253,7 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
         return len(gzip.compress(done.stdout, 9))
 
     assert size(*on_demand) < 12_000
-    assert size() < 19_200
+    assert size() < 19_900
 
 
 def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> None:
