@@ -1,4 +1,4 @@
-// Loads builds for test_load.py: a line of JSON in, {url, sizes, renderer...}, a line of JSON out.
+// Loads builds for test_load.py: a line of JSON in, {url, sizes, renderer, ...}, a line out.
 
 import { readFile } from "node:fs/promises";
 import { createInterface } from "node:readline";
@@ -10,20 +10,20 @@ const files = async (url) => {
   return { ok: true, arrayBuffer: async () => bytes.buffer };
 };
 
-/** Return a WebGL 2 that tells its name and its limits, all 100, and can do nothing else. */
-function context(renderer) {
+/** Return a WebGL 2 that tells its name and its limits, all one number, and can do nothing else. */
+function context(renderer, limit) {
   const gl = {
     getExtension: () => ({ UNMASKED_RENDERER_WEBGL: "renderer" }),
-    getParameter: (name) => (name === "renderer" ? renderer : 100),
+    getParameter: (name) => (name === "renderer" ? renderer : limit),
   };
   return new Proxy(gl, { has: () => true, get: (target, name) => target[name] ?? name });
 }
 
-async function answer({ url, sizes, insecure, trusted, expression, renderer }) {
+async function answer({ url, sizes, insecure, trusted, expression, renderer, limit = 100 }) {
   try {
     if (expression) return { value: evaluate(expression, sizes) };
     const options = insecure ? { digest: null } : {};
-    if (renderer !== undefined) options.gl = context(renderer);
+    if (renderer !== undefined) options.gl = context(renderer, limit);
     const build = await load(url, sizes, { fetch: files, trusted, ...options });
     const { textures, inputs, outputs, passes, values, variant } = build;
     const shaders = Object.fromEntries(build.files.shaders);

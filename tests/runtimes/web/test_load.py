@@ -182,7 +182,8 @@ def test_a_malformed_variant_is_refused_as_in_python(node: Node, name: str) -> N
 def test_a_variant_keeps_its_name_at_other_sizes(node: Node, tmp_path: Path) -> None:
     options = {"input_size": "dynamic", "glsl": 300, "validate": False}
     shadergen.compile_model(ESPCN, tmp_path / "b", device="mali-valhall,webgl2-min", **options)
-    found = node.load(tmp_path / "b", renderer="Mali-G78", sizes={"height": 32})["build"]
+    question = {"renderer": "Mali-G78", "limit": 1 << 16, "sizes": {"height": 32}}
+    found = node.load(tmp_path / "b", **question)["build"]
     assert (found["variant"], found["values"]["height"]) == ("mali-valhall", 32)
 
 
