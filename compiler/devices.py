@@ -42,10 +42,10 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
             raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
     generic = [name for name in names if not device(name).renderers]
     if len(generic) > 1:
-        why = f"no renderer is known to be of {' or '.join(generic)}, so only one could be picked"
-        raise _refusal(text, why, "one generic profile", "compile the others into builds of their own")
+        why = f"{' and '.join(generic)} are for any device, and runtimes can tell no two such apart"
+        raise _refusal(text, why, "one generic profile in the list", "compile two builds")
     if not generic:
-        why = "no profile is for all other devices"
+        why = "none of these profiles is for any device, as gles30 is"
         raise _refusal(text, why, "one generic profile in the list", f"for example {text},gles30")
     return generic[0], tuple(name for name in names if name not in generic)
 

@@ -42,7 +42,7 @@ class PassRow:
 class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
-    ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
+    ``variants`` are the names of the builds for other devices in the folder. ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
     which sizes a dynamic build accepts; the figures are those of its defaults.
     """
 
@@ -56,21 +56,26 @@ class Inspection:
     weight_bytes: int
     calibrated: tuple[str, ...]
     sizes: tuple[str, ...]
+    variants: tuple[str, ...]
 
     @property
     def macs(self) -> int:
         return sum(p.macs for p in self.passes)
 
 
-def inspect_build(folder: Path) -> Inspection:
+def inspect_build(folder: Path, variant: str | None = None) -> Inspection:
     """Read a build's schedule, checked as runtimes do before they run it.
 
+    Args:
+        folder: the build.
+        variant: the name of the variant to inspect; by default the generic build.
+
     Raises:
-        ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
-            malformed or of another version.
+        ShadergenError: SG0502 when the folder is no build, SG0503 to SG0505 when its schedule is
+            malformed, of another version or missing, SG0605 for an unknown variant.
     """
     try:
-        return _inspection(check_schedule(folder))
+        return _inspection(check_schedule(folder, variant))
     except ShadergenError as error:
         raise error.at(str(folder)) from None
 
@@ -123,6 +128,7 @@ def _inspection(schedule: dict[str, Any]) -> Inspection:
         weight_bytes=data["weights"]["size"],
         sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
+        variants=tuple(str(entry["name"]) for entry in schedule.get("variants", ())),
     )
 
 

@@ -106,13 +106,17 @@ def run_benchmark(
             settings,
             ceilings,
             tuple(
-                _build_result(str(folder), runner.build, startup, frames, measured[0], ceilings)
+                _build_result(_name(folder, runner.build), runner.build, startup, frames, measured[0], ceilings)
                 for folder, runner, startup, frames in zip(
                     folders, runners, starts, measured, strict=True
                 )
             ),
             transfers,
         )
+
+
+def _name(folder: Path, build: Build) -> str:
+    return f"{folder} ({build.variant})" if build.variant else str(folder)
 
 
 def check_json(path: Path) -> None:

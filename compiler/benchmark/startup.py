@@ -38,7 +38,7 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, St
         times.append(time.perf_counter())
         return times[-1] - times[-2]
 
-    build = load(folder)
+    build = load(folder, device=context.info())
     loading = mark()
     runner = Runner(build, context)
     try:

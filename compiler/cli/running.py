@@ -21,12 +21,13 @@ from .output import (
 
 @click.command(epilog="Example: [bold]shadergen inspect build/[/bold]")
 @click.argument("build", type=click.Path(path_type=Path))
+@click.option("--variant", metavar="NAME", help="Show this variant instead of the generic build.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table as JSON.")
-def inspect(build: Path, as_json: bool) -> None:
+def inspect(build: Path, variant: str | None, as_json: bool) -> None:
     """Show the GPU passes of BUILD, their work, and its memory."""
     from ..inspection import inspect_build
 
-    found = inspect_build(build)
+    found = inspect_build(build, variant)
     if as_json:
         print_json(asdict(found) | {"macs": found.macs})
         return
@@ -54,6 +55,8 @@ def inspect(build: Path, as_json: bool) -> None:
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
     )
+    if found.variants:
+        echo(f"variants: {', '.join(found.variants)}; --variant NAME shows one")
     if found.calibrated:
         echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
 
@@ -71,8 +74,11 @@ def inspect(build: Path, as_json: bool) -> None:
     type=click.Path(path_type=Path),
     help="Picture, .npz or .npy to write.",
 )
+@click.option(
+    "--variant", metavar="NAME", help="Run this variant; by default the one for the installed GL."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
+def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bool) -> None:
     """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
 
     Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
@@ -81,12 +87,13 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
 
     with progress_line() as progress:
         progress("running on OpenGL ES")
-        result = run_file(build, input, output)
+        result = run_file(build, input, output, variant)
     if as_json:
         print_json(asdict(result))
     else:
+        of_variant = f" of variant {result.variant}" * bool(result.variant)
         echo(
-            f"{output}: {passes_text(result.passes)} on {result.renderer}, "
+            f"{output}: {passes_text(result.passes)}{of_variant} on {result.renderer}, "
             f"set-up {result.init_milliseconds:.0f} ms, first frame {result.milliseconds:.1f} ms "
             "(includes shader compilation)"
         )

@@ -99,10 +99,10 @@ def _chosen(
 ) -> tuple[dict[str, Any], Build]:
     """Return the schedule of the build that is asked for, and the build without its files."""
     document = read_document(folder)
-    generic = document, _at_defaults(folder, document)
     entries = document.get("variants", [])
+    names = [entry["name"] for entry in entries]
+    generic = replace(_at_defaults(folder, document), variants=tuple(names))
     if variant is not None:
-        names = [entry["name"] for entry in entries]
         if variant not in names:
             raise ShadergenError(
                 "SG0605",
@@ -117,7 +117,7 @@ def _chosen(
                 found = _opened(folder, entry)
                 if _runs(found[1], device, sizes or {}):
                     return found
-    return generic
+    return document, generic
 
 
 def _is_for(entry: Mapping[str, Any], renderer: str) -> bool:
@@ -167,7 +167,7 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
         raise ShadergenError(
             "SG0605", f"the build cannot have {described(values)}", why=why
         ) from None
-    kept = ("shaders", "weights", "variant")
+    kept = ("shaders", "weights", "variant", "variants")
     return replace(found, **{name: getattr(build, name) for name in kept})
 
 

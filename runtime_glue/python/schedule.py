@@ -247,7 +247,8 @@ class Build:
     """A build in memory: the schedule, its shaders' sources by path, and its weights.
 
     All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is the
-    name of the variant of a package that this is, empty for the generic build.
+    name of the variant that this is, empty for the generic build; ``variants`` are the names of
+    those that the generic build has.
     """
 
     folder: Path
@@ -264,6 +265,7 @@ class Build:
     shaders: Mapping[str, str]
     weights: bytes
     variant: str = ""
+    variants: tuple[str, ...] = ()
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""
