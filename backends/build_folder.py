@@ -2,8 +2,8 @@
 
 A folder holds a build if its schedule.json has our format, in any version. The build's files are
 the regular files that this schedule and those of its variants name, and the unchanged C files that
-embed it. All else is foreign: links, folders with the name of a file, additional files. This module never overwrites or
-removes foreign files, and never follows links.
+embed it. All else is foreign: links, folders with the name of a file, additional files. This
+module never overwrites or removes foreign files, and never follows links.
 """
 
 from __future__ import annotations

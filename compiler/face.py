@@ -96,7 +96,8 @@ def load(
         variant: the name of the variant to read instead.
 
     Raises:
-        ShadergenError: SG0502 to SG0505 when it is not a sound build, SG0605 for an unknown variant.
+        ShadergenError: SG0502 to SG0505 when it is not a sound build, SG0605 when it has no such
+            variant.
     """
     from .extras import runtime
 

@@ -42,8 +42,9 @@ class PassRow:
 class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
-    ``variants`` are the names of the builds for other devices in the folder. ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
-    which sizes a dynamic build accepts; the figures are those of its defaults.
+    ``variants`` are the names of the builds for other devices in the folder. ``calibrated`` are the
+    layers in 16 bits by what inputs showed and not by proof. ``sizes`` says which sizes a dynamic
+    build accepts; the figures are those of its defaults.
     """
 
     model: str

@@ -33,8 +33,7 @@ FLOAT32_MAX = 3.4028234663852886e38
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. Every field but ``array_shapes`` and ``strings`` is a command-line option;
-    ``variants`` are the further profiles of ``--device``.
+    """How to compile. Every field but ``array_shapes`` and ``strings`` is a command-line option.
 
     Attributes:
         input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
@@ -50,8 +49,8 @@ class Options:
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
         outputs: values or layers that become its outputs; empty keeps the model's own.
         device: name of a device profile (``backends.devices``).
-        variants: profiles of further builds in the same folder, which runtimes prefer on the
-            renderers that these recognise (``compiler.devices``).
+        variants: further profiles of ``--device``, of builds in the same folder that runtimes
+            prefer on the renderers that these recognise (``compiler.devices``).
         glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
         input_range: range of inputs other than 8-bit images (:func:`parse_range`). "auto" relies

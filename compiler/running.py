@@ -149,7 +149,9 @@ def _play(
         done = time.perf_counter()
         renderer = str(context.info().renderer)
     passes = len(build.passes)
-    return outputs, Run(renderer, build.variant, passes, (ready - start) * 1e3, (done - ready) * 1e3)
+    return outputs, Run(
+        renderer, build.variant, passes, (ready - start) * 1e3, (done - ready) * 1e3
+    )
 
 
 def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:

@@ -106,7 +106,14 @@ def run_benchmark(
             settings,
             ceilings,
             tuple(
-                _build_result(_name(folder, runner.build), runner.build, startup, frames, measured[0], ceilings)
+                _build_result(
+                    _name(folder, runner.build),
+                    runner.build,
+                    startup,
+                    frames,
+                    measured[0],
+                    ceilings,
+                )
                 for folder, runner, startup, frames in zip(
                     folders, runners, starts, measured, strict=True
                 )

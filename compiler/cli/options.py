@@ -80,8 +80,8 @@ def _with_options(
             metavar="PROFILE",
             help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
             "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; doctor names the installed "
-            "GPU's), or a file from shadergen doctor --save. Several with commas between them make one "
-            "build with variants.",
+            "GPU's), or a file from shadergen doctor --save. Several, with commas between them, "
+            "make one build with variants.",
         ),
         click.option(
             "--glsl",

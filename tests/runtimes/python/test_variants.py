@@ -16,7 +16,7 @@ from support.schedule_fixtures import DYNAMIC, FIXTURES, VARIANTS, device
 from support.schedule_fixtures import refusal as refusal_of
 
 from shadergen.backends.devices.families import FAMILIES
-from shadergen.runtime_glue.python import HeadlessContext, Runner, load, resized
+from shadergen.runtime_glue.python import HeadlessContext, Runner, load, query_device, resized
 from shadergen.runtime_glue.python.renderers import matches, words
 
 FACTORS = {"": 4.0, "mali": 9.0, "software": 0.25}
@@ -113,6 +113,12 @@ def test_the_files_of_the_variant_are_what_runs(variant):
             runner.run()
             np.testing.assert_allclose(runner.read("y"), FACTORS[build.variant] * x, rtol=1e-6)
     assert build.variant == (variant or "software")
+
+
+@pytest.mark.gl
+def test_an_application_describes_its_own_context():
+    with HeadlessContext() as context:
+        assert query_device() == context.info()
 
 
 # patterns
