@@ -34,7 +34,7 @@ from .calibration import (
     find_samples,
     within_range,
 )
-from .devices import variant_for, variant_notes, variants_of
+from .device_list import variant_for, variant_notes, variants_of
 from .dump import Dump
 from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic

@@ -9,7 +9,7 @@ from warnings import warn
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
-from .devices import parse_devices
+from .device_list import parse_devices
 from .options import Options, parse_cut, parse_dynamic, parse_range, parse_sizes
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class Options:
         outputs: values or layers that become its outputs; empty keeps the model's own.
         device: name of a device profile (``backends.devices``).
         variants: further profiles of ``--device``, of builds in the same folder that runtimes
-            prefer on the renderers that these recognise (``compiler.devices``).
+            prefer on the renderers that these recognise (``compiler.device_list``).
         glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
         input_range: range of inputs other than 8-bit images (:func:`parse_range`). "auto" relies

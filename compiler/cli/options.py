@@ -279,7 +279,7 @@ def to_options(flags: dict[str, Any]) -> Options:
     Raises:
         ShadergenError: SG03xx, for one that cannot be read.
     """
-    from ..devices import parse_devices
+    from ..device_list import parse_devices
     from ..options import (
         Options,
         parse_cut,

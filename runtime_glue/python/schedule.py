@@ -246,9 +246,9 @@ class Sizes:
 class Build:
     """A build in memory: the schedule, its shaders' sources by path, and its weights.
 
-    All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is the
-    name of the variant that this is, empty for the generic build; ``variants`` are the names of
-    those that the generic build has.
+    All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is
+    the name of this variant, empty for the generic build. ``variants`` are the names of the
+    variants of a generic build.
     """
 
     folder: Path

@@ -10,7 +10,7 @@ import pytest
 from support import ESPCN, refusal
 
 from shadergen.backends.devices import DEVICES
-from shadergen.compiler.devices import parse_devices, variant_for, variants_of
+from shadergen.compiler.device_list import parse_devices, variant_for, variants_of
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
 from shadergen.compiler.options import Options
@@ -100,6 +100,18 @@ def test_variants_that_no_browser_takes_are_noted(tmp_path):
     assert note.startswith("no browser takes nvidia: GLSL ES 310 is beyond WebGL 2")
     options = make_options(device="nvidia,webgl2-min", input_size=(8, 8), glsl=300, validate=False)
     assert not compile_model(ESPCN, tmp_path / "b", options).notes
+
+
+def test_all_builds_have_the_same_inputs_and_outputs(tmp_path):
+    device = "mali-valhall,apple,llvmpipe,gles30"
+    options = make_options(device=device, input_size=(8, 12), precision="auto", validate=False)
+    compile_model(ESPCN, tmp_path / "b", options)
+    ports = []
+    for path in ("schedule.json", *(f"variants/{n}.json" for n in device.split(",")[:-1])):
+        schedule = json.loads((tmp_path / "b" / path).read_text())
+        both = schedule["inputs"] + schedule["outputs"]
+        ports.append([{k: v for k, v in port.items() if k != "texture"} for port in both])
+    assert all(found == ports[0] for found in ports)
 
 
 def test_one_device_gives_a_build_without_variants(tmp_path):
