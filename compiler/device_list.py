@@ -36,7 +36,7 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
         return names[0], ()
     if not all(names):
         raise _refusal(text, "it has an empty name", "profiles with commas between them")
-    labels = [variant_name(name) for name in names]
+    labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
     for label in labels:
         if labels.count(label) > 1:
             raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
@@ -88,7 +88,7 @@ def variant_for(options: Options, name: str, files: BuildFiles) -> Variant:
     return Variant(name, files, profile.renderers, profile.others)
 
 
-def variant_notes(generic: Options, variants: Mapping[str, Options]) -> list[str]:
+def browser_notes(generic: Options, variants: Mapping[str, Options]) -> list[str]:
     """Say which variants no browser can take, where the generic profile is of browsers."""
     if not device(generic.device).webgl:
         return []

@@ -34,7 +34,7 @@ from .calibration import (
     find_samples,
     within_range,
 )
-from .device_list import variant_for, variant_notes, variants_of
+from .device_list import browser_notes, variant_for, variants_of
 from .dump import Dump
 from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
@@ -237,7 +237,9 @@ def compile_model(
 
     with _explained(model, dump):
         kept += write_build(files, output, check, embed=options.embed is not None)
-    notes = (*compiled.notes, *variant_notes(options, variants))
+    notes = (*compiled.notes, *browser_notes(options, variants))
+    for name, other in others.items():
+        notes += tuple(f"{name}: {note}" for note in other.notes if note not in compiled.notes)
     notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
     return replace(compiled, files=files, validated=validated, notes=notes, variants=others)
 

@@ -76,7 +76,8 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
         output: the folder to write; an earlier build there is replaced if all goes well.
         options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
-            ``inputs`` and ``outputs`` a text with commas between the names.
+            ``inputs`` and ``outputs`` a text with commas between the names. ``device`` may be
+            several profiles with commas between them, for a build with variants.
 
     Raises:
         ShadergenError: for anything the user can mend.

@@ -74,7 +74,7 @@ def run_benchmark(
 ) -> Report:
     """Measure builds on a headless context.
 
-    Every folder is read once before measuring, which refuses folders without a build and warms the
+    Every build is read once before measuring, which refuses folders without a build and warms the
     system's caches equally. Builds start before ceilings are measured, so that their memory is not
     memory freed by others.
 
@@ -89,6 +89,7 @@ def run_benchmark(
         warm_up(context)
         runners, starts = [], []
         for folder in folders:
+            load(folder, device=context.info())  # the files of a variant, too
             progress(f"starting {folder}")
             runner, startup = start(folder, context, settings.seed)
             runners.append(stack.enter_context(runner))

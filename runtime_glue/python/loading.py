@@ -45,9 +45,9 @@ def load(
 ) -> Build:
     """Read and check the build in ``folder``. Makes no GL call.
 
-    Of a package for several devices, the variant for ``device`` is loaded: the first for its
-    renderer whose requirements it meets, at these sizes. Without one, and without a device, it is
-    the generic build.
+    Of a build with variants, the one for ``device`` is loaded: the first for its renderer whose
+    requirements it meets at these sizes. If there is none, and without a device, the generic build
+    is loaded.
 
     Args:
         folder: what the compiler wrote.

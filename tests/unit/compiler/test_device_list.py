@@ -66,7 +66,7 @@ def test_a_profile_of_a_file_is_for_its_own_renderer(tmp_path):
     nameless = profile(tmp_path / "nameless.json", "(R)")
     assert parse_devices(f"nvidia,{nameless}") == (str(nameless), ("nvidia",))
     (tmp_path / "sub").mkdir()
-    twin = profile(tmp_path / "sub" / "my gpu.json", "other")
+    twin = profile(tmp_path / "sub" / "My GPU.json", "other")
     assert "two profiles are called 'my_gpu'" in refusal(parse_devices, f"{mine},{twin},gles30").why
 
 
@@ -92,6 +92,13 @@ def test_an_error_of_a_variant_names_its_device(tmp_path):
     refused = refusal(compile_model, ESPCN, tmp_path / "b", options)
     assert "--device apple" in refused.where
     assert not (tmp_path / "b").exists()
+
+
+def test_notes_of_a_variant_name_it(tmp_path):
+    options = make_options(device="apple,gles32-desktop", input_size=(8, 5000), validate=False)
+    notes = compile_model(ESPCN, tmp_path / "b", options).notes
+    assert notes[0].startswith("apple: input low is row-packed")
+    assert all(note.startswith("apple: ") for note in notes)
 
 
 def test_variants_that_no_browser_takes_are_noted(tmp_path):
