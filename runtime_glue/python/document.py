@@ -87,6 +87,7 @@ def parse(content: bytes) -> Any:
             content.decode("utf-8"),
             parse_constant=_refuse_number,
             parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=_object,
         )
     except UnicodeDecodeError:
@@ -96,8 +97,6 @@ def parse(content: bytes) -> Any:
             f"{SCHEDULE} is not JSON: {error.msg}",
             f"{SCHEDULE}: line {error.lineno}, column {error.colno}",
         )
-    except ValueError:
-        malformed(f"{SCHEDULE} holds an integer of thousands of digits")
     if _SURROGATE.search(content):
         try:
             json.dumps(document, ensure_ascii=False).encode()
@@ -113,6 +112,11 @@ def _refuse_number(text: str) -> NoReturn:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse_number(text)
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
