@@ -57,8 +57,8 @@ def refused(folder: Path) -> ShadergenError:
 
 
 def device(renderer: str, limit: int = 100, es: tuple[int, int] = (3, 0)) -> DeviceInfo:
-    """Return an OpenGL ES of a renderer, all of whose limits are one number."""
-    limits = dict.fromkeys(LIMITS, limit)
+    """Return an OpenGL ES of a renderer; the limits that its version knows are one number."""
+    limits = {name: limit if es >= since else 0 for name, (_, since) in LIMITS.items()}
     return DeviceInfo("nobody", renderer, f"OpenGL ES {es[0]}.{es[1]}", "", es, EXTENSIONS, limits)
 
 
@@ -87,6 +87,14 @@ def refusal(
     except ShadergenError as error:
         return error
     return None
+
+
+def picked(folder: Path) -> tuple[str | None, str | None]:
+    """Return the code of Python's refusal, or the variant that it picks for a Mali."""
+    try:
+        return None, load(folder, device=device("Mali-G78")).variant
+    except ShadergenError as error:
+        return error.code, None
 
 
 # fuzzing

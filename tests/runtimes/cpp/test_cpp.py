@@ -29,6 +29,7 @@ from support.schedule_fixtures import (
     bounded,
     damaged,
     mutated,
+    picked,
     refusal,
 )
 
@@ -47,6 +48,7 @@ OTHER_WORDS = {
     "deep_nesting",
     "digits_without_end",
     "empty_schedule",
+    "format_beyond_float64",
     "fractional_size",
     "half_a_character",
     "infinity",
@@ -154,6 +156,18 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     (fuzzed_folder / "schedule.json").write_bytes(content)
     found, expected = loader.load(fuzzed_folder), refusal(fuzzed_folder)
     assert found.get("code") == (expected and expected.code), found
+
+
+@given(content=mutated() | damaged())
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+def test_any_variant_is_picked_or_refused_as_in_python(
+    loader: Loader, fuzzed_variants: Path, content: bytes
+) -> None:
+    (fuzzed_variants / "variants" / "mali.json").write_bytes(content)
+    found = loader.load(fuzzed_variants, renderer="Mali-G78")
+    assert (found.get("code"), found.get("variant")) == picked(fuzzed_variants)
 
 
 def test_a_schedule_of_very_many_values_is_refused(loader: Loader, tmp_path: Path) -> None:

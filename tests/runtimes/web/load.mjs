@@ -16,7 +16,8 @@ function context(renderer, limit) {
     getExtension: () => ({ UNMASKED_RENDERER_WEBGL: "renderer" }),
     getParameter: (name) => (name === "renderer" ? renderer : limit),
   };
-  return new Proxy(gl, { has: () => true, get: (target, name) => target[name] ?? name });
+  const has = (_, name) => !/STORAGE|IMAGES|COMPUTE|WORKGROUP/.test(name); // of OpenGL ES 3.1
+  return new Proxy(gl, { has, get: (target, name) => target[name] ?? name });
 }
 
 async function answer({ url, sizes, insecure, trusted, expression, renderer, limit = 100 }) {

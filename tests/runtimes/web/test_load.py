@@ -29,6 +29,7 @@ from support.schedule_fixtures import (
     bounded,
     damaged,
     mutated,
+    picked,
     refusal,
 )
 
@@ -43,6 +44,7 @@ OTHER_WORDS = {
     "checksum_of_no_text",
     "digits_without_end",
     "empty_schedule",
+    "format_beyond_float64",
     "infinity",
     "nan",
     "no_parameters",
@@ -308,6 +310,19 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     (fuzzed_folder / "schedule.json").write_bytes(content)
     found, expected = node.load(fuzzed_folder), refusal(fuzzed_folder)
     assert found.get("code") == (expected and expected.code), found
+
+
+@given(content=mutated() | damaged())
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+def test_any_variant_is_picked_or_refused_as_in_python(
+    node: Node, fuzzed_variants: Path, content: bytes
+) -> None:
+    (fuzzed_variants / "variants" / "mali.json").write_bytes(content)
+    found = node.load(fuzzed_variants, renderer="Mali-G78")
+    variant = found["build"].get("variant", "") if "build" in found else None
+    assert (found.get("code"), variant) == picked(fuzzed_variants)
 
 
 def test_damaged_bytes_of_a_build_of_open_sizes_are_loaded_or_refused(
