@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
 from .barriers import barriers
+from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
 from .dialects.glsl_es import print_program, print_vertex
 from .gpu import EXTERNAL, Blob, ComputePass
@@ -35,31 +35,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = "5.2"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
-WEIGHTS = "weights.bin"
 VERTEX_SHADER = "shaders/fullscreen.vert"
-
-
-@dataclass(frozen=True)
-class BuildFiles:
-    """A whole build in memory: the schedule as plain data, and the files beside it.
-
-    ``variants`` are builds for other devices in the same folder, by the files of their schedules.
-    """
-
-    schedule: dict[str, Any]
-    shaders: dict[str, str]
-    weights: WeightFile = field(compare=False)  # the schedule has its digest
-    layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
-    weights_path: str = WEIGHTS
-    variants: dict[str, BuildFiles] = field(default_factory=dict)
-
-    def all_shaders(self) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the shaders, and whose layers they are, of this build and its variants."""
-        shaders, layers = dict(self.shaders), dict(self.layers)
-        for variant in self.variants.values():
-            shaders |= variant.shaders
-            layers |= variant.layers
-        return shaders, layers
 
 
 def label(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .schedule import BuildFiles
+    from .build_files import BuildFiles
 
 FORMAT_VERSION = "5.3"  # the first that has variants
 _PATHS = ("vertex", "shader")  # members of a pass

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from .schedule import BuildFiles
+    from .build_files import BuildFiles
 
 
 def check_replaceable(output: Path) -> None:

@@ -18,7 +18,7 @@ from ..errors import ShadergenError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..backends.schedule import BuildFiles
+    from ..backends.build_files import BuildFiles
     from .options import Options
 
 WEB_GLSL = 300

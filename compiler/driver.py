@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..backends.build_files import BuildFiles
 from ..backends.kernels import KernelFamilies, lower
 from ..backends.replacing import prepare
-from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
+from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
 from ..backends.validate import validate

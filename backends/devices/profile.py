@@ -41,7 +41,7 @@ class Device:
     def renderers(self) -> tuple[str, ...]:
         """Patterns of the names of its renderers; none where many devices are meant."""
         own = words(self.renderer)[:LONGEST_NAME]
-        return self.family or ((f"{own}*",) if own else ())
+        return (f"{own}*",) if own else self.family
 
     def recognises(self, renderer: str) -> bool:
         """Whether a renderer's name is of this device, or of its family."""

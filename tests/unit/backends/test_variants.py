@@ -11,8 +11,8 @@ from support import contents, refusal
 from support.small_builds import nothing, weighing
 
 from shadergen.backends import build_folder
+from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.build_folder import remove_build
-from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.variants import Variant, with_variants
 from shadergen.backends.writer import write_build
 
