@@ -1,9 +1,9 @@
 """Contents of an output folder: the files of a build, by its schedule, and foreign files.
 
 A folder holds a build if its schedule.json has our format, in any version. The build's files are
-the regular files that this schedule names, and the unchanged C files that embed it. All else is
-foreign: links, folders with the name of a file, additional files. This module never overwrites or
-removes foreign files, and never follows links.
+the regular files that this schedule and those of its variants name, and the unchanged C files that
+embed it. All else is foreign: links, folders with the name of a file, additional files. This
+module never overwrites or removes foreign files, and never follows links.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import stat
 from bisect import bisect_left
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import ShadergenError, few
@@ -28,6 +29,7 @@ MAX_SCHEDULE_BYTES = 1 << 26  # runtimes read no larger one
 MAX_PATH_LENGTH = 1024  # nor longer paths
 _FORMAT = "shadergen"
 _VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}")
+_PATH = re.compile(r"(?!\.\.?(/|$))[\w.-]+(/(?!\.\.?(/|$))[\w.-]+)*", re.ASCII)
 _SHADERS = ("vertex", "shader")  # members of a pass
 
 
@@ -36,11 +38,12 @@ class Contents:
     """Paths in a folder, with ``/`` between their parts.
 
     Attributes:
-        files: regular files that the schedule names, which itself is the last.
+        files: regular files that the schedules name, which themselves are the last: first those
+            of variants, then schedule.json.
         embedded: the build as C.
         folders: that hold the files; a folder comes before those inside.
         foreign: everything else, with an explanation unless the name is enough.
-        missing: schedule.json and files that it names, if they are not regular files.
+        missing: schedule.json and files that the schedules name, if they are not regular files.
     """
 
     files: tuple[str, ...]
@@ -77,8 +80,12 @@ def contents(folder: Path) -> Contents:
     Raises:
         OSError: when it cannot be read.
     """
-    schedule = _read_schedule(folder)
-    named = set(_named(schedule))
+    schedule = _read_schedule(folder / SCHEDULE)
+    variants = set(_variants(schedule))
+    named = set(_named(schedule)) | variants
+    for variant in variants:
+        if not _through_link(folder, variant):
+            named.update(_files_of(_read_schedule(folder / variant)))
     in_order = sorted(named)
     files: list[str] = []
     embedded: list[str] = []
@@ -104,7 +111,7 @@ def contents(folder: Path) -> Contents:
                 expected = holds_named or path in named
                 foreign.append(f"{path} ({_kind(entry)})" if expected else path)
         del pending[0]
-    files.sort(key=lambda path: path == SCHEDULE)
+    files.sort(key=lambda path: (path == SCHEDULE, path in variants))
     missing = sorted({SCHEDULE, *named}.difference(files))
     return Contents(*map(tuple, (files, embedded, folders, foreign, missing)))
 
@@ -150,12 +157,12 @@ def remove_build(folder: Path) -> None:
     folder.rmdir()
 
 
-def _read_schedule(folder: Path) -> dict[str, Any]:
-    """Return the schedule of the build in a folder, its form unchecked; empty where is none."""
+def _read_schedule(path: Path) -> dict[str, Any]:
+    """Return the schedule in a file, its form unchecked; empty where is none."""
     try:
-        with open_regular(folder / SCHEDULE) as file:
+        with open_regular(path) as file:
             text = file.read(MAX_SCHEDULE_BYTES + 1)
-    except (FileNotFoundError, NotRegularError):
+    except (FileNotFoundError, NotADirectoryError, NotRegularError):
         return {}
     if len(text) > MAX_SCHEDULE_BYTES:
         return {}
@@ -183,6 +190,25 @@ def _named(schedule: dict[str, Any]) -> Iterator[str]:
     if not schedule:
         return
     yield SCHEDULE
+    yield from _files_of(schedule)
+
+
+def _variants(schedule: dict[str, Any]) -> Iterator[str]:
+    """Yield the schedules of variants that lie in the folder."""
+    entries = schedule.get("variants")
+    for entry in entries if isinstance(entries, list) else ():
+        name = entry.get("schedule") if isinstance(entry, dict) else None
+        if isinstance(name, str) and len(name) <= MAX_PATH_LENGTH and _PATH.fullmatch(name):
+            yield name
+
+
+def _through_link(folder: Path, path: str) -> bool:
+    """Whether a folder on the way to a file is a link."""
+    return any((folder / inner).is_symlink() for inner in PurePosixPath(path).parents)
+
+
+def _files_of(schedule: dict[str, Any]) -> Iterator[str]:
+    """Yield the files beside a schedule that it names."""
     passes, weights = schedule.get("passes"), schedule.get("weights")
     places = [(p, m) for p in (passes if isinstance(passes, list) else ()) for m in _SHADERS]
     for place, member in (*places, (weights, "file")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from ..ir.graph import Constant, Input
 from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
 from .barriers import barriers
+from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
 from .dialects.glsl_es import print_program, print_vertex
 from .gpu import EXTERNAL, Blob, ComputePass
@@ -37,16 +37,6 @@ FORMAT_VERSION = "5.3"
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 VERTEX_SHADER = "shaders/fullscreen.vert"
-
-
-@dataclass(frozen=True)
-class BuildFiles:
-    """A whole build in memory: the schedule as plain data, and the files beside it."""
-
-    schedule: dict[str, Any]
-    shaders: dict[str, str]
-    weights: WeightFile = field(compare=False)  # the schedule has its digest
-    layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
 
 
 def label(name: str) -> str:
@@ -150,7 +140,7 @@ class _Assembly:
             "textures": self.textures,
             "buffers": self.buffers,
             "weights": {
-                "file": "weights.bin",
+                "file": WEIGHTS,
                 "size": self.weights.size,
                 "sha256": self.weights.sha256(),
             },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ShadergenError
 from .build_folder import SCHEDULE, check_own
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from .schedule import BuildFiles
+    from .build_files import BuildFiles
 
 
 def check_replaceable(output: Path) -> None:
@@ -75,12 +75,8 @@ def write_build(
     kept: list[Path] = []
     try:
         with replacing_folder(output, check_replaceable, kept) as fresh:
-            (fresh / "shaders").mkdir()
-            text = text_with_checksum(files.schedule) if check else schedule_text(files.schedule)
-            (fresh / SCHEDULE).write_bytes(text)
-            files.weights.save(fresh / "weights.bin")
-            for path, source in files.shaders.items():
-                (fresh / path).write_bytes(source.encode())
+            for place, build in {SCHEDULE: files, **files.variants}.items():
+                _write(fresh, place, build, text_with_checksum if check else schedule_text)
             if check:
                 check(fresh)
             if embed:
@@ -88,6 +84,20 @@ def write_build(
     except OSError as error:
         raise _unwritable(output, error) from None
     return kept
+
+
+def _write(
+    folder: Path, place: str, build: BuildFiles, text: Callable[[dict[str, Any]], bytes]
+) -> None:
+    """Write the files of a build, but for those that another one has written."""
+    files = {place: text(build.schedule)}
+    files |= {path: source.encode() for path, source in build.shaders.items()}
+    for path, content in files.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(content)
+    weights = folder / build.weights_path
+    if not weights.exists():
+        build.weights.save(weights)
 
 
 def _unwritable(output: Path, error: OSError) -> ShadergenError:

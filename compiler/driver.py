@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import __version__
+from ..backends.build_files import BuildFiles
 from ..backends.kernels import KernelFamilies, lower
 from ..backends.replacing import prepare
-from ..backends.schedule import MOST_PORTS, BuildFiles, schedule
+from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
 from ..backends.validate import validate
+from ..backends.variants import with_variants
 from ..backends.writer import check_replaceable, write_build
 from ..errors import InternalError, ShadergenError, count
 from ..ir import algebra, evaluation, expr
@@ -31,6 +35,7 @@ from .calibration import (
     find_samples,
     within_range,
 )
+from .device_list import browser_notes, variant_for, variants_of
 from .dump import Dump
 from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
@@ -39,7 +44,7 @@ from .options import Options, parse_preprocessing
 from .tuning.coverage import coverage_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from onnx.onnx_ml_pb2 import ModelProto
 
@@ -63,6 +68,7 @@ class Compilation:
         validated: whether glslang saw the shaders.
         notes: what else the user should know, a line each.
         calibration: what came of ``--calibrate``.
+        variants: the compilations for further devices, by the names of the variants.
     """
 
     output: Path
@@ -73,6 +79,7 @@ class Compilation:
     validated: bool
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    variants: dict[str, Compilation] = field(default_factory=dict, repr=False)
 
 
 def import_model(model: Path | ModelProto, options: Options) -> Graph:
@@ -201,11 +208,51 @@ def compile_model(
         ShadergenError: for anything the user can mend.
         InternalError: for a bug, with the place where the graph was left.
     """
-    options.target()  # refuses wrong options before any work is done
-    options.measured()
+    variants = variants_of(options)
+    for each in (options, *variants.values()):
+        each.target()  # refuses wrong options before any work is done
+        each.measured()
     kept = prepare(output, check_replaceable)
-    known = definitions.read_all(options.define)
     dump = Dump(options.dump_ir)
+    compiled = _compile(model, output, options, dump, progress)
+    others = {}
+    for name, each in variants.items():
+        steps = partial(_step_of, progress, name)
+        try:
+            others[name] = _compile(model, output, each, Dump(each.dump_ir), steps)
+        except ShadergenError as error:
+            raise error.at(f"--device {each.device}") from None
+    files = compiled.files
+    if others:
+        made = [variant_for(variants[name], name, c.files) for name, c in others.items()]
+        files = with_variants(files, made)
+    validated = False
+
+    def check(folder: Path) -> None:
+        nonlocal validated
+        for name in (None, *others):
+            check_schedule(folder, name)
+        if options.validate:
+            progress("validating shaders")
+            validated = validate(folder, *files.all_shaders())
+
+    with _explained(model, dump):
+        kept += write_build(files, output, check, embed=options.embed is not None)
+    notes = (*compiled.notes, *browser_notes(options, variants))
+    for name, other in others.items():
+        notes += tuple(f"{name}: {note}" for note in other.notes if note not in compiled.notes)
+    notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
+    return replace(compiled, files=files, validated=validated, notes=notes, variants=others)
+
+
+def _step_of(progress: Callable[[str], None], name: str, step: str) -> None:
+    progress(f"{name}: {step}")
+
+
+def _compile(
+    model: Path, output: Path, options: Options, dump: Dump, progress: Callable[[str], None]
+) -> Compilation:
+    """Compile a model for one device; nothing is written."""
     seen: dict[str, Graph] = {}
 
     def observe(step: str, graph: Graph) -> None:
@@ -213,25 +260,32 @@ def compile_model(
             seen[step] = graph
         dump(step, graph)
 
+    known = definitions.read_all(options.define)
     try:
-        progress("reading the model")
-        imported, read = _import(model, options, known)
-        graph, files, context = compile_graph(imported, options, progress, observe)
-        decisions = tuple(context.decisions)
-        calibrated = None
-        if isinstance(context.samples, Samples):
-            progress("rounding to 16 bits")
-            calibrated = calibration(graph, context.samples, decisions)
-        validated = False
+        with _explained(model, dump):
+            progress("reading the model")
+            imported, read = _import(model, options, known)
+            graph, files, context = compile_graph(imported, options, progress, observe)
+            decisions = tuple(context.decisions)
+            calibrated = None
+            if isinstance(context.samples, Samples):
+                progress("rounding to 16 bits")
+                calibrated = calibration(graph, context.samples, decisions)
+    finally:
+        for cache in KEPT if options.dynamic is not None else ():
+            cache.cache_clear()
+    notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
+    for chosen in seen.values():
+        assert options.tuning is not None
+        notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
+    return Compilation(output, imported, graph, files, decisions, False, notes, calibrated)
 
-        def check(folder: Path) -> None:
-            nonlocal validated
-            check_schedule(folder)
-            if options.validate:
-                progress("validating shaders")
-                validated = validate(folder, files.shaders, files.layers)
 
-        kept += write_build(files, output, check, embed=options.embed is not None)
+@contextmanager
+def _explained(model: Path, dump: Dump) -> Iterator[None]:
+    """Say of a user's mistake which model it is in, and of a bug where its graph was left."""
+    try:
+        yield
     except ShadergenError as error:
         # What cannot be written is no fault of the model's.
         raise (error if error.code == "SG0501" else error.at(str(model))) from None
@@ -240,12 +294,3 @@ def compile_model(
     except Exception as error:
         name = type(error).__name__
         raise InternalError(f"{name}: {error}\nthe graph was left in {dump.save()}") from error
-    finally:
-        for cache in KEPT if options.dynamic is not None else ():
-            cache.cache_clear()
-    notes = (*known.notes(), *read, *compiled_notes(graph, context.target, decisions))
-    notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
-    for chosen in seen.values():
-        assert options.tuning is not None
-        notes += coverage_notes(chosen, context.target, context.measured, options.tuning)
-    return Compilation(output, imported, graph, files, decisions, validated, notes, calibrated)

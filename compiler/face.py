@@ -9,10 +9,11 @@ from warnings import warn
 
 from ..errors import ShadergenError, did_you_mean
 from . import driver
+from .device_list import parse_devices
 from .options import Options, parse_cut, parse_dynamic, parse_range, parse_sizes
 
 if TYPE_CHECKING:
-    from ..runtime_glue.python import Build
+    from ..runtime_glue.python import Build, DeviceInfo
     from .driver import Compilation
     from .verification import Report
 
@@ -47,6 +48,9 @@ def make_options(**options: Any) -> Options:
         options["input_size"] = parse_sizes(others)
     elif isinstance(size, (tuple, list)):
         options["input_size"] = {"": tuple(size)}
+    if isinstance(options.get("device"), str):
+        options["device"], variants = parse_devices(options["device"])
+        options.setdefault("variants", variants)
     if isinstance(options.get("input_range"), str):
         options["input_range"] = parse_range(options["input_range"])
     cut = ("inputs", "outputs")
@@ -72,7 +76,8 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
         output: the folder to write; an earlier build there is replaced if all goes well.
         options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
-            ``inputs`` and ``outputs`` a text with commas between the names.
+            ``inputs`` and ``outputs`` a text with commas between the names. ``device`` may be
+            several profiles with commas between them, for a build with variants.
 
     Raises:
         ShadergenError: for anything the user can mend.
@@ -80,15 +85,24 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
     return driver.compile_model(Path(model), Path(output), make_options(**options))
 
 
-def load(build: str | Path) -> Build:
+def load(
+    build: str | Path, *, device: DeviceInfo | None = None, variant: str | None = None
+) -> Build:
     """Read a build folder for the Python runtime (needs the ``run`` extra).
 
+    Args:
+        build: the folder.
+        device: what runs it, as ``HeadlessContext.info()`` describes it: of a build with variants
+            the one for this device is read.
+        variant: the name of the variant to read instead.
+
     Raises:
-        ShadergenError: SG0502 to SG0505 when it is not a sound build.
+        ShadergenError: SG0502 to SG0505 when it is not a sound build, SG0605 when it has no such
+            variant.
     """
     from .extras import runtime
 
-    return runtime().load(Path(build))  # type: ignore[no-any-return]
+    return runtime().load(Path(build), device=device, variant=variant)  # type: ignore[no-any-return]
 
 
 def verify(model: str | Path, *, reference: str = "auto", seed: int = 0, **options: Any) -> Report:

@@ -47,9 +47,10 @@ class PassRow:
 class Inspection:
     """A build at a glance. Memory in bytes; ``peak`` shares textures, ``total`` does not.
 
-    ``calibrated`` are the layers in 16 bits by what inputs showed and not by proof. ``sizes`` says
-    which sizes a dynamic build accepts; the figures are those of its defaults. ``estimates`` are
-    for the GPUs of a device profile.
+    ``variants`` are the names of the builds for other devices in the folder. ``calibrated`` are the
+    layers in 16 bits by what inputs showed and not by proof. ``sizes`` says which sizes a dynamic
+    build accepts; the figures are those of its defaults. ``estimates`` are for the GPUs of a device
+    profile.
     """
 
     model: str
@@ -62,6 +63,7 @@ class Inspection:
     weight_bytes: int
     calibrated: tuple[str, ...]
     sizes: tuple[str, ...]
+    variants: tuple[str, ...]
     estimates: tuple[FrameEstimate, ...] = ()
 
     @property
@@ -69,20 +71,24 @@ class Inspection:
         return sum(p.macs for p in self.passes)
 
 
-def inspect_build(folder: Path, profile: str | None = None) -> Inspection:
+def inspect_build(
+    folder: Path, profile: str | None = None, variant: str | None = None
+) -> Inspection:
     """Read a build's schedule, checked as runtimes do before they run it.
 
     Args:
         folder: of the build.
         profile: a device profile to estimate times for, or None.
+        variant: the name of the variant to inspect; by default the generic build.
 
     Raises:
-        ShadergenError: SG0502 when the folder is no build, SG0503 or SG0504 when its schedule is
-            malformed or of another version, SG0301 where nothing can be estimated.
+        ShadergenError: SG0502 when the folder is no build, SG0503 to SG0505 when its schedule is
+            malformed, of another version or missing, SG0605 for an unknown variant, SG0301 where
+            nothing can be estimated.
     """
     gpus = _gpus(profile)
     try:
-        return _inspection(check_schedule(folder), gpus)
+        return _inspection(check_schedule(folder, variant), gpus)
     except ShadergenError as error:
         raise error.at(str(folder)) from None
 
@@ -161,6 +167,7 @@ def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection
         weight_bytes=data["weights"]["size"],
         sizes=tuple(size_lines(schedule)),
         calibrated=tuple(map(str, data.get("calibrated", ()))),
+        variants=tuple(str(entry["name"]) for entry in schedule.get("variants", ())),
         estimates=estimate(data, gpus) if gpus else (),
     )
 

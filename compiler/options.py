@@ -49,6 +49,8 @@ class Options:
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
         outputs: values or layers that become its outputs; empty keeps the model's own.
         device: name of a device profile (``backends.devices``).
+        variants: further profiles of ``--device``, of builds in the same folder that runtimes
+            prefer on the renderers that these recognise (``compiler.device_list``).
         glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
         input_range: range of inputs other than 8-bit images (:func:`parse_range`). "auto" relies
@@ -86,6 +88,7 @@ class Options:
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     device: str = DEFAULT_DEVICE
+    variants: tuple[str, ...] = ()
     glsl: Literal[300, 310, 320] | None = None
     precision: str = "highp"
     input_range: tuple[float, float] | None = None

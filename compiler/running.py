@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zipfile
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,10 @@ ARRAYS = (".npz", ".npy")
 
 @dataclass(frozen=True)
 class Run:
-    """Times and device of a run."""
+    """Times and device of a run; ``variant`` is empty for the generic build."""
 
     renderer: str
+    variant: str
     passes: int
     init_milliseconds: float
     milliseconds: float
@@ -60,19 +62,20 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def run_file(folder: Path, source: Path, output: Path) -> Run:
+def run_file(folder: Path, source: Path, output: Path, variant: str | None = None) -> Run:
     """Run a build on a file and write the result.
 
     Args:
         folder: the build.
         source: a picture, an ``.npz`` with an array for every input, or an ``.npy`` for the one.
         output: a picture, an ``.npz`` with every output, or an ``.npy`` with the one.
+        variant: the name of the variant to run; by default the one for the GL at hand.
 
     Raises:
         ShadergenError: SG01xx, SG05xx, SG06xx.
     """
     runtime = extras.runtime()
-    build = runtime.load(folder)
+    build = runtime.load(folder, variant=variant)
     _check_output(output, source, len(build.outputs))
     picture = None
     if source.suffix.lower() in ARRAYS:
@@ -117,11 +120,26 @@ def fitted(runtime: Any, build: Any, shapes: Mapping[str, tuple[int, ...]]) -> A
     return runtime.resized(build, sizes)
 
 
+def for_context(runtime: Any, build: Any, context: Any) -> Any:
+    """Return the variant of a build for a context, at the same sizes.
+
+    Raises:
+        ShadergenError: SG0502 to SG0505 for a malformed variant.
+    """
+    if not build.variants:
+        return build
+    sizes = dict(build.sizes.values) if build.sizes else None
+    return runtime.load(build.folder, sizes, context.info())
+
+
 def _play(
     runtime: Any, build: Any, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], Run]:
     start = time.perf_counter()
-    with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
+    with ExitStack() as stack:
+        context = stack.enter_context(runtime.HeadlessContext())
+        build = for_context(runtime, build, context)
+        runner = stack.enter_context(runtime.Runner(build, context))
         for name, array in inputs.items():
             runner.upload(name, array)
         ready = time.perf_counter()
@@ -131,7 +149,9 @@ def _play(
         done = time.perf_counter()
         renderer = str(context.info().renderer)
     passes = len(build.passes)
-    return outputs, Run(renderer, passes, (ready - start) * 1e3, (done - ready) * 1e3)
+    return outputs, Run(
+        renderer, build.variant, passes, (ready - start) * 1e3, (done - ready) * 1e3
+    )
 
 
 def named(arrays: dict[str, NDArray[Any]], names: list[str]) -> dict[str, NDArray[Any]]:

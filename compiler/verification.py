@@ -45,6 +45,7 @@ class OutputError:
 
     Of an output of integers ``differing`` says how many are not the reference's, and ``tied``
     whether those are indices of scores that are equal within the tolerance (:mod:`.ties`).
+    ``variant`` is the name of the variant that computed it, empty for the generic build.
     """
 
     name: str
@@ -55,6 +56,7 @@ class OutputError:
     largest: float
     differing: int = 0
     tied: bool = False
+    variant: str = ""
 
     @property
     def ok(self) -> bool:
@@ -74,7 +76,7 @@ class OutputError:
 
 @dataclass(frozen=True)
 class Report:
-    """The result of a verification."""
+    """The result of a verification; ``passes`` are those of the generic build."""
 
     model: str
     reference: str
@@ -90,13 +92,14 @@ class Report:
 
 
 def run_build(
-    folder: Path, inputs: Mapping[str, NDArray[Any]]
+    folder: Path, inputs: Mapping[str, NDArray[Any]], variant: str | None = None
 ) -> tuple[dict[str, NDArray[Any]], str]:
     """Run a build once on a headless context.
 
     Args:
         folder: the build.
         inputs: by their names in the build.
+        variant: the name of the variant to run; by default the generic build.
 
     Returns:
         The outputs by their names in the build, and the renderer's name.
@@ -105,7 +108,7 @@ def run_build(
         ShadergenError: SG05xx, SG06xx.
     """
     runtime = extras.runtime()
-    build = runtime.load(folder)
+    build = runtime.load(folder, variant=variant)
     build = fitted(runtime, build, {name: array.shape for name, array in inputs.items()})
     with runtime.HeadlessContext() as context, runtime.Runner(build, context) as runner:
         for name, array in inputs.items():
@@ -124,7 +127,7 @@ def verify_model(
     given: Mapping[str, NDArray[Any]] | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> Report:
-    """Compile, run and compare.
+    """Compile, run and compare; with several devices the build of each, whatever the GL at hand.
 
     Args:
         model: the model file.
@@ -151,9 +154,9 @@ def verify_model(
         plainly = replace(options, array_shapes={name: a.shape for name, a in given.items()})
     if options.dynamic is None:
         options = plainly
-    with tempfile.TemporaryDirectory(prefix="shadergen-") as folder:
-        build = Path(folder) / "build"
-        compiled = compile_model(model, build, options, progress)
+    with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
+        folder = Path(scratch) / "build"
+        compiled = compile_model(model, folder, options, progress)
         if options.dynamic is not None:
             plainly = _at_one_size(plainly, compiled.files.schedule)
         if given is None:
@@ -164,7 +167,9 @@ def verify_model(
         else:
             inputs = named(dict(given), [i.name for i in compiled.model.inputs])
         progress("running on OpenGL ES")
-        got, renderer = run_build(build, {label(name): a for name, a in inputs.items()})
+        builds = {"": compiled, **compiled.variants}
+        fed = {label(name): a for name, a in inputs.items()}
+        ran = {name: run_build(folder, fed, name or None) for name in builds}
     progress("running the reference")
     plain = import_model(model, replace(plainly, preprocess=""))
     if options.preprocess:
@@ -188,38 +193,41 @@ def verify_model(
     expected = _run_reference(oracle, fed)
     precision = PRECISIONS[options.precision]
     errors = []
-    for o in compiled.graph.outputs:
-        want = np.asarray(expected[o.name], np.float64)
-        found = got[label(o.name)]
-        if want.shape != found.shape:
-            raise ShadergenError(
-                "SG0701",
-                f"output '{o.name}' has shape {found.shape}, the reference {want.shape}",
-            )
-        tolerance = TOLERANCES[precision]
-        if expected[o.name].dtype == np.float16:
-            tolerance = max(tolerance, TOLERANCES["mediump"])
-            notes.append(HALF_NOTE)
-        if options.weight_format in ROUNDED:
-            rounded, said = ROUNDED[options.weight_format]
-            tolerance = max(tolerance, rounded)
+    for variant, build in builds.items():
+        for o in build.graph.outputs:
+            want = np.asarray(expected[o.name], np.float64)
+            found = ran[variant][0][label(o.name)]
+            if want.shape != found.shape:
+                raise ShadergenError(
+                    "SG0701",
+                    f"output '{o.name}' has shape {found.shape}, the reference {want.shape}",
+                )
+            tolerance = TOLERANCES[precision]
+            if expected[o.name].dtype == np.float16:
+                tolerance = max(tolerance, TOLERANCES["mediump"])
+                notes.append(HALF_NOTE)
+            if options.weight_format in ROUNDED:
+                rounded, said = ROUNDED[options.weight_format]
+                tolerance = max(tolerance, rounded)
+                notes.append(said)
+            bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
+            if o.port.encoding == "unorm8":
+                want = want.clip(0, 1)
+                bound += UNORM8_STEP
+            error = np.abs(found - want)
+            largest = float(np.abs(want).max(initial=0))
+            result = OutputError(
+                o.name, want.shape, float(error.max()), float(error.mean()), bound, largest,
+                variant=variant,
+            )  # fmt: skip
+            own = next(p for p in plain.outputs if p.name == o.name)
+            result, said = _integers(result, plain, own, fed, want, found, tolerance)
             notes.append(said)
-        bound = tolerance * max(1.0, float(np.abs(want).max(initial=0)))
-        if o.port.encoding == "unorm8":
-            want = want.clip(0, 1)
-            bound += UNORM8_STEP
-        error = np.abs(found - want)
-        largest = float(np.abs(want).max(initial=0))
-        result = OutputError(
-            o.name, want.shape, float(error.max()), float(error.mean()), bound, largest
-        )
-        own = next(p for p in plain.outputs if p.name == o.name)
-        result, said = _integers(result, plain, own, fed, want, found, tolerance)
-        notes.append(said)
-        errors.append(result)
+            errors.append(result)
     notes += [e.warning for e in errors]
     note = "\n".join(map(printable, dict.fromkeys(filter(None, notes))))
     passes = len(compiled.files.schedule["passes"])
+    renderer = ran[""][1]
     return Report(model.name, oracle.name, note, renderer, precision, passes, tuple(errors))
 
 

@@ -88,7 +88,8 @@ def _read(path: Path) -> Device:
         glsl=glsl,  # type: ignore[arg-type]
         fetch=fetch,
         renderer=renderer,
-        family="",
+        family=(),
+        others=(),
         webgl=False,
     )
 

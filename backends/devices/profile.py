@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from ...passes.placement.costs import UNMEASURED, Costs
 from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
+from ...runtime_glue.python.renderers import matches, words
+
+LONGEST_NAME = 255  # the schedule's patterns have at most one more character
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,9 @@ class Device:
         fetch: how it reads textures of the runtime's own faster.
         costs: what things take on it, or on each device that builds for the profile run on.
         renderer: how the name begins that its GL gives itself; empty where many are meant.
-        family: what the names of a family of GPUs hold, as drivers, ANGLE and browsers give them: a
-            regular expression.
+        family: patterns of the names that drivers, ANGLE and browsers give GPUs of a family
+            (``runtime_glue.python.renderers``).
+        others: patterns of names that are of other GPUs nevertheless.
         gpu: the GPU that stands for the family: its rates make nanoseconds of cycles.
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
         products: how its shaders add up products (``Target.products``).
@@ -31,16 +34,21 @@ class Device:
     fetch: Fetch = "texel"
     costs: tuple[Costs, ...] = (UNMEASURED,)
     renderer: str = ""
-    family: str = ""
+    family: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     gpu: str = ""
     webgl: bool = False
     products: Products = "column"
 
+    @property
+    def renderers(self) -> tuple[str, ...]:
+        """Patterns of the names of its renderers; none where many devices are meant."""
+        own = words(self.renderer)[:LONGEST_NAME]
+        return (f"{own}*",) if own else self.family
+
     def recognises(self, renderer: str) -> bool:
         """Whether a renderer's name is of this device, or of its family."""
-        if self.renderer:
-            return renderer.startswith(self.renderer)
-        return bool(self.family and re.search(self.family, renderer))
+        return matches(self.renderers, renderer) and not matches(self.others, renderer)
 
 
 ES30 = Limits(

@@ -74,7 +74,7 @@ def run_benchmark(
 ) -> Report:
     """Measure builds on a headless context.
 
-    Every folder is read once before measuring, which refuses folders without a build and warms the
+    Every build is read once before measuring, which refuses folders without a build and warms the
     system's caches equally. Builds start before ceilings are measured, so that their memory is not
     memory freed by others.
 
@@ -89,6 +89,7 @@ def run_benchmark(
         warm_up(context)
         runners, starts = [], []
         for folder in folders:
+            load(folder, device=context.info())  # the files of a variant, too
             progress(f"starting {folder}")
             runner, startup = start(folder, context, settings.seed)
             runners.append(stack.enter_context(runner))
@@ -106,13 +107,24 @@ def run_benchmark(
             settings,
             ceilings,
             tuple(
-                _build_result(str(folder), runner.build, startup, frames, measured[0], ceilings)
+                _build_result(
+                    _name(folder, runner.build),
+                    runner.build,
+                    startup,
+                    frames,
+                    measured[0],
+                    ceilings,
+                )
                 for folder, runner, startup, frames in zip(
                     folders, runners, starts, measured, strict=True
                 )
             ),
             transfers,
         )
+
+
+def _name(folder: Path, build: Build) -> str:
+    return f"{folder} ({build.variant})" if build.variant else str(folder)
 
 
 def check_json(path: Path) -> None:

@@ -30,6 +30,7 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, St
     Raises:
         ShadergenError: SG05xx, SG06xx.
     """
+    device = context.info()
     memory = [_resident()]
     times = [time.perf_counter()]
 
@@ -38,7 +39,7 @@ def start(folder: Path, context: HeadlessContext, seed: int) -> tuple[Runner, St
         times.append(time.perf_counter())
         return times[-1] - times[-2]
 
-    build = load(folder)
+    build = load(folder, device=device)
     loading = mark()
     runner = Runner(build, context)
     try:

@@ -81,6 +81,8 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "notes": result.notes,
             "sizes": result.files.schedule.get("sizes"),
         }
+        if result.variants:
+            data["variants"] = list(result.variants)
         if (found := result.calibration) is not None:
             errors = {n: asdict(e) | {"relative": e.relative} for n, e in found.errors.items()}
             data["calibration"] = asdict(found) | {"errors": errors}
@@ -88,6 +90,9 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
         return
     if explain:
         _print_decisions(result)
+        for name, variant in result.variants.items():
+            echo(f"variant {name}:")
+            _print_decisions(variant)
     if result.calibration is not None:
         _print_calibration(result.calibration)
     _print_compiled(result, output, options)
@@ -119,10 +124,14 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
         f"{output}: {passes_text(len(passes))}, {si_text(macs)} multiply-adds, {textures}, "
         f"{weights}"
     )
+    for name, variant in result.variants.items():
+        at_size = at_defaults(variant.files.schedule)["passes"]
+        macs = si_text(sum(p["macs"] for p in at_size))
+        echo(f"variant {name}: {passes_text(len(at_size))}, {macs} multiply-adds")
     for line in (*size_lines(result.files.schedule), *result.notes):
         echo(line)
     if result.validated:
-        number = len(result.files.shaders)
+        number = len(result.files.all_shaders()[0])
         echo(f"glslang accepts {'all ' * (number > 1)}{count(number, 'shader')}")
     elif options.validate:
         echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
@@ -192,7 +201,8 @@ def verify(
         for o in report.outputs:
             shape = "x".join(map(str, o.shape))
             numbers = (f"{o.max_error:.3g}", f"{o.mean_error:.3g}", f"{o.bound:.3g}")
-            table.add_row(o.name, shape, *numbers, "ok" if o.ok else "differs", red=not o.ok)
+            name = f"{o.name} ({o.variant})" if o.variant else o.name
+            table.add_row(name, shape, *numbers, "ok" if o.ok else "differs", red=not o.ok)
         print_table(table)
         if report.note:
             echo(*report.note.split("\n"))

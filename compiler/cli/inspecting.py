@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..estimation import FrameEstimate, Unit
     from ..inspection import Inspection
 
-OF_BUILDS = {"path", "device", "as_json"}  # options of the command that a build takes
+OF_BUILDS = {"path", "device", "variant", "as_json"}  # options of the command that a build takes
 UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
 
 
@@ -37,12 +37,13 @@ UNITS: tuple[Unit, ...] = ("arithmetic", "textures", "memory", "render targets")
 )
 @click.argument("path", metavar="BUILD|MODEL", type=click.Path(path_type=Path))
 @inspect_options
+@click.option("--variant", metavar="NAME", help="Show this variant of a build.")
 @click.option("--json", "as_json", is_flag=True, help="Print the tables as JSON.")
-def inspect(path: Path, as_json: bool, **flags: Any) -> None:
+def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> None:
     """Show the GPU passes of a BUILD, or of a MODEL compiled in memory: their work and memory.
 
     With --device, also estimate milliseconds on GPUs of the profile, from their published rates,
-    and what limits each pass. A BUILD takes no other options than --device and --json.
+    and what limits each pass. A BUILD takes no other options than --device, --variant and --json.
     """
     from ..inspection import inspect_build, inspect_model
 
@@ -53,6 +54,12 @@ def inspect(path: Path, as_json: bool, **flags: Any) -> None:
     ]
     profile = flags["device"] if "device" in given else None
     if not path.is_dir() and (path.is_file() or path.suffix):
+        if variant:
+            raise ShadergenError(
+                "SG0301",
+                f"--variant needs a build: '{path}' is a model",
+                help="--device DEVICE compiles the model for a device",
+            )
         with progress_line() as progress:
             found = inspect_model(path, to_options(flags), profile, progress)
     else:
@@ -62,7 +69,7 @@ def inspect(path: Path, as_json: bool, **flags: Any) -> None:
                 f"--{others[0].replace('_', '-')} needs a model: '{path}' is a compiled build",
                 help="inspect the model with this option",
             )
-        found = inspect_build(path, profile)
+        found = inspect_build(path, profile, variant)
     if as_json:
         print_json(asdict(found) | {"macs": found.macs})
         return
@@ -96,6 +103,8 @@ def _print_passes(found: Inspection) -> None:
         f"{bytes_text(found.texture_bytes_total)} without sharing; "
         f"weights: {bytes_text(found.weight_bytes) if found.weight_bytes else 'in the shaders'}",
     )
+    if found.variants:
+        echo(f"variants: {', '.join(found.variants)}; --variant NAME shows one")
     if found.calibrated:
         echo(f"16-bit because of calibration: {', '.join(found.calibrated)}")
 

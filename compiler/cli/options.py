@@ -90,7 +90,8 @@ def _with_options(
             metavar="PROFILE",
             help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
             "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; doctor names the installed "
-            "GPU's), or a file from shadergen doctor --save.",
+            "GPU's), or a file from shadergen doctor --save. Several, with commas between them, "
+            "make one build with variants.",
         ),
         click.option(
             "--glsl",
@@ -288,6 +289,7 @@ def to_options(flags: dict[str, Any]) -> Options:
     Raises:
         ShadergenError: SG03xx, for one that cannot be read.
     """
+    from ..device_list import parse_devices
     from ..options import (
         Options,
         parse_cut,
@@ -303,7 +305,10 @@ def to_options(flags: dict[str, Any]) -> Options:
     inputs, outputs, sizes = parse_cut(flags.pop("inputs"), flags.pop("outputs"))
     dynamic, texts = parse_dynamic(flags.pop("input_size"))
     within = flags.pop("input_range")
+    device, variants = parse_devices(flags.pop("device"))
     return Options(
+        device=device,
+        variants=variants,
         input_size={**parse_sizes(texts), **sizes},
         dynamic=dynamic,
         input_range=None if within is None else parse_range(within),

@@ -23,8 +23,11 @@ from .output import echo, passes_text, print_json, progress_line
     type=click.Path(path_type=Path),
     help="Picture, .npz or .npy to write.",
 )
+@click.option(
+    "--variant", metavar="NAME", help="Run this variant; by default the one for the installed GL."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
+def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bool) -> None:
     """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
 
     Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
@@ -33,12 +36,13 @@ def run(build: Path, input: Path, output: Path, as_json: bool) -> None:
 
     with progress_line() as progress:
         progress("running on OpenGL ES")
-        result = run_file(build, input, output)
+        result = run_file(build, input, output, variant)
     if as_json:
         print_json(asdict(result))
     else:
+        of_variant = f" of variant {result.variant}" * bool(result.variant)
         echo(
-            f"{output}: {passes_text(result.passes)} on {result.renderer}, "
+            f"{output}: {passes_text(result.passes)}{of_variant} on {result.renderer}, "
             f"set-up {result.init_milliseconds:.0f} ms, first frame {result.milliseconds:.1f} ms "
             "(includes shader compilation)"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
+from ...errors import ShadergenError
 from .options import measuring_options, to_options, tune_options
 from .output import echo, new_table, print_table, progress_bar, short_text
 
@@ -40,6 +41,12 @@ def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags:
     assert context is not None
     given = context.get_parameter_source("device") is not ParameterSource.DEFAULT
     options = to_options(flags)
+    if options.variants:
+        raise ShadergenError(
+            "SG0301",
+            f"tune measures for one device, not for {1 + len(options.variants)}",
+            help="omit --device to tune for the installed GL",
+        )
     path = options.tuning
     assert path is not None  # there is a default
     with progress_bar() as progress:

@@ -121,7 +121,7 @@ async function choose(url) {
   const mine = ++turn;
   say("");
   try {
-    const next = new Runner(await load(url), gl);
+    const next = new Runner(await load(url, {}, { gl }), gl);
     await next.init();
     if (mine !== turn) return next.close();
     runner?.close();

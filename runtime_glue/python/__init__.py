@@ -6,8 +6,10 @@
 ...     result = runner.read("out")
 
 :func:`load` reads and checks a build without touching GL; :class:`Runner` makes its GL objects once
-and then only binds and draws. An application with a context of its own passes ``None`` for the
-context and gives its textures to :meth:`Runner.bind_input` and :meth:`Runner.bind_output`.
+and then only binds and draws. Of a build with variants for several devices, ``load("build",
+device=context.info())`` takes the one for the context. An application with a context of its own
+passes ``None`` for the context and gives its textures to :meth:`Runner.bind_input` and
+:meth:`Runner.bind_output`.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from typing import Any
 from warnings import warn
 
 from .context import HeadlessContext
+from .device import DeviceInfo, query_device
 from .loading import load, resized
 from .runner import Runner
 from .schedule import Build
 
-__all__ = ["Build", "HeadlessContext", "Runner", "load", "resized"]
+__all__ = ["Build", "DeviceInfo", "HeadlessContext", "Runner", "load", "query_device", "resized"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
-from .gl import asked
+from .gl import asked, load_gles
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,12 +59,16 @@ class DeviceInfo:
         return self.draws_float or _HALF_FLOAT in self.extensions
 
 
-def query_device(gl: Any) -> DeviceInfo:
+def query_device(gl: Any = None) -> DeviceInfo:
     """Describe the current context.
+
+    Args:
+        gl: the GL functions by their C names; by default the system's OpenGL ES.
 
     Raises:
         ShadergenError: SG0601, when no OpenGL ES 3 context is current on this thread.
     """
+    gl = load_gles() if gl is None else gl
     version = _text(gl, gl.GL_VERSION)
     match = re.match(r"OpenGL ES (\d+)\.(\d+)", version)
     if not match or int(match[1]) < 3:

@@ -37,11 +37,8 @@ def read_document(folder: Path) -> dict[str, Any]:
         ShadergenError: SG0502 when the folder is no build, SG0503 when the schedule is malformed,
             SG0504 when its version is another major one than this runtime's.
     """
-    path = folder / SCHEDULE
     try:
-        if path.stat().st_size > MAX_SCHEDULE_BYTES:
-            malformed(f"{SCHEDULE} is larger than {MAX_SCHEDULE_BYTES >> 20} MiB")
-        content = path.read_bytes()
+        return parse_document(read_limited(folder / SCHEDULE))
     except OSError as error:
         raise ShadergenError(
             "SG0502",
@@ -49,6 +46,26 @@ def read_document(folder: Path) -> dict[str, Any]:
             why=f"{SCHEDULE} cannot be read: {error.strerror}",
             help="give the folder that 'shadergen compile -o' wrote",
         ) from None
+
+
+def read_limited(path: Path) -> bytes:
+    """Return the bytes of a schedule's file, which are not too many.
+
+    Raises:
+        ShadergenError: SG0503 when they are.
+        OSError: when it cannot be read.
+    """
+    if path.stat().st_size > MAX_SCHEDULE_BYTES:
+        malformed(f"{SCHEDULE} is larger than {MAX_SCHEDULE_BYTES >> 20} MiB")
+    return path.read_bytes()
+
+
+def parse_document(content: bytes) -> dict[str, Any]:
+    """Return the schedule in a text, valid by the schema.
+
+    Raises:
+        ShadergenError: SG0502 to SG0504.
+    """
     try:
         document = parse(content)
         newer = check_version(document)
@@ -70,6 +87,7 @@ def parse(content: bytes) -> Any:
             content.decode("utf-8"),
             parse_constant=_refuse_number,
             parse_float=_finite,
+            parse_int=_whole,
             object_pairs_hook=_object,
         )
     except UnicodeDecodeError:
@@ -79,8 +97,6 @@ def parse(content: bytes) -> Any:
             f"{SCHEDULE} is not JSON: {error.msg}",
             f"{SCHEDULE}: line {error.lineno}, column {error.colno}",
         )
-    except ValueError:
-        malformed(f"{SCHEDULE} holds an integer of thousands of digits")
     if _SURROGATE.search(content):
         try:
             json.dumps(document, ensure_ascii=False).encode()
@@ -96,6 +112,11 @@ def _refuse_number(text: str) -> NoReturn:
 def _finite(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _refuse_number(text)
+
+
+def _whole(text: str) -> int:
+    _finite(text)
+    return int(text)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

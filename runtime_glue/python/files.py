@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError
-from .document import malformed
+from .document import SCHEDULE, malformed, parse_document, read_limited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,9 +40,23 @@ def _read(path: Path, name: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ShadergenError(
-            "SG0505", f"the build's file '{name}' cannot be read", why=str(error.strerror)
-        ) from None
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: OSError) -> ShadergenError:
+    why = str(error.strerror)
+    return ShadergenError("SG0505", f"the build's file '{name}' cannot be read", why=why)
+
+
+def read_variant(path: Path, name: str) -> dict[str, Any]:
+    """Return the schedule of a variant, valid by the schema; it has no variants itself."""
+    try:
+        document = parse_document(read_limited(path))
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    if "variants" in document:
+        malformed("a variant has variants", f"{SCHEDULE}: variants")
+    return document
 
 
 def read_shader(folder: Path, name: str) -> str:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, did_you_mean
 from . import rules
+from .device import check_requirements
 from .document import SCHEDULE, malformed, read_document, validate
-from .files import read_shader, read_weights
+from .files import read_shader, read_variant, read_weights
+from .files import resolve as resolve_path
+from .renderers import matches
 from .schedule import (
     Buffer,
     Build,
@@ -31,23 +34,35 @@ from .sizes import chosen, defaults, described, resolve
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from .device import DeviceInfo
 
-def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
+
+def load(
+    folder: str | Path,
+    sizes: Mapping[str, int] | None = None,
+    device: DeviceInfo | None = None,
+    variant: str | None = None,
+) -> Build:
     """Read and check the build in ``folder``. Makes no GL call.
+
+    Of a build with variants, the one for ``device`` is loaded: the first for its renderer whose
+    requirements it meets at these sizes. If there is none, and without a device, the generic build
+    is loaded.
 
     Args:
         folder: what the compiler wrote.
         sizes: of a build that leaves sizes open, those that shall not be its defaults.
+        device: what runs the build: ``HeadlessContext.info()``, or :func:`query_device`.
+        variant: the name of the variant to load, instead of the one for a device.
 
     Raises:
         ShadergenError: SG0502 to SG0505, for whatever keeps the build from being run; SG0605,
-            when it cannot have these sizes.
+            when it cannot have these sizes, or has no such variant.
     """
     folder = Path(folder)
     try:
-        document = read_document(folder)
+        document, build = _chosen(folder, variant, device, sizes or {})
         weights = document["weights"]
-        build = _at_defaults(folder, document)
         shaders = {path for p in build.passes for path in p.shaders}
         build = replace(
             build,
@@ -59,19 +74,78 @@ def load(folder: str | Path, sizes: Mapping[str, int] | None = None) -> Build:
         raise error.at(str(folder)) from None
 
 
-def check_schedule(folder: str | Path) -> dict[str, Any]:
+def check_schedule(folder: str | Path, variant: str | None = None) -> dict[str, Any]:
     """Check the schedule in ``folder`` as :func:`load` does, and none of the files that it names.
+
+    Args:
+        folder: what the compiler wrote.
+        variant: the name of one, whose schedule is checked instead.
 
     Returns:
         The schedule.
 
     Raises:
-        ShadergenError: SG0502 to SG0504, for whatever keeps it from being run.
+        ShadergenError: SG0502 to SG0505, for whatever keeps it from being run; SG0605 when the
+            build has no such variant.
     """
-    folder = Path(folder)
+    return _chosen(Path(folder), variant)[0]
+
+
+def _chosen(
+    folder: Path,
+    variant: str | None,
+    device: DeviceInfo | None = None,
+    sizes: Mapping[str, int] | None = None,
+) -> tuple[dict[str, Any], Build]:
+    """Return the schedule of the build that is asked for, and the build without its files."""
     document = read_document(folder)
-    _at_defaults(folder, document)
-    return document
+    entries = document.get("variants", [])
+    names = [entry["name"] for entry in entries]
+    generic = replace(_at_defaults(folder, document), variants=tuple(names))
+    if variant is not None:
+        if variant not in names:
+            raise ShadergenError(
+                "SG0605",
+                f"the build has no variant '{variant}'",
+                supported=", ".join(names) or "none: it was compiled for one device",
+                help=did_you_mean(variant, names),
+            )
+        return _opened(folder, entries[names.index(variant)])
+    if device is not None:
+        for entry in entries:
+            if _is_for(entry, device.renderer):
+                found = _opened(folder, entry)
+                if _runs(found[1], device, sizes or {}):
+                    return found
+    return document, generic
+
+
+def _is_for(entry: Mapping[str, Any], renderer: str) -> bool:
+    return matches(entry["renderers"], renderer) and not matches(entry["others"], renderer)
+
+
+def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Build]:
+    """Read and check a variant."""
+    name = entry["schedule"]
+    path = resolve_path(folder, name)
+    try:
+        document = read_variant(path, name)
+        return document, replace(_at_defaults(folder, document), variant=entry["name"])
+    except ShadergenError as error:  # it lies in another file than schedule.json
+        error.what = error.what.replace(SCHEDULE, name, 1)
+        error.where = tuple(where.replace(SCHEDULE, name, 1) for where in error.where)
+        raise
+
+
+def _runs(build: Build, device: DeviceInfo, sizes: Mapping[str, int]) -> bool:
+    """Whether a device meets what a build requires at some sizes, and the build has these."""
+    try:
+        check_requirements(resized(build, sizes).requires, device)
+    except ShadergenError as error:
+        if error.code not in ("SG0602", "SG0605"):
+            raise
+        return False
+    return True
 
 
 def resized(build: Build, sizes: Mapping[str, int]) -> Build:
@@ -93,7 +167,8 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
         raise ShadergenError(
             "SG0605", f"the build cannot have {described(values)}", why=why
         ) from None
-    return replace(found, shaders=build.shaders, weights=build.weights)
+    kept = ("shaders", "weights", "variant", "variants")
+    return replace(found, **{name: getattr(build, name) for name in kept})
 
 
 def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:

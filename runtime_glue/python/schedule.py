@@ -246,7 +246,9 @@ class Sizes:
 class Build:
     """A build in memory: the schedule, its shaders' sources by path, and its weights.
 
-    All numbers are of the present sizes; ``sizes`` is None where those are fixed.
+    All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is
+    the name of this variant, empty for the generic build. ``variants`` are the names of the
+    variants of a generic build.
     """
 
     folder: Path
@@ -262,6 +264,8 @@ class Build:
     passes: tuple[GpuPass, ...]
     shaders: Mapping[str, str]
     weights: bytes
+    variant: str = ""
+    variants: tuple[str, ...] = ()
 
     def bytes_of(self, where: Range) -> bytes:
         """Return a range of the weights."""

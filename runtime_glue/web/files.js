@@ -3,7 +3,7 @@
 import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";
 
-const MAX_SCHEDULE_BYTES = 2 ** 26;
+export const MAX_SCHEDULE_BYTES = 2 ** 26;
 const MAX_SHADER_BYTES = 2 ** 24;
 export const COPY = "copy the whole build folder again, or compile the model again";
 
@@ -30,7 +30,7 @@ export async function fetchShader(base, name, get) {
 }
 
 /** Return the text that bytes are in UTF-8; null where they are none. */
-function textOf(bytes) {
+export function textOf(bytes) {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
@@ -68,7 +68,8 @@ export async function fetchWeights(base, { file, size, sha256 }, get, digest) {
   return content;
 }
 
-async function resolve(base, name, get) {
+/** Return the bytes of a file that the schedule names. */
+export async function resolve(base, name, get) {
   // also where nobody checked the schedule: of other characters a URL may make other folders
   if (/[^\w./-]|^\/|(^|\/)\.\.(\/|$)/.test(name)) {
     malformed(`the path '${name}' leads outside the build's folder`);

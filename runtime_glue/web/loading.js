@@ -41,7 +41,8 @@ export class Build {
  * credentials; `digest`, SHA-256 of bytes, for pages where the browser offers none. `trusted` says
  * whether the schedule is taken unchecked but for its version. Where it is not given, that is when
  * the sizes are fixed and the schedule's own checksum says that it is as the compiler wrote it, after
- * the same checks. Modules that are not needed are not fetched.
+ * the same checks. Modules that are not needed are not fetched. Of a build with variants for several
+ * devices, the one for the context `gl` is fetched; without `gl`, the generic one.
  */
 export async function load(url, sizes, options = {}) {
   const subtle = globalThis.crypto?.subtle;
@@ -49,21 +50,29 @@ export async function load(url, sizes, options = {}) {
     fetch: get = (file) => fetch(file),
     digest = subtle && ((bytes) => subtle.digest("SHA-256", bytes)),
     trusted,
+    gl,
   } = options;
   const base = new URL(`${url}`.replace(/\/*$/, "/"), globalThis.document?.baseURI).href;
-  try {
-    const text = await fetchSchedule(base, get);
+  const open = async (text) => {
     const document = readDocument(text);
-    const open = document?.sizes;
+    const dynamic = document?.sizes;
     let rules = {};
-    if (!(trusted ?? (!open && (await isAsWritten(text, document, digest))))) {
+    if (!(trusted ?? (!dynamic && (await isAsWritten(text, document, digest))))) {
       rules = await import("./checks.js");
-    } else if (open) rules = await import("./sizes.js");
+    } else if (dynamic) rules = await import("./sizes.js");
     rules.checkText?.(text);
     const newer = isNewer(document);
     rules.checkForm?.(document, newer);
     const files = { shaders: new Map(), weights: new Uint8Array() };
-    const build = new Build(base, document, rules.defaults?.(document) ?? {}, files, rules);
+    return new Build(base, document, rules.defaults?.(document) ?? {}, files, rules);
+  };
+  try {
+    let build = await open(await fetchSchedule(base, get));
+    if (gl && build.variants) {
+      const { pick } = await import("./variants.js");
+      build = await pick(build, sizes, gl, get, open);
+    }
+    const { files } = build;
     const paths = [...new Set(build.passes.flatMap(shadersOf))].sort();
     const [weights, ...shaders] = await Promise.allSettled([
       fetchWeights(base, build.weights, get, digest),

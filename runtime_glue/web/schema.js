@@ -6,6 +6,12 @@ const name = f.text(1, 1024);
 const identifier = f.text(0, 256, "^[A-Za-z_][A-Za-z0-9_]*$");
 const path = f.text(0, 1024, "^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$");
 const sha256 = f.text(0, undefined, "^[0-9a-f]{64}$");
+const patterns = f.list(0, 1024, f.text(0, 256, "^[a-z0-9?* ]+$"));
+const variant = f.members({
+  name: name,
+  schedule: path,
+  renderers: patterns,
+  others: patterns,});
 const offset = f.integer(0, 1099511627776);
 const size = f.integer(1, 1099511627776);
 const term = f.either(f.integer(-9007199254740991, 9007199254740991), f.text(0, 64));
@@ -163,4 +169,5 @@ export default f.members({
   passes: f.list(1, 65536, pass),}, {
   sha256: sha256,
   sizes: sizes,
-  calibrated: f.list(1, 65536, name),});
+  calibrated: f.list(1, 65536, name),
+  variants: f.list(1, 64, variant),});

@@ -80,6 +80,8 @@ export class Build {
   /** The dynamic sizes and their bounds; absent in a build of fixed sizes. */
   readonly sizes?: { readonly parameters: readonly Parameter[] };
   readonly values: Sizes;
+  /** The name of the variant that was picked; undefined for the generic build. */
+  readonly variant?: string;
   /** The build at other sizes; sizes not given stay. SG0605 if it does not support them. */
   resized(sizes: Sizes): Build;
 }
@@ -94,6 +96,8 @@ export interface LoadOptions {
    * build). By default a build of fixed sizes with a matching checksum is not checked.
    */
   trusted?: boolean;
+  /** The context that will run the build: of a build with variants, the one for it is fetched. */
+  gl?: WebGL2RenderingContext;
 }
 
 /** Fetch and check the build in a folder, at its default sizes or at `sizes`. */

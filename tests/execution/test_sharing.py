@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import assert_runs_like_reference, compile_graph, conv, graph_of, image, pointwise
 
-from shadergen.backends.schedule import BuildFiles
+from shadergen.backends.build_files import BuildFiles
 from shadergen.ir import text
 from shadergen.ir.graph import Graph, Value, apply, constant
 from shadergen.ir.ops import Concat, DepthToSpace, Pool, Slice

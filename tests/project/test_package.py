@@ -27,6 +27,7 @@ SERVED = Path("examples", "web")  # the page of `shadergen serve`: data of the p
 LAYERS = ("ir", "passes", "backends", "compiler")  # each imports itself and those to its left
 # What a module may import, by the top-level folder it lies in; errors.py is free to all.
 MAY_IMPORT = {layer: set(LAYERS[: i + 1]) for i, layer in enumerate(LAYERS)}
+MAY_IMPORT["backends"] |= {"runtime_glue"}  # to recognise renderers as runtimes do
 MAY_IMPORT["compiler"] |= {"runtime_glue"}  # to run and verify what it compiled
 MAY_IMPORT["runtime_glue"] = {"runtime_glue"}
 # The parts of each frontend; they import those to their left.

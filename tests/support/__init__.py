@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.kernels import KernelFamilies, lower
-from shadergen.backends.schedule import BuildFiles, schedule
+from shadergen.backends.schedule import schedule
 from shadergen.backends.validate import find_glslang, validate
 from shadergen.backends.writer import write_build
 from shadergen.compiler.options import Options

@@ -83,11 +83,14 @@ class Loader:
             env=os.environ | SANITIZERS,
         )
 
-    def load(self, folder: Path, sizes: dict[str, int] | None = None) -> dict[str, Any]:
-        """Return the parts of the error, or of the build."""
+    def load(
+        self, folder: Path, sizes: dict[str, int] | None = None, renderer: str | None = None
+    ) -> dict[str, Any]:
+        """Return the parts of the error, or of the build; of the one for a renderer if given."""
         assert self._process.stdin
         assert self._process.stdout
         words = [str(folder), *(f"{name}={value}" for name, value in (sizes or {}).items())]
+        words += [] if renderer is None else [f"renderer={renderer}"]
         self._process.stdin.write("\t".join(words) + "\n")
         self._process.stdin.flush()
         answer: dict[str, Any] = json.loads(self._process.stdout.readline())

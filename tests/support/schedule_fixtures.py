@@ -14,8 +14,10 @@ import pytest
 from hypothesis import strategies as st
 from schedules.builds import write_all
 
+from shadergen.backends.devices.families import FAMILIES
 from shadergen.errors import ShadergenError
-from shadergen.runtime_glue.python import load
+from shadergen.runtime_glue.python import DeviceInfo, load
+from shadergen.runtime_glue.python.device import LIMITS
 
 written = tempfile.TemporaryDirectory(prefix="shadergen_schedules_")
 atexit.register(written.cleanup)
@@ -24,6 +26,8 @@ write_all(FIXTURES)
 GOOD = FIXTURES / "good"
 DYNAMIC = FIXTURES / "good_dynamic"
 EXTERNAL = FIXTURES / "good_external"
+VARIANTS = FIXTURES / "good_variants"
+EXTENSIONS = frozenset({"GL_EXT_color_buffer_float"})
 EXPECTED: dict[str, str] = json.loads((FIXTURES / "malformed" / "expected.json").read_text())
 
 
@@ -52,20 +56,53 @@ def refused(folder: Path) -> ShadergenError:
     return caught.value
 
 
-def refusal(folder: Path, sizes: dict[str, int] | None = None) -> ShadergenError | None:
-    """Return why Python does not load a build, or None where it does."""
+def device(renderer: str, limit: int = 100, es: tuple[int, int] = (3, 0)) -> DeviceInfo:
+    """Return an OpenGL ES of a renderer; the limits that its version knows are one number."""
+    limits = {name: limit if es >= since else 0 for name, (_, since) in LIMITS.items()}
+    return DeviceInfo("nobody", renderer, f"OpenGL ES {es[0]}.{es[1]}", "", es, EXTENSIONS, limits)
+
+
+def all_families(folder: Path) -> Path:
+    """Write a build whose variants are for the families of GPUs, all of one schedule."""
+    shutil.copytree(VARIANTS, folder)
+    entries = [
+        {
+            "name": name,
+            "schedule": "variants/mali.json",
+            "renderers": list(family.renderers),
+            "others": list(family.others),
+        }
+        for name, family in FAMILIES.items()
+    ]
+    change(folder, "variants", to=entries)
+    return folder
+
+
+def refusal(
+    folder: Path, sizes: dict[str, int] | None = None, renderer: str | None = None
+) -> ShadergenError | None:
+    """Return why Python does not load a build, for a renderer where one is given, or None."""
     try:
-        load(folder, sizes)
+        load(folder, sizes, None if renderer is None else device(renderer))
     except ShadergenError as error:
         return error
     return None
+
+
+def picked(folder: Path) -> tuple[str | None, str | None]:
+    """Return the code of Python's refusal, or the variant that it picks for a Mali."""
+    try:
+        return None, load(folder, device=device("Mali-G78")).variant
+    except ShadergenError as error:
+        return error.code, None
 
 
 # fuzzing
 
 
 SCHEDULES = [
-    json.loads((folder / "schedule.json").read_text()) for folder in (GOOD, DYNAMIC, EXTERNAL)
+    json.loads((folder / "schedule.json").read_text())
+    for folder in (GOOD, DYNAMIC, EXTERNAL, VARIANTS)
 ]
 JSON_VALUES = st.recursive(
     st.none()

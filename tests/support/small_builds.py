@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shadergen.backends.schedule import BuildFiles
+from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.weights import WeightFile
 
 

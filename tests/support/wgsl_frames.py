@@ -16,8 +16,8 @@ from shadergen.backends.shader.program import Array, TextureBinding
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from shadergen.backends.build_files import BuildFiles
     from shadergen.backends.gpu import GpuPass
-    from shadergen.backends.schedule import BuildFiles
     from shadergen.backends.shader.program import Program
 
 FORMATS = {"rgba32f": ("rgba32float", 4), "r32f": ("r32float", 1), "rg32f": ("rg32float", 2)}

@@ -22,6 +22,7 @@ PATTERNS = {
     "^[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*$": ("path", 1, LONGEST_TEXT),
     "^[0-9a-f]{64}$": ("sha256", 64, 64),
     "^[a-z_][a-z0-9_]*$": ("parameter", 1, LONGEST_TEXT),
+    "^[a-z0-9?* ]+$": ("renderer", 1, LONGEST_TEXT),
 }
 FLAGS = ("is_nullable", "is_dynamic", "is_unique", "is_exclusive")
 NUMBERS = ("low", "high", "items", "second", "first", "count")

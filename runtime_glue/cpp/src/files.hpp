@@ -20,7 +20,8 @@ public:
                       std::string_view& content, std::size_t& found, Error& error) const = 0;
 };
 
-Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std::string place);
+Result<Build> load_from(const Files& files, const std::vector<Size>& sizes,
+                        GetProcAddress get_proc_address, const std::string& place);
 
 class FolderFiles final : public Files {
 public:

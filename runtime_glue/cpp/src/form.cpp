@@ -62,6 +62,10 @@ bool fits(Pattern pattern, std::string_view text) {
             case Pattern::sha256:
                 if (!digit(c) && !(c >= 'a' && c <= 'f')) return false;
                 break;
+            case Pattern::renderer:
+                if (!digit(c) && !(c >= 'a' && c <= 'z') && c != '?' && c != '*' && c != ' ')
+                    return false;
+                break;
         }
         before = c;
     }

@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t {
     nothing,     // a member that must not be there
 };
 
-enum class Pattern : std::uint8_t { any, identifier, parameter, path, sha256 };
+enum class Pattern : std::uint8_t { any, identifier, parameter, path, sha256, renderer };
 
 using Id = std::uint8_t;  // of a form
 

@@ -1,13 +1,15 @@
-// Read a build. Everything is checked before a single GL call: the form, the files, and how the
-// parts refer to each other.
+// Read a build. Everything is checked before a GL object is made: the form, the files, and how the
+// parts refer to each other. Of a build with variants, the one for the current context is read.
 
 #include <algorithm>
 
+#include "device.hpp"
 #include "files.hpp"
 #include "form.hpp"
 #include "schedule.hpp"
 #include "sha256.hpp"
 #include "text.hpp"
+#include "variants.hpp"
 
 namespace shadergen {
 
@@ -16,15 +18,18 @@ namespace {
 constexpr std::size_t max_schedule_bytes = std::size_t{1} << 26;
 constexpr std::size_t max_shader_bytes = std::size_t{1} << 24;
 
-bool read_document(const Files& files, Source& source, Sizes& sizes, Error& error) {
+// The text of a schedule, of which one too large has no content.
+struct Text {
     List<char> owned;
     std::string_view content;
-    std::size_t found = 0;
-    if (!files.read(schedule_file, max_schedule_bytes, owned, content, found, error)) return false;
-    if (found > max_schedule_bytes)
+    std::size_t size = 0;
+};
+
+bool read_document(const Text& text, Source& source, Sizes& sizes, Error& error) {
+    if (text.size > max_schedule_bytes)
         return malformed(error, "{} is larger than {} MiB",
                          {schedule_file, max_schedule_bytes >> 20});
-    if (!parse(content, source.document, error)) return false;
+    if (!parse(text.content, source.document, error)) return false;
     const Value root = source.document.root();
     if (!check_version(root, source.lenient, error)) return false;
     const Value open = root["sizes"];
@@ -81,18 +86,88 @@ bool read_defaults(const Source& source, const Sizes& sizes, Schedule& schedule,
     return malformed(error, "the default sizes break a constraint: {}", {why});
 }
 
-bool read_build(const Files& files, const std::vector<Size>& wanted, Source& source,
-                std::shared_ptr<Schedule>& schedule, Error& error) {
+// A build without its files, at its default sizes.
+struct Opened {
+    std::shared_ptr<Source> source = std::make_shared<Source>();
+    std::shared_ptr<Schedule> schedule = std::make_shared<Schedule>();
+};
+
+bool read_text(const Files& files, std::string_view path, Text& text, Error& error) {
+    return files.read(path, max_schedule_bytes, text.owned, text.content, text.size, error);
+}
+
+bool open(const Text& text, Opened& to, Error& error) {
     Sizes sizes;
-    schedule = std::make_shared<Schedule>();
-    if (!read_document(files, source, sizes, error) ||
-        !read_defaults(source, sizes, *schedule, error) ||
-        !read_shaders(files, *schedule, source, error) ||
-        !read_weights(files, schedule->weights, source, error))
-        return false;
+    return read_document(text, *to.source, sizes, error) &&
+           read_defaults(*to.source, sizes, *to.schedule, error);
+}
+
+bool open_variant(const Files& files, Value entry, Opened& to, Error& error) {
+    const std::string_view path = entry.text("schedule");
+    to.source->variant = entry.text("name");
+    Text text;
+    if (!read_text(files, path, text, error)) return false;
+    if (open(text, to, error)) {
+        if (!to.source->document.root()["variants"]) return true;
+        malformed(error, "a variant has variants", {}, "variants");
+    }
+    const auto rename = [&](std::string& said) {  // it lies in another file
+        const std::size_t at = said.find(schedule_file);
+        if (at != std::string::npos) said.replace(at, schedule_file.size(), path);
+    };
+    rename(error.what);
+    for (std::string& where : error.where) rename(where);
+    return false;
+}
+
+// Work out another schedule if sizes are wanted.
+bool take_sizes(const std::vector<Size>& wanted, Opened& of, Error& error) {
     if (wanted.empty()) return true;
-    schedule = std::make_shared<Schedule>();
-    return sizes.set(wanted, error) && resize_schedule(source, sizes, *schedule, error);
+    Sizes sizes = of.schedule->sizes;
+    of.schedule = std::make_shared<Schedule>();
+    return sizes.set(wanted, error) && resize_schedule(*of.source, sizes, *of.schedule, error);
+}
+
+bool any_matches(Value patterns, std::string_view words) {
+    for (const Value pattern : patterns)
+        if (matches(pattern.text(), words)) return true;
+    return false;
+}
+
+// Take the first variant for the renderer whose requirements the GL meets at the sizes, if any.
+bool pick(const Files& files, const std::vector<Size>& wanted, GetProcAddress get_proc_address,
+          Opened& build, Error& error) {
+    const Value variants = build.source->document.root()["variants"];
+    if (!variants) return true;
+    GL gl{};
+    Device device;
+    if (!gl.load(get_proc_address, error) || !query_device(gl, device, error)) return false;
+    const std::string words = words_of(device.renderer);
+    for (const Value entry : variants) {
+        if (!any_matches(entry["renderers"], words) || any_matches(entry["others"], words))
+            continue;
+        Opened found;
+        if (!open_variant(files, entry, found, error)) return false;
+        Error unmet;
+        Opened sized = found;
+        if (take_sizes(wanted, sized, unmet) &&
+            check_requirements(sized.schedule->required, gl, device, unmet)) {
+            build = found;
+            return true;
+        }
+    }
+    return true;
+}
+
+bool read_build(const Files& files, const std::vector<Size>& wanted,
+                GetProcAddress get_proc_address, Opened& build, Error& error) {
+    Text text;
+    if (!read_text(files, schedule_file, text, error) || !open(text, build, error) ||
+        (get_proc_address && !pick(files, wanted, get_proc_address, build, error)))
+        return false;
+    return read_shaders(files, *build.schedule, *build.source, error) &&
+           read_weights(files, build.schedule->weights, *build.source, error) &&
+           take_sizes(wanted, build, error);
 }
 
 std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& ports) {
@@ -118,23 +193,31 @@ std::vector<PortInfo> described(const Schedule& schedule, const List<Port>& port
 
 }  // namespace
 
-Result<Build> load_from(const Files& files, const std::vector<Size>& sizes, std::string place) {
+Result<Build> load_from(const Files& files, const std::vector<Size>& sizes,
+                        GetProcAddress get_proc_address, const std::string& place) {
     Result<Build> result;
-    const auto source = std::make_shared<Source>();
-    std::shared_ptr<Schedule> schedule;
-    source->place = std::move(place);
-    if (read_build(files, sizes, *source, schedule, result.error))
-        result.value.source_ = source, result.value.schedule_ = schedule;
-    else if (!source->place.empty()) locate(result.error, source->place, true);
+    Opened build;
+    if (read_build(files, sizes, get_proc_address, build, result.error)) {
+        build.source->place = place;
+        result.value.source_ = build.source, result.value.schedule_ = build.schedule;
+    } else if (!place.empty()) {
+        locate(result.error, place, true);
+    }
     return result;
 }
 
-Result<Build> load(const std::string& folder, const std::vector<Size>& sizes) {
-    return load_from(FolderFiles(folder), sizes, folder);
+Result<Build> load(const std::string& folder, const std::vector<Size>& sizes,
+                   GetProcAddress get_proc_address) {
+    return load_from(FolderFiles(folder), sizes, get_proc_address, folder);
 }
 
-Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes) {
-    return load_from(MemoryFiles(files, count), sizes, {});
+Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes,
+                   GetProcAddress get_proc_address) {
+    return load_from(MemoryFiles(files, count), sizes, get_proc_address, {});
+}
+
+std::string_view Build::variant() const {
+    return source_ ? std::string_view(source_->variant) : std::string_view();
 }
 
 std::string_view Build::model() const { return schedule_ ? schedule_->model : std::string_view(); }

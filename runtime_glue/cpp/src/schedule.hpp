@@ -195,7 +195,8 @@ struct Shader {
 
 // What a build consists of before sizes are chosen: all that its schedule points into.
 struct Source {
-    std::string place;  // its folder, for messages
+    std::string place;    // its folder, for messages
+    std::string variant;  // its name; empty for the generic build
     Document document;
     bool lenient = false;
     List<List<char>> owned;  // what was read from files

@@ -8,7 +8,7 @@
 
 namespace shadergen::forms {
 
-constexpr Id schedule_form = 99;
+constexpr Id schedule_form = 103;
 constexpr Id sizes_form = 25;
 constexpr Id limits_form = 15;
 constexpr Id integer_form = 22;
@@ -113,7 +113,11 @@ constexpr Form table[] = {
     {Kind::either, Pattern::any, false, false, false, false, 0, 0, 56, 0, 188, 2},
     {Kind::array, Pattern::any, false, false, false, false, 3, 11, 96, 0, 0, 0},
     {Kind::array, Pattern::any, false, false, false, false, 3, 11, 3, 0, 0, 0},
-    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 190, 14},
+    {Kind::text, Pattern::renderer, false, false, false, false, 3, 9, 0, 0, 0, 0},
+    {Kind::array, Pattern::any, false, false, false, false, 6, 4, 99, 0, 0, 0},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 190, 4},
+    {Kind::array, Pattern::any, false, false, false, false, 3, 2, 101, 0, 0, 0},
+    {Kind::object, Pattern::any, false, false, false, false, 0, 0, 0, 0, 194, 15},
 };
 
 constexpr Member members[] = {
@@ -307,20 +311,25 @@ constexpr Member members[] = {
     {1002, 90, false},
     {892, 91, true},
     {892, 95, true},
+    {355, 3, true},
+    {1007, 54, true},
+    {1016, 100, true},
+    {1026, 100, true},
     {632, 0, true},
-    {1007, 1, true},
+    {1033, 1, true},
     {724, 2, false},
-    {1015, 3, true},
-    {1025, 3, true},
-    {1031, 16, true},
-    {1040, 25, false},
-    {1046, 35, true},
-    {1053, 38, true},
-    {1061, 50, true},
-    {1070, 53, true},
+    {1041, 3, true},
+    {1051, 3, true},
+    {1057, 16, true},
+    {1066, 25, false},
+    {1072, 35, true},
+    {1079, 38, true},
+    {1087, 50, true},
+    {1096, 53, true},
     {983, 55, true},
-    {1078, 97, true},
-    {1085, 98, false},
+    {1104, 97, true},
+    {1111, 98, false},
+    {1122, 102, false},
 };
 
 constexpr std::int64_t bounds[] = {
@@ -475,6 +484,9 @@ constexpr char letters[] =
     "macs\0"
     "bytes\0"
     "work\0"
+    "schedule\0"
+    "renderers\0"
+    "others\0"
     "version\0"
     "generator\0"
     "model\0"
@@ -485,7 +497,8 @@ constexpr char letters[] =
     "textures\0"
     "buffers\0"
     "passes\0"
-    "calibrated\0";
+    "calibrated\0"
+    "variants\0";
 
 }  // namespace shadergen::forms
 

@@ -13,8 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from schedules.builds import to_bytes
 from schedules.builds import write as write_files
 from schedules.fixed import small
+from schedules.variants import PICKED, SPOILED_PICKED
 from support import ESPCN
 from support.cpp_runtime import PROGRAMS, RUNTIME, Loader, cmake, compiled, need, promises, run
+from support.renderers import STRINGS
 from support.runtime_builds import runtime_builds, write
 from support.schedule_fixtures import (
     DYNAMIC,
@@ -22,9 +24,12 @@ from support.schedule_fixtures import (
     EXTERNAL,
     FIXTURES,
     GOOD,
+    VARIANTS,
+    all_families,
     bounded,
     damaged,
     mutated,
+    picked,
     refusal,
 )
 
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SIZE_LIMIT = 100_000  # bytes that an application grows by
-# Where JSON parsers have words of their own, and where the pattern, or a float, would be shown.
+# Where JSON parsers have words of their own, and where a pattern, a float or an object is shown.
 OTHER_WORDS = {
     "beyond_float64",
     "checksum_in_capitals",
@@ -43,6 +48,7 @@ OTHER_WORDS = {
     "deep_nesting",
     "digits_without_end",
     "empty_schedule",
+    "format_beyond_float64",
     "fractional_size",
     "half_a_character",
     "infinity",
@@ -51,8 +57,15 @@ OTHER_WORDS = {
     "offset_beyond_all",
     "parameter_as_operator",
     "path_absolute",
+    "pattern_as_expression",
+    "pattern_in_capitals",
+    "pattern_of_nothing",
+    "pattern_too_long",
     "size_beyond_exact",
     "uniform_of_wrong_count",
+    "variant_at_root",
+    "variant_without_name",
+    "variants_as_object",
 }
 
 
@@ -71,7 +84,7 @@ def loader(programs: Path) -> Iterator[Loader]:
     process.close()
 
 
-@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL, VARIANTS], ids=lambda path: path.name)
 def test_a_good_build_is_loaded(loader: Loader, folder: Path) -> None:
     found, expected = loader.load(folder), load(folder)
     assert found["passes"] == [p.name for p in expected.passes]
@@ -145,6 +158,18 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     assert found.get("code") == (expected and expected.code), found
 
 
+@given(content=mutated() | damaged())
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+def test_any_variant_is_picked_or_refused_as_in_python(
+    loader: Loader, fuzzed_variants: Path, content: bytes
+) -> None:
+    (fuzzed_variants / "variants" / "mali.json").write_bytes(content)
+    found = loader.load(fuzzed_variants, renderer="Mali-G78")
+    assert (found.get("code"), found.get("variant")) == picked(fuzzed_variants)
+
+
 def test_a_schedule_of_very_many_values_is_refused(loader: Loader, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(GOOD, tmp_path / "build"))
     start = '{"format": "shadergen", "version": "5.0", "calibrated": ['
@@ -172,6 +197,30 @@ def test_a_single_altered_byte_of_the_weights_is_noticed(loader: Loader, tmp_pat
     weights[40] ^= 1
     (folder / "weights.bin").write_bytes(weights)
     assert loader.load(folder)["what"] == "the weights file has been altered"
+
+
+@pytest.mark.parametrize("renderer", PICKED)
+def test_the_variant_for_a_renderer_is_loaded(loader: Loader, renderer: str) -> None:
+    assert loader.load(VARIANTS, renderer=renderer)["variant"] == PICKED[renderer]
+
+
+def test_every_real_name_picks_what_python_picks(loader: Loader, tmp_path: Path) -> None:
+    folder = all_families(tmp_path / "build")
+    names = [name for names in STRINGS.values() for name in names]
+    found = {name: loader.load(folder, renderer=name)["variant"] for name in names}
+    assert found == {name: family for family, names in STRINGS.items() for name in names}
+
+
+@pytest.mark.parametrize("name", SPOILED_PICKED)
+def test_a_malformed_variant_is_refused_as_in_python(loader: Loader, name: str) -> None:
+    folder = FIXTURES / "malformed_variants" / name
+    found, expected = loader.load(folder, renderer="Mali-G78"), refusal(folder, renderer="Mali-G78")
+    assert expected
+    assert found.get("code") == SPOILED_PICKED[name][0], found
+    if name != "variant_as_weights":  # which parsers of JSON take exception to elsewhere
+        assert (found["what"], found["help"]) == (expected.what, expected.help)
+        assert tuple(found["where"]) == expected.where
+    assert loader.load(folder, renderer="llvmpipe")["variant"] == "software"
 
 
 # playing

@@ -18,16 +18,22 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.gl
 CHECKS = {"checks.js", "forms.js", "schema.js", "sizes.js"}
-PLAY = """async ([url, options]) => {
+VARIANT = {"variants.js", "swiftshader.json"}
+PLAY = """async ([url, { picks, renderer, ...options }]) => {
     const { load, Runner } = await import("/web/shadergen.js");
     const gl = document.createElement("canvas").getContext("webgl2");
+    if (picks) options.gl = gl;
+    const ask = gl.getParameter.bind(gl);
+    const { UNMASKED_RENDERER_WEBGL } = gl.getExtension("WEBGL_debug_renderer_info");
+    if (renderer) gl.getParameter = (n) => n === UNMASKED_RENDERER_WEBGL ? renderer : ask(n);
     try {
         const runner = new Runner(await load(url, {}, options), gl);
         await runner.init();
         const { shape } = runner.build.inputs[0];
         runner.upload("low", new Float32Array(shape.reduce((a, b) => a * b)).fill(0.5));
         runner.run();
-        return { numbers: runner.read().length };
+        const { variant } = runner.build;
+        return { numbers: runner.read().length, ...(variant ? { variant } : {}) };
     } catch ({ code, where }) {
         return { code, member: where.at(-1) };
     }
@@ -41,6 +47,8 @@ def builds(tmp_path_factory: pytest.TempPathFactory) -> Path:
         options = {"input_size": size, "device": "webgl2-min", "validate": False}
         options["weights"] = "constants"  # a file of weights would need a checksum
         shadergen.compile_model(ESPCN, folder / name, **options)
+    options |= {"device": "nvidia,swiftshader,webgl2-min", "input_size": "8x12"}
+    shadergen.compile_model(ESPCN, folder / "several", **options)
     return folder
 
 
@@ -67,7 +75,7 @@ def play(browser: Any, address: str, name: str, **options: Any) -> tuple[Any, se
     finally:
         page.close()
     assert "loading.js" in fetched
-    return result, CHECKS & set(fetched)
+    return result, (CHECKS | VARIANT | {"nvidia.json"}) & set(fetched)
 
 
 PLAYED = {"numbers": 16 * 24}
@@ -102,6 +110,34 @@ def test_without_a_checksum_of_the_browsers_a_schedule_is_checked(
 ) -> None:
     insecure = address.replace("localhost", INSECURE)
     assert play(browser, insecure, "fixed") == (PLAYED, CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("options", "variant", "fetched"),
+    [
+        ({}, "", set()),
+        ({"picks": True}, "swiftshader", VARIANT),
+        # which requires OpenGL ES 3.1
+        ({"picks": True, "renderer": "NVIDIA"}, "", {"variants.js", "nvidia.json"}),
+        ({"picks": True, "renderer": "Mali-G78"}, "", {"variants.js"}),
+        ({"picks": True, "trusted": False}, "swiftshader", VARIANT | CHECKS),
+    ],
+)
+def test_the_variant_for_a_context_is_played_and_no_other_is_fetched(
+    browser: Any, address: str, options: dict[str, Any], variant: str, fetched: set[str]
+) -> None:
+    result, found = play(browser, address, "several", **options)
+    assert result == PLAYED | ({"variant": variant} if variant else {})
+    assert found == fetched
+
+
+def test_a_variant_that_was_edited_is_checked(browser: Any, address: str, builds: Path) -> None:
+    shutil.copytree(builds / "several", builds / "spoiled")
+    path = builds / "spoiled" / "variants" / "swiftshader.json"
+    path.write_text(path.read_text().replace('"width": 12', '"width": 11', 1))
+    result, fetched = play(browser, address, "spoiled", picks=True)
+    assert result == {"code": "SG0503", "member": "variants/swiftshader.json: inputs[0].shape"}
+    assert fetched == VARIANT | CHECKS
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,21 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import ROOT
+from schedules.variants import PICKED, SPOILED_PICKED
+from support import ESPCN, ROOT
+from support.renderers import STRINGS
 from support.schedule_fixtures import (
     DYNAMIC,
     EXPECTED,
     EXTERNAL,
     FIXTURES,
     GOOD,
+    VARIANTS,
+    all_families,
     bounded,
     damaged,
     mutated,
+    picked,
     refusal,
 )
 
@@ -39,6 +44,7 @@ OTHER_WORDS = {
     "checksum_of_no_text",
     "digits_without_end",
     "empty_schedule",
+    "format_beyond_float64",
     "infinity",
     "nan",
     "no_parameters",
@@ -46,9 +52,11 @@ OTHER_WORDS = {
     "no_schedule",
     "not_json",
     "offset_beyond_all",
+    "pattern_too_long",
     "shader_is_folder",
     "size_of_nothing",
     "uniform_of_wrong_count",
+    "variants_as_object",
 }
 
 
@@ -88,7 +96,7 @@ def node() -> Any:
 
 
 @pytest.mark.parametrize("trusted", [None, False])
-@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL], ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", [GOOD, DYNAMIC, EXTERNAL, VARIANTS], ids=lambda path: path.name)
 def test_a_good_build_is_loaded_whole(node: Node, folder: Path, trusted: bool | None) -> None:
     found, expected = node.load(folder, trusted=trusted)["build"], load(folder)
     assert found["weights"] == len(expected.weights)
@@ -146,6 +154,41 @@ def test_a_size_outside_its_bounds_is_refused_with_their_reason(node: Node, tmp_
         assert "why: " not in node.load(folder, sizes={"height": height})["message"]
 
 
+@pytest.mark.parametrize("trusted", [None, False, True])
+def test_the_variant_for_a_renderer_is_loaded(node: Node, trusted: bool | None) -> None:
+    for renderer, expected in PICKED.items():
+        found = node.load(VARIANTS, renderer=renderer, trusted=trusted)
+        assert found["build"].get("variant", "") == expected
+        assert found["build"]["weights"] == 16
+
+
+def test_every_real_name_picks_what_python_picks(node: Node, tmp_path: Path) -> None:
+    folder = all_families(tmp_path / "build")
+    names = [name for names in STRINGS.values() for name in names]
+    found = {name: node.load(folder, renderer=name)["build"].get("variant", "") for name in names}
+    assert found == {name: family for family, names in STRINGS.items() for name in names}
+
+
+@pytest.mark.parametrize("name", SPOILED_PICKED)
+def test_a_malformed_variant_is_refused_as_in_python(node: Node, name: str) -> None:
+    folder = FIXTURES / "malformed_variants" / name
+    found, expected = node.load(folder, renderer="Mali-G78"), refusal(folder, renderer="Mali-G78")
+    assert expected
+    assert found.get("code") == SPOILED_PICKED[name][0], found
+    if name not in ("variant_as_weights", "variant_as_folder"):  # of other words, as above
+        assert found["what"] == expected.what
+        assert tuple(found["where"][1:]) == expected.where[1:]
+    assert node.load(folder, renderer="llvmpipe")["build"]["variant"] == "software"
+
+
+def test_a_variant_keeps_its_name_at_other_sizes(node: Node, tmp_path: Path) -> None:
+    options = {"input_size": "dynamic", "glsl": 300, "validate": False}
+    shadergen.compile_model(ESPCN, tmp_path / "b", device="mali-valhall,webgl2-min", **options)
+    question = {"renderer": "Mali-G78", "limit": 1 << 16, "sizes": {"height": 32}}
+    found = node.load(tmp_path / "b", **question)["build"]
+    assert (found["variant"], found["values"]["height"]) == ("mali-valhall", 32)
+
+
 WORDS = ["+", "-", "*", "/", "%", "min", "max", "h", "w"]
 TERMS = st.integers(-20, 20) | st.sampled_from([LARGEST, -LARGEST, 2**52 + 1, *WORDS])
 
@@ -199,7 +242,7 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
     if not shutil.which("npx"):
         pytest.skip("no npx is installed")
     options = ["--bundle", "--minify", "--format=esm", "--target=es2022"]
-    on_demand = ["checks", "sizes", "explain"]
+    on_demand = ["checks", "sizes", "explain", "variants"]
 
     def size(*left_out: str) -> int:
         others = [f"--external:./{name}.js" for name in left_out]
@@ -213,7 +256,7 @@ def test_the_parts_are_as_small_as_the_manual_says() -> None:
         return len(gzip.compress(done.stdout, 9))
 
     assert size(*on_demand) < 12_000
-    assert size() < 19_300
+    assert size() < 19_900
 
 
 def test_a_newer_minor_version_may_add_members(node: Node, tmp_path: Path) -> None:
@@ -267,6 +310,19 @@ def test_any_schedule_is_loaded_or_refused_as_in_python(
     (fuzzed_folder / "schedule.json").write_bytes(content)
     found, expected = node.load(fuzzed_folder), refusal(fuzzed_folder)
     assert found.get("code") == (expected and expected.code), found
+
+
+@given(content=mutated() | damaged())
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+def test_any_variant_is_picked_or_refused_as_in_python(
+    node: Node, fuzzed_variants: Path, content: bytes
+) -> None:
+    (fuzzed_variants / "variants" / "mali.json").write_bytes(content)
+    found = node.load(fuzzed_variants, renderer="Mali-G78")
+    variant = found["build"].get("variant", "") if "build" in found else None
+    assert (found.get("code"), variant) == picked(fuzzed_variants)
 
 
 def test_damaged_bytes_of_a_build_of_open_sizes_are_loaded_or_refused(

@@ -34,7 +34,7 @@ def scaled(*shape: int) -> Model:
 @pytest.fixture(scope="module")
 def builds(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("builds")
-    options = {"input_size": "90x160", "device": "webgl2-min", "validate": False}
+    options = {"input_size": "90x160", "device": "swiftshader,webgl2-min", "validate": False}
     shadergen.compile_model(ESPCN, folder / "espcn", **options)
     RuntimeBuild("dark", lambda: scaled(1, 3, 48, 64), FRAGMENT).write(folder / "dark")
     options["input_size"] = "dynamic"

@@ -23,6 +23,7 @@ import numpy as np
 from support import compile_graph, contents, conv, graph_of, image, pointwise
 
 from shadergen.backends.replacing import prepare
+from shadergen.backends.variants import Variant, with_variants
 from shadergen.backends.writer import check_replaceable, write_build
 from shadergen.compiler.driver import check_schedule
 from shadergen.errors import ShadergenError
@@ -59,6 +60,7 @@ def attempt(files, build: Path, call: int, error: int, lasting: int) -> int:
 def main(folder: Path, error: int, lasting: int, exchange: int) -> None:
     FAULTS.fault_exchange(exchange)
     earlier, new = built(8, "texture"), built(6, "constants")
+    earlier = with_variants(earlier, [Variant("other", built(8, "ubo"), ("other",), ())])
     build = folder / "b"
     write_build(new, build, check_schedule, embed=True)
     new_contents = contents(folder)

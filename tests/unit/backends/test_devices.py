@@ -21,9 +21,10 @@ def test_a_renderer_is_of_one_family_or_of_none(renderer, profile):
     assert named_profile(renderer) == profile
 
 
-def test_software_rasterisers_are_known_by_how_their_names_begin():
+def test_software_rasterisers_are_recognised_behind_other_layers_too():
     assert named_profile("llvmpipe (LLVM 15.0.6, 256 bits)") == "llvmpipe"
-    assert named_profile("not llvmpipe") == ""
+    assert named_profile("zink Vulkan 1.3(llvmpipe (LLVM 15.0.6, 256 bits))") == "llvmpipe"
+    assert named_profile("softpipe") == ""
 
 
 def test_every_family_of_gpus_has_names_that_it_is_known_by():

@@ -48,7 +48,7 @@ def test_arrays_hold_the_files_of_the_build(folder, name, weights, tmp_path):
     compiler = shutil.which("cc")
     assert compiler, "a C compiler is needed: run make, which installs one"
     build = tmp_path / folder
-    compile_espcn(build, embed="c", weights=weights)
+    compile_espcn(build, embed="c", weights=weights, device="mali-valhall,gles30")
     (tmp_path / "dump.c").write_text(DUMP.format(name=name))
     strict = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
     program = tmp_path / "dump"

@@ -19,7 +19,7 @@ from support import (
     pointwise,
 )
 
-from shadergen.backends.schedule import BuildFiles
+from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.weights import WeightFile
 from shadergen.compiler.driver import import_model
 from shadergen.compiler.options import Options

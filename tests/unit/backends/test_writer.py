@@ -18,8 +18,8 @@ from support import (
 from support.small_builds import FILES, files_of, nothing, weighing
 
 from shadergen.backends import validate as validation
+from shadergen.backends.build_files import BuildFiles
 from shadergen.backends.dialects.glsl_es import GlslEs
-from shadergen.backends.schedule import BuildFiles
 from shadergen.backends.validate import find_glslang
 from shadergen.backends.writer import write_build
 from shadergen.compiler import driver

@@ -25,7 +25,7 @@ from shadergen.runtime_glue.python import load
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from shadergen.backends.schedule import BuildFiles
+    from shadergen.backends.build_files import BuildFiles
 
 RNG = np.random.default_rng(0)
 

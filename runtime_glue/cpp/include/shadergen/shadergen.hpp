@@ -134,6 +134,9 @@ struct Size {
 // --embed c` writes arrays of these.
 using File = ::shadergen_file;
 
+using Function = void (*)();
+using GetProcAddress = Function (*)(const char* name);  // "glDrawArrays", ...
+
 struct Schedule;
 struct Source;
 class Files;
@@ -144,6 +147,7 @@ public:
     explicit operator bool() const { return schedule_ != nullptr; }
 
     std::string_view model() const;                  // the model's name
+    std::string_view variant() const;  // the variant's name; empty for the generic build
     std::size_t passes() const;                      // draws and dispatches of a frame
     std::string_view pass(std::size_t index) const;  // the name of one
     std::vector<PortInfo> inputs() const;
@@ -154,19 +158,21 @@ public:
 
 private:
     friend class Runner;
-    friend Result<Build> load_from(const Files&, const std::vector<Size>&, std::string);
+    friend Result<Build> load_from(const Files&, const std::vector<Size>&, GetProcAddress,
+                                   const std::string&);
     std::shared_ptr<const Source> source_;
     std::shared_ptr<const Schedule> schedule_;
 };
 
 // Read and check the build in a folder (UTF-8), at its default sizes or at the given dynamic sizes.
-// SG0502 to SG0505 for a bad build, SG0605 for unsupported sizes. Makes no GL call.
-Result<Build> load(const std::string& folder, const std::vector<Size>& sizes = {});
+// SG0502 to SG0505 for a bad build, SG0605 for unsupported sizes. Makes no GL call, unless
+// `get_proc_address` is given: then a context is current, and of a build with variants for several
+// devices (compile --device A,B,C) the variant for it is read.
+Result<Build> load(const std::string& folder, const std::vector<Size>& sizes = {},
+                   GetProcAddress get_proc_address = nullptr);
 // Load files in memory, without copying them.
-Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes = {});
-
-using Function = void (*)();
-using GetProcAddress = Function (*)(const char* name);  // "glDrawArrays", ...
+Result<Build> load(const File* files, std::size_t count, const std::vector<Size>& sizes = {},
+                   GetProcAddress get_proc_address = nullptr);
 
 struct Options {
     GetProcAddress get_proc_address = nullptr;

@@ -51,19 +51,28 @@ PROMISE(linked_programs_are_kept_and_damaged_ones_made_again) {
     CHECK(compiled() == 7);
 }
 
-PROMISE(a_build_in_memory_plays_and_is_not_copied) {
+// The files of a build in memory.
+struct Kept {
     std::vector<std::string> paths, contents;
-    const fs::path root = fixtures + "/good";
-    for (const auto& entry : fs::recursive_directory_iterator(root)) {
-        if (!entry.is_regular_file()) continue;
-        std::ifstream file(entry.path(), std::ios::binary);
-        paths.push_back(entry.path().lexically_relative(root).generic_string());
-        contents.emplace_back(std::istreambuf_iterator<char>(file),
-                              std::istreambuf_iterator<char>());
-    }
     std::vector<File> files;
-    for (std::size_t i = 0; i < paths.size(); ++i)
-        files.push_back({paths[i].c_str(), contents[i].data(), contents[i].size()});
+
+    explicit Kept(const fs::path& root) {
+        for (const auto& entry : fs::recursive_directory_iterator(root)) {
+            if (!entry.is_regular_file()) continue;
+            std::ifstream file(entry.path(), std::ios::binary);
+            paths.push_back(entry.path().lexically_relative(root).generic_string());
+            contents.emplace_back(std::istreambuf_iterator<char>(file),
+                                  std::istreambuf_iterator<char>());
+        }
+        for (std::size_t i = 0; i < paths.size(); ++i)
+            files.push_back({paths[i].c_str(), contents[i].data(), contents[i].size()});
+    }
+};
+
+
+PROMISE(a_build_in_memory_plays_and_is_not_copied) {
+    const Kept kept(fixtures + "/good");
+    const auto& [paths, contents, files] = kept;
     auto loaded = load(files.data(), files.size());
     good(loaded.error);
     Runner runner(loaded.value, traced());
@@ -78,6 +87,34 @@ PROMISE(a_build_in_memory_plays_and_is_not_copied) {
         const bool schedule = paths[i] == "schedule.json";
         CHECK(load(without.data(), without.size()).error.code == (schedule ? "SG0502" : "SG0505"));
     }
+}
+
+PROMISE(the_variant_for_the_context_is_read_from_memory_and_plays) {
+    const Kept kept(fixtures + "/good_variants");
+    const std::string renderer =
+        reinterpret_cast<const char*>(plain_gl().GetString(gl::RENDERER));
+    const bool known = renderer.find("llvmpipe") == 0;
+    for (const bool picks : {true, false}) {
+        auto loaded = load(kept.files.data(), kept.files.size(), {},
+                           picks ? tests::get_proc_address : nullptr);
+        good(loaded.error);
+        CHECK(loaded.value.variant() == (picks && known ? "software" : ""));
+        Runner runner(loaded.value, traced());
+        good(runner.init());
+        const auto x = numbers(60);
+        good(runner.upload("x", x.data(), x.size()));
+        good(runner.run());
+        std::vector<float> y(x.size());
+        good(runner.read("y", y.data(), y.size()));
+        const float factor = picks && known ? 0.25F : 4.0F;
+        for (std::size_t i = 0; i < x.size(); ++i) CHECK(std::abs(y[i] - factor * x[i]) < 1e-5F);
+    }
+}
+
+PROMISE(without_a_current_context_no_variant_is_picked) {
+    const auto nowhere = [](const char*) -> Function { return nullptr; };
+    CHECK(load(fixtures + "/good_variants", {}, nowhere).error.code == "SG0601");
+    CHECK(!load(fixtures + "/good", {}, nowhere).error);
 }
 
 }  // namespace promises

@@ -1,0 +1,34 @@
+"""A build in memory, before it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .weights import WeightFile
+
+WEIGHTS = "weights.bin"
+
+
+@dataclass(frozen=True)
+class BuildFiles:
+    """A whole build in memory: the schedule as plain data, and the files beside it.
+
+    ``variants`` are builds for other devices in the same folder, by the files of their schedules.
+    """
+
+    schedule: dict[str, Any]
+    shaders: dict[str, str]
+    weights: WeightFile = field(compare=False)  # the schedule has its digest
+    layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
+    weights_path: str = WEIGHTS
+    variants: dict[str, BuildFiles] = field(default_factory=dict)
+
+    def all_shaders(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Return the shaders, and whose layers they are, of this build and its variants."""
+        shaders, layers = dict(self.shaders), dict(self.layers)
+        for variant in self.variants.values():
+            shaders |= variant.shaders
+            layers |= variant.layers
+        return shaders, layers

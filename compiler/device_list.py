@@ -1,0 +1,101 @@
+"""``--device A,B,C``: one build with variants for devices that runtimes recognise.
+
+One of the profiles is generic: it has no renderers of its own, and its build runs wherever no
+variant is for the renderer or fits the GL.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from ..backends.devices import PROFILE_SUFFIX, device
+from ..backends.variants import Variant
+from ..errors import ShadergenError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..backends.build_files import BuildFiles
+    from .options import Options
+
+WEB_GLSL = 300
+
+
+def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
+    """Split a list of device profiles into the generic one and the others, in their order.
+
+    Raises:
+        ShadergenError: SG0301 for an unknown profile, one given twice, and a list without a generic
+            profile or with several.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if len(names) == 1:
+        return names[0], ()
+    if not all(names):
+        raise _refusal(text, "it has an empty name", "profiles with commas between them")
+    labels = [variant_name(name).lower() for name in names]  # as some file systems compare names
+    for label in labels:
+        if labels.count(label) > 1:
+            raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
+    generic = [name for name in names if not device(name).renderers]
+    if len(generic) > 1:
+        why = f"{' and '.join(generic)} are for any device, and runtimes can tell no two such apart"
+        raise _refusal(text, why, "one generic profile in the list", "compile two builds")
+    if not generic:
+        why = "none of these profiles is for any device, as gles30 is"
+        raise _refusal(text, why, "one generic profile in the list", f"for example {text},gles30")
+    return generic[0], tuple(name for name in names if name not in generic)
+
+
+def _refusal(text: str, why: str, supported: str, help: str = "") -> ShadergenError:
+    what = f"--device {text} is not supported"
+    return ShadergenError("SG0301", what, why=why, supported=supported, help=help)
+
+
+def variant_name(profile: str) -> str:
+    """Return what the variant for a profile is called: of a file, its name without the suffix."""
+    stem = PurePath(profile).name.removesuffix(PROFILE_SUFFIX)
+    return re.sub(r"[^A-Za-z0-9_-]", "_", stem)
+
+
+def variants_of(options: Options) -> dict[str, Options]:
+    """Return the options of each variant by its name.
+
+    Raises:
+        ShadergenError: SG0301 for options that are of one device.
+    """
+    if options.variants and options.tuning is not None:
+        raise ShadergenError(
+            "SG0301",
+            f"--tuning {options.tuning} is not supported with several devices",
+            why="its times were measured on one renderer",
+            help="compile a build for that device alone",
+        )
+    found = {}
+    for profile in options.variants:
+        name = variant_name(profile)
+        dump = options.dump_ir and options.dump_ir / name
+        found[name] = replace(options, device=profile, variants=(), dump_ir=dump)
+    return found
+
+
+def variant_for(options: Options, name: str, files: BuildFiles) -> Variant:
+    """Return the build of a variant with the renderers that its device recognises."""
+    profile = device(options.device)
+    return Variant(name, files, profile.renderers, profile.others)
+
+
+def browser_notes(generic: Options, variants: Mapping[str, Options]) -> list[str]:
+    """Say which variants no browser can take, where the generic profile is of browsers."""
+    if not device(generic.device).webgl:
+        return []
+    newer = [name for name, options in variants.items() if options.target().glsl > WEB_GLSL]
+    if not newer:
+        return []
+    return [
+        f"no browser takes {', '.join(newer)}: GLSL ES 310 is beyond WebGL 2; "
+        "--glsl 300 makes variants for browsers"
+    ]
