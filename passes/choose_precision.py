@@ -20,6 +20,7 @@ from .kernel_ops import parts
 from .placement.calibration import MARGIN, observe
 from .placement.kinds import computes_in_full, index_values, is_direct
 from .placement.ranges import Bounds, Interval, bounds
+from .placement.summation import PARTIAL_TERMS
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
@@ -49,7 +50,10 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
                 within, what = "", "it determines indices"
             chosen = "mediump" if within else "highp"
             context.explain("choose precision", now.name, within or chosen, what)
-        return replace(now, choice=replace(now.choice, precision=chosen))
+        terms = PARTIAL_TERMS if chosen == "mediump" and target.costs.chained else 1
+        if not is_direct(was):
+            terms = 1
+        return replace(now, choice=replace(now.choice, precision=chosen, partial_terms=terms))
 
     return graph.rewrite(choose)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ..shader.program import Function
     from ..shader.statements import Body
     from .plane_groups import Group
+    from .sums import Sums
     from .weight_blocks import WeightBlocks
 
 
@@ -38,7 +39,8 @@ def looped(
     group: Group,
     kernel: list[int],
     load: Function,
-    sums: str = "a",
+    sums: Sums,
+    name: str = "a",
 ) -> None:
     """Write the loops over the taps and the input planes.
 
@@ -50,7 +52,8 @@ def looped(
         group: what an invocation computes.
         kernel: height and width of the weights that are held.
         load: from :func:`loader`.
-        sums: what the names of accumulators begin with.
+        sums: of the accumulators.
+        name: what the names of accumulators begin with.
     """
     taps, rows = prod(kernel), prod(tiles.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
@@ -58,7 +61,7 @@ def looped(
     blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
     per_tap = shader.size("tap_rows", rows // taps)
     k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
-    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums)
+    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, name)
     with body.loop("ky", kh) as ky:
         if unrolls_rows(conv, kw, group.node.choice.block[0]):
             p = body.let("p", CORNER + ivec2(0, ky * down))
@@ -91,7 +94,8 @@ class _Step:
     group: Group
     load: Function
     per_tap: Expression
-    sums: str
+    sums: Sums
+    name: str
 
     def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
         """Write the step of input plane ``i``, and advance ``k`` over its rows.
@@ -131,13 +135,13 @@ class _Step:
                 for out in range(planes) if shared else (plane,):
                     pixels = [
                         (
-                            Variable(f"{self.sums}{out}{end}", VEC4),
+                            Variable(f"{self.name}{out}{end}", VEC4),
                             texels[x * stride_x + tap * dilation, y * stride_y],
                         )
                         for x, y, end in group.pixels
                     ]
                     row = k + tap * self.per_tap + out * width
-                    multiply(body, self.shader, row, width, pixels, tiles.diagonal)
+                    multiply(body, self.shader, row, width, pixels, self.sums, tiles.diagonal)
         body.add(k, planes * width)
 
 
@@ -147,7 +151,8 @@ def multiply(
     row: Expression,
     width: int,
     pixels: list[tuple[Variable, Variable]],
-    diagonal: bool,
+    sums: Sums,
+    diagonal: bool = False,
 ) -> None:
     """Add one weight block times a loaded vector to each accumulator.
 
@@ -157,6 +162,7 @@ def multiply(
         row: the block's first row of weights.
         width: its rows.
         pixels: accumulators and the vectors they take.
+        sums: of the accumulators.
         diagonal: depthwise: its only row multiplies lane by lane.
     """
     full = width == LANES
@@ -165,9 +171,9 @@ def multiply(
     def add(rows: Sequence[Expression]) -> None:
         for a, v in pixels:
             if full or diagonal:
-                body.add_products(a, (rows[0], v))
+                sums.add(a, (rows[0], v))
             else:
-                body.add_products(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
+                sums.add(a, *((r, v.lanes(LANE[n])) for n, r in enumerate(rows)))
 
     with body.scope():
         names = ["w"] if full else [f"w{n}" for n in range(width)]

@@ -369,8 +369,7 @@ class ShaderBuilder:
             uniforms=[*uniforms, *(f"u_{size}" for size in self.sizes)],
             arrays=self.arrays,
             main=main,
-            # a 16-bit product would be converted before it is added to a 32-bit sum
-            chained=self.precision == "highp" and self.target.costs.chained,
+            chained=self.target.costs.chained,
             **written,
         )
 
