@@ -93,7 +93,8 @@ class Choice:
         weights: where a convolution's weights live.
         precision: of storage and arithmetic.
         partial_terms: products that a 16-bit convolution adds up in 16 bits before a 32-bit
-            accumulator takes them (``passes.placement.summation``).
+            accumulator takes them, at least those of a texel; 0 converts each product by itself
+            (``passes.placement.summation``).
         alias: the node computes nothing: its operands are planes of the result's texture, or its
             result is planes of the operand's (``placement.aliases``).
         winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
@@ -105,7 +106,7 @@ class Choice:
     planes: int | None = None
     weights: WeightStorage | None = None
     precision: Precision | None = None
-    partial_terms: int = 1
+    partial_terms: int = 0
     alias: bool = False
     winograd: int = 0
 

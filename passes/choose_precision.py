@@ -20,7 +20,7 @@ from .kernel_ops import parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.kinds import computes_in_full, index_values, is_direct
 from .placement.ranges import Bounds, Interval, bounds
-from .placement.summation import default_terms, sum_terms
+from .placement.summation import PARTIAL_TERMS, sum_terms
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
@@ -51,9 +51,9 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
             if within and was.result in exact:
                 within, what = "", "it determines indices"
             chosen = "mediump" if within else "highp"
-        terms = 1
-        if chosen == "mediump" and target.costs.chained and is_direct(was):
-            terms = safe.get(was.result) or default_terms(was)
+        terms = 0
+        if chosen == "mediump" and target.costs.gains_from_half and is_direct(was):
+            terms = safe.get(was.result, PARTIAL_TERMS)
             what = "; ".join(filter(None, (what, _sums(was, terms))))
         if auto or what:
             context.explain("choose precision", now.name, within or chosen, what)

@@ -192,12 +192,17 @@ def _by_size(work: Work, costs: Costs) -> Iterator[tuple[str, float]]:
     yield texel, work.texels
     yield "sample", work.samples
     yield "image", work.images
-    yield texel if work.weights_from == "texel" else work.weights_from, work.weights
+    weights = texel if work.weights_from == "texel" else work.weights_from
+    in_half = "_half" * work.mediump
+    yield weights + (in_half if weights == "literal" else ""), work.weights
     yield "load", work.loads
     yield "stream", work.distinct
-    cached = work.code <= costs.instruction_cache
-    arithmetic = work.multiplies + costs.operation * work.operations
-    yield "multiply" if cached else "instruction_miss", arithmetic
+    other = costs.operation * work.operations
+    yield "multiply" + in_half, work.multiplies
+    yield "multiply", other
+    if work.code > costs.instruction_cache:
+        yield "instruction_miss", work.multiplies + other
+        yield "multiply", -work.multiplies - other
     yield "spill", work.multiplies * max(0, work.accumulators - costs.accumulators)
     half = "_half" * work.halves
     yield ("image_store" if compute else "store") + half, work.stores

@@ -52,8 +52,8 @@ class _Gpu:
         whole, half = TEXEL_BYTES / self.gigabytes, HALF_BYTES / self.gigabytes
         traffic = unit(load=whole, stream=whole, store=whole, store_half=half,
                        image_store=whole, image_store_half=half)  # fmt: skip
-        units = [unit(**{name: n / rate for name, n in one.items()}) for one in beside]
-        arithmetic = unit(**{name: n / rate for name, n in cycles.items()})
+        units = [unit(**{name: n / rate for name, n in _in_half(one).items()}) for one in beside]
+        arithmetic = unit(**{name: n / rate for name, n in _in_half(cycles).items()})
         return replace(
             arithmetic,
             gpu_pass=self.gpu_pass,
@@ -66,10 +66,17 @@ class _Gpu:
         )
 
 
+def _in_half(cycles: dict[str, float]) -> dict[str, float]:
+    """Return cycles with those of 16-bit programs, which are the same unless stated."""
+    alike = {f"{n}_half": cycles[n] for n in ("multiply", "literal") if n in cycles}
+    return alike | cycles
+
+
 # Mali-G72 MP12 of a Kirin 970. Registers: 64, of which addresses take some.
 _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
-    {"multiply": 4.0, "texel": 4.0, "sample": 4.0, "compute_texel": 6.0, "fragment": 30.0,
-     "invocation": 300.0, "ubo": 3.6, "ssbo": 5.0, "literal": 0.7},
+    {"multiply": 4.0, "multiply_half": 2.0, "texel": 4.0, "sample": 4.0, "compute_texel": 6.0,
+     "fragment": 30.0, "invocation": 300.0, "ubo": 3.6, "ssbo": 5.0, "literal": 0.7,
+     "literal_half": 0.3},
     {"texel": 12.0, "sample": 12.0, "compute_texel": 13.0},
     {"ubo": 13.0, "ssbo": 13.0, "image_store": 12.0, "image_store_half": 12.0},
     code=10.0,
@@ -78,8 +85,9 @@ _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
 
 # Mali-G610 MP4 of an RK3588.
 _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
-    {"multiply": 4.0},
-    {"compute_texel": 9.3, "texel": 5.9, "ubo": 4.2, "literal": 5.1},
+    {"multiply": 4.0, "multiply_half": 2.0},
+    {"compute_texel": 9.3, "texel": 5.9, "ubo": 4.2, "literal": 5.1,
+     "literal_half": 2.3},
     {"texel": 16.0, "sample": 16.0, "compute_texel": 17.4},
     {"ubo": 70.0, "ssbo": 70.0, "image_store": 109.0, "image_store_half": 109.0},
     code=10.0,
@@ -88,16 +96,18 @@ _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
 
 # Adreno 630 of a Snapdragon 845.
 _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
-    {"multiply": 4.0, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
-     "invocation": 490.0, "ubo": 1.2, "ssbo": 40.0, "literal": 3.0},
+    {"multiply": 4.0, "multiply_half": 3.9, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
+     "invocation": 490.0, "ubo": 1.2, "ssbo": 40.0, "literal": 3.0,
+     "literal_half": 1.5},
     code=50.0,
     registers=112,
 )  # fmt: skip
 
 # Adreno 740 of a Snapdragon 8 Gen 2.
 _ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
-    {"multiply": 4.2, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
-     "invocation": 370.0, "ubo": 1.2, "ssbo": 40.0, "literal": 1.0},
+    {"multiply": 4.2, "multiply_half": 3.9, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
+     "invocation": 370.0, "ubo": 1.2, "ssbo": 40.0, "literal": 1.0,
+     "literal_half": 0.5},
     code=50.0,
     registers=136,
 )  # fmt: skip

@@ -246,12 +246,11 @@ def unrolled(
                 if columns.any():
                     readers.setdefault(tiles.first[k] + block, []).append((k, columns))
         for plane, used in sorted(readers.items()):
-            sums.begin(tiles.shape[3])
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
             for k, columns in used:
-                for pair in products(columns, v, tiles.diagonal):
-                    sums.add(Variable(f"a{k}", VEC4), pair)
+                pairs = products(columns, v, tiles.diagonal)
+                sums.add_texel(Variable(f"a{k}", VEC4), pairs, tiles.shape[3])
     sums.complete()
 
 

@@ -34,9 +34,8 @@ class Sums:
         self._body = body
         self._most = node.choice.partial_terms
         self._full = shader.precision == "mediump" and not sums_in_half(node)
-        self._terms = 0  # in each partial sum
         self._partial: dict[str, Variable] = {}  # by the name of the accumulator
-        self._declared: set[str] = set()
+        self._terms: dict[str, int] = {}  # in each partial sum that is not complete
 
     def declare(self, names: list[str], start: Expression) -> list[Variable]:
         """Declare accumulators that begin alike."""
@@ -44,40 +43,43 @@ class Sums:
         return [first, *(self._body.let(name, first, self._full) for name in names[1:])]
 
     def declare_partial(self, names: list[str], terms: int) -> None:
-        """Declare partial sums of unrolled products for accumulators.
+        """Declare the partial sums of an unrolled kernel's accumulators.
 
         Args:
             names: of the accumulators.
-            terms: products of a texel for each accumulator. A partial sum has at least these.
+            terms: the products of a texel for each accumulator: a partial sum has at least these.
         """
         if self._full and self._most >= 2 * terms:
             for name in names:
-                self._declared.add(name)
-                self._body.declare(f"partial_{name}", VEC4)
+                self._partial[name] = self._body.declare(f"partial_{name}", VEC4)
 
-    def begin(self, terms: int) -> None:
-        """Begin the products of a texel; complete the partial sums that lack room for them."""
-        if self._terms + terms > self._most:
-            self.complete()
-        self._terms += terms
+    def add_texel(
+        self, total: Variable, products: list[tuple[Expression, Expression]], terms: int
+    ) -> None:
+        """Add a texel's products to an accumulator's partial sum, which counts ``terms`` more."""
+        partial = self._partial.get(total.name)
+        if partial is None:
+            for pair in products:
+                self.add(total, pair)
+            return
+        if self._terms.get(total.name, 0) + terms > self._most:
+            self._complete(total)
+        if total.name not in self._terms:
+            (weight, v), *products = products
+            self._body.assign(partial, weight * v)
+        for pair in products:
+            self._body.add_products(partial, pair)
+        self._terms[total.name] = self._terms.get(total.name, 0) + terms
 
     def add(self, total: Variable, *products: tuple[Expression, Expression]) -> None:
-        """Add products to an accumulator, or to its partial sum."""
-        if total.name not in self._declared:
-            self._body.add_products(total, *products, summed_first=self._full)
-            return
-        if total.name not in self._partial:
-            partial = Variable(f"partial_{total.name}", VEC4)
-            self._partial[total.name] = partial
-            (weight, v), *products_left = products
-            self._body.assign(partial, weight * v)
-            products = tuple(products_left)
-        for pair in products:
-            self._body.add_products(self._partial[total.name], pair)
+        """Add products to an accumulator."""
+        self._body.add_products(total, *products, summed_first=self._full and self._most > 0)
 
     def complete(self) -> None:
-        """Add the partial sums to their accumulators."""
-        for name, partial in self._partial.items():
-            self._body.add(Variable(name, VEC4), partial)
-        self._partial.clear()
-        self._terms = 0
+        """Add all partial sums to their accumulators."""
+        for name in list(self._terms):
+            self._complete(Variable(name, VEC4))
+
+    def _complete(self, total: Variable) -> None:
+        self._body.add(total, self._partial[total.name])
+        del self._terms[total.name]

@@ -27,6 +27,7 @@ from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import outline
 from .dispatch import plan_dispatch
+from .store import precision
 from .weight_storage import pass_floats
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         alive=found.alive,
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
+        mediump=precision(node) == "mediump",
         targets=found.stores,
         programs=programs_of(node, passes) if storage == "constants" else 1,
         code=found.code,

@@ -172,6 +172,9 @@ class _Outliner:
                 found.sums.add(s.target.name)
                 for left, right in s.products:
                     own.multiply(left.type, right.type)
+                if s.summed_first:
+                    own.operate(s.target.type)  # converts the sum
+                    own.operate(s.target.type)  # adds it
             elif isinstance(s, Add) and s.target.type.scalar == "float":
                 found.sums.add(s.target.name)
                 if not _is_product(s.value):

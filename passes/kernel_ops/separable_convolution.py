@@ -52,9 +52,7 @@ def separable(first: Node, second: Node) -> Node:
     both = replace(p, kernel=kernel, operands=(*first.inputs, *p.operands[1:]))
     terms = min(first.choice.partial_terms, second.choice.partial_terms)
     choice = replace(second.choice, partial_terms=terms)
-    return replace(
-        assemble(both, layers, choice), types=tuple(r.type for r in second.results)
-    )
+    return replace(assemble(both, layers, choice), types=tuple(r.type for r in second.results))
 
 
 def halves(node: Node) -> tuple[Node, Node]:

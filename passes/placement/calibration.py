@@ -239,7 +239,9 @@ class _Halves(_Apart):
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
         layout = value.type.layout
-        return self._rounded(array) if layout is not None and layout.format.endswith("16f") else array
+        return (
+            self._rounded(array) if layout is not None and layout.format.endswith("16f") else array
+        )
 
     def run(self, node: Node, operands: list[Any]) -> Any:
         if node.choice.precision == "mediump" and not computes_in_full(node):

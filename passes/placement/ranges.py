@@ -141,7 +141,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
 
 
 def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
-    """Bound the result, and the sums of some of its products, which the rest may take back."""
+    """Bound the result, and the sums before the bias, which may take them back into range."""
     conv, (_, w, *bias) = p.kernel, p.operands
     assert isinstance(conv, Conv)
     assert isinstance(w, Constant)
@@ -149,14 +149,9 @@ def _convolution(p: Parts, x: Interval) -> tuple[Interval, float]:
         x = x.union(Interval(outside, outside))
     flat = w.data.reshape(len(w.data), -1).astype(np.float64)
     up, down = np.maximum(flat, 0).sum(1), np.minimum(flat, 0).sum(1)
-
-    def ends(x: Interval) -> tuple[np.ndarray, np.ndarray]:
-        with np.errstate(invalid="ignore"):
-            return up * x.low + down * x.high, up * x.high + down * x.low
-
-    low, high = ends(x.union(Interval(0.0, 0.0)))  # some terms may not be added yet
+    with np.errstate(invalid="ignore"):
+        low, high = up * x.low + down * x.high, up * x.high + down * x.low
     sums = _interval(float(low.min()), float(high.max()))
-    low, high = ends(x)
     if bias:
         assert isinstance(bias[0], Constant)
         low, high = low + bias[0].data, high + bias[0].data

@@ -56,10 +56,10 @@ class Costs:
         image: four read from an image.
         ubo: four read from a uniform block.
         ssbo: four read from a storage block.
-        literal: four weights that are constants in the text.
+        literal: four weights that are constants in the text; ``literal_half`` in 16-bit programs.
         load: four of a tensor that come from memory, where caches hold the other reads of a pass.
         stream: the first read of four weights of a pass, from memory; later reads hit a cache.
-        multiply: a multiply-add of four numbers.
+        multiply: a multiply-add of four numbers; ``multiply_half`` in 16-bit programs.
         instruction_miss: a multiply-add in a program that exceeds ``instruction_cache``.
         operation: other arithmetic of four floats, as a share of a multiply-add.
         spill: added to a multiply-add for each accumulator beyond ``accumulators``.
@@ -92,9 +92,11 @@ class Costs:
     ubo: float = 0.02
     ssbo: float = 0.03
     literal: float = 0.0
+    literal_half: float = 0.0
     load: float = 0.0
     stream: float = 0.0
     multiply: float = 0.01
+    multiply_half: float = 0.005
     instruction_miss: float = 0.01
     operation: float = 1.0
     spill: float = 0.001
@@ -116,6 +118,12 @@ class Costs:
     def known(self) -> bool:
         """Whether the costs are those of one device."""
         return not self.devices and self != UNMEASURED
+
+    @property
+    def gains_from_half(self) -> bool:
+        """Whether 16-bit arithmetic is faster than 32-bit arithmetic on one of the devices."""
+        every = self.devices or (self,)
+        return any(d.price("multiply_half") < d.price("multiply") for d in every)
 
     def price(self, name: str) -> float:
         """Return what something costs on the unit that it keeps busy the longest."""

@@ -23,7 +23,7 @@ def tuning_key(node: Node, target: Target) -> str:
     order = [str(node.inputs.index(v)) for v in node.inputs]
     results = ", ".join(type_text(r.type.without_slot()) for r in node.results)
     terms = node.choice.partial_terms
-    sums = f" with partial sums of {terms}" if terms > 1 else ""
+    sums = f" with partial sums of {terms}" if terms else ""
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
         f"{node.choice.precision}{sums} in GLSL ES {target.glsl}, {target.fetch}, "
