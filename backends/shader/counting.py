@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .statements import Statement
     from .types import Type
 
+PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion, an addition
 LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
 
 
@@ -173,8 +174,8 @@ class _Outliner:
                 for left, right in s.products:
                     own.multiply(left.type, right.type)
                 if s.summed_first:
-                    own.operate(s.target.type)  # converts the sum
-                    own.operate(s.target.type)  # adds it
+                    for _ in range(PROMOTION):
+                        own.operate(s.target.type)
             elif isinstance(s, Add) and s.target.type.scalar == "float":
                 found.sums.add(s.target.name)
                 if not _is_product(s.value):

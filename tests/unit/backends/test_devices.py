@@ -37,3 +37,19 @@ def test_costs_of_gpus_are_of_units_that_work_side_by_side(name):
     assert all(isfinite(getattr(u, p)) and getattr(u, p) >= 0 for u in units for p in PRICES)
     assert costs.multiply > 0 and costs.beside[-1].store > costs.beside[-1].store_half > 0
     assert costs.known and not DEVICES["gles30"].costs.known
+
+
+def test_16_bit_arithmetic_is_faster_on_phones_and_in_profiles_that_include_them():
+    gaining = {name for name, device in DEVICES.items() if device.costs.gains_from_half}
+    phones = {"mali-bifrost", "mali-valhall", "adreno-6xx", "adreno-7xx"}
+    assert phones | {"gles30", "gles31-mobile", "webgl2-min", "gles30-min"} <= gaining
+    others = {
+        "amd-rdna",
+        "nvidia",
+        "intel-gen12",
+        "videocore-6",
+        "apple",
+        "llvmpipe",
+        "swiftshader",
+    }
+    assert not others & gaining

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 from support import compile_graph, conv, graph_of, image
 
+from shadergen.compiler.driver import context_for
+from shadergen.compiler.options import Options
+from shadergen.compiler.tuning.session import kinds
 from shadergen.ir.ops import Conv
+from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.summation import (
     blocked_sums,
     kernel_terms,
@@ -17,6 +21,7 @@ from shadergen.passes.placement.summation import (
     sum_terms,
     truncated,
 )
+from shadergen.passes.predict_cost import Predictor
 
 DECLARED = re.compile(r"^    (highp )?vec4 (a\d+) = vec4\(([^)]*)\);$", re.M)
 VECTOR = re.compile(r"vec4\(([^)]*)\)")
@@ -146,6 +151,32 @@ def test_devices_that_gain_nothing_from_16_bits_add_up_as_in_32(device, added):
     assert "partial" not in text
     assert "highp vec4 a0" in text
     assert added in text
+
+
+def bills(precision, **options):
+    """Return what the choices of a convolution are billed for, by their text."""
+    x = image(1, 8, 12, 12)
+    y = conv(np.random.default_rng(0), x, 8, (3, 3), "y")
+    options = Options(device="mali-valhall", precision=precision, **options)
+    graph = graph_of(y, inputs=(x,))
+    context = context_for(graph, options)
+    (kind,) = kinds(context.kernels, optimise(graph, context))
+    predictor = Predictor(kind.node, context.kernels)
+    return {str(choice): predictor.bill(choice) for choice in kind.predicted}
+
+
+def test_16_bit_programs_have_prices_of_their_own():
+    full, half = bills("highp"), bills("mediump")
+    unrolled, looped = (
+        f"fragment, 1 plane, weights in {storage}" for storage in ("constants", "texture")
+    )
+    for choice in (unrolled, looped):
+        assert "multiply_half" not in full[choice]
+        assert half[choice]["multiply_half"] == full[choice]["multiply"] > 0
+    assert half[unrolled]["literal_half"] == full[unrolled]["literal"] > 0
+    pixels, texels, planes = 100, 18, 2
+    assert half[looped]["multiply"] == 2 * pixels * texels * planes
+    assert half[unrolled]["multiply"] == half[looped]["multiply"] / 8  # 32 products, 4 of a texel
 
 
 def test_rounding_agrees_with_numpy():
