@@ -97,8 +97,7 @@ _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
 # Adreno 630 of a Snapdragon 845.
 _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
     {"multiply": 4.0, "multiply_half": 3.9, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
-     "invocation": 490.0, "ubo": 1.2, "ssbo": 40.0, "literal": 3.0,
-     "literal_half": 1.5},
+     "invocation": 490.0, "ubo": 1.2, "ssbo": 40.0, "literal": 3.0, "literal_half": 2.4},
     code=50.0,
     registers=112,
 )  # fmt: skip
@@ -106,8 +105,7 @@ _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
 # Adreno 740 of a Snapdragon 8 Gen 2.
 _ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
     {"multiply": 4.2, "multiply_half": 3.9, "texel": 4.2, "sample": 4.2, "compute_texel": 10.5,
-     "invocation": 370.0, "ubo": 1.2, "ssbo": 40.0, "literal": 1.0,
-     "literal_half": 0.5},
+     "invocation": 370.0, "ubo": 1.2, "ssbo": 40.0, "literal": 1.0, "literal_half": 1.7},
     code=50.0,
     registers=136,
 )  # fmt: skip

@@ -24,7 +24,14 @@ from ...ir.types import HALF_MIN, TensorType
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
 from ..placement.ranges import UNBOUNDED, Bounds, Interval
 from .kinds import computes_in_full, is_direct
-from .summation import blocked_sums, kernel_terms, longest_partial_sum, nearest, truncated
+from .summation import (
+    SUM_TOLERANCE,
+    blocked_sums,
+    kernel_terms,
+    longest_partial_sum,
+    nearest,
+    truncated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Value
     from ...ir.ops import Op
     from ...ir.types import DType
-    from .summation import Rounding
+    from .summation import SUM_TOLERANCE, Rounding
 
 MARGIN = 2.0  # times as large as anything that was seen may become
 
@@ -71,13 +78,15 @@ def safe_terms(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> d
     """Return ``partial_terms`` for the results of convolutions (:class:`~...ir.graph.Choice`).
 
     On some inputs, 16-bit sums of that many products err by at most
-    :data:`.summation.SUM_TOLERANCE`.
+    :data:`.summation.SUM_TOLERANCE` over the square root of the number of convolutions: rounding
+    errors are independent, so their variances add up.
 
     Args:
         graph: not placed yet, its nodes as they will be kernels.
         samples: as for :func:`observe`, which finds their mistakes.
     """
-    measured = _SafeTerms()
+    convolutions = sum(map(is_direct, graph.nodes))
+    measured = _SafeTerms(SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
     for inputs in samples:
         run(graph, as_logical(graph, inputs), np.float32, measured)
     return measured.terms
@@ -209,7 +218,8 @@ class _Watch(_Apart):
 class _SafeTerms(_Apart):
     """Remembers how many products each convolution may add up in 16 bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
         self.terms: dict[Value, int] = {}
         self._node: Node | None = None
 
@@ -221,7 +231,7 @@ class _SafeTerms(_Apart):
         assert self._node is not None
         value = self._node.result
         if is_direct(self._node):
-            most = longest_partial_sum(conv, MARGIN * x, w, *bias)
+            most = longest_partial_sum(conv, self._tolerance, MARGIN * x, w, *bias)
             self.terms[value] = min(most, self.terms.get(value, most))
         return conv.reference(x, w, *bias)
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PARTIAL_TERMS = 32  # without inputs to calibrate with
 MEASURED_TERMS = (64, 32, 16, 8)  # of partial sums, where inputs to calibrate with allow them
-SUM_TOLERANCE = 1e-2  # times max(1, max|sum|), as for a network
+SUM_TOLERANCE = 5e-3  # of all convolutions together: half of what a network may err by
 PIXELS = 4096  # of a result are enough to measure
 CHUNK = 1 << 17  # numbers that a processor's cache holds: more make numpy slow
 
@@ -143,20 +143,20 @@ def blocked_sums(
     return found.reshape(len(x), len(w), *found.shape[3:])
 
 
-def longest_partial_sum(conv: Conv, x: Any, w: Any, *bias: Any) -> int:
+def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any) -> int:
     """Return the most products that a convolution may add up in 16 bits on an input.
 
-    The result is all products of a sum, one of :data:`MEASURED_TERMS`, or 1. Not every pixel is
-    measured.
+    Sums may err by ``tolerance`` times max(1, max|sum|), where 16 bits round to nearest. The result
+    is all products of a sum, one of :data:`MEASURED_TERMS`, or 1. Not every pixel is measured.
     """
-    x, w = truncated(x), truncated(w)
+    x, w = nearest(x), nearest(w)
     start = bias[0] if bias else np.float32(0)
     every = prod(w.shape[1:])
     step = max(1, round((prod(x.shape[2:]) / PIXELS) ** 0.5))
     exact = blocked_sums(conv, x, w, start, every, np.asarray, step)
-    allowed = SUM_TOLERANCE * max(1.0, float(np.abs(exact).max()))
+    allowed = tolerance * max(1.0, float(np.abs(exact).max()))
     for terms in (every, *(n for n in MEASURED_TERMS if n < every)):
-        found = blocked_sums(conv, x, w, start, terms, truncated, step)
+        found = blocked_sums(conv, x, w, start, terms, nearest, step)
         if float(np.abs(found - exact).max()) <= allowed:
             return terms
     return 1
