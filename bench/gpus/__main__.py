@@ -7,8 +7,8 @@
     make gpus ARGS="--precision fp16"              builds of 16 bits
     make gpus ARGS="--compare docs/gpus.json"      before and after a change
 
-A run of all networks and GPUs in 32 bits writes the page, others are printed. The figures of each run are
-kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
+A run of all networks and GPUs in 32 bits writes the page, others are printed. The figures of each
+run are kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ def rounding_errors(
         worst, usual = (run(graph, logical, np.float32, _Halves(r)) for r in (truncated, nearest))
         for name, want in exact.items():
             wide = want.astype(np.float64)
-            sizes = (_size(found[name] - wide) for found in (worst, usual))
-            error = RoundingError(*sizes, _size(wide))
+            most, close = (_size(found[name] - wide) for found in (worst, usual))
+            error = RoundingError(most, close, _size(wide))
             errors[name] = errors[name].worse(error) if name in errors else error
     return errors
 
