@@ -284,6 +284,7 @@ def _work(p: Mapping[str, Any], textures: Mapping[str, Any]) -> Work:
         alive=0,
         stores=p["bytes"]["written"] // written,
         halves=written < VECTOR_BYTES,
+        mediump=False,
         targets=len(p["writes"]),
         programs=0,
         code=0,

@@ -92,6 +92,9 @@ class Choice:
         planes: planes that one invocation computes; in the fragment stage those of one GPU pass.
         weights: where a convolution's weights live.
         precision: of storage and arithmetic.
+        partial_terms: products that a 16-bit convolution adds up in 16 bits before a 32-bit
+            accumulator takes them, at least those of a texel; 0 converts each product by itself
+            (``passes.placement.summation``).
         alias: the node computes nothing: its operands are planes of the result's texture, or its
             result is planes of the operand's (``placement.aliases``).
         winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
@@ -103,8 +106,14 @@ class Choice:
     planes: int | None = None
     weights: WeightStorage | None = None
     precision: Precision | None = None
+    partial_terms: int = 0
     alias: bool = False
     winograd: int = 0
+
+    @property
+    def undecided(self) -> Choice:
+        """The choice as it is before kernels are chosen: only its arithmetic is decided."""
+        return Choice(precision=self.precision, partial_terms=self.partial_terms)
 
     @property
     def loops(self) -> bool:

@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from ..ir.graph import Constant
 from ..ir.types import HALF_MAX, HALF_MIN, fits_half
 from .kernel_ops import parts
-from .placement.calibration import MARGIN, observe
+from .placement.calibration import MARGIN, observe, safe_terms
+from .placement.costs import gain_from_half
 from .placement.kinds import computes_in_full, index_values, is_direct
 from .placement.ranges import Bounds, Interval, bounds
+from .placement.summation import PARTIAL_TERMS, sum_terms
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Precision
@@ -37,21 +39,35 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
     auto = target.precision == "auto"
     proven = bounds(graph, Interval(*target.input_range)) if auto else {}
     seen = observe(graph, context.samples) if auto else {}
+    safe = safe_terms(graph, context.samples) if auto else {}
     exact = index_values(graph) if auto else set()
 
     def choose(now: Node, was: Node) -> Node | None:
         if now.choice.precision is not None:
             return None
+        within, what = "", ""
         chosen: Precision = "highp" if target.precision == "highp" else "mediump"
         if auto:
             within, what = _within(was, proven[was.result], seen.get(was.result))
             if within and was.result in exact:
                 within, what = "", "it determines indices"
             chosen = "mediump" if within else "highp"
+        terms = 0
+        if chosen == "mediump" and gain_from_half(target.costs) and is_direct(was):
+            terms = safe.get(was.result, PARTIAL_TERMS)
+            what = "; ".join(filter(None, (what, _sums(was, terms))))
+        if auto or what:
             context.explain("choose precision", now.name, within or chosen, what)
-        return replace(now, choice=replace(now.choice, precision=chosen))
+        return replace(now, choice=replace(now.choice, precision=chosen, partial_terms=terms))
 
     return graph.rewrite(choose)
+
+
+def _sums(node: Node, terms: int) -> str:
+    """Say how a mediump convolution adds up its products."""
+    if sum_terms(node) <= terms:
+        return "sums in 16 bits"
+    return f"16-bit partial sums of {terms} products" if terms > 1 else "sums in 32 bits"
 
 
 def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:

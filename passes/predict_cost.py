@@ -208,21 +208,22 @@ def bill(work: Work, costs: Costs) -> dict[str, float]:
     """Return how often each cost of a device is paid, by its name."""
     compute = work.stage == "compute"
     texel = "compute_texel" if compute else "texel"
-    half = "_half" * work.halves
+    stored, arithmetic = "_half" * work.halves, "_half" * work.mediump
     paid = dict.fromkeys(PRICES, 0.0)
     paid["invocation" if compute else "fragment"] = work.invocations
     paid[texel] = work.texels
     paid["sample"] = work.samples
     paid["image"] = work.images
-    paid[texel if work.weights_from == "texel" else work.weights_from] += work.weights
+    weights = {"texel": texel, "literal": f"literal{arithmetic}"}
+    paid[weights.get(work.weights_from, work.weights_from)] += work.weights
     paid["load"] = work.loads
     paid["stream"] = work.distinct
-    paid["multiply"] = work.multiplies
+    paid[f"multiply{arithmetic}"] = work.multiplies
     paid["operation"] = work.operations
     if work.code > costs.instruction_cache:
         paid["instruction_miss"] = work.multiplies + work.operations / 2  # fewer instructions
     paid["crowding"] = work.multiplies * max(0, work.accumulators - costs.accumulators)
-    paid[("image_store" if compute else "store") + half] = work.stores
+    paid[("image_store" if compute else "store") + stored] = work.stores
     if not compute and work.targets > FREE_TARGETS:
         paid["mrt_penalty"] = work.stores
     idle = max(1.0, costs.lanes * work.passes / work.invocations)

@@ -52,15 +52,22 @@ class _Gpu:
         whole, half = TEXEL_BYTES / self.gigabytes, HALF_BYTES / self.gigabytes
         memory = Unit(load=whole, stream=whole, store=whole, store_half=half,
                       image_store=whole, image_store_half=half)  # fmt: skip
-        priced = (Unit(**{name: n / rate for name, n in unit.items()}) for unit in units)
+        priced = (Unit(**{n: c / rate for n, c in _in_half(unit).items()}) for unit in units)
         limits = {"registers": registers, "literals": literals, "uniforms": uniforms}
         return (Costs((*priced, memory), self.gpu_pass, code, **limits),)
 
 
+def _in_half(cycles: dict[str, float]) -> dict[str, float]:
+    """Return cycles with those of 16-bit programs, which are the same unless stated."""
+    alike = {f"{n}_half": cycles[n] for n in ("multiply", "literal") if n in cycles}
+    return alike | cycles
+
+
 # Mali-G72 MP12 of a Kirin 970. Registers: 64, of which addresses take some.
 _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
-    {"multiply": 4.0, "operation": 1.3, "texel": 3.4, "sample": 1.0, "compute_texel": 6.4,
-     "fragment": 16.0, "invocation": 240.0, "ubo": 3.0, "ssbo": 5.0, "literal": 0.9},
+    {"multiply": 4.0, "multiply_half": 2.0, "operation": 1.3, "texel": 3.4, "sample": 1.0,
+     "compute_texel": 6.4, "fragment": 16.0, "invocation": 240.0, "ubo": 3.0, "ssbo": 5.0,
+     "literal": 0.9, "literal_half": 0.4},
     {"texel": 13.0, "sample": 12.0, "compute_texel": 13.9},
     {"ubo": 13.0, "ssbo": 13.0, "image_store": 22.0, "image_store_half": 22.0},
     code=10.0,
@@ -69,9 +76,9 @@ _BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
 
 # Mali-G610 MP4 of an RK3588.
 _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
-    {"multiply": 4.0, "sample": 1.2},
+    {"multiply": 4.0, "multiply_half": 2.0, "sample": 1.2},
     {"operation": 1.5, "texel": 6.5, "sample": 2.6, "compute_texel": 8.7, "fragment": 25.0,
-     "invocation": 255.0, "ubo": 3.4, "literal": 4.3},
+     "invocation": 255.0, "ubo": 3.4, "literal": 4.3, "literal_half": 2.0},
     {"texel": 1.7, "compute_texel": 4.7, "fragment": 26.0, "invocation": 270.0},
     {"texel": 17.5, "sample": 15.7, "compute_texel": 18.5},
     {"ubo": 70.0, "ssbo": 70.0, "image_store": 125.0, "image_store_half": 125.0},
@@ -84,8 +91,8 @@ _ADRENO_CONSTANTS = 496
 
 # Adreno 630 of a Snapdragon 845.
 _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
-    {"multiply": 4.2, "operation": 1.5, "texel": 5.6, "sample": 2.0, "compute_texel": 12.9,
-     "invocation": 570.0, "ubo": 1.7, "ssbo": 40.0, "literal": 0.9},
+    {"multiply": 4.2, "multiply_half": 4.0, "operation": 1.5, "texel": 5.6, "sample": 2.0,
+     "compute_texel": 12.9, "invocation": 570.0, "ubo": 1.7, "ssbo": 40.0, "literal": 0.9},
     {"texel": 2.9, "sample": 2.6, "compute_texel": 4.5},
     code=50.0,
     registers=112,
@@ -95,8 +102,8 @@ _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
 
 # Adreno 740 of a Snapdragon 8 Gen 2.
 _ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
-    {"multiply": 4.5, "operation": 1.9, "texel": 4.5, "sample": 2.0, "compute_texel": 11.6,
-     "invocation": 470.0, "ubo": 0.8, "ssbo": 20.0},
+    {"multiply": 4.5, "multiply_half": 4.1, "operation": 1.9, "texel": 4.5, "sample": 2.0,
+     "compute_texel": 11.6, "invocation": 470.0, "ubo": 0.8, "ssbo": 20.0},
     {"texel": 2.4, "sample": 2.8, "compute_texel": 4.6},
     code=50.0,
     registers=119,

@@ -210,9 +210,10 @@ class Printer(ABC):
 
     def multiply_add(self, s: MultiplyAdd) -> str:
         """Return an addition of products to a variable."""
-        pairs = list(chain.from_iterable(map(_columns, s.products))) if self.chained else s.products
+        chained = self.chained and not s.summed_first
+        pairs = list(chain.from_iterable(map(_columns, s.products))) if chained else s.products
         products = [self.binary("*", a, b)[0] for a, b in pairs]
-        terms = products if self.chained else [" + ".join(products)]
+        terms = products if chained else [" + ".join(products)]
         return "\n".join(f"{self.variable(s.target)} += {term};" for term in terms)
 
     def loop(self, s: Loop) -> str:

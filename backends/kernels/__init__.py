@@ -22,7 +22,7 @@ from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
 from .winograd import WINOGRAD
-from .work import Outlines, kept_share, programs_of, unrolled
+from .work import Outlines, unrolled
 
 if TYPE_CHECKING:
     from ...ir.graph import Choice, Graph, Node, WeightStorage
@@ -101,7 +101,7 @@ class KernelFamilies:
                 return tuple(replace(w, weights_from=choice.weights) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
-                return (unrolled(work, programs_of(node, work.passes), kept_share(node)),)
+                return (unrolled(work, node),)
         if node not in self._known:
             plain = at_default(node)  # the text of a dynamic node would add guards
             self._known[node] = tuning_key(plain, self.target), plain

@@ -1,8 +1,8 @@
 """Convolution: an invocation is a block of output pixels of several planes.
 
-Weights are columns, four output channels each: ``a += column * v.x`` for every input channel. With
-16 bits, ``a += mat4(columns) * v`` where an input plane is full. Small layers unroll them as
-constants; larger ones loop over them (:mod:`.convolution_loops`).
+Weights are columns, four output channels each: ``a += column * v.x`` for every input channel. In
+16 bits, partial sums come between (:mod:`.sums`). Small layers unroll weights as constants; larger
+ones loop over them (:mod:`.convolution_loops`).
 
 Ways to run one differ in the planes and, in the compute stage, the pixels that an invocation
 computes, and in the storage of weights. All weights of a compute pass must fit their storage, but
@@ -36,6 +36,7 @@ from .input_loader import CORNER, first_tap, loader
 from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, precision, stores
+from .sums import Sums
 from .weight_blocks import WeightBlocks, cut_weights, plan_blocks, weight_floats
 from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity
 
@@ -161,15 +162,17 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv))
     starts = first_sums(bias, conv, group, shader)
-    sums = [f"a{k}" for k in range(len(group.planes))]
-    for name, start in zip(sums, starts, strict=True):
-        declare_sums(body, shader, [name + end for *_, end in group.pixels], start)
+    names = [f"a{k}" for k in range(len(group.planes))]
+    sums = Sums(body, shader, node)
+    for name, start in zip(names, starts, strict=True):
+        sums.declare([name + end for *_, end in group.pixels], start)
     load = loader(shader, conv, p, x, group)
     if storage == "constants":
         columns = cut_weights(w.data, conv.groups, group.planes)
-        unrolled(body, conv, tiles, columns, kw, load)
+        sums.declare_partial(names, tiles.shape[3])
+        unrolled(body, conv, tiles, columns, kw, load, sums)
     else:
-        looped(body, shader, conv, tiles, group, kernel, load)
+        looped(body, shader, conv, tiles, group, kernel, load, sums)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
         kind += f", of Winograd's patches for tiles of {conv.tile}x{conv.tile}"
@@ -182,19 +185,10 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         "convolution",
         kind,
         body,
-        stores(shader, node, group, [Variable(name, VEC4) for name in sums]),
+        stores(shader, node, group, [Variable(name, VEC4) for name in names]),
         macs=macs,
         weights=storage,
     )
-
-
-def declare_sums(
-    body: Body, shader: ShaderBuilder, names: list[str], start: Expression
-) -> list[Variable]:
-    """Declare accumulators that begin alike, in 32 bits."""
-    full = shader.precision == "mediump"
-    first = body.let(names[0], start, full)
-    return [first, *(body.let(name, first, full) for name in names[1:])]
 
 
 def weight_format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:
@@ -233,7 +227,13 @@ def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> list
 
 
 def unrolled(
-    body: Body, conv: Conv, tiles: WeightBlocks, cut: np.ndarray, kw: int, load: Function
+    body: Body,
+    conv: Conv,
+    tiles: WeightBlocks,
+    cut: np.ndarray,
+    kw: int,
+    load: Function,
+    sums: Sums,
 ) -> None:
     """Write one load with the products that take it, for every tap and input plane that matters."""
     dy, dx = conv.dilations
@@ -249,8 +249,9 @@ def unrolled(
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
             for k, columns in used:
-                for pair in products(columns, v, tiles.diagonal):
-                    body.add_products(Variable(f"a{k}", VEC4), pair)
+                pairs = products(columns, v, tiles.diagonal)
+                sums.add_texel(Variable(f"a{k}", VEC4), pairs, tiles.shape[3])
+    sums.complete()
 
 
 def products(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..shader.program import Function
     from ..shader.statements import Body
     from .plane_groups import Group
+    from .sums import Sums
     from .weight_blocks import WeightBlocks
 
 
@@ -36,7 +37,8 @@ def looped(
     group: Group,
     kernel: list[int],
     load: Function,
-    sums: str = "a",
+    sums: Sums,
+    name: str = "a",
 ) -> None:
     """Write the loops over the taps and the input planes.
 
@@ -48,7 +50,8 @@ def looped(
         group: what an invocation computes.
         kernel: height and width of the weights that are held.
         load: from :func:`loader`.
-        sums: what the names of accumulators begin with.
+        sums: of the accumulators.
+        name: what the names of accumulators begin with.
     """
     taps, rows = prod(kernel), prod(tiles.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
@@ -56,7 +59,7 @@ def looped(
     blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
     per_tap = shader.size("tap_rows", rows // taps)
     k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
-    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums)
+    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, name)
     with body.loop("ky", kh) as ky:
         if unrolls_rows(conv, kw, group.node.choice.block[0]):
             p = body.let("p", CORNER + ivec2(0, ky * down))
@@ -89,7 +92,8 @@ class _Step:
     group: Group
     load: Function
     per_tap: Expression
-    sums: str
+    sums: Sums
+    name: str
 
     def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
         """Write the step of input plane ``i``, and advance ``k`` over its rows.
@@ -129,13 +133,13 @@ class _Step:
                 for out in range(planes) if shared else (plane,):
                     pixels = [
                         (
-                            Variable(f"{self.sums}{out}{end}", VEC4),
+                            Variable(f"{self.name}{out}{end}", VEC4),
                             texels[x * stride_x + tap * dilation, y * stride_y],
                         )
                         for x, y, end in group.pixels
                     ]
                     row = (k + tap * self.per_tap if tap else k) + out * width
-                    multiply(body, self.shader, row, width, pixels, tiles.diagonal)
+                    multiply(body, self.shader, row, width, pixels, self.sums, tiles.diagonal)
         body.add(k, planes * width)
 
 
@@ -145,7 +149,8 @@ def multiply(
     row: Expression,
     width: int,
     pixels: list[tuple[Variable, Variable]],
-    diagonal: bool,
+    sums: Sums,
+    diagonal: bool = False,
 ) -> None:
     """Add one weight block times a loaded vector to each accumulator.
 
@@ -155,20 +160,22 @@ def multiply(
         row: the block's first row of weights.
         width: its rows.
         pixels: accumulators and the vectors they take.
+        sums: of the accumulators.
         diagonal: depthwise: its only row multiplies lane by lane.
     """
     full = width == LANES
     with body.scope():
-        if full and not shader.by_column:
-            w = body.let("w", shader.weight_tile(row))
+        if shader.by_column:
+            rows = (shader.weight(row + n) for n in range(width))
+            for n, column in enumerate(shader.weight_columns(body, row) if full else rows):
+                w = body.let(f"w{n}" if width > 1 else "w", column)
+                for a, v in pixels:
+                    sums.add(a, (w, v if diagonal else v.lanes(LANE[n])))
+        elif full or diagonal:
+            w = body.let("w", shader.weight_tile(row) if full else shader.weight(row))
             for a, v in pixels:
-                body.add_products(a, (w, v))
-            return
-        if full:
-            columns = shader.weight_columns(body, row)
+                sums.add(a, (w, v))
         else:
-            columns = [shader.weight(row + n) for n in range(width)]
-        for n, column in enumerate(columns):
-            w = body.let(f"w{n}" if width > 1 else "w", column)
+            columns = [body.let(f"w{n}", shader.weight(row + n)) for n in range(width)]
             for a, v in pixels:
-                body.add_products(a, (w, v if diagonal else v.lanes(LANE[n])))
+                sums.add(a, *((w, v.lanes(LANE[n])) for n, w in enumerate(columns)))

@@ -28,7 +28,6 @@ from ..shader.statements import Body
 from ..shader.types import INT, VEC4
 from .convolution import (
     COLUMNS,
-    declare_sums,
     first_sums,
     growth_by_pixels,
     rows_of,
@@ -39,6 +38,7 @@ from .family import Family, Growth, block_columns, computes, unsuited
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, precision, stores, without_lanes
+from .sums import Sums
 from .weight_blocks import plan_blocks
 from .weight_storage import compute_storages, no_storage
 
@@ -114,27 +114,29 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     shader.weights(blob, storage)
     kernel, out = list(w.shape[2:]), w2.shape[0]
     _, _, height, width = node.result.shape
-    sums = [f"a{k}" for k in range(len(group.planes))]
+    names = [f"a{k}" for k in range(len(group.planes))]
     ends = [end for *_, end in group.pixels]
     kind = f"convolution {kernel[0]}x{kernel[1]} in {conv.groups} groups"
     kind += f", then {p.epilogue}" if p.epilogue is not None else ""
     columns = blocks2.shape[3]
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv))
-    for name, start_sum in zip(sums, first_sums(bias2, Conv(), group, shader), strict=True):
-        declare_sums(body, shader, [name + end for end in ends], start_sum)
+    totals = Sums(body, shader, second)
+    for name, start_sum in zip(names, first_sums(bias2, Conv(), group, shader), strict=True):
+        totals.declare([name + end for end in ends], start_sum)
     load = loader(shader, conv, p, x, inner)
     (start_between,) = first_sums(bias, conv, inner, shader)
     with body.loop(PLANE.name, shader.size("planes_between", between.planes)) as plane:
-        held = declare_sums(body, shader, ["m0" + end for end in ends], start_between)
-        looped(body, shader, conv, blocks, inner, kernel, load, "m")
+        between_sums = Sums(body, shader, first)
+        held = between_sums.declare(["m0" + end for end in ends], start_between)
+        looped(body, shader, conv, blocks, inner, kernel, load, between_sums, "m")
         _complete(body, shader, inner, held)
-        second_row = plane * (len(sums) * columns) + shader.size("second", start)
+        second_row = plane * (len(names) * columns) + shader.size("second", start)
         k = Variable("k", INT)
         body.assign(k, second_row)
-        for number, name in enumerate(sums):
+        for number, name in enumerate(names):
             pixels = [(Variable(name + end, VEC4), m) for end, m in zip(ends, held, strict=True)]
-            multiply(body, shader, k + number * columns, columns, pixels, False)
+            multiply(body, shader, k + number * columns, columns, pixels, totals)
     return finish(
         shader,
         node,
@@ -142,7 +144,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         "separable convolution",
         f"{kind}, then 1x1 to {out} channels",
         body,
-        stores(shader, node, group, [Variable(name, VEC4) for name in sums]),
+        stores(shader, node, group, [Variable(name, VEC4) for name in names]),
         macs=between.channels * (prod(kernel) + out) * height * width,
         weights=storage,
     )

@@ -23,10 +23,11 @@ from ..shader.expressions import Variable, integer, offset
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
-from .convolution import declare_sums, first_sums, products
+from .convolution import first_sums, products
 from .input_loader import CORNER, less_padding, loader
 from .plane_groups import PIXEL, PLANE, Group, lower_groups
 from .store import finish
+from .sums import Sums
 from .weight_blocks import cut_weights
 from .winograd_compute import transformed
 
@@ -95,8 +96,9 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
     body = Body()
     body.let(CORNER.name, less_padding(shader, PIXEL * m, op.pads))
     patches = _patches(body, loader(shader, op, p, x, group), m, k, columns.shape[1])
+    sums = Sums(body, shader, node)
     for i, start in enumerate(starts):
-        declare_sums(body, shader, [f"y{a}{b}_{i}" for a, b in pixels], start)
+        sums.declare([f"y{a}{b}_{i}" for a, b in pixels], start)
     _multiply(body, columns, patches, m, k)
     return finish(
         shader,

@@ -17,16 +17,19 @@ import numpy as np
 
 from ...ir.graph import Constant, Result
 from ...ir.nests import nest_of
+from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
 from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
+from ...passes.placement.summation import sums_in_half, texel_terms
 from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
-from ..shader.counting import outline
+from ..shader.counting import PROMOTION, outline
 from .dispatch import plan_dispatch
+from .store import precision
 from .weight_storage import pass_floats
 
 if TYPE_CHECKING:
@@ -179,6 +182,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         alive=found.alive,
         stores=found.stores * times,
         halves=not t.layout.format.endswith("32f"),
+        mediump=precision(node) == "mediump",
         targets=found.stores,
         programs=programs_of(node, passes) if storage == "constants" else 1,
         code=found.code,
@@ -201,13 +205,28 @@ def kept_share(node: Node) -> float:
     return shares[0] if shares else 1.0
 
 
-def unrolled(work: Work, programs: int, share: float) -> Work:
+def _conversions_saved(work: Work, node: Node) -> float:
+    """Return the conversions and additions of 16-bit sums that longer partial sums save."""
+    terms = node.choice.partial_terms
+    if not work.mediump or not terms or sums_in_half(node):
+        return 0.0
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    texel = texel_terms(p.operands[1].shape, p.kernel.groups)
+    return PROMOTION * work.multiplies / texel * (1 - 1 / max(1, terms // texel))
+
+
+def unrolled(work: Work, node: Node) -> Work:
     """Return the work of a convolution with its weights as constants, from that of its loops.
 
-    All that an invocation does is in the text, and no weights are read. ``share`` is that of the
-    weights that are not zero.
+    All that an invocation does is in the text, and no weights are read.
     """
-    work = replace(work, multiplies=work.multiplies * share)
+    programs = programs_of(node, work.passes)
+    work = replace(
+        work,
+        multiplies=work.multiplies * kept_share(node),
+        operations=work.operations - _conversions_saved(work, node),
+    )
     return replace(
         work,
         weights=round(work.multiplies),

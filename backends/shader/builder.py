@@ -261,16 +261,11 @@ class ShaderBuilder:
 
     @property
     def by_column(self) -> bool:
-        """Whether products are added up column of weights by column."""
-        return self.chained and self.target.products == "column"
+        """Whether products are added up column of weights by column.
 
-    @property
-    def chained(self) -> bool:
-        """Whether products are added up one by one.
-
-        A 16-bit product would be converted before it is added to a 32-bit sum.
+        In 16 bits those of a texel are added up before they are converted.
         """
-        return self.precision == "highp" and self.target.products != "matrix"
+        return self.precision == "highp" and self.target.products == "column"
 
     @property
     def _tail_count(self) -> int:
@@ -396,7 +391,7 @@ class ShaderBuilder:
             uniforms=[*uniforms, *(f"u_{size}" for size in self.sizes)],
             arrays=self.arrays,
             main=main,
-            chained=self.chained,
+            chained=self.target.products != "matrix",
             **written,
         )
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .statements import Statement
     from .types import Type
 
+PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion, an addition
 LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
 
 
@@ -177,6 +178,9 @@ class _Outliner:
                 found.sums.add(s.target.name)
                 for left, right in s.products:
                     own.multiply(left.type, right.type)
+                if s.summed_first:
+                    for _ in range(PROMOTION):
+                        own.operate(s.target.type)
             elif isinstance(s, Add) and s.target.type.scalar == "float":
                 found.sums.add(s.target.name)
                 if not _is_product(s.value):

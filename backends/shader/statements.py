@@ -78,10 +78,15 @@ class Add(Statement):
 
 @dataclass(frozen=True)
 class MultiplyAdd(Statement):
-    """Products that are added to a variable: scalars, vectors, or matrices times vectors."""
+    """Products that are added to a variable: scalars, vectors, or matrices times vectors.
+
+    ``summed_first`` adds the products up before the variable takes them: 16-bit products are
+    converted once on the way into a 32-bit variable.
+    """
 
     target: Variable
     products: tuple[tuple[Expression, Expression], ...]
+    summed_first: bool = False
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -213,9 +218,14 @@ class Body:
     def add(self, target: Variable, value: Operand, sign: int = 1) -> None:
         self.statements.append(Add(target, literal(value, target.type), sign))
 
-    def add_products(self, target: Variable, *products: tuple[Expression, Expression]) -> None:
+    def add_products(
+        self,
+        target: Variable,
+        *products: tuple[Expression, Expression],
+        summed_first: bool = False,
+    ) -> None:
         """Add the products of pairs."""
-        self.statements.append(MultiplyAdd(target, products))
+        self.statements.append(MultiplyAdd(target, products, summed_first))
 
     def give(self, value: Expression | None = None) -> None:
         """Return from the function."""

@@ -4,10 +4,11 @@
     make gpus ARGS="--networks espcn,acnet"        networks with one of these words in their name
     make gpus ARGS="--gpus mali-g72,rdna2"         some GPUs
     make gpus ARGS="--profiles own,gles30"         device profiles; own: that of the GPU's family
+    make gpus ARGS="--precision fp16"              builds of 16 bits
     make gpus ARGS="--compare docs/gpus.json"      before and after a change
 
-A run of all networks and GPUs writes the page, others are printed. The figures of each run are
-kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
+A run of all networks and GPUs in 32 bits writes the page, others are printed. The figures of each
+run are kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .results import NetworkResult, as_data, from_data, summed
 from .table import GPUS, KEPT, PROJECT, Gpu, chosen
 
 OWN = "own"  # the profile of the GPU's family
+PLAIN = "fp32"
 DOCUMENT = PROJECT / "docs" / "gpus.md"
 FIGURES = KEPT / "figures.json"
 BEGIN, END = "<!-- measured: gpus -->", "<!-- end of gpus -->"
@@ -40,7 +42,9 @@ def say(what: str) -> None:
         print(f"\r\x1b[K{what}", end="", file=sys.stderr, flush=True)
 
 
-def count(network: Network, gpus: Sequence[Gpu], profiles: Sequence[str]) -> NetworkResult:
+def count(
+    network: Network, gpus: Sequence[Gpu], profiles: Sequence[str], precision: str
+) -> NetworkResult:
     """Count what a network takes with some profiles, or say why it cannot be."""
     result = NetworkResult(network.name, network.size)
     if network.missing:
@@ -55,7 +59,7 @@ def count(network: Network, gpus: Sequence[Gpu], profiles: Sequence[str]) -> Net
     for profile, users in wanted.items():
         say(f"{network.name}: compiled for {profile}")
         try:
-            passes = compiled(network, profile)
+            passes = compiled(network, profile, precision)
         except ShadergenError as error:
             result.problem = str(error)
             return result
@@ -105,6 +109,7 @@ def main() -> int:
     parser.add_argument(
         "--profiles", default="", help=f"device profiles, the first to show; {OWN}: the family's"
     )
+    parser.add_argument("--precision", default=PLAIN, choices=("fp32", "fp16", "auto"))
     parser.add_argument("--compare", type=Path, help="the figures of an earlier run")
     flags = parser.parse_args()
     try:
@@ -114,14 +119,16 @@ def main() -> int:
     gpus = [gpu for gpu in wanted if _starts(gpu)]
     before = from_data(json.loads(flags.compare.read_text("utf-8"))) if flags.compare else []
     profiles = flags.profiles.split(",") if flags.profiles else [OWN, *GENERIC]
-    results = [count(network, gpus, profiles) for network in networks(flags.networks)]
+    found = networks(flags.networks)
+    results = [count(network, gpus, profiles, flags.precision) for network in found]
     say("")
     page = as_page(results, gpus, before)
     print(page)
     if FIGURES.exists():
         FIGURES.replace(FIGURES.with_name("before.json"))
     save(FIGURES, results, gpus)
-    if gpus == list(GPUS) and not flags.networks and profiles[0] == OWN:
+    whole = gpus == list(GPUS) and not flags.networks and profiles[0] == OWN
+    if whole and flags.precision == PLAIN:
         write(page, results, gpus)
     return 0
 

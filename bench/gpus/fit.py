@@ -25,6 +25,7 @@ from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_program, print_vertex
 from shadergen.backends.gpu import Blob, GpuPass
 from shadergen.backends.kernels import lower
+from shadergen.compiler.choices import PRECISIONS
 from shadergen.compiler.driver import context_for, import_model
 from shadergen.compiler.options import Options, parse_sizes
 from shadergen.compiler.tuning.isolation import MEASURED, isolate
@@ -69,10 +70,16 @@ class Candidate:
         return max(work.alive for work in self.works)
 
 
-def candidates(network: Network, most: int, profile: str) -> Iterator[Candidate]:
+def candidates(
+    network: Network, most: int, profile: str, precision: str = "fp32"
+) -> Iterator[Candidate]:
     """Yield the candidates of a network's dearest kinds of nodes that are one node each."""
     height, width = network.size
-    options = Options(device=profile, input_size=parse_sizes([f"{height}x{width}"]))
+    options = Options(
+        device=profile,
+        input_size=parse_sizes([f"{height}x{width}"]),
+        precision=PRECISIONS[precision],
+    )
     graph = import_model(network.model(), options)
     context = context_for(graph, options)
     found = kinds(context.kernels, optimise(graph, context))
@@ -192,10 +199,15 @@ def main() -> None:
     parser.add_argument("--networks", default="", help="parts of their names")
     parser.add_argument("--gpus", default="", help="names")
     parser.add_argument("--kinds", type=int, default=8, help="of nodes, for each network")
+    parser.add_argument("--precision", default="fp32", choices=("fp32", "fp16"))
     flags = parser.parse_args()
     for gpu in chosen(flags.gpus):
         own = own_profile(gpu)
-        every = [c for n in networks(flags.networks) for c in candidates(n, flags.kinds, own)]
+        every = [
+            c
+            for n in networks(flags.networks)
+            for c in candidates(n, flags.kinds, own, flags.precision)
+        ]
         profile = DEVICES.get(gpu.family)
         room = HOPELESS * (profile.costs[0].registers if profile else 0)
         tried = [c for c in every if not room or c.alive <= room]

@@ -12,6 +12,7 @@ from networks.cache import model_file
 from networks.catalogue import Case
 
 from shadergen.backends.devices import DEVICES
+from shadergen.compiler.choices import PRECISIONS
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options, parse_sizes
 
@@ -56,11 +57,21 @@ def own_profile(gpu: Gpu) -> str:
     return gpu.family if gpu.family in DEVICES else PLAIN
 
 
-def compiled(network: Network, profile: str) -> list[Pass]:
-    """Compile a network for a device profile; return its GPU passes."""
+def compiled(network: Network, profile: str, precision: str) -> list[Pass]:
+    """Compile a network for a device profile; return its GPU passes.
+
+    Args:
+        network: what to compile.
+        profile: the name of the device profile.
+        precision: "fp32", "fp16" or "auto".
+    """
     height, width = network.size
     with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
-        options = Options(device=profile, input_size=parse_sizes([f"{height}x{width}"]))
+        options = Options(
+            device=profile,
+            input_size=parse_sizes([f"{height}x{width}"]),
+            precision=PRECISIONS[precision],
+        )
         build = Path(scratch) / "build"
         compile_model(network.model(), build, options)
         return read_passes(build)

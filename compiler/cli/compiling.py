@@ -84,7 +84,10 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
         if result.variants:
             data["variants"] = list(result.variants)
         if (found := result.calibration) is not None:
-            errors = {n: asdict(e) | {"relative": e.relative} for n, e in found.errors.items()}
+            errors = {
+                n: asdict(e) | {"relative": e.relative, "relative_nearest": e.relative_nearest}
+                for n, e in found.errors.items()
+            }
             data["calibration"] = asdict(found) | {"errors": errors}
         print_json(data | ({"decisions": decisions} if explain else {}))
         return
@@ -99,9 +102,11 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
 
 
 def _print_calibration(found: Calibration) -> None:
-    table = new_table("output", "max error", "relative")
+    table = new_table("output", "max error", "relative", "to nearest")
     for name, error in found.errors.items():
-        table.add_row(name, f"{error.most:.3g}", f"{error.relative:.2%}")
+        table.add_row(
+            name, f"{error.most:.3g}", f"{error.relative:.2%}", f"{error.relative_nearest:.2%}"
+        )
     print_table(table)
     inputs = count(found.samples, "input")
     if found.layers:

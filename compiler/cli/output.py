@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 NUMBERS = {
     "#", "MACs", "bytes", "packing", "max error", "mean error", "bound", "at most", "memory", "ms",
-    "ratio", "relative", "nodes", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max", "share",
-    "read", "fetched", "written",
+    "ratio", "relative", "to nearest", "nodes", "10..90 %", "passes", "GFLOP/s", "GB/s", "of max",
+    "share", "read", "fetched", "written",
 }  # fmt: skip
 WIDTH = 160  # of tables in a pipe
 

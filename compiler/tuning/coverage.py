@@ -31,7 +31,7 @@ def coverage_notes(
     kernels = KernelFamilies(target)
 
     def is_choice(node: Node) -> bool:
-        undecided = replace(node, choice=Choice(precision=node.choice.precision))
+        undecided = replace(node, choice=node.choice.undecided)
         return not node.choice.alias and len(kernels.choices(undecided)) > 1
 
     layers = [node for node in graph.nodes if is_choice(node)]

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FORMAT = "shadergen tuning"
-VERSION = 2
+VERSION = 3
 WRONG = math.inf  # the time of a candidate whose result differs from the reference
 LONGEST = 1e15  # nanoseconds; no frame takes twelve days
-MOST_PIXELS, MOST_PLANES = 64, 1 << 16
+MOST_PIXELS, MOST_PLANES, MOST_TERMS = 64, 1 << 16, 1 << 31
 # Of choices: aliases take no time.
-MEMBERS = ("stage", "block", "planes", "weights", "precision", "winograd")
+MEMBERS = ("stage", "block", "planes", "weights", "precision", "partial_terms", "winograd")
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,7 @@ def _choice(entry: Any) -> tuple[Choice, float]:
         planes=_integer(entry["planes"], "planes", MOST_PLANES),
         weights=_one_of(entry["weights"], (None, *get_args(WeightStorage))),
         precision=_one_of(entry["precision"], get_args(Precision)),
+        partial_terms=_integer(entry["partial_terms"], "partial_terms", MOST_TERMS),
         winograd=_one_of(_integer(entry["winograd"], "winograd", max(TILES)), (0, *TILES)),
     )
     time = entry["nanoseconds"]

@@ -181,7 +181,7 @@ def kinds(kernels: Kernels, graph: Graph, *others: Graph) -> list[Kind]:
     labels = unique_names(found.values())
     every = []
     for name, node in found.items():
-        opened = replace(node, choice=Choice(precision=node.choice.precision))
+        opened = replace(node, choice=node.choice.undecided)
         predictor = Predictor(opened, kernels)
         predicted = {c: predictor.cost(c) for c in kernels.choices(opened)}
         each = [count[name] for count in counts]

@@ -28,6 +28,8 @@ from .movement import Rearrange, Reshape, moved
 from .window import Sizes, Window, tap_slices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ..graph import Value
     from ..nest import Nest
 
@@ -118,7 +120,8 @@ class Conv(Op):
             window.check()
         return TensorType((x.shape[0], o, *(window.count for window in along)))
 
-    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
+    def taps(self, x: Any, w: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
+        """Yield each tap's index and what the windows read there: (N, C, windows)."""
         along = self.windows(TensorType(x.shape), TensorType(w.shape))
         if self.enlarged != (1, 1):
             x = x.repeat(self.enlarged[0], 2).repeat(self.enlarged[1], 3)
@@ -129,16 +132,20 @@ class Conv(Op):
             x = np.pad(x, widths, mode=self.pad_mode)
         if self.zero_guard:
             x = np.where(x == 0, x.dtype.type(self.zero_guard), x)
+        for tap, at in zip(product(*map(range, w.shape[2:])), tap_slices(along), strict=True):
+            yield tap, x[at]
+
+    def reference(self, x: Any, w: Any, *bias: Any) -> Any:
+        along = self.windows(TensorType(x.shape), TensorType(w.shape))
         counts = [window.count for window in along]
         y = np.zeros((x.shape[0], w.shape[0], *counts), np.result_type(x, w))
         per_group, out = w.shape[1], w.shape[0] // self.groups
-        taps = list(product(*map(range, w.shape[2:])))
-        for g in range(self.groups):
-            xs, ws = x[:, g * per_group : (g + 1) * per_group], w[g * out : (g + 1) * out]
-            for tap, at in zip(taps, tap_slices(along), strict=True):
-                part: Any = (slice(None), slice(None), *tap)
-                found = np.tensordot(ws[part], xs[at], axes=(1, 1))
-                y[:, g * out : (g + 1) * out] += np.moveaxis(found, 0, 1)
+        for tap, xs in self.taps(x, w):
+            part: Any = (slice(None), slice(None), *tap)
+            for g in range(self.groups):
+                inputs, outputs = (slice(g * n, (g + 1) * n) for n in (per_group, out))
+                found = np.tensordot(w[outputs][part], xs[:, inputs], axes=(1, 1))
+                y[:, outputs] += np.moveaxis(found, 0, 1)
         return y + bias[0].reshape(-1, *(1,) * len(along)) if bias else y
 
     def decompose(self, x: Value, w: Value, *bias: Value) -> Value | None:

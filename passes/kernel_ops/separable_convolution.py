@@ -50,9 +50,9 @@ def separable(first: Node, second: Node) -> Node:
     kernel = SeparableConv(first.op, len(first.inputs))
     layers = tuple(dict.fromkeys((*first.layers, *second.layers)))
     both = replace(p, kernel=kernel, operands=(*first.inputs, *p.operands[1:]))
-    return replace(
-        assemble(both, layers, second.choice), types=tuple(r.type for r in second.results)
-    )
+    terms = min(first.choice.partial_terms, second.choice.partial_terms)
+    choice = replace(second.choice, partial_terms=terms)
+    return replace(assemble(both, layers, choice), types=tuple(r.type for r in second.results))
 
 
 def halves(node: Node) -> tuple[Node, Node]:

@@ -1,13 +1,14 @@
 """Measure a graph's values: their magnitudes, and their errors in 16 bits.
 
-Both are found by carrying the graph out on inputs (``ir.reference``), and hold for those alone:
-:func:`observe` gives bounds that :mod:`.ranges` cannot prove, :func:`rounding_errors` the cost.
+All is found by carrying the graph out on inputs (``ir.reference``), and holds for those alone:
+:func:`observe` gives bounds that :mod:`.ranges` cannot prove, :func:`safe_terms` lengths of 16-bit
+sums, :func:`rounding_errors` the cost.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,15 @@ from ...ir.reference import evaluate as run
 from ...ir.types import HALF_MIN, TensorType
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
 from ..placement.ranges import UNBOUNDED, Bounds, Interval
-from .kinds import computes_in_full
+from .kinds import computes_in_full, is_direct
+from .summation import (
+    SUM_TOLERANCE,
+    blocked_sums,
+    kernel_terms,
+    longest_partial_sum,
+    nearest,
+    truncated,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +42,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Value
     from ...ir.ops import Op
     from ...ir.types import DType
+    from .summation import SUM_TOLERANCE, Rounding
 
 MARGIN = 2.0  # times as large as anything that was seen may become
 
@@ -64,41 +74,74 @@ def widened(seen: Interval) -> Interval:
     return Interval(seen.low - room, seen.high + room)
 
 
+def safe_terms(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict[Value, int]:
+    """Return ``partial_terms`` for the results of convolutions (:class:`~...ir.graph.Choice`).
+
+    On some inputs, 16-bit sums of that many products err by at most
+    :data:`.summation.SUM_TOLERANCE` over the square root of the number of convolutions: rounding
+    errors are independent, so their variances add up.
+
+    Args:
+        graph: not placed yet, its nodes as they will be kernels.
+        samples: as for :func:`observe`, which finds their mistakes.
+    """
+    convolutions = sum(map(is_direct, graph.nodes))
+    measured = _SafeTerms(SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
+    for inputs in samples:
+        run(graph, as_logical(graph, inputs), np.float32, measured)
+    return measured.terms
+
+
 def rounding_errors(
     graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]
 ) -> dict[str, RoundingError]:
     """Return what 16 bits cost the outputs of a placed graph on some inputs, by name.
 
-    Everything that is stored in 16 bits is cut off to them, and in mediump kernels every step of a
-    formula as well; what is smaller than 2^-14 counts as 0. OpenGL ES allows that, and some do it;
-    those that round to the nearest err by half as much. Sums are in 32 bits, as kernels have them.
+    Everything that is stored in 16 bits is rounded to them, and in mediump kernels every step of a
+    formula and every sum, in the order of the kernels (:mod:`.summation`). OpenGL ES allows to
+    truncate, and to take numbers below 2^-14 for 0. GPUs round to nearest: Mesa's Vulkan drivers
+    for Mali, Adreno, AMD, Intel and VideoCore report ``shaderRoundingModeRTEFloat16``.
     """
     errors: dict[str, RoundingError] = {}
     for inputs in samples:
         logical = as_logical(graph, inputs)
         exact = run(graph, logical, np.float32)
-        halved = run(graph, logical, np.float32, _Halves())
+        worst, usual = (run(graph, logical, np.float32, _Halves(r)) for r in (truncated, nearest))
         for name, want in exact.items():
             wide = want.astype(np.float64)
-            error = RoundingError(_size(halved[name] - wide), _size(wide))
+            most, close = (_size(found[name] - wide) for found in (worst, usual))
+            error = RoundingError(most, close, _size(wide))
             errors[name] = errors[name].worse(error) if name in errors else error
     return errors
 
 
 @dataclass(frozen=True)
 class RoundingError:
-    """Of one output: the largest absolute error, and the largest number that was right."""
+    """Of one output: the largest absolute errors, and the largest number that was right.
+
+    Attributes:
+        most: the error on the least precise GPU that OpenGL ES allows.
+        nearest: the error on a GPU that rounds to nearest.
+        largest: the largest right number.
+    """
 
     most: float
+    nearest: float
     largest: float
 
     @property
     def relative(self) -> float:
-        """The error as a part of the largest number; of nothing but zeros, as it is."""
+        """``most`` as a part of the largest number; of nothing but zeros, as it is."""
         return self.most / (self.largest or 1.0)
 
+    @property
+    def relative_nearest(self) -> float:
+        """``nearest`` likewise."""
+        return self.nearest / (self.largest or 1.0)
+
     def worse(self, other: RoundingError) -> RoundingError:
-        return RoundingError(max(self.most, other.most), max(self.largest, other.largest))
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return RoundingError(*map(max, pairs))
 
 
 class _Apart(Machine):
@@ -108,8 +151,9 @@ class _Apart(Machine):
         """Evaluate a formula."""
         return evaluate(expr, env)
 
-    def multiplied(self, x: Any, w: Any, sums: Any) -> None:
-        """Record a convolution's products and its sums without the bias."""
+    def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
+        """Compute a convolution."""
+        return conv.reference(x, w, *bias)
 
     def run(self, node: Node, operands: list[Any]) -> Any:
         op = node.op
@@ -128,10 +172,7 @@ class _Apart(Machine):
         if isinstance(kernel, Pointwise):
             return kernel.carry_out(operands, self.compute)
         if isinstance(kernel, Conv):
-            x, w, *bias = operands
-            sums = kernel.reference(x, w)
-            self.multiplied(x, w, sums)
-            return sums + bias[0].reshape(-1, 1, 1) if bias else sums
+            return self.convolve(kernel, *operands)
         types = [TensorType(np.shape(x), _dtype(x)) for x in operands]
         nest = kernel.nest(*types)
         if nest is None or not any(isinstance(e, Call) for f in nest.formulas() for e in walk(f)):
@@ -164,28 +205,65 @@ class _Watch(_Apart):
         evaluate(expr, env, lambda x: self._meet(_flushed(x)))
         return evaluate(expr, env, self._meet)
 
-    def multiplied(self, x: Any, w: Any, sums: Any) -> None:
+    def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
+        sums = conv.reference(x, w)
         self.largest = max(self.largest, _size(x) * _size(w), _size(sums))
+        return sums + bias[0].reshape(-1, 1, 1) if bias else sums
 
     def _meet(self, x: Any) -> Any:
         self.largest = max(self.largest, _size(x))
         return x
 
 
+class _SafeTerms(_Apart):
+    """Remembers how many products each convolution may add up in 16 bits."""
+
+    def __init__(self, tolerance: float) -> None:
+        self._tolerance = tolerance
+        self.terms: dict[Value, int] = {}
+        self._node: Node | None = None
+
+    def run(self, node: Node, operands: list[Any]) -> Any:
+        self._node = node
+        return super().run(node, operands)
+
+    def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
+        assert self._node is not None
+        value = self._node.result
+        if is_direct(self._node):
+            most = longest_partial_sum(conv, self._tolerance, MARGIN * x, w, *bias)
+            self.terms[value] = min(most, self.terms.get(value, most))
+        return conv.reference(x, w, *bias)
+
+
 class _Halves(_Apart):
-    """Arithmetic of a GPU with 16-bit mediump."""
+    """Arithmetic of a GPU with 16-bit mediump.
+
+    Args:
+        rounded: rounds to 16 bits.
+    """
+
+    def __init__(self, rounded: Rounding) -> None:
+        self._rounded = rounded
+        self._terms = 1
 
     def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
         layout = value.type.layout
-        return _halved(array) if layout is not None and layout.format.endswith("16f") else array
+        return (
+            self._rounded(array) if layout is not None and layout.format.endswith("16f") else array
+        )
 
     def run(self, node: Node, operands: list[Any]) -> Any:
         if node.choice.precision == "mediump" and not computes_in_full(node):
-            return super().run(node, list(map(_halved, operands)))
+            self._terms = kernel_terms(node)
+            return super().run(node, list(map(self._rounded, operands)))
         return node.op.reference(*operands)
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:
-        return evaluate(expr, env, _halved)
+        return evaluate(expr, env, self._rounded)
+
+    def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
+        return blocked_sums(conv, x, w, bias[0] if bias else 0.0, self._terms, self._rounded)
 
 
 def _size(x: Any) -> float:
@@ -196,16 +274,6 @@ def _size(x: Any) -> float:
 
 def _flushed(x: Any) -> Any:
     return np.where(np.abs(x) < HALF_MIN, np.zeros_like(x), x)
-
-
-def _halved(x: Any) -> Any:
-    x = np.asarray(x)
-    if x.dtype.kind != "f":
-        return x
-    with np.errstate(over="ignore"):
-        half = _flushed(x).astype(np.float16)
-    below = np.nextafter(half, np.float16(0))
-    return np.where(np.abs(half) > np.abs(x), below, half).astype(x.dtype)
 
 
 def _dtype(x: Any) -> DType:

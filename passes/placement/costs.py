@@ -26,11 +26,12 @@ class Unit:
         image: a vector read from an image.
         ubo: a vector read from a uniform block.
         ssbo: a vector read from a storage block.
-        literal: a vector of weights that are constants in the text.
+        literal: a vector of weights that are constants in the text; ``literal_half`` in programs
+            of 16 bits.
         load: a vector of a tensor that comes from memory, where caches hold a pass's other reads.
         stream: the first read of a vector of weights in a pass, from memory; later reads hit a
             cache.
-        multiply: a multiply-add of vectors.
+        multiply: a multiply-add of vectors; ``multiply_half`` in programs of 16 bits.
         operation: other arithmetic of a vector.
         instruction_miss: added to arithmetic in a program that exceeds the instruction cache.
         crowding: added to a multiply-add for each accumulator beyond those that do no harm.
@@ -48,9 +49,11 @@ class Unit:
     ubo: float = 0.0
     ssbo: float = 0.0
     literal: float = 0.0
+    literal_half: float = 0.0
     load: float = 0.0
     stream: float = 0.0
     multiply: float = 0.0
+    multiply_half: float = 0.0
     operation: float = 0.0
     instruction_miss: float = 0.0
     crowding: float = 0.0
@@ -107,6 +110,7 @@ UNMEASURED = Costs(
             ubo=0.02,
             ssbo=0.03,
             multiply=0.01,
+            multiply_half=0.005,
             operation=0.01,
             crowding=0.001,
             store=0.05,
@@ -123,6 +127,15 @@ UNMEASURED = Costs(
 def are_known(devices: tuple[Costs, ...]) -> bool:
     """Whether costs are those of one device."""
     return len(devices) == 1 and devices[0] != UNMEASURED
+
+
+def gain_from_half(devices: tuple[Costs, ...]) -> bool:
+    """Whether 16-bit arithmetic is faster than 32-bit arithmetic on one of some devices."""
+
+    def takes(device: Costs, name: str) -> float:
+        return max(float(getattr(unit, name)) for unit in device.units)
+
+    return any(takes(d, "multiply_half") < takes(d, "multiply") for d in devices)
 
 
 def cost_text(devices: tuple[Costs, ...], cost: float, measured: bool = False) -> str:

@@ -36,6 +36,7 @@ class Work:
         alive: floats and ints that an invocation holds at once.
         stores: vectors written.
         halves: whether these are of 16 bits a float, or fewer.
+        mediump: whether the programs compute in 16 bits.
         targets: vectors that an invocation writes.
         programs: of different text.
         code: multiply-adds of weights in the text of a program.
@@ -58,6 +59,7 @@ class Work:
     alive: int
     stores: int
     halves: bool
+    mediump: bool
     targets: int
     programs: int
     code: float

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 
 
 def tuning_key(node: Node, target: Target) -> str:
-    """Return the tuning key of a placed node; of its choice only the precision is part of it."""
+    """Return the tuning key of a placed node; of its choice only the arithmetic is part of it."""
     operands = [f"{node.inputs.index(v)}: {_operand(v)}" for v in dict.fromkeys(node.inputs)]
     order = [str(node.inputs.index(v)) for v in node.inputs]
     results = ", ".join(type_text(r.type.without_slot()) for r in node.results)
+    terms = node.choice.partial_terms
+    sums = f" with partial sums of {terms}" if terms else ""
     return (
         f"{op_text(node.op)}({', '.join(order)}): {results} of {'; '.join(operands)}; "
-        f"{node.choice.precision} in GLSL ES {target.glsl}, {target.fetch}, "
+        f"{node.choice.precision}{sums} in GLSL ES {target.glsl}, {target.fetch}, "
         f"parameters in {target.parameters}, weights of {target.weight_format}"
     )
 

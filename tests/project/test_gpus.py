@@ -16,7 +16,7 @@ from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
 from gpus.estimates import PUBLISHED, ratios
 from gpus.loops import emptied, find_nests
 from gpus.messages import about, code_size, spills, variants
-from gpus.networks import SHIPPED, networks, own_profile
+from gpus.networks import SHIPPED, Network, compiled, networks, own_profile
 from gpus.report import as_page
 from gpus.results import NetworkResult, as_data, from_data, summed
 from gpus.shaders import Shader
@@ -266,6 +266,15 @@ def test_shaders_of_a_build_carry_formats_and_multiply_adds(tmp_path: Path) -> N
     assert first.shader.targets == ("rgba32f",) * 4
     assert dict(first.shader.formats)["u_x"] == "r32f"
     assert first.multiply_adds == 25 * 16 * 36 * 64
+
+
+@pytest.mark.parametrize(("precision", "half"), [("fp32", False), ("fp16", True)])
+def test_a_network_is_compiled_in_the_precision_that_is_asked_for(
+    precision: str, half: bool
+) -> None:
+    network = Network("ESPCN", (36, 64), "", lambda: ESPCN)
+    every = compiled(network, "mali-bifrost", precision)
+    assert [p.shader.half for p in every] == [half] * len(every)
 
 
 def test_compute_shaders_of_a_build_carry_images_and_uniforms(tmp_path: Path) -> None:

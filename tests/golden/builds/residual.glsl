@@ -55,8 +55,8 @@ vec4 epilogue(vec4 y, vec4 e1) {
 void main() {
     ivec2 o = ivec2(gl_FragCoord.xy);
     ivec2 corner = o - ivec2(0, 1);
-    highp vec4 a0 = weight(64);
-    highp vec4 a1 = weight(65);
+    vec4 a0 = weight(64);
+    vec4 a1 = weight(65);
     int k = 0;
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
@@ -65,11 +65,17 @@ void main() {
                 vec4 v = load_x(p, i);
                 {
                     mat4 w = tile(k);
-                    a0 += w * v;
+                    a0 += w[0] * v.x;
+                    a0 += w[1] * v.y;
+                    a0 += w[2] * v.z;
+                    a0 += w[3] * v.w;
                 }
                 {
                     mat4 w = tile(k + 4);
-                    a1 += w * v;
+                    a1 += w[0] * v.x;
+                    a1 += w[1] * v.y;
+                    a1 += w[2] * v.z;
+                    a1 += w[3] * v.w;
                 }
                 k += 8;
             }

@@ -1,0 +1,164 @@
+"""How 16-bit convolutions add up their products: blocked summation.
+
+A sum of n terms in floats of precision u errs by up to about n u sum|w x|. Blocked summation adds
+up b terms in 16 bits, and the results of these blocks in 32 bits: b u sum|w x|, however large n is.
+A sum of at most b terms is a single block, and needs no 32-bit accumulator.
+
+With blocks of 32, ESPCN errs by 0.2 times the tolerance of 1e-2 where sums round to nearest; with
+32-bit sums, by 0.1 times. On a GPU that truncates, which OpenGL ES allows, these are 1.6 and 0.5.
+
+Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms (2002), chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...ir.ops.convolution import is_depthwise
+from ...ir.types import HALF_MAX, HALF_MIN, LANES
+from ..kernel_ops import parts
+
+if TYPE_CHECKING:
+    from ...ir.graph import Node
+    from ...ir.ops import Conv
+
+
+PARTIAL_TERMS = 32  # without inputs to calibrate with
+MEASURED_TERMS = (64, 32, 16, 8)  # of partial sums, where inputs to calibrate with allow them
+SUM_TOLERANCE = 5e-3  # of all convolutions together: half of what a network may err by
+PIXELS = 4096  # of a result are enough to measure
+CHUNK = 1 << 17  # numbers that a processor's cache holds: more make numpy slow
+
+
+def sum_terms(node: Node) -> int:
+    """Return how many products a direct convolution adds up for one number of its result."""
+    return prod(parts(node).operands[1].shape[1:])
+
+
+def sums_in_half(node: Node) -> bool:
+    """Whether the sums of a mediump convolution fit one block: 16 bits hold them altogether."""
+    return sum_terms(node) <= node.choice.partial_terms
+
+
+def kernel_terms(node: Node) -> int:
+    """Return the products that a mediump convolution's kernel adds up in 16 bits.
+
+    Kernels that loop over weights add up those of one texel, unless 16 bits hold the whole sum.
+    """
+    terms = node.choice.partial_terms
+    return min(terms, 1) if node.choice.loops and not sums_in_half(node) else terms
+
+
+def texel_terms(shape: tuple[int, ...], groups: int) -> int:
+    """Return how many products a texel of the input gives for each sum; weights OIHW."""
+    return 1 if is_depthwise(shape, groups) else min(LANES, shape[1] * groups)
+
+
+Rounding = Callable[[Any], Any]
+
+
+def nearest(x: Any) -> Any:
+    """Return numbers rounded to the nearest 16-bit float. Integers stay as they are."""
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        return x
+    with np.errstate(over="ignore"):
+        return x.astype(np.float16).astype(x.dtype)
+
+
+def truncated(x: Any) -> Any:
+    """Return numbers as the least precise 16-bit float that OpenGL ES allows.
+
+    The last bits are cut off, and numbers below 2^-14 are 0. Integers stay as they are.
+    """
+    x = np.asarray(x)
+    if x.dtype.kind != "f":
+        return x
+    kept = np.atleast_1d(x).astype(np.float32)
+    bits = kept.view(np.uint32)
+    bits &= np.uint32(0xFFFFE000)
+    kept[np.abs(kept) < HALF_MIN] = 0
+    np.clip(kept, -HALF_MAX, HALF_MAX, out=kept, where=np.isfinite(kept))
+    return kept.reshape(x.shape).astype(x.dtype, copy=False)
+
+
+def blocked_sums(
+    conv: Conv,
+    x: Any,
+    w: Any,
+    start: Any,
+    partial_terms: int,
+    rounded: Rounding,
+    step: int = 1,
+) -> Any:
+    """Compute a convolution in the order of its kernels: by tap, then by input channel.
+
+    Args:
+        conv: a direct convolution of maps.
+        x: (N, C, H, W).
+        w: OIHW.
+        start: the bias, (O,).
+        partial_terms: see :class:`~...ir.graph.Choice`.
+        rounded: rounds to 16 bits.
+        step: compute every ``step``-th row and column of the result.
+
+    Returns:
+        (N, O, H, W) in float32.
+    """
+    groups, per_group = conv.groups, w.shape[1]
+    texels = [(xs[..., ::step, ::step], w[:, :, tap[0], tap[1]]) for tap, xs in conv.taps(x, w)]
+    shape = (len(x), groups, -1, *texels[0][0].shape[2:])
+    out = len(w) // groups
+    starts = np.broadcast_to(np.float32(start), len(w)).reshape(groups, out, 1, 1)
+    each = max(1, CHUNK // (texels[0][0].size // per_group))
+    whole = prod(w.shape[1:]) <= partial_terms
+    most = partial_terms // texel_terms(w.shape, groups)  # texels of a partial sum
+    chunks = []
+    for first in range(0, out, each):
+        total = starts[:, first : first + each]
+        total = rounded(total) if whole else total
+        partial: Any = None
+        texels_added = 0
+        for xs, taps in texels:
+            inputs = xs.reshape(*shape[:2], per_group, *shape[3:])
+            weights = taps.reshape(groups, out, per_group, 1, 1)[:, first : first + each]
+            for c in range(per_group):
+                if c % LANES == 0 and not whole:
+                    if texels_added >= most and partial is not None:
+                        total, partial, texels_added = total + partial, None, 0
+                    texels_added += 1
+                product = rounded(inputs[:, :, c, None] * weights[:, :, c])
+                if not partial_terms:
+                    total = total + product
+                elif whole:
+                    total = rounded(total + product)
+                else:
+                    partial = product if partial is None else rounded(partial + product)
+        chunks.append(total if partial is None else total + partial)
+    found = np.concatenate(chunks, 2)
+    return found.reshape(len(x), len(w), *found.shape[3:])
+
+
+def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any) -> int:
+    """Return the most products that a convolution may add up in 16 bits on an input.
+
+    Sums may err by ``tolerance`` times max(1, max|sum|), where 16 bits round to nearest. The result
+    is all products of a sum, one of :data:`MEASURED_TERMS`, or 1. Not every pixel is measured.
+    """
+    x, w = nearest(x), nearest(w)
+    start = bias[0] if bias else np.float32(0)
+    every = prod(w.shape[1:])
+    step = max(1, round((prod(x.shape[2:]) / PIXELS) ** 0.5))
+    exact = blocked_sums(conv, x, w, start, every, np.asarray, step)
+    allowed = tolerance * max(1.0, float(np.abs(exact).max()))
+    for terms in (every, *(n for n in MEASURED_TERMS if n < every)):
+        found = blocked_sums(conv, x, w, start, terms, nearest, step)
+        with np.errstate(invalid="ignore"):  # infinities are no results
+            error = float(np.abs(found - exact).max())
+        if error <= allowed:
+            return int(terms)
+    return 1
