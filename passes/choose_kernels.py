@@ -30,7 +30,7 @@ from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..ir.graph import Choice, Graph, Node
     from .placement.target import Target
@@ -247,6 +247,8 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
     if target.weights == "constants":
         return set(wanted)
     chosen, spent = set(), 0.0
+    frame = sum(r.without_constants().costs[0][0] for r in rankings.values())
+    crowded = PROGRAM * _other_programs(rankings, wanted) / NETWORK_BUDGET
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
@@ -258,10 +260,18 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
+        if saved / frame < crowded * total / NETWORK_BUDGET:
+            continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)
             spent += total
     return chosen
+
+
+def _other_programs(rankings: Mapping[Node, Ranking], wanted: Collection[Node]) -> int:
+    """Return how many programs the nodes take that do not want constants, about."""
+    others = ((n.op, r.costs[0][1]) for n, r in rankings.items() if n not in wanted)
+    return len(set(others))
 
 
 def _pixels(node: Node) -> int:

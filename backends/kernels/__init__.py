@@ -20,6 +20,7 @@ from . import weight_storage, winograd
 from .convolution import CONVOLUTION
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
+from .sharing import shared_passes
 from .separable_convolution import SEPARABLE_CONVOLUTION
 from .winograd import WINOGRAD
 from .work import Outlines, kept_share, programs_of, unrolled
@@ -62,9 +63,10 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if family is LOOP_NEST:  # before shaders are written for each of so many planes
             check_planes(node, target)
     passes: list[GpuPass] = []
+    shared = shared_passes(found, target)
     for node, family in found:
         with at_layer(node.name):
-            passes.extend(family.lower(node, target))
+            passes.extend(shared[node] if node in shared else family.lower(node, target))
     return tuple(passes)
 
 

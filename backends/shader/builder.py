@@ -15,13 +15,25 @@ from ...ir.graph import Constant, Result
 from ...ir.types import IMAGE_FORMATS, LANES, fits_half
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block, Read
-from .expressions import Numbers, Texel, Uniform, Variable, integer, ivec2, known, mat4, offset
+from .expressions import (
+    Numbers,
+    Texel,
+    Uniform,
+    Variable,
+    construct,
+    integer,
+    ivec2,
+    known,
+    mat4,
+    offset,
+    vec2,
+)
 from .formulas import Formulas
 from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
 from .statements import Body
 from .textures import TensorTexture, choosing, from_external, whole
-from .types import INT, MAT4, VEC4
+from .types import FLOAT, INT, MAT4, VEC4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,6 +53,7 @@ def weight_texture_width(rows: int) -> int:
 
 
 WEIGHTS_ARRAY = "weights"  # in a buffer
+ARRAY_LENGTHS = (64, 256, 1024)  # of weights in uniform blocks, where programs share sizes
 
 
 @dataclass(frozen=True)
@@ -138,7 +151,7 @@ class ShaderBuilder:
                 bindings.append(self._binding("2d", called, value, layer, image))
         begin = value.type.first_layer
         sampled = bindings[0].unit is None and count == 1 and self._samples(value)
-        return TensorTexture(
+        texture = TensorTexture(
             value,
             tuple(bindings),
             first,
@@ -146,6 +159,11 @@ class ShaderBuilder:
             sampled,
             choosing(name, value, bindings, first) if count > 1 else None,
         )
+        if not (sampled and self._uniform_sizes):
+            return texture
+        width, height, _ = value.type.extent
+        sides = self.size(f"width_{name}", width), self.size(f"height_{name}", height)
+        return replace(texture, size=vec2(*(construct(FLOAT, side) for side in sides)))
 
     def _samples(self, value: Value) -> bool:
         """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
@@ -173,16 +191,21 @@ class ShaderBuilder:
         return binding
 
     def size(self, name: str, value: int) -> Expression:
-        """Return an int that layers of one kind differ in: a number, or in compute a uniform.
+        """Return an int that layers of one kind differ in: a uniform, or in draws a number.
 
         So one program serves all of them, and drivers compile a few for a whole network. A draw's
-        program has its numbers, as every invocation of one pixel would have to work with uniforms.
+        program has its numbers unless it shares them so (:mod:`..kernels.sharing`), as every
+        invocation of one pixel has to work with uniforms.
         """
-        if self.stage != "compute" and not is_dynamic(value):
+        if not self._uniform_sizes and not is_dynamic(value):
             return integer(value)
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return Uniform(f"u_{name}")
+
+    @property
+    def _uniform_sizes(self) -> bool:
+        return self.stage == "compute" or self.target.uniform_sizes
 
     def names_of(self, expr: Expr) -> dict[str, Expression]:
         """Return the uniforms of the dynamic dimensions in an expression."""
@@ -235,6 +258,8 @@ class ShaderBuilder:
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
+            if kind == "uniform" and self.stage != "compute" and self.target.uniform_sizes:
+                blob = self._lengthened(blob)
             array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
@@ -244,6 +269,13 @@ class ShaderBuilder:
             raise InternalError(f"weights in {storage} are not looped over")
         tile.give(mat4(*rows))
         self.weight.body, self.weight_tile.body = row.statements, tile.statements
+
+    def _lengthened(self, blob: Blob) -> Blob:
+        """Return rows with zeros after them, so that arrays of a few lengths hold all weights."""
+        most = self.target.limits.uniform_block_size // (LANES * 4)
+        length = next((n for n in ARRAY_LENGTHS if blob.count <= n <= most), blob.count)
+        zeros = np.zeros((length - blob.count, LANES), np.float32)
+        return replace(blob, count=length, make=lambda first: [*blob.make(first), zeros])
 
     @property
     def _tail_count(self) -> int:
@@ -261,7 +293,7 @@ class ShaderBuilder:
         width = weight_texture_width(blob.count)
         i = Variable("i", INT)
         at = ivec2(i, 0)
-        if blob.count > width or self.stage == "compute":
+        if blob.count > width or self._uniform_sizes:
             mask = self.size(f"{name}_mask", width - 1)
             shift = self.size(f"{name}_shift", width.bit_length() - 1)
             at = ivec2(i & mask, i >> shift)
@@ -296,7 +328,10 @@ class ShaderBuilder:
             reader = self._vector if self._has_vectors else self.weight
             if number is not None:
                 plane_of_pass = number - (self._weights[0].first or 0)
-                return reader(integer(self._after_weights(_Rows(rows, plane_of_pass))))
+                start = self._after_weights(_Rows(rows, plane_of_pass))
+                first = start - self._tail_count + 1  # of all that are kept there
+                begin = self.size("vectors", first) if first else integer(0)
+                return reader(begin + (start - first))
             if self.stage == "compute" and len(rows) > 1:
                 if (value, False) not in self._starts:
                     start = self._after_weights(_Rows(rows))

@@ -42,6 +42,7 @@ class TensorTexture:
         offset: layers of an array before the tensor's own.
         sampled: whether it is read as a sample where all invocations read.
         function: what reads one of several bindings, or an external texture.
+        size: the vec2 of width and height, where it comes from uniforms.
     """
 
     value: Value
@@ -50,6 +51,7 @@ class TensorTexture:
     offset: Expression | None = None
     sampled: bool = False
     function: Function | None = None
+    size: Expression | None = None
 
     def fetch(
         self,
@@ -95,7 +97,8 @@ class TensorTexture:
     def centre(self, position: Expression) -> Expression:
         """Return the vec2 at which the texel at an ivec2 is sampled; 0 to 1 is the map."""
         width, height, _ = self.value.type.extent
-        return (construct(VEC2, position) + 0.5) / vec2(float(width), float(height))
+        size = self.size or vec2(float(width), float(height))
+        return (construct(VEC2, position) + 0.5) / size
 
 
 def choosing(name: str, value: Value, bindings: Sequence[TextureBinding], first: int) -> Function:
