@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
+FEW_PROGRAMS = 8  # beside those with constants; networks of more start slowly
+EARNS = 0.08  # share of the frame that constants save there, for all of the budget
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
@@ -248,7 +250,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         return set(wanted)
     chosen, spent = set(), 0.0
     frame = sum(r.without_constants().costs[0][0] for r in rankings.values())
-    crowded = PROGRAM * _other_programs(rankings, wanted) / NETWORK_BUDGET
+    must_earn = EARNS if _other_programs(rankings, wanted) > FEW_PROGRAMS else 0.0
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
@@ -260,7 +262,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
-        if saved / frame < crowded * total / NETWORK_BUDGET:
+        if saved / frame < must_earn * total / NETWORK_BUDGET:
             continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)

@@ -20,8 +20,8 @@ from . import weight_storage, winograd
 from .convolution import CONVOLUTION
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
-from .sharing import shared_passes
 from .separable_convolution import SEPARABLE_CONVOLUTION
+from .sharing import sizes_in_uniforms
 from .winograd import WINOGRAD
 from .work import Outlines, kept_share, programs_of, unrolled
 
@@ -63,10 +63,11 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if family is LOOP_NEST:  # before shaders are written for each of so many planes
             check_planes(node, target)
     passes: list[GpuPass] = []
-    shared = shared_passes(found, target)
+    sizes = sizes_in_uniforms(found, target)
     for node, family in found:
+        own = replace(target, uniform_sizes=sizes[node]) if node in sizes else target
         with at_layer(node.name):
-            passes.extend(shared[node] if node in shared else family.lower(node, target))
+            passes.extend(family.lower(node, own))
     return tuple(passes)
 
 

@@ -53,6 +53,7 @@ def weight_texture_width(rows: int) -> int:
 
 
 WEIGHTS_ARRAY = "weights"  # in a buffer
+EPILOGUE_ROWS = 64  # at most, of biases and parameters of the planes that a draw writes
 ARRAY_LENGTHS = (64, 256, 1024)  # of weights in uniform blocks, where programs share sizes
 
 
@@ -159,7 +160,7 @@ class ShaderBuilder:
             sampled,
             choosing(name, value, bindings, first) if count > 1 else None,
         )
-        if not (sampled and self._uniform_sizes):
+        if not (sampled and self._shares_sizes):
             return texture
         width, height, _ = value.type.extent
         sides = self.size(f"width_{name}", width), self.size(f"height_{name}", height)
@@ -197,15 +198,18 @@ class ShaderBuilder:
         program has its numbers unless it shares them so (:mod:`..kernels.sharing`), as every
         invocation of one pixel has to work with uniforms.
         """
-        if not self._uniform_sizes and not is_dynamic(value):
+        names = self.target.uniform_sizes
+        shared = self.stage == "compute" or names is None or name in names
+        if not shared and not is_dynamic(value):
             return integer(value)
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return Uniform(f"u_{name}")
 
     @property
-    def _uniform_sizes(self) -> bool:
-        return self.stage == "compute" or self.target.uniform_sizes
+    def _shares_sizes(self) -> bool:
+        """Whether other layers may have the program with other sizes."""
+        return self.stage == "compute" or self.target.uniform_sizes != frozenset()
 
     def names_of(self, expr: Expr) -> dict[str, Expression]:
         """Return the uniforms of the dynamic dimensions in an expression."""
@@ -258,7 +262,7 @@ class ShaderBuilder:
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
-            if kind == "uniform" and self.stage != "compute" and self.target.uniform_sizes:
+            if kind == "uniform" and self.stage != "compute" and self._shares_sizes:
                 blob = self._lengthened(blob)
             array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
@@ -293,7 +297,7 @@ class ShaderBuilder:
         width = weight_texture_width(blob.count)
         i = Variable("i", INT)
         at = ivec2(i, 0)
-        if blob.count > width or self._uniform_sizes:
+        if blob.count > width or self._shares_sizes:
             mask = self.size(f"{name}_mask", width - 1)
             shift = self.size(f"{name}_shift", width.bit_length() - 1)
             at = ivec2(i & mask, i >> shift)
@@ -332,13 +336,22 @@ class ShaderBuilder:
                 first = start - self._tail_count + 1  # of all that are kept there
                 begin = self.size("vectors", first) if first else integer(0)
                 return reader(begin + (start - first))
-            if self.stage == "compute" and len(rows) > 1:
+            if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
                     start = self._after_weights(_Rows(rows))
                     name = f"vector_{sum(t.count > 1 for t in self._tail)}"
                     self._starts[value, False] = self.size(name, start)
                 return reader(integer(plane) + self._starts[value, False])
         return self._parameter((value, False), rows, plane)
+
+    def _has_room(self, rows: int) -> bool:
+        """Whether so many rows of parameters fit after the weights."""
+        assert self._weights is not None
+        weights, storage = self._weights
+        if storage != "ubo" or self.stage == "compute":
+            return True
+        most = self.target.limits.uniform_block_size // (LANES * 4)
+        return weights.count + self._tail_count + rows + EPILOGUE_ROWS <= most
 
     def _after_weights(self, rows: _Rows) -> int:
         """Keep rows after the weights that are looped over; return where the first is."""

@@ -167,8 +167,8 @@ class Target:
         output_encoding: how one-channel outputs are written (``ir.graph.Port``).
         input_range: range of inputs other than images; only "auto" relies on it.
         zero_guard: value that replaces exact zeros in convolutions; 0 is off.
-        uniform_sizes: programs of draws read sizes from uniforms, as those of dispatches always do.
-            ``backends.kernels.sharing`` sets it for nodes that share a program so.
+        uniform_sizes: the names of sizes that programs of draws read from uniforms, as those of
+            dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
         costs: of operations, to choose kernels.
     """
 
@@ -186,7 +186,7 @@ class Target:
     planes_per_pass: int | None = None
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
-    uniform_sizes: bool = False
+    uniform_sizes: frozenset[str] | None = frozenset()
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: Costs = UNMEASURED
 
