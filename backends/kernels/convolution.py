@@ -159,7 +159,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         )
         shader.weights(blob, storage)
     body = Body()
-    body.let(CORNER.name, first_tap(shader, conv))
+    body.let(CORNER.name, first_tap(shader, conv, tiles.diagonal))
     starts = first_sums(bias, conv, group, shader)
     sums = [f"a{k}" for k in range(len(group.planes))]
     for name, start in zip(sums, starts, strict=True):

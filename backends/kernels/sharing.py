@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .family import Family
 
 FEW_PROGRAMS = 16
+UNROLLED = {"kernel_height": 3, "kernel_width": 3}  # largest that drivers may unroll loops over
 COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 
 
@@ -63,10 +64,15 @@ def sizes_in_uniforms(
 
 
 def _differing(sizes: set[tuple[tuple[str, int], ...]]) -> frozenset[str]:
-    """Return the names of which there are several values."""
+    """Return the names of which there are several values, or one that makes drivers slow.
+
+    Drivers unroll loops whose ends are numbers: a depthwise kernel of 7x7 then takes ten times as
+    long to compile.
+    """
     values = {pair for one in sizes for pair in one}
     names = [name for name, _ in values]
-    return frozenset(name for name in names if names.count(name) > 1)
+    slow = {name for name, value in values if value > UNROLLED.get(name, value)}
+    return frozenset(name for name in names if names.count(name) > 1) | slow
 
 
 def _for_nodes(
