@@ -163,7 +163,7 @@ class ShaderBuilder:
         if not (sampled and self._shares_sizes):
             return texture
         width, height, _ = value.type.extent
-        sides = self.size(f"width_{name}", width), self.size(f"height_{name}", height)
+        sides = self.size(f"{name}_width", width), self.size(f"{name}_height", height)
         return replace(texture, size=vec2(*(construct(FLOAT, side) for side in sides)))
 
     def _samples(self, value: Value) -> bool:
@@ -334,7 +334,7 @@ class ShaderBuilder:
                 plane_of_pass = number - (self._weights[0].first or 0)
                 start = self._after_weights(_Rows(rows, plane_of_pass))
                 first = start - self._tail_count + 1  # of all that are kept there
-                begin = self.size("vectors", first) if first else integer(0)
+                begin = self.size("first_vector", first) if first else integer(0)
                 return reader(begin + (start - first))
             if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
