@@ -17,7 +17,7 @@ from ..ir.types import LANES, TensorType
 from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .constraints import sizes_member
-from .dialects.glsl_es import print_program, print_vertex
+from .dialects.glsl_es import print_program, print_vertex, without_comments
 from .gpu import EXTERNAL, Blob, ComputePass
 from .shader.builder import weight_texture_width
 from .sizes import expression
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from .shader.program import Program
 
 FORMAT_VERSION = "5.2"
-COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 VERTEX_SHADER = "shaders/fullscreen.vert"
 
@@ -248,7 +247,7 @@ class _Assembly:
 
     def _printed(self, position: int, p: GpuPass) -> str:
         source = print_program(p.program, self.target.glsl)
-        key = COMMENT.sub("", source)  # other layers' names make no other program
+        key = without_comments(source)  # other layers' names make no other program
         if key in self.paths:
             self.sharing[self.paths[key]] += 1
             return self.paths[key]

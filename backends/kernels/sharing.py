@@ -11,25 +11,24 @@ and dispatches read all sizes from uniforms: neither is looked at.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...ir.dimensions import at_layer, hint
-from ..dialects.glsl_es import print_program
+from ..dialects.glsl_es import print_program, without_comments
 from .plane_groups import OWN_UNIFORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
-    from ...ir.graph import Node
+    from ...ir.graph import Node, Value
     from ...passes.placement.target import Target
     from .family import Family
 
-FEW_PROGRAMS = 16
+FEW_PROGRAMS = 12
+Sizes = tuple[tuple[str, int], ...]
 UNROLLED = {"kernel_height": 3, "kernel_width": 3}  # largest that drivers may unroll loops over
-COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 
 
 def sizes_in_uniforms(
@@ -44,18 +43,19 @@ def sizes_in_uniforms(
     Returns:
         ``Target.uniform_sizes`` of the nodes that share programs so.
     """
-    every = replace(target, uniform_sizes=None)
     users: dict[str, list[Node]] = defaultdict(list)  # of a program, by its text
-    sizes: dict[str, set[tuple[tuple[str, int], ...]]] = defaultdict(set)
-    for node, family in found:
-        if node.choice.stage == "compute" or node.choice.weights == "constants":
-            continue
-        with at_layer(node.name):
-            passes = {p.program: p for p in family.lower(node, every)}
-        for program, gpu_pass in passes.items():
-            text = COMMENT.sub("", print_program(program, target.glsl))
-            own = (u for u in gpu_pass.uniforms if u.name not in OWN_UNIFORMS)
-            sizes[text].add(tuple((u.name.removeprefix("u_"), hint(u.value)) for u in own))
+    sizes: dict[str, set[Sizes]] = defaultdict(set)
+    known: dict[Hashable, dict[str, Sizes]] = {}
+    draws = [(n, f) for n, f in found if n.choice.stage == "fragment" and n.choice.loops]
+    for node, family in draws if len(draws) > 1 else ():
+        firsts = (v.type.first_layer for v in node.inputs)
+        values = (*node.inputs, *node.results)
+        key = node.op, node.choice, *firsts, *map(_shape, values)
+        if key not in known:
+            with at_layer(node.name):
+                known[key] = _programs(node, family, target)
+        for text, own in known[key].items():
+            sizes[text].add(own)
             users[text].append(node)
     if sum(map(len, sizes.values())) <= FEW_PROGRAMS:
         return {}
@@ -63,7 +63,24 @@ def sizes_in_uniforms(
     return _for_nodes(names, users)
 
 
-def _differing(sizes: set[tuple[tuple[str, int], ...]]) -> frozenset[str]:
+def _shape(value: Value) -> Hashable:
+    """Return what programs depend on of an operand or a result, near enough to compare them."""
+    layout = value.type.layout
+    return value.shape, layout and (layout.kind, layout.format)
+
+
+def _programs(node: Node, family: Family, target: Target) -> dict[str, Sizes]:
+    """Return the texts of a node's programs with all sizes as uniforms, and these sizes."""
+    found: dict[str, Sizes] = {}
+    passes = family.lower(node, replace(target, uniform_sizes=None))
+    for program, gpu_pass in {p.program: p for p in passes}.items():
+        text = without_comments(print_program(program, target.glsl))
+        own = (u for u in gpu_pass.uniforms if u.name not in OWN_UNIFORMS)
+        found[text] = tuple((u.name.removeprefix("u_"), hint(u.value)) for u in own)
+    return found
+
+
+def _differing(sizes: set[Sizes]) -> frozenset[str]:
     """Return the names of which there are several values, or one that makes drivers slow.
 
     Drivers unroll loops whose ends are numbers: a depthwise kernel of 7x7 then takes ten times as

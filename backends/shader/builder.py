@@ -54,7 +54,7 @@ def weight_texture_width(rows: int) -> int:
 
 WEIGHTS_ARRAY = "weights"  # in a buffer
 EPILOGUE_ROWS = 64  # at most, of biases and parameters of the planes that a draw writes
-ARRAY_LENGTHS = (64, 256, 1024)  # of weights in uniform blocks, where programs share sizes
+ARRAY_LENGTHS = (48, 192, 448, 1024)  # of weights in uniform blocks, where programs share sizes
 
 
 @dataclass(frozen=True)
