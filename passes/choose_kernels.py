@@ -11,8 +11,8 @@ most pixels have the first claim, because there each constant serves most often.
 
 - Beside compute shaders only layers of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what
   is compared holds compile time already, as predictions for a measured device do.
-- A network with more than ``FEW_PROGRAMS`` others starts slowly as it is. There a layer's constants
-  must save ``EARNS`` times as large a share of the frame as their share of the budget. Measured
+- A network with more than ``FEW_PROGRAMS`` others starts slowly as it is. There, unless the device
+  is one whose compilation is priced, a layer's constants must save ``EARNS`` times as large a share of the frame as their share of the budget. Measured
   ratios: 0.2 to 4 in upscalers of a few layers, 0.24 in U-Net's largest layers, 0.01 to 0.14 in
   classifiers and style transfer, whose other layers take most of the frame.
 """
@@ -255,7 +255,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         return set(wanted)
     chosen, spent = set(), 0.0
     frame = sum(r.without_constants().costs[0][0] for r in rankings.values())
-    many = _other_programs(rankings, wanted) > FEW_PROGRAMS
+    many = not target.costs.known and _other_programs(rankings, wanted) > FEW_PROGRAMS
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]

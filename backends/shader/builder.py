@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...ir.dimensions import is_dynamic, statically_equal
 from ...ir.expr import Extent
 from ...ir.expr import walk as parts_of
 from ...ir.graph import Constant, Result
-from ...ir.types import IMAGE_FORMATS, LANES, fits_half
+from ...ir.types import IMAGE_FORMATS, LANES
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block, Read
 from .expressions import (
@@ -20,20 +20,19 @@ from .expressions import (
     Texel,
     Uniform,
     Variable,
-    construct,
     integer,
     ivec2,
     known,
     mat4,
     offset,
-    vec2,
 )
 from .formulas import Formulas
 from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
+from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows
 from .statements import Body
-from .textures import TensorTexture, choosing, from_external, whole
-from .types import FLOAT, INT, MAT4, VEC4
+from .textures import TensorTexture, choosing, float_size, from_external, whole
+from .types import INT, MAT4, VEC4
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,31 +52,6 @@ def weight_texture_width(rows: int) -> int:
 
 
 WEIGHTS_ARRAY = "weights"  # in a buffer
-EPILOGUE_ROWS = 64  # at most, of biases and parameters of the planes that a draw writes
-ARRAY_LENGTHS = (48, 192, 448, 1024)  # of weights in uniform blocks, where programs share sizes
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of parameters: all, or that of one plane, counted from the first that a pass writes."""
-
-    all: np.ndarray
-    plane: int | None = None
-
-    @property
-    def count(self) -> int:
-        return len(self.all) if self.plane is None else 1
-
-    def at(self, first: int) -> np.ndarray:
-        """Return the rows of the pass that writes from a plane on."""
-        if self.plane is None:
-            return self.all
-        return self.all[first + self.plane :][:1]
-
-    @property
-    def fit_half(self) -> bool:
-        """Whether 16-bit floats hold the rows, of whichever plane."""
-        return all(map(fits_half, self.all)) if self.plane is not None else fits_half(self.all)
 
 
 class ShaderBuilder:
@@ -98,7 +72,7 @@ class ShaderBuilder:
         self._rows: list[np.ndarray] = []  # of the block of parameters
         self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))
         self._weights: tuple[Blob, WeightStorage] | None = None
-        self._tail: list[_Rows] = []
+        self._tail: list[Rows] = []
         self._starts: dict[tuple[Value, bool], Expression] = {}  # by value, whether it fills lanes
         self._constants: dict[tuple[Value, bool], Array] = {}
         row = Variable("i", INT)
@@ -152,19 +126,19 @@ class ShaderBuilder:
                 bindings.append(self._binding("2d", called, value, layer, image))
         begin = value.type.first_layer
         sampled = bindings[0].unit is None and count == 1 and self._samples(value)
-        texture = TensorTexture(
+        return TensorTexture(
             value,
             tuple(bindings),
             first,
             self.size(f"first_{name}", begin) if begin else None,
-            sampled,
+            self._sides(name, value) if sampled else None,
             choosing(name, value, bindings, first) if count > 1 else None,
         )
-        if not (sampled and self._shares_sizes):
-            return texture
+
+    def _sides(self, name: str, value: Value) -> Expression:
+        """Return the vec2 of a map's width and height."""
         width, height, _ = value.type.extent
-        sides = self.size(f"{name}_width", width), self.size(f"{name}_height", height)
-        return replace(texture, size=vec2(*(construct(FLOAT, side) for side in sides)))
+        return float_size(self.size(f"{name}_width", width), self.size(f"{name}_height", height))
 
     def _samples(self, value: Value) -> bool:
         """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
@@ -263,7 +237,7 @@ class ShaderBuilder:
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
             if kind == "uniform" and self.stage != "compute" and self._shares_sizes:
-                blob = self._lengthened(blob)
+                blob = blob.lengthened(array_length(blob.count, self._most_rows))
             array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
@@ -273,13 +247,6 @@ class ShaderBuilder:
             raise InternalError(f"weights in {storage} are not looped over")
         tile.give(mat4(*rows))
         self.weight.body, self.weight_tile.body = row.statements, tile.statements
-
-    def _lengthened(self, blob: Blob) -> Blob:
-        """Return rows with zeros after them, so that arrays of a few lengths hold all weights."""
-        most = self.target.limits.uniform_block_size // (LANES * 4)
-        length = next((n for n in ARRAY_LENGTHS if blob.count <= n <= most), blob.count)
-        zeros = np.zeros((length - blob.count, LANES), np.float32)
-        return replace(blob, count=length, make=lambda first: [*blob.make(first), zeros])
 
     @property
     def _tail_count(self) -> int:
@@ -332,13 +299,13 @@ class ShaderBuilder:
             reader = self._vector if self._has_vectors else self.weight
             if number is not None:
                 plane_of_pass = number - (self._weights[0].first or 0)
-                start = self._after_weights(_Rows(rows, plane_of_pass))
+                start = self._after_weights(Rows(rows, plane_of_pass))
                 first = start - self._tail_count + 1  # of all that are kept there
                 begin = self.size("first_vector", first) if first else integer(0)
                 return reader(begin + (start - first))
             if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
-                    start = self._after_weights(_Rows(rows))
+                    start = self._after_weights(Rows(rows))
                     name = f"vector_{sum(t.count > 1 for t in self._tail)}"
                     self._starts[value, False] = self.size(name, start)
                 return reader(integer(plane) + self._starts[value, False])
@@ -350,10 +317,13 @@ class ShaderBuilder:
         weights, storage = self._weights
         if storage != "ubo" or self.stage == "compute":
             return True
-        most = self.target.limits.uniform_block_size // (LANES * 4)
-        return weights.count + self._tail_count + rows + EPILOGUE_ROWS <= most
+        return weights.count + self._tail_count + rows + EPILOGUE_ROWS <= self._most_rows
 
-    def _after_weights(self, rows: _Rows) -> int:
+    @property
+    def _most_rows(self) -> int:
+        return self.target.limits.uniform_block_size // (LANES * 4)
+
+    def _after_weights(self, rows: Rows) -> int:
         """Keep rows after the weights that are looped over; return where the first is."""
         assert self._weights is not None
         start = self._tail_count + (0 if self._has_vectors else self._weights[0].count)
@@ -426,11 +396,3 @@ class ShaderBuilder:
 def constant(numbers: np.ndarray) -> Expression:
     """Return four numbers as a vec4, or four columns of them as a mat4."""
     return Numbers(tuple(numbers.reshape(-1).tolist()))
-
-
-def plane_rows(data: np.ndarray) -> np.ndarray:
-    """Return a per-channel vector as rows of four lanes, zero-padded: (ceil(C/4), 4)."""
-    flat = np.asarray(data, np.float32).reshape(-1)
-    rows = np.zeros((-(-len(flat) // LANES), LANES), np.float32)
-    rows.reshape(-1)[: len(flat)] = flat
-    return rows

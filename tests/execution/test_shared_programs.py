@@ -20,7 +20,7 @@ from support import (
 
 from shadergen.backends.kernels import sharing
 from shadergen.backends.schedule import BuildFiles
-from shadergen.backends.shader.builder import ARRAY_LENGTHS
+from shadergen.backends.shader.rows import ARRAY_LENGTHS
 from shadergen.ir.graph import Graph, Value, constant
 
 RNG = np.random.default_rng(0)
