@@ -11,8 +11,8 @@ most pixels have the first claim, because there each constant serves most often.
 
 - Beside compute shaders only layers of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what
   is compared holds compile time already, as predictions for a measured device do.
-- A network with more than ``FEW_PROGRAMS`` other programs starts slowly as it is. Unless predictions
-  hold compile time, a layer's constants must then save a share of the frame of at least ``EARNS``
+- A network with more than ``FEW_PROGRAMS`` other programs starts slowly as it is. For a device that
+  is not measured, a layer's constants must then save a share of the frame of at least ``EARNS``
   times their share of the budget. This ratio is 0.2 to 4 in upscalers of a few layers, 0.24 in
   U-Net's largest layers, and up to 0.12 in layers of classifiers and style transfer that are a
   small part of the frame.
