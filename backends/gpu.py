@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import numpy as np
 
     from ..ir.graph import Node, Value
     from ..ir.types import TextureFormat
@@ -46,6 +46,11 @@ class Blob:
     def at(self, first: int) -> Blob:
         """Return the rows of the GPU pass of the same program that writes from a plane on."""
         return self if self.first is None else replace(self, first=first)
+
+    def lengthened(self, count: int) -> Blob:
+        """Return so many rows, the last of them zeros."""
+        zeros = np.zeros((count - self.count, 4), np.float32)
+        return replace(self, count=count, make=lambda first: [*self.make(first), zeros])
 
     @property
     def nbytes(self) -> int:

@@ -17,7 +17,7 @@ from ..passes.placement.aliases import places_of
 from .barriers import barriers
 from .build_files import WEIGHTS, BuildFiles
 from .constraints import sizes_member
-from .dialects.glsl_es import print_program, print_vertex
+from .dialects.glsl_es import print_program, print_vertex, without_comments
 from .gpu import EXTERNAL, Blob, ComputePass
 from .pass_work import PassWorks
 from .shader.builder import weight_texture_width
@@ -246,7 +246,7 @@ class _Assembly:
 
     def _printed(self, position: int, p: GpuPass) -> str:
         source = print_program(p.program, self.target.glsl)
-        key = COMMENT.sub("", source)  # other layers' names make no other program
+        key = without_comments(source)  # other layers' names make no other program
         if key in self.paths:
             self.sharing[self.paths[key]] += 1
             return self.paths[key]

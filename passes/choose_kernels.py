@@ -7,9 +7,15 @@ but a measurement or the user chooses Winograd's tiles.
 Weights as constants in the code are fast in each frame and slow to start: at about 0.2 ms for each
 float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
 network of many layers. So ``NETWORK_BUDGET`` holds for all shaders together; the layers with the
-most pixels have the first claim, because there each constant serves most often, and beside compute
-shaders only those of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what is compared holds
-compile time already, as predictions for a measured device do.
+most pixels have the first claim, because there each constant serves most often. Two more rules:
+
+- Beside compute shaders only layers of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what
+  is compared holds compile time already, as predictions for a measured device do.
+- A network with more than ``FEW_PROGRAMS`` other programs starts slowly as it is. For a device that
+  is not measured, a layer's constants must then save a share of the frame of at least ``EARNS``
+  times their share of the budget. This ratio is 0.2 to 4 in upscalers of a few layers, 0.24 in
+  U-Net's largest layers, and up to 0.12 in layers of classifiers and style transfer that are a
+  small part of the frame.
 """
 
 from __future__ import annotations
@@ -31,7 +37,7 @@ from .placement.tuning_key import tuning_key
 from .predict_cost import Predictor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ..ir.graph import Choice, Graph, Node
     from .placement.target import Target
@@ -40,13 +46,15 @@ if TYPE_CHECKING:
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
 PROGRAM = 512  # as many floats take as long to compile as a program without any
+FEW_PROGRAMS = 8  # without constants; networks of more start slowly
+EARNS = 0.12  # share of the frame that constants must save there, for all of the budget
 MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
 ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
 SPENT = (
     "weights as constants would be faster, but take longer to compile: they are kept for layers "
-    "with more pixels"
+    "where they save more"
 )
 
 
@@ -248,6 +256,8 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
     if target.weights == "constants":
         return set(wanted)
     chosen, spent = set(), 0.0
+    frame = sum(r.without_constants().costs[0][0] for r in rankings.values())
+    many = not are_known(target.costs) and _other_programs(rankings, wanted) > FEW_PROGRAMS
     computes = target.stage != "fragment" and not target.lacks_compute
     for node in sorted(wanted, key=_pixels, reverse=True):
         found = rankings[node]
@@ -259,10 +269,18 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
+        if many and saved < EARNS * frame * total / NETWORK_BUDGET:
+            continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)
             spent += total
     return chosen
+
+
+def _other_programs(rankings: Mapping[Node, Ranking], wanted: Collection[Node]) -> int:
+    """Return how many programs the nodes take that do not want constants, about."""
+    others = ((n.op, r.costs[0][1]) for n, r in rankings.items() if n not in wanted)
+    return len(set(others))
 
 
 def _pixels(node: Node) -> int:

@@ -21,6 +21,7 @@ from .convolution import CONVOLUTION
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
+from .sharing import sizes_in_uniforms
 from .winograd import WINOGRAD
 from .work import Outlines, unrolled
 
@@ -62,9 +63,11 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
         if family is LOOP_NEST:  # before shaders are written for each of so many planes
             check_planes(node, target)
     passes: list[GpuPass] = []
+    sizes = sizes_in_uniforms(found, target)
     for node, family in found:
+        own = replace(target, uniform_sizes=sizes[node]) if node in sizes else target
         with at_layer(node.name):
-            passes.extend(family.lower(node, target))
+            passes.extend(family.lower(node, own))
     return tuple(passes)
 
 

@@ -160,7 +160,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         )
         shader.weights(blob, storage)
     body = Body()
-    body.let(CORNER.name, first_tap(shader, conv))
+    body.let(CORNER.name, first_tap(shader, conv, tiles.diagonal))
     starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)

@@ -60,17 +60,30 @@ def looped(
     per_tap = shader.size("tap_rows", rows // taps)
     k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
     step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, name)
-    with body.loop("ky", kh) as ky:
+    height, width = _kernel_size(shader, tiles, group, kh, kw)
+    with body.loop("ky", height) as ky:
         if unrolls_rows(conv, kw, group.node.choice.block[0]):
             p = body.let("p", CORNER + ivec2(0, ky * down))
             with body.loop("i", blocks) as i:
                 step.write(p, i, k, kw)
             body.add(k, (kw - 1) * per_tap)  # the other taps of the row
         else:
-            with body.loop("kx", kw) as kx:
+            with body.loop("kx", width) as kx:
                 p = body.let("p", CORNER + ivec2(kx * across, ky * down))
                 with body.loop("i", blocks) as i:
                     step.write(p, i, k, 1)
+
+
+def _kernel_size(
+    shader: ShaderBuilder, tiles: WeightBlocks, group: Group, height: int, width: int
+) -> tuple[Int, Int]:
+    """Return where the loops over taps end: depthwise draws of several sizes share a program.
+
+    Others do most of their work for each tap, and have few programs.
+    """
+    if group.in_compute or not tiles.diagonal:
+        return height, width
+    return shader.size("kernel_height", height), shader.size("kernel_width", width)
 
 
 def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> Expression:

@@ -25,11 +25,20 @@ if TYPE_CHECKING:
 CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
 
 
-def first_tap(shader: ShaderBuilder, conv: Conv) -> Expression:
-    """Return the ivec2 of the first tap of the pixel ``o``."""
+def first_tap(shader: ShaderBuilder, conv: Conv, depthwise: bool = False) -> Expression:
+    """Return the ivec2 of the first tap of the pixel ``o``.
+
+    Args:
+        shader: where sizes are declared.
+        conv: the convolution.
+        depthwise: draws of several kernel sizes share a program.
+    """
     position: Expression = PIXEL
     if conv.strides != (1, 1):
         position = position * ivec2(conv.strides[1], conv.strides[0])
+    top, left = conv.pads[:2]
+    if depthwise and may_pad((top, left)) and shader.stage == "fragment":
+        return position - ivec2(shader.size("pad_left", left), shader.size("pad_top", top))
     return less_padding(shader, position, conv.pads)
 
 

@@ -238,6 +238,9 @@ def plus(layer: Int, base: Int) -> Int:
     return total if number is None else number
 
 
+OWN_UNIFORMS = ("u_plane", "u_batch")  # of :func:`own_uniforms`
+
+
 def own_uniforms(group: Group) -> tuple[Setting, ...]:
     """Return what says which plane and batch entry a pass begins with, where its program asks."""
     plane = (Setting("u_plane", group.planes[0]),) if group.shared and not group.in_compute else ()

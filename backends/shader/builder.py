@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,15 +12,26 @@ from ...ir.dimensions import is_dynamic, statically_equal
 from ...ir.expr import Extent
 from ...ir.expr import walk as parts_of
 from ...ir.graph import Constant, Result
-from ...ir.types import IMAGE_FORMATS, LANES, fits_half
+from ...ir.types import IMAGE_FORMATS, LANES
 from ..device_limits import check_limit, check_units
 from ..gpu import Blob, Block, Read
-from .expressions import Numbers, Texel, Uniform, Variable, integer, ivec2, known, mat4, offset
+from .expressions import (
+    Numbers,
+    Texel,
+    Uniform,
+    Variable,
+    integer,
+    ivec2,
+    known,
+    mat4,
+    offset,
+)
 from .formulas import Formulas
 from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
+from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows
 from .statements import Body
-from .textures import TensorTexture, choosing, from_external, whole
+from .textures import TensorTexture, choosing, float_size, from_external, whole
 from .types import INT, IVEC2, MAT4, VEC4
 
 if TYPE_CHECKING:
@@ -43,29 +54,6 @@ def weight_texture_width(rows: int) -> int:
 WEIGHTS_ARRAY = "weights"  # in a buffer
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Rows of parameters: all, or that of one plane, counted from the first that a pass writes."""
-
-    all: np.ndarray
-    plane: int | None = None
-
-    @property
-    def count(self) -> int:
-        return len(self.all) if self.plane is None else 1
-
-    def at(self, first: int) -> np.ndarray:
-        """Return the rows of the pass that writes from a plane on."""
-        if self.plane is None:
-            return self.all
-        return self.all[first + self.plane :][:1]
-
-    @property
-    def fit_half(self) -> bool:
-        """Whether 16-bit floats hold the rows, of whichever plane."""
-        return all(map(fits_half, self.all)) if self.plane is not None else fits_half(self.all)
-
-
 class ShaderBuilder:
     """Collects the declarations of a kernel, then makes the program."""
 
@@ -84,7 +72,7 @@ class ShaderBuilder:
         self._rows: list[np.ndarray] = []  # of the block of parameters
         self._parameters = Array("parameters", VEC4, buffer=("uniform", "Parameters"))
         self._weights: tuple[Blob, WeightStorage] | None = None
-        self._tail: list[_Rows] = []
+        self._tail: list[Rows] = []
         self._starts: dict[tuple[Value, bool], Expression] = {}  # by value, whether it fills lanes
         self._constants: dict[tuple[Value, bool], Array] = {}
         row = Variable("i", INT)
@@ -145,9 +133,14 @@ class ShaderBuilder:
             tuple(bindings),
             first,
             self.size(f"first_{name}", begin) if begin else None,
-            sampled,
+            self._sides(name, value) if sampled else None,
             choosing(name, value, bindings, first) if count > 1 else None,
         )
+
+    def _sides(self, name: str, value: Value) -> Expression:
+        """Return the vec2 of a map's width and height."""
+        width, height, _ = value.type.extent
+        return float_size(self.size(f"{name}_width", width), self.size(f"{name}_height", height))
 
     def _samples(self, value: Value) -> bool:
         """Whether to sample a tensor at its texels' centres, which takes a size in numbers."""
@@ -175,16 +168,24 @@ class ShaderBuilder:
         return binding
 
     def size(self, name: str, value: int) -> Expression:
-        """Return an int that layers of one kind differ in: a number, or in compute a uniform.
+        """Return an int that layers of one kind differ in: a uniform, or in draws a number.
 
         So one program serves all of them, and drivers compile a few for a whole network. A draw's
-        program has its numbers, as every invocation of one pixel would have to work with uniforms.
+        program has its numbers unless it shares them so (:mod:`..kernels.sharing`), as every
+        invocation of one pixel has to work with uniforms.
         """
-        if self.stage != "compute" and not is_dynamic(value):
+        names = self.target.uniform_sizes
+        shared = self.stage == "compute" or names is None or name in names
+        if not shared and not is_dynamic(value):
             return integer(value)
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return Uniform(f"u_{name}")
+
+    @property
+    def _shares_sizes(self) -> bool:
+        """Whether other layers may have the program with other sizes."""
+        return self.stage == "compute" or self.target.uniform_sizes != frozenset()
 
     def names_of(self, expr: Expr) -> dict[str, Expression]:
         """Return the uniforms of the dynamic dimensions in an expression."""
@@ -249,6 +250,8 @@ class ShaderBuilder:
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
+            if kind == "uniform" and self.stage != "compute" and self._shares_sizes:
+                blob = blob.lengthened(array_length(blob.count, self._most_rows))
             array = Array(WEIGHTS_ARRAY, VEC4, blob.count, buffer=(kind, block))  # type: ignore[arg-type]
             self.arrays.append(array)
             self.blocks.append(Block(block, kind, blob))  # type: ignore[arg-type]
@@ -283,7 +286,7 @@ class ShaderBuilder:
         width = weight_texture_width(blob.count)
         i = Variable("i", INT)
         at = ivec2(i, 0)
-        if blob.count > width or self.stage == "compute":
+        if blob.count > width or self._shares_sizes:
             mask = self.size(f"{name}_mask", width - 1)
             shift = self.size(f"{name}_shift", width.bit_length() - 1)
             at = ivec2(i & mask, i >> shift)
@@ -318,16 +321,31 @@ class ShaderBuilder:
             reader = self._vector if self._has_vectors else self.weight
             if number is not None:
                 plane_of_pass = number - (self._weights[0].first or 0)
-                return reader(integer(self._after_weights(_Rows(rows, plane_of_pass))))
-            if self.stage == "compute" and len(rows) > 1:
+                start = self._after_weights(Rows(rows, plane_of_pass))
+                first = start - self._tail_count + 1  # of all that are kept there
+                begin = self.size("first_vector", first) if first else integer(0)
+                return reader(begin + (start - first))
+            if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
-                    start = self._after_weights(_Rows(rows))
+                    start = self._after_weights(Rows(rows))
                     name = f"vector_{sum(t.count > 1 for t in self._tail)}"
                     self._starts[value, False] = self.size(name, start)
                 return reader(integer(plane) + self._starts[value, False])
         return self._parameter((value, False), rows, plane)
 
-    def _after_weights(self, rows: _Rows) -> int:
+    def _has_room(self, rows: int) -> bool:
+        """Whether so many rows of parameters fit after the weights."""
+        assert self._weights is not None
+        weights, storage = self._weights
+        if storage != "ubo" or self.stage == "compute":
+            return True
+        return weights.count + self._tail_count + rows + EPILOGUE_ROWS <= self._most_rows
+
+    @property
+    def _most_rows(self) -> int:
+        return self.target.limits.uniform_block_size // (LANES * 4)
+
+    def _after_weights(self, rows: Rows) -> int:
         """Keep rows after the weights that are looped over; return where the first is."""
         assert self._weights is not None
         start = self._tail_count + (0 if self._has_vectors else self._weights[0].count)
@@ -399,11 +417,3 @@ class ShaderBuilder:
 def constant(numbers: np.ndarray) -> Expression:
     """Return four numbers as a vec4, or four columns of them as a mat4."""
     return Numbers(tuple(numbers.reshape(-1).tolist()))
-
-
-def plane_rows(data: np.ndarray) -> np.ndarray:
-    """Return a per-channel vector as rows of four lanes, zero-padded: (ceil(C/4), 4)."""
-    flat = np.asarray(data, np.float32).reshape(-1)
-    rows = np.zeros((-(-len(flat) // LANES), LANES), np.float32)
-    rows.reshape(-1)[: len(flat)] = flat
-    return rows

@@ -40,7 +40,7 @@ class TensorTexture:
         bindings: its texture, or one for each layer from ``first`` on.
         first: the layer that the first binding is.
         offset: layers of an array before the tensor's own.
-        sampled: whether it is read as a sample where all invocations read.
+        size: the vec2 of width and height, where it is read as a sample if all invocations read.
         function: what reads one of several bindings, or an external texture.
     """
 
@@ -48,8 +48,13 @@ class TensorTexture:
     bindings: tuple[TextureBinding, ...]
     first: int
     offset: Expression | None = None
-    sampled: bool = False
+    size: Expression | None = None
     function: Function | None = None
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it is read as a sample where all invocations read."""
+        return self.size is not None
 
     def fetch(
         self,
@@ -94,8 +99,14 @@ class TensorTexture:
 
     def centre(self, position: Expression) -> Expression:
         """Return the vec2 at which the texel at an ivec2 is sampled; 0 to 1 is the map."""
-        width, height, _ = self.value.type.extent
-        return (construct(VEC2, position) + 0.5) / vec2(float(width), float(height))
+        assert self.size is not None
+        return (construct(VEC2, position) + 0.5) / self.size
+
+
+def float_size(width: Int, height: Int) -> Expression:
+    """Return the vec2 of two ints, of known ones in numbers."""
+    sides = (width, height)
+    return vec2(*(construct(FLOAT, s) if known(s) is None else float(known(s) or 0) for s in sides))
 
 
 def choosing(name: str, value: Value, bindings: Sequence[TextureBinding], first: int) -> Function:
@@ -120,11 +131,8 @@ def from_external(name: str, binding: TextureBinding, width: Int, height: Int) -
     takes (0, 0) as the lower left of the picture, as Android's SurfaceTexture has it.
     """
     p = Variable("p", IVEC2)
-    size = [
-        construct(FLOAT, s) if known(s) is None else float(known(s) or 0) for s in (width, height)
-    ]
     body = Body()
-    at = body.let("at", (construct(VEC2, p) + 0.5) / vec2(*size), full=True)
+    at = body.let("at", (construct(VEC2, p) + 0.5) / float_size(width, height), full=True)
     turned = Uniform(binding.matrix, MAT4) * vec4(at.x, 1.0 - at.y, 0.0, 1.0)
     body.give(Texel(binding, centre=Lanes(turned, "xy")))
     return Function(f"fetch_{name}", (p,), VEC4, body.statements)

@@ -119,7 +119,7 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 3_000),
     sequences: (60, 7_000),
     split: (60, 8_000),
-    residual: (60, 12_000),
+    residual: (60, 13_000),
     branches: (60, 7_200),
     dense: (40, 16_000),
     moves: (30, 25_000),

@@ -26,7 +26,7 @@ from shadergen.ir.types import TensorType
 from shadergen.passes import pipeline
 from shadergen.passes.allocate_textures import allocate_textures
 from shadergen.passes.assign_layouts import assign_layouts
-from shadergen.passes.choose_kernels import NETWORK_BUDGET, choose_kernels
+from shadergen.passes.choose_kernels import FEW_PROGRAMS, NETWORK_BUDGET, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
@@ -160,8 +160,25 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
     assert why.endswith(
         "the least of 6; weights as constants would be faster, but take longer to compile: they "
-        "are kept for layers with more pixels"
+        "are kept for layers where they save more"
     )
+
+
+def test_constants_must_save_more_of_the_frame_in_networks_of_many_programs():
+    def stored(others: int) -> set[str | None]:
+        x, small = image(1, 256, 128, 128), image(1, 16, 360, 640, name="small")
+        y = x
+        for k in range(others):  # each another program
+            pads, dilations = (k + 1,) * 4, (k + 1, k + 1)
+            y = conv(RNG, y, 256, (3, 3), f"wide{k}", pads=pads, dilations=dilations)
+        z = conv(RNG, small, 16, (3, 3), "narrow")
+        found = context(device="gles30")
+        graph = graph_of(y, z, inputs=(x, small))
+        graph = choose_kernels(assign_layouts(choose_precision(graph, found), found), found)
+        return {n.choice.weights for n in graph.nodes if n.name == "narrow"}
+
+    assert stored(FEW_PROGRAMS) == {"constants"}
+    assert stored(FEW_PROGRAMS + 1) == {"texture"}
 
 
 def test_convolutions_that_differ_in_size_alone_share_a_program_where_it_costs_little():

@@ -1,0 +1,145 @@
+"""Draws that differ in sizes alone share a program: what it computes, and which sizes it reads."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pytest
+from support import (
+    assert_runs_like_reference,
+    compile_graph,
+    conv,
+    graph_of,
+    image,
+    play,
+    pointwise,
+    random_inputs,
+)
+
+from shadergen.backends.kernels import sharing
+from shadergen.backends.schedule import BuildFiles
+from shadergen.backends.shader.rows import ARRAY_LENGTHS
+from shadergen.ir.graph import Graph, Value, constant
+
+RNG = np.random.default_rng(0)
+PADDED = {"pads": (1, 1, 1, 1)}
+pytestmark = pytest.mark.gl
+
+
+@pytest.fixture
+def _always(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "FEW_PROGRAMS", 0)
+
+
+def depthwise(x: Value, size: int, layer: str) -> Value:
+    channels, pads = x.shape[1], (size // 2,) * 4
+    return conv(RNG, x, channels, (size, size), layer, groups=channels, pads=pads)
+
+
+def network(pad_mode: str = "constant") -> Graph:
+    """Return convolutions of several sizes: dense, strided, of activated inputs, depthwise."""
+    x = image(1, 3, 13, 11)
+    border = PADDED | {"pad_mode": pad_mode}
+    y = conv(RNG, x, 16, (3, 3), "first", **border)
+    for k, channels in enumerate((32, 48, 13)):
+        y = conv(RNG, y, channels, (3, 3), f"dense{k}", **border)
+    for k, size in enumerate((3, 5, 7)):
+        y = depthwise(y, size, f"depthwise{k}")
+        y = conv(RNG, y, (17, 9, 12)[k], (1, 1), f"between{k}")
+    for k, channels in enumerate((20, 8)):
+        y = pointwise("relu(x0 * x1 + 0.25)", y, scale(y))
+        y = conv(RNG, y, channels, (1, 1), f"activated{k}")
+    for k in range(2):
+        y = conv(RNG, y, 16 + 16 * k, (3, 3), f"strided{k}", strides=(2, 2), **PADDED)
+    return graph_of(y, inputs=(x,))
+
+
+def scale(y: Value) -> Value:
+    return constant(RNG.normal(size=(1, y.shape[1], 1, 1)), "scale")
+
+
+def users_of(files: BuildFiles) -> dict[str, list[dict[str, Any]]]:
+    """Return the passes of each shader."""
+    users = defaultdict(list)
+    for entry in files.schedule["passes"]:
+        users[entry["shader"]].append(entry)
+    return users
+
+
+@pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weights": "ubo"},
+        {"weights": "texture"},
+        {"weights": "texture", "device": "webgl2-min"},
+        {"weights": "ubo", "device": "webgl2-min", "mrt": 1},
+        {"weights": "texture", "weight_format": "float16"},
+        {"weights": "texture", "weight_format": "int8", "mrt": 1},
+        {"weights": "ubo", "precision": "mediump"},
+        {"weights": "texture", "device": "gles32-desktop", "stage": "fragment", "mrt": 1},
+        {"weights": "texture", "device": "llvmpipe", "stage": "fragment", "mrt": 1},
+        {"weights": "texture", "winograd": "2x2", "mrt": 1},
+    ],
+    ids=lambda options: "-".join(map(str, options.values())),
+)
+def test_layers_that_differ_in_sizes_share_programs_and_compute_the_same(options, monkeypatch):
+    graph = network()
+    _, shared, _ = compile_graph(graph, **options)
+    monkeypatch.setattr(sharing, "FEW_PROGRAMS", 1000)
+    _, apart, _ = compile_graph(graph, **options)
+    assert len(shared.shaders) < len(apart.shaders)
+    inputs = random_inputs(graph, np.random.default_rng(0))
+    want, got = (play(files, inputs)["y0"] for files in (apart, shared))
+    # equal but for the order in which a compiler of loops adds products up
+    largest = max(1.0, float(np.abs(want).max()))
+    assert np.abs(got - want).max() <= 1e-5 * largest
+
+
+@pytest.mark.usefixtures("_always")
+@pytest.mark.parametrize("pad_mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("weights", ["ubo", "texture"])
+def test_shared_programs_compute_the_reference(pad_mode, weights):
+    assert_runs_like_reference(network(pad_mode), weights=weights)
+
+
+@pytest.mark.usefixtures("_always")
+def test_depthwise_kernels_of_several_sizes_are_one_program():
+    _, files, _ = compile_graph(network(), weights="ubo", mrt=1)
+    layers = [{n for p in passes for n in p["layers"]} for passes in users_of(files).values()]
+    assert any({"depthwise0", "depthwise1"} <= names for names in layers)
+
+
+@pytest.mark.usefixtures("_always")
+def test_only_sizes_that_differ_are_uniforms():
+    """The maps of the dense layers have one size, so that stays a number."""
+    _, files, _ = compile_graph(network(), weights="texture")
+    dense = next(
+        passes
+        for passes in users_of(files).values()
+        if {"dense0"} <= {n for p in passes for n in p["layers"]}
+    )
+    assert {n for p in dense for n in p["layers"]} == {"dense0", "dense1"}
+    names = {u["name"] for p in dense for u in p["uniforms"]}
+    assert "u_planes_in" in names
+    assert "u_width_in" not in names
+
+
+def test_small_networks_keep_their_numbers():
+    x = image(1, 16, 9, 9)
+    y = conv(RNG, conv(RNG, x, 32, (3, 3), **PADDED), 16, (3, 3), "next", **PADDED)
+    _, files, _ = compile_graph(graph_of(y, inputs=(x,)), weights="texture")
+    names = {u["name"] for p in files.schedule["passes"] for u in p["uniforms"]}
+    assert names <= {"u_plane"}
+    assert len(users_of(files)) == 2
+
+
+@pytest.mark.usefixtures("_always")
+def test_weights_in_uniform_blocks_fit_the_devices():
+    """Blocks of shared programs are longer than their weights, never than the device's limit."""
+    _, files, _ = compile_graph(network(), weights="ubo", device="gles30-min")
+    sizes = {b["size"] for b in files.schedule["buffers"]}
+    assert max(sizes) <= 16384
+    assert sizes & {n * 16 for n in ARRAY_LENGTHS}
