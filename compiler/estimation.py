@@ -228,11 +228,11 @@ def _pass_estimate(
             max(1.0, _texel(textures[w["texture"]]) / RENDER_TARGET_BYTES) for w in p["writes"]
         )
     clock = MILLI / (gpu.gigahertz * 1e9)
-    byte = MILLI / (gpu.gigabytes * 1e9)
+    byte, tensor_byte = (MILLI / (n * 1e9) for n in (gpu.gigabytes, gpu.tensor_gigabytes))
     units: dict[Unit, float] = {
         "arithmetic": _cycles(p, textures, costs) / gpu.lanes * clock,
         "textures": texels / gpu.texels * clock,
-        "memory": (traffic.read + traffic.written) * byte,
+        "memory": (traffic.read + traffic.written) * tensor_byte,
         "render targets": pixels / gpu.pixels * clock,
     }
     start = costs.gpu_pass / NANO_IN_MILLI

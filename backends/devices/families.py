@@ -2,9 +2,9 @@
 
 Cycles are those of one lane of an arithmetic unit. They are fitted to instruction counts of the
 family's compiler for candidates of networks' layers (bench/gpus). Mali's compilers count the
-instructions of each unit. Other arithmetic costs as much as a multiply-add. Three things are
-estimates from published rates of the named GPU: cycles per nanosecond, memory traffic, the start
-of a pass. ``code`` is the time that the compilers took, spread over ten thousand frames.
+instructions of each unit. Cycles per nanosecond and memory traffic follow from published rates of
+the named GPU (:mod:`.gpus`); the start of a pass is an estimate. ``code`` is the time that the
+compilers took, spread over ten thousand frames.
 
 Limits of Adreno, Intel and NVIDIA are the least of those that Mesa's drivers report and those of
 practically every device of the class; where no driver was at hand, the class's alone.
@@ -12,49 +12,40 @@ practically every device of the class; where no driver was at hand, the class's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ...passes.placement.costs import Costs, Unit
+from .gpus import GPUS
 from .profile import ES30, ES32, MOBILE, Device
 
 TEXEL_BYTES, HALF_BYTES = 16, 8  # of four numbers
 
 
-@dataclass(frozen=True)
-class _Gpu:
-    """A device that stands for its family.
+def _costs(
+    gpu: str,
+    *units: dict[str, float],
+    gpu_pass: float,
+    code: float,
+    **limits: int,
+) -> tuple[Costs]:
+    """Return costs in nanoseconds, of cycles of a lane; the first unit is arithmetic.
 
-    Attributes:
-        lanes: multiply-adds of 32 bits that it starts in a cycle.
-        gigahertz: cycles in a nanosecond.
-        gigabytes: what memory gives in a second.
+    Memory is one more unit: it moves what a pass reads for the first time and what it writes.
+
+    Args:
+        gpu: that stands for its family.
+        units: cycles of vectors of four numbers.
         gpu_pass: nanoseconds to start a pass, an estimate.
+        code: as in :class:`~...passes.placement.costs.Costs`.
+        limits: likewise, such as ``registers``.
     """
-
-    lanes: int
-    gigahertz: float
-    gigabytes: float
-    gpu_pass: float
-
-    def costs(
-        self,
-        *units: dict[str, float],
-        code: float,
-        registers: int = 0,
-        literals: int = 0,
-        uniforms: int = 0,
-    ) -> tuple[Costs]:
-        """Return costs in nanoseconds, given in cycles of a lane; the first unit is arithmetic.
-
-        Memory is one more unit: it moves what a pass reads for the first time and what it writes.
-        """
-        rate = self.lanes * self.gigahertz
-        whole, half = TEXEL_BYTES / self.gigabytes, HALF_BYTES / self.gigabytes
-        memory = Unit(load=whole, stream=whole, store=whole, store_half=half,
-                      image_store=whole, image_store_half=half)  # fmt: skip
-        priced = (Unit(**{n: c / rate for n, c in _in_half(unit).items()}) for unit in units)
-        limits = {"registers": registers, "literals": literals, "uniforms": uniforms}
-        return (Costs((*priced, memory), self.gpu_pass, code, **limits),)
+    rates = GPUS[gpu]
+    rate = rates.lanes * rates.gigahertz
+    whole, half = (n / rates.tensor_gigabytes for n in (TEXEL_BYTES, HALF_BYTES))
+    memory = Unit(load=whole, stream=whole, store=whole, store_half=half,
+                  image_store=whole, image_store_half=half)  # fmt: skip
+    priced = (Unit(**{n: c / rate for n, c in _in_half(unit).items()}) for unit in units)
+    return (Costs((*priced, memory), gpu_pass, code, **limits),)
 
 
 def _in_half(cycles: dict[str, float]) -> dict[str, float]:
@@ -64,24 +55,28 @@ def _in_half(cycles: dict[str, float]) -> dict[str, float]:
 
 
 # Mali-G72 MP12 of a Kirin 970. Registers: 64, of which addresses take some.
-_BIFROST = _Gpu(144, 0.85, 29.8, 20000.0).costs(
+_BIFROST = _costs(
+    "Mali-G72 MP12",
     {"multiply": 4.0, "multiply_half": 2.0, "operation": 1.3, "texel": 3.4, "sample": 1.0,
      "compute_texel": 6.4, "fragment": 16.0, "invocation": 240.0, "ubo": 3.0, "ssbo": 5.0,
      "literal": 0.9, "literal_half": 0.4},
     {"texel": 13.0, "sample": 12.0, "compute_texel": 13.9},
     {"ubo": 13.0, "ssbo": 13.0, "image_store": 22.0, "image_store_half": 22.0},
+    gpu_pass=20000.0,
     code=10.0,
     registers=67,
 )  # fmt: skip
 
 # Mali-G610 MP4 of an RK3588.
-_VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
+_VALHALL = _costs(
+    "Mali-G610 MP4",
     {"multiply": 4.0, "multiply_half": 2.0, "sample": 1.2},
     {"operation": 1.5, "texel": 6.5, "sample": 2.6, "compute_texel": 8.7, "fragment": 25.0,
      "invocation": 255.0, "ubo": 3.4, "literal": 4.3, "literal_half": 2.0},
     {"texel": 1.7, "compute_texel": 4.7, "fragment": 26.0, "invocation": 270.0},
     {"texel": 17.5, "sample": 15.7, "compute_texel": 18.5},
     {"ubo": 70.0, "ssbo": 70.0, "image_store": 125.0, "image_store_half": 125.0},
+    gpu_pass=20000.0,
     code=10.0,
     registers=67,
 )  # fmt: skip
@@ -90,10 +85,12 @@ _VALHALL = _Gpu(256, 1.0, 34.0, 20000.0).costs(
 _ADRENO_CONSTANTS = 496
 
 # Adreno 630 of a Snapdragon 845.
-_ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
+_ADRENO_6XX = _costs(
+    "Adreno 630",
     {"multiply": 4.2, "multiply_half": 4.0, "operation": 1.5, "texel": 5.6, "sample": 2.0,
      "compute_texel": 12.9, "invocation": 570.0, "ubo": 1.7, "ssbo": 40.0, "literal": 0.9},
     {"texel": 2.9, "sample": 2.6, "compute_texel": 4.5},
+    gpu_pass=20000.0,
     code=50.0,
     registers=112,
     literals=_ADRENO_CONSTANTS,
@@ -101,46 +98,56 @@ _ADRENO_6XX = _Gpu(256, 0.71, 29.9, 20000.0).costs(
 )  # fmt: skip
 
 # Adreno 740 of a Snapdragon 8 Gen 2.
-_ADRENO_7XX = _Gpu(768, 0.68, 67.0, 20000.0).costs(
+_ADRENO_7XX = _costs(
+    "Adreno 740",
     {"multiply": 4.5, "multiply_half": 4.1, "operation": 1.9, "texel": 4.5, "sample": 2.0,
      "compute_texel": 11.6, "invocation": 470.0, "ubo": 0.8, "ssbo": 20.0},
     {"texel": 2.4, "sample": 2.8, "compute_texel": 4.6},
+    gpu_pass=20000.0,
     code=50.0,
     registers=119,
     literals=_ADRENO_CONSTANTS,
     uniforms=_ADRENO_CONSTANTS,
 )  # fmt: skip
 
-# Radeon RX 6800. Its memory is the cache of 128 MiB, which holds the tensors of a frame.
-_RDNA = _Gpu(3840, 2.1, 1600.0, 2000.0).costs(
+# Radeon RX 6800.
+_RDNA = _costs(
+    "Radeon RX 6800",
     {"multiply": 4.0, "operation": 4.1, "texel": 1.5, "sample": 1.5, "compute_texel": 2.7,
      "invocation": 74.0, "ubo": 0.3, "ssbo": 0.4},
+    gpu_pass=2000.0,
     code=5.0,
     registers=190,
 )  # fmt: skip
 
 # GeForce RTX 2080. The compiler does not say which loops it unrolls, so that most kernels that loop
 # cannot be counted: their costs are those of a few.
-_NVIDIA = _Gpu(2944, 1.71, 448.0, 2000.0).costs(
+_NVIDIA = _costs(
+    "GeForce RTX 2080",
     {"multiply": 4.1, "operation": 4.1, "texel": 5.0, "sample": 5.0, "compute_texel": 14.0,
      "fragment": 100.0, "invocation": 1500.0, "ubo": 5.0, "ssbo": 5.0, "literal": 0.3},
+    gpu_pass=2000.0,
     code=50.0,
     registers=165,
 )  # fmt: skip
 
 # Iris Xe of 96 units. Literals become registers.
-_INTEL = _Gpu(768, 1.3, 68.0, 2000.0).costs(
+_INTEL = _costs(
+    "Iris Xe (96 units)",
     {"multiply": 4.0, "operation": 4.0, "texel": 10.0, "sample": 10.0, "compute_texel": 13.0,
      "fragment": 170.0, "invocation": 370.0, "ubo": 10.0, "ssbo": 10.0, "literal": 4.0},
+    gpu_pass=2000.0,
     code=150.0,
     registers=89,
     literals=120,
 )  # fmt: skip
 
 # VideoCore VI of a Raspberry Pi 4. More constants than ``literals`` take seconds to compile.
-_VIDEOCORE = _Gpu(32, 0.5, 4.0, 50000.0).costs(
+_VIDEOCORE = _costs(
+    "VideoCore VI (Raspberry Pi 4)",
     {"multiply": 4.0, "operation": 16.0, "texel": 10.5, "sample": 10.5, "compute_texel": 22.7,
      "invocation": 200.0, "ubo": 6.9, "ssbo": 6.9, "literal": 1.0},
+    gpu_pass=50000.0,
     code=30.0,
     registers=43,
     literals=350,
@@ -148,10 +155,12 @@ _VIDEOCORE = _Gpu(32, 0.5, 4.0, 50000.0).costs(
 
 # Apple M1. No compiler was at hand: registers, rates and the cost of texels follow
 # https://dougallj.github.io/applegpu/docs.html and Apple's published rates.
-_APPLE = _Gpu(1024, 1.28, 68.0, 10000.0).costs(
+_APPLE = _costs(
+    "Apple M1",
     {"multiply": 4.0, "operation": 4.0, "texel": 6.0, "sample": 4.0, "compute_texel": 8.0,
      "fragment": 50.0, "invocation": 100.0, "ubo": 1.0, "ssbo": 4.0, "literal": 0.5},
     {"texel": 16.0, "sample": 16.0, "compute_texel": 16.0},
+    gpu_pass=10000.0,
     code=50.0,
     registers=120,
 )  # fmt: skip

@@ -13,6 +13,7 @@ Where the numbers come from:
 - VideoCore VI: 8 QPUs of 4 lanes (Mesa's v3d). Texels and pixels are assumed to be those of
   VideoCore IV.
 - Apple: multiply-adds, texels and pixels a second as presented with the M1 and the M2.
+- Radeon RX 6800's cache of 128 MiB: 3.25 times the memory, as AMD presented it.
 - Memory: channels times transfers of the system. For the Pi 4 it is what STREAM copies
   (sci-pi.org.uk): 5.5 GB/s. Its channel's 12.8 GB/s are out of reach.
 - Bytes of a texel at the full rate: measured by ``texelFetch`` from a cache in sebbbi's perftest.
@@ -41,6 +42,7 @@ class Gpu:
         texel_bytes: of a texel at that rate; a wider texel takes as many times longer.
         pixels: pixels of ``RENDER_TARGET_BYTES`` that are written to render targets in a clock.
         gigabytes: of memory in a second.
+        cache_gigabytes: of a cache that holds a frame's tensors, in a second; 0 without one.
     """
 
     system: str
@@ -51,6 +53,12 @@ class Gpu:
     texel_bytes: int
     pixels: int
     gigabytes: float
+    cache_gigabytes: float = 0.0
+
+    @property
+    def tensor_gigabytes(self) -> float:
+        """What reading and writing tensors gets in a second."""
+        return max(self.gigabytes, self.cache_gigabytes)
 
 
 GPUS = {
@@ -61,7 +69,7 @@ GPUS = {
     "Adreno 630": Gpu("Snapdragon 845", "adreno-6xx", 0.71, 256, 16, 16, 16, 29.9),
     "Adreno 640": Gpu("Snapdragon 855", "adreno-6xx", 0.585, 384, 24, 16, 16, 34.1),
     "Adreno 740": Gpu("Snapdragon 8 Gen 2", "adreno-7xx", 0.68, 768, 48, 16, 32, 67.2),
-    "Radeon RX 6800": Gpu("desktop", "amd-rdna", 2.105, 3840, 240, 16, 96, 512.0),
+    "Radeon RX 6800": Gpu("desktop", "amd-rdna", 2.105, 3840, 240, 16, 96, 512.0, 1664.0),
     "Van Gogh": Gpu("Steam Deck", "amd-rdna", 1.6, 512, 32, 16, 16, 88.0),
     "GeForce RTX 2080": Gpu("desktop", "nvidia", 1.71, 2944, 184, 8, 64, 448.0),
     "GeForce RTX 3060": Gpu("desktop", "nvidia", 1.777, 3584, 112, 8, 48, 360.0),
