@@ -60,7 +60,8 @@ def test_strides_and_groups_count_in_the_enlarged_map():
     y = apply(ResizeNearest((1, 6, 10, 14), ((1, 0, 1), (1, 0, 1), (2, 1, 4), (1, 0, 2))), x)
     y = conv(np.random.default_rng(0), y, 6, (3, 3), groups=6, pads=(1, 1, 1, 1))
     files = assert_runs_like_reference(graph_of(y, inputs=(x,)))
-    assert len({t["name"] for t in files.schedule["textures"]}) == 2
+    textures = {t["name"] for t in files.schedule["textures"] if t["data"] is None}
+    assert len(textures) == 2
 
 
 def test_a_nest_reads_through_the_enlargement_too():

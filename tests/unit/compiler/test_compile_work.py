@@ -120,7 +120,7 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     sequences: (60, 7_000),
     split: (60, 8_000),
     residual: (60, 13_000),
-    branches: (60, 7_200),
+    branches: (60, 7_500),
     dense: (40, 16_000),
     moves: (30, 25_000),
     summed: (60, 9_000),
