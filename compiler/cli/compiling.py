@@ -56,7 +56,7 @@ EXIT_DIFFERS = 1
     type=click.Choice(EMBEDDINGS),
     help="Also write the build as C source, for an application that ships without files.",
 )
-@click.option("--explain", is_flag=True, help="Say what each pass decided, and why.")
+@click.option("--explain", is_flag=True, help="Print each decision of the compiler and its reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
     """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""

@@ -89,9 +89,9 @@ def _with_options(
             show_default=device_default,
             metavar="PROFILE",
             help="Device profile: a class of devices (gles30, webgl2-min, gles31-mobile ...), a "
-            "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; doctor names the installed "
-            "GPU's), or a file from shadergen doctor --save. Several, with commas between them, "
-            "make one build with variants.",
+            "family of GPUs (mali-valhall, adreno-7xx, nvidia ...; shadergen doctor names the "
+            "installed GPU's family), or a file from shadergen doctor --save. A list with commas "
+            "makes one build with variants.",
         ),
         click.option(
             "--glsl",

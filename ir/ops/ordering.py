@@ -35,7 +35,7 @@ def positions(shape: Sequence[int], axes: Sequence[int]) -> Constant:
 
 @dataclass(frozen=True)
 class ArgMax(Op):
-    """The position of the largest element; of several, the first, or the last if asked for.
+    """The position of the largest element; for ties, the first or (on request) the last.
 
     With several ``axes``, the row-major position in all of them together.
 
@@ -90,7 +90,10 @@ class ArgMax(Op):
 
 @dataclass(frozen=True)
 class ArgMin(ArgMax):
-    """The position of the smallest element; else as :class:`ArgMax`. Source: ONNX ArgMin-13."""
+    """The position of the smallest element; otherwise like :class:`ArgMax`.
+
+    Source: ONNX ArgMin-13.
+    """
 
     def _find(self, rows: Any) -> Any:
         return np.argmin(rows, -1)

@@ -100,7 +100,7 @@ class CumSum(Op):
 
 @dataclass(frozen=True)
 class CumProd(CumSum):
-    """y[i] = product of x[k] over k <= i along ``axis``; else as :class:`CumSum`.
+    """y[i] = product of x[k] over k <= i along ``axis``; otherwise like :class:`CumSum`.
 
     Source: ONNX CumProd-26.
     """

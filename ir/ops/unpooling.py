@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaxPoolIndices(Op):
-    """Where in x the maxima are that ``Pool("max", kernel, ...)`` finds: the first, if several.
+    """Positions in x of the maxima of ``Pool("max", kernel, ...)``; for ties, the first.
 
     i[..., o] = the row-major position of the maximum in the whole of x; with ``column_major`` the
     pooled axes count in reverse order.
