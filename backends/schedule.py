@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .shader.program import Program
 
 FORMAT_VERSION = "5.3"
-COMMENT = re.compile(r"^ *//.*\n", re.MULTILINE)
 MOST_PORTS = 256  # inputs, and outputs, in the JSON Schema of the schedule
 VERTEX_SHADER = "shaders/fullscreen.vert"
 

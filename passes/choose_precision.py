@@ -5,7 +5,8 @@ stores or meets on the way can exceed what 16-bit floats hold, for any input wit
 range (``placement.ranges``), or where that is not proven, for the inputs to calibrate with, and
 with room for numbers twice as large (``placement.calibration``). All else stays highp. So do
 numbers that are too small for 16 bits, and positions that a sampling operator reads at
-(``placement.kinds``).
+(``placement.kinds``). Longer 16-bit sums than those of a texel's lanes lose more: auto has them
+only where calibration measured what they lose.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..ir.graph import Constant
-from ..ir.types import HALF_MAX, HALF_MIN, fits_half
+from ..ir.types import HALF_MAX, HALF_MIN, LANES, fits_half
 from .kernel_ops import parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.costs import gain_from_half
@@ -54,7 +55,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
             chosen = "mediump" if within else "highp"
         terms = 0
         if chosen == "mediump" and gain_from_half(target.costs) and is_direct(was):
-            terms = safe.get(was.result, PARTIAL_TERMS)
+            terms = safe.get(was.result, LANES if auto else PARTIAL_TERMS)
             what = "; ".join(filter(None, (what, _sums(was, terms))))
         if auto or what:
             context.explain("choose precision", now.name, within or chosen, what)

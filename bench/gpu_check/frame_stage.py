@@ -112,7 +112,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         elif "network" in r:
             own = found.setdefault(r["network"], {**r, "times": {}})
             own["times"] |= r["times"]
-            del own["builds"]
+            own.pop("builds", None)
     left = sum(r.get("left", 0) for r in records)
     return {
         "ceilings": ceilings,

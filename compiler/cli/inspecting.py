@@ -53,6 +53,13 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
         p for p in context.params if context.get_parameter_source(p) is ParameterSource.COMMANDLINE
     ]
     profile = flags["device"] if "device" in given else None
+    if profile and "," in profile:
+        raise ShadergenError(
+            "SG0301",
+            "inspect estimates for one device profile",
+            why=f"--device {profile} lists several",
+            help="inspect --device DEVICE for each of them",
+        )
     if not path.is_dir() and (path.is_file() or path.suffix):
         if variant:
             raise ShadergenError(

@@ -22,8 +22,8 @@ from ...ir.reference import Machine, as_logical
 from ...ir.reference import evaluate as run
 from ...ir.types import HALF_MIN, TensorType
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
-from ..placement.ranges import UNBOUNDED, Bounds, Interval
 from .kinds import computes_in_full, is_direct
+from .ranges import UNBOUNDED, Bounds, Interval
 from .summation import (
     SUM_TOLERANCE,
     blocked_sums,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Value
     from ...ir.ops import Op
     from ...ir.types import DType
-    from .summation import SUM_TOLERANCE, Rounding
+    from .summation import Rounding
 
 MARGIN = 2.0  # times as large as anything that was seen may become
 

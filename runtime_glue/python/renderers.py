@@ -36,7 +36,7 @@ def _matches(pattern: str, text: str) -> bool:
     """Find the parts between ``*`` one after another, each where it is first."""
     at = 0
     for part in f" {pattern} ".split("*"):
-        found = re.compile(part.replace("?", "[a-z0-9]")).search(text, at)
+        found = re.compile(re.escape(part).replace(r"\?", "[a-z0-9]")).search(text, at)
         if found is None:
             return False
         at = found.end()

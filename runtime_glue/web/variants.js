@@ -61,7 +61,8 @@ export function wordsOf(renderer) {
 export function matches(pattern, words) {
   let at = 0;
   return ` ${pattern} `.split("*").every((part) => {
-    const search = RegExp(part.replaceAll("?", "[a-z0-9]"), "g");
+    const literal = part.replace(/[^\w ?]/g, "\\$&"); // the schedule may be unchecked
+    const search = RegExp(literal.replaceAll("?", "[a-z0-9]"), "g");
     search.lastIndex = at;
     const found = search.exec(words);
     at = search.lastIndex;

@@ -97,3 +97,9 @@ def test_a_build_of_an_earlier_version_is_inspected_but_not_estimated(shadergen,
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith("error[SG0301]: --device needs a build with counts of its work")
     assert f"--> {old}" in ran.err
+
+
+def test_a_list_of_devices_is_refused(shadergen):
+    ran = shadergen("inspect", ESPCN, "--input-size", "24x32", "--device", "gles30,mali-valhall")
+    assert ran.code == 2
+    assert "inspect estimates for one device profile" in ran.err

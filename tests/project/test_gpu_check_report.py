@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from comparison.contenders import is_software
 from comparison.results import ContenderResult, NetworkResult
-from gpu_check import command, peer_stage
+from gpu_check import command, frame_stage, peer_stage
 from gpu_check.command import has_fault
 from gpu_check.isolation import Ran
 from gpu_check.report import as_page, as_section, replaced
@@ -91,6 +91,12 @@ def test_frames_of_builds_that_ran_alone_join_those_of_their_network() -> None:
     assert "| A | 3×8×8 | 4.00 (2.00) | – | – | – | – |" in text
     assert "| A | 2.00 | 1000 | 50% | 3 | 20 | queries |" in text
     assert "- A, gles30: the process ended: SIGSEGV" in text
+
+
+def test_frames_of_two_builds_that_ran_alone_join() -> None:
+    alone = ({"network": "A", "builds": [n], "times": {n: frame(4)}} for n in ("own", "gles30"))
+    (found,) = frame_stage.summary([*alone])["networks"]
+    assert sorted(found["times"]) == ["gles30", "own"]
 
 
 def test_missing_programs_are_named_once() -> None:

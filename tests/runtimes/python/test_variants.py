@@ -150,6 +150,10 @@ def test_a_pattern_matches_whole_words_in_order(pattern, name, found):
     assert matches([pattern], name) == found
 
 
+def test_a_pattern_of_an_unchecked_schedule_is_no_regular_expression():
+    assert not matches(["(", "mali.g72", "([a-z0-9 ]+)+!"], "Mali-G72 of a very long name" * 9)
+
+
 def test_names_are_read_as_words_without_marks():
     name = "ANGLE (Qualcomm, Adreno (TM) 640, OpenGL ES 3.2)"
     assert words(name) == "angle qualcomm adreno 640 opengl es 3 2"

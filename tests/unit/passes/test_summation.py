@@ -203,7 +203,7 @@ def test_sums_that_err_much_get_shorter_blocks():
     assert longest_partial_sum(op, 5e-3, x, mixed) == 512
     assert longest_partial_sum(op, 5e-3, x, alike) == 64
     assert longest_partial_sum(op, 5e-4, x, alike) < 64
-    assert longest_partial_sum(op, 5e-3, 1e5 * x, alike) == 1  # beyond 65504
+    assert longest_partial_sum(op, 5e-3, 1e5 * x, alike) == 0  # beyond 65504
     errors = [
         np.abs(blocked_sums(op, x, alike, 0.0, n, truncated) - op.reference(x, alike)).max()
         for n in (512, 64, 16, 1)
@@ -217,3 +217,13 @@ def test_every_pixel_is_measured_where_they_are_few():
     assert longest_partial_sum(Conv(), 5e-5, x, w) == 256
     x[..., 2, 2] = np.random.default_rng(0).uniform(0.5, 1, 256)
     assert longest_partial_sum(Conv(), 5e-5, x, w) < 256
+
+
+def test_a_partial_sum_that_overflows_at_one_pixel_alone_is_found():
+    """Its products cancel, so the whole sum does not show it."""
+    x = np.zeros((1, 64, 64, 64), np.float32)
+    x[..., 1, 1] = 1024
+    w = np.full((4, 64, 1, 1), 2.25, np.float32)
+    w[:, 32:] *= -1
+    assert longest_partial_sum(Conv(), 5e-3, x, w) == 0
+    assert longest_partial_sum(Conv(), 5e-3, x / 64, w) > 0
