@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
 
-# Predictions are no surer than that for loop nests, nor, where memory has no price, between a
-# convolution in Winograd's tiles and a direct one, which needs a fraction of the memory.
+# Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
+# and a direct one, which needs a fraction of the memory.
 DOUBT = 1.4
 DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
+GPU_DOUBT = 3.0  # by what GPUs' compilers make of the transforms; their memory has a price
 SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least
 CROWDED = 2.0  # times as long takes one with more weights than its device holds as constants
 SHOWS = 0.1  # of the time of units beside the slowest, which hides the rest
@@ -121,8 +122,8 @@ class Predictor:
 
         def order(pair: tuple[float, Choice]) -> tuple[bool, bool, int, float]:
             cost, choice = pair
-            if choice.winograd and not self._devices.prices_memory:
-                cost *= DOUBT if choice.stage == "compute" else DRAWN_DOUBT
+            if choice.winograd:
+                cost *= self._devices.doubt(choice)
             close = cost <= doubtful < inf
             passes = sum(w.passes for w in self.work(choice)) if close else 0
             return self.spills(choice), not close, passes, cost
@@ -151,10 +152,11 @@ class _Devices:
     literals: np.ndarray
     uniforms: np.ndarray
 
-    @property
-    def prices_memory(self) -> bool:
-        """Whether what moves through memory has a price on each of them."""
-        return all(any(unit.load for unit in own.units) for own in self.costs)
+    def doubt(self, tiles: Choice) -> float:
+        """Return how many times as long Winograd's tiles may take as predicted."""
+        if all(any(unit.load for unit in own.units) for own in self.costs):
+            return GPU_DOUBT
+        return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
     def times(self, work: Work) -> np.ndarray:
         """Return the nanoseconds of a kernel on each device."""
