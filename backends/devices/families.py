@@ -123,13 +123,13 @@ _RDNA = _costs(
 )  # fmt: skip
 
 # GeForce RTX 2080. The compiler does not say which loops it unrolls, so that most kernels that loop
-# cannot be counted: their costs are those of a few.
+# cannot be counted: their costs are those of a few. ``code`` is an estimate: the compiler is Mesa's.
 _NVIDIA = _costs(
     "GeForce RTX 2080",
     {"multiply": 4.1, "operation": 4.1, "texel": 5.0, "sample": 5.0, "compute_texel": 14.0,
      "fragment": 100.0, "invocation": 1500.0, "ubo": 5.0, "ssbo": 5.0, "literal": 0.3},
     gpu_pass=2000.0,
-    code=50.0,
+    code=20.0,
     registers=165,
 )  # fmt: skip
 
