@@ -123,7 +123,8 @@ _RDNA = _costs(
 )  # fmt: skip
 
 # GeForce RTX 2080. The compiler does not say which loops it unrolls, so that most kernels that loop
-# cannot be counted: their costs are those of a few. ``code`` is an estimate: the compiler is Mesa's.
+# cannot be counted: their costs are those of a few. ``code`` is an estimate: the compiler is
+# Mesa's.
 _NVIDIA = _costs(
     "GeForce RTX 2080",
     {"multiply": 4.1, "operation": 4.1, "texel": 5.0, "sample": 5.0, "compute_texel": 14.0,
