@@ -429,7 +429,7 @@ def test_the_page_says_how_many_faults_it_lists() -> None:
     page = (ROOT / "docs" / "driver-faults.md").read_text("utf-8")
     tables = [t for t in page.split("\n## ") if t.startswith(("Shaders", "Runtimes"))]
     count = sum(len(re.findall(r"^\| ", t, re.MULTILINE)) - 2 for t in tables)
-    assert f"lists {count} published ones" in " ".join(page.split())
+    assert f"lists {count} published faults" in " ".join(page.split())
 
 
 def test_external_samplers_state_their_precision() -> None:
