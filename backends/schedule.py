@@ -1,4 +1,7 @@
-"""The schedule: GPU passes as data for any runtime (docs/schedule.md)."""
+"""The schedule: GPU passes as data for any runtime (docs/schedule.md).
+
+Its parts refer to each other by names that are given once, so one class writes them all.
+"""
 
 from __future__ import annotations
 

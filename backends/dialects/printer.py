@@ -1,4 +1,7 @@
-"""The common part of C-like shading languages: operators, calls, blocks."""
+"""The common part of C-like shading languages: operators, calls, blocks.
+
+One method prints each kind of expression and statement, so that a dialect replaces what differs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A program under construction: textures, weights and uniforms declared during lowering."""
+"""A program under construction: textures, weights and uniforms declared during lowering.
+
+All that a program declares is kept by one class, as names and units are shared by all kinds.
+"""
 
 from __future__ import annotations
 
