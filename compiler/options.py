@@ -174,6 +174,7 @@ class Options:
             input_range=self.input_range or DEFAULT_RANGE,
             costs=profile.costs,
             products=profile.products,
+            shares_programs=profile.shares_programs,
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

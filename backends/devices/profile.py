@@ -27,6 +27,7 @@ class Device:
         gpu: the GPU that stands for the family: its rates make nanoseconds of cycles.
         webgl: whether its GL is WebGL 2, which has GLSL ES 300 alone, and no external textures.
         products: how its shaders add up products (``Target.products``).
+        shares_programs: whether draws share programs (``Target.shares_programs``).
     """
 
     limits: Limits
@@ -39,6 +40,7 @@ class Device:
     gpu: str = ""
     webgl: bool = False
     products: Products = "column"
+    shares_programs: bool = True
 
     @property
     def renderers(self) -> tuple[str, ...]:

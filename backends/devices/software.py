@@ -78,6 +78,7 @@ SOFTWARE = {
         renderer="ANGLE (Google, Vulkan 1.3.0 (SwiftShader",
         webgl=True,
         products="matrix",  # others are 6 to 20 % slower, see docs/decisions.md
+        shares_programs=False,  # frames of ResNet-18 take 1.07 times as long with shared programs
     ),
     "llvmpipe": Device(
         replace(ES32, storage_blocks=16, compute_images=16),
@@ -86,5 +87,6 @@ SOFTWARE = {
         (_LLVMPIPE,),
         "llvmpipe",
         products="vector",  # by columns MobileNet v2 is 10 % slower
+        shares_programs=False,
     ),
 }

@@ -185,9 +185,11 @@ def multiply(
                 for a, v in pixels:
                     sums.add(a, (w, v if diagonal else v.lanes(LANE[n])))
         elif full or diagonal:
-            w = body.let("w", shader.weight_tile(row) if full else shader.weight(row))
+            block = shader.weight_tile(row) if full else shader.weight(row)
+            read_once = len(pixels) == 1 and shader.target.products == "matrix"
+            factor = block if read_once else body.let("w", block)
             for a, v in pixels:
-                sums.add(a, (w, v))
+                sums.add(a, (factor, v))
         else:
             columns = [body.let(f"w{n}", shader.weight(row + n)) for n in range(width)]
             for a, v in pixels:

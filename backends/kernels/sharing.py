@@ -5,8 +5,9 @@ driver takes tens of milliseconds for each program, so a network of hundreds of 
 Layers whose programs differ in sizes alone share one: what differs among them becomes a uniform,
 what is the same for all stays a number, which compilers make faster code of.
 
-This is decided for networks of more than ``FEW_PROGRAMS``. Constant weights differ in all layers,
-and dispatches read all sizes from uniforms: neither is looked at.
+This is decided for networks of more than ``FEW_PROGRAMS``, and not for software rasterisers, whose
+frames take longer with sizes in uniforms (``Target.shares_programs``). Constant weights differ in
+all layers, and dispatches read all sizes from uniforms: neither is looked at.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def sizes_in_uniforms(
     Returns:
         ``Target.uniform_sizes`` of the nodes that share programs so.
     """
+    if not target.shares_programs:
+        return {}
     users: dict[str, list[Node]] = defaultdict(list)  # of a program, by its text
     sizes: dict[str, set[Sizes]] = defaultdict(set)
     known: dict[Hashable, dict[str, Sizes]] = {}

@@ -274,10 +274,11 @@ class Body:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Keep variables that are declared meanwhile among themselves."""
+        """Keep variables that are declared meanwhile, if any, among themselves."""
         with self._inner() as inner:
             yield
-        self.statements.append(Scope(tuple(inner)))
+        declares = any(isinstance(statement, Declare) for statement in inner)
+        self.statements.extend([Scope(tuple(inner))] if declares else inner)
 
     @contextmanager
     def _inner(self) -> Iterator[list[Statement]]:

@@ -68,6 +68,7 @@ class Target:
         zero_guard: value that replaces exact zeros in convolutions; 0 is off.
         uniform_sizes: the names of sizes that programs of draws read from uniforms, as those of
             dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
+        shares_programs: whether draws that differ in sizes alone share a program.
         costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
             the worst.
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
@@ -91,6 +92,7 @@ class Target:
     output_encoding: Literal["float", "unorm8", "y2rg", "y2rg_half"] = "float"
     zero_guard: float = 0.0
     uniform_sizes: frozenset[str] | None = frozenset()
+    shares_programs: bool = True
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: tuple[Costs, ...] = (UNMEASURED,)
     products: Products = "column"

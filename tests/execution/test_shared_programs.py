@@ -80,7 +80,6 @@ def users_of(files: BuildFiles) -> dict[str, list[dict[str, Any]]]:
         {"weights": "texture", "weight_format": "int8", "mrt": 1},
         {"weights": "ubo", "precision": "mediump"},
         {"weights": "texture", "device": "gles32-desktop", "stage": "fragment", "mrt": 1},
-        {"weights": "texture", "device": "llvmpipe", "stage": "fragment", "mrt": 1},
         {"weights": "texture", "winograd": "2x2", "mrt": 1},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
@@ -103,6 +102,18 @@ def test_layers_that_differ_in_sizes_share_programs_and_compute_the_same(options
 @pytest.mark.parametrize("weights", ["ubo", "texture"])
 def test_shared_programs_compute_the_reference(pad_mode, weights):
     assert_runs_like_reference(network(pad_mode), weights=weights)
+
+
+@pytest.mark.usefixtures("_always")
+def test_software_rasterisers_keep_sizes_as_numbers():
+    """Their frames take longer with sizes in uniforms."""
+
+    def uniforms(device: str) -> set[str]:
+        _, files, _ = compile_graph(network(), weights="texture", device=device, stage="fragment")
+        return {u["name"] for p in files.schedule["passes"] for u in p.get("uniforms", ())}
+
+    assert "u_planes_in" in uniforms("webgl2-min")
+    assert "u_planes_in" not in uniforms("swiftshader") | uniforms("llvmpipe")
 
 
 @pytest.mark.usefixtures("_always")

@@ -88,16 +88,20 @@ def test_bodies_print_as_they_were_built():
     body.declare("b", VEC4)
     with body.loop("k", 8, step=4) as k, body.when(k < N):
         body.add_products(total, (V, V.x), (V, V.y))
-    with body.scope():
+    with body.scope():  # nothing is declared in it
         body.add(total, V, -1)
+    with body.scope():
+        body.add(total, body.let("part", V), -1)
     assert print_statements(body.statements) == [
         "vec4 total = vec4(0.0);",
         "vec4 a, b;",
         "for (int k = 0; k < 8; k += 4) {",
         "    if (k < n) total += v * v.x + v * v.y;",
         "}",
+        "total -= v;",
         "{",
-        "    total -= v;",
+        "    vec4 part = v;",
+        "    total -= part;",
         "}",
     ]
 
