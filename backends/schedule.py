@@ -114,7 +114,7 @@ class _Assembly:
                 entries.append(self._pass(k, p))
         for path, count in self.sharing.items():
             if count > 1:
-                note = f"// one program for {count} GPU passes; what follows is of the first\n"
+                note = f"// one program for {count} GPU passes; this header describes the first\n"
                 version, rest = self.shaders[path].split("\n", 1)
                 self.shaders[path] = f"{version}\n{note}{rest}"
         for o in self.graph.outputs:

@@ -199,7 +199,7 @@ def _checked(array: NDArray[Any], i: Input) -> NDArray[Any]:
     if not (whole == array).all():
         dtype = i.type.dtype
         raise ShadergenError(
-            "SG0605", f"{what} is {dtype}; the array holds values that {dtype} cannot"
+            "SG0605", f"{what} is {dtype}; the array holds values that {dtype} cannot represent"
         )
     return whole
 

@@ -42,10 +42,10 @@ def parse_devices(text: str) -> tuple[str, tuple[str, ...]]:
             raise _refusal(text, f"two profiles are called '{label}'", "", "name each device once")
     generic = [name for name in names if not device(name).renderers]
     if len(generic) > 1:
-        why = f"{' and '.join(generic)} are for any device, and runtimes can tell no two such apart"
+        why = f"{' and '.join(generic)} are generic: a runtime could not choose between them"
         raise _refusal(text, why, "one generic profile in the list", "compile two builds")
     if not generic:
-        why = "none of these profiles is for any device, as gles30 is"
+        why = "it lacks a generic profile, such as gles30, for all other devices"
         raise _refusal(text, why, "one generic profile in the list", f"for example {text},gles30")
     return generic[0], tuple(name for name in names if name not in generic)
 
@@ -96,6 +96,6 @@ def browser_notes(generic: Options, variants: Mapping[str, Options]) -> list[str
     if not newer:
         return []
     return [
-        f"no browser takes {', '.join(newer)}: GLSL ES 310 is beyond WebGL 2; "
+        f"no browser runs {', '.join(newer)}: GLSL ES 310 is beyond WebGL 2; "
         "--glsl 300 makes variants for browsers"
     ]

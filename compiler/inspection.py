@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from .options import Options
 
 
+PACKINGS = {"planes": "channel-packed", "rows": "row-packed"}
+
+
 @dataclass(frozen=True)
 class PassRow:
     """One GPU pass: width and height in pixels, sizes in bytes.
@@ -137,8 +140,9 @@ def _inspection(schedule: dict[str, Any], gpus: Mapping[str, Gpu]) -> Inspection
     extents = {t["name"]: (t["width"], t["height"]) for t in data["textures"]}
 
     def port(p: dict[str, Any]) -> str:
-        shape = "x".join(map(size_text, p["shape"]))
-        return f"{p['name']} {shape} in {packing[p['texture']]}"
+        sizes = [size_text(size) for size in p["shape"]]
+        shape = ("x" if all(map(str.isdecimal, sizes)) else " x ").join(sizes)
+        return f"{p['name']} {shape} ({PACKINGS[packing[p['texture']]]})"
 
     return Inspection(
         model=data["model"],

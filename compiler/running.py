@@ -49,7 +49,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         raise ShadergenError(
             "SG0101",
             f"cannot read the arrays in '{path}'",
-            why=reason(error) if isinstance(error, OSError) else "it is no .npz or .npy of numbers",
+            why=reason(error)
+            if isinstance(error, OSError)
+            else "the file is not an .npz or .npy of numbers",
         ) from None
     for name, array in arrays.items():
         if array.dtype.kind not in "fiub":

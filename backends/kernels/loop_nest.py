@@ -146,14 +146,13 @@ class _Nest:
         for k in range(len(group.planes)):
             at = group.at(k, self.shader)
             accumulators.append(body.let(f"a{k}", function(*(at[name] for name in parameters))))
-        operands = set(p.operands)
-        loops = ", ".join(f"{loop.name} {loop.trips}" for loop in nest.loops)
+        loops = ", ".join(f"{loop.name} < {loop.trips}" for loop in nest.loops)
         return finish(
             self.shader,
             node,
             group,
-            "nest",
-            f"{_described(p.kernel)} of {len(operands)}" + (f", loops {loops}" * bool(loops)),
+            "loop kernel",
+            _described(p.kernel) + (f", loops {loops}" * bool(loops)),
             body,
             stores(self.shader, node, group, accumulators),
             macs=nest.steps * _elements(node, group) if nest.loops else 0,

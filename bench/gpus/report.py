@@ -85,8 +85,8 @@ def _profiles(results: Sequence[NetworkResult], gpus: Sequence[Gpu]) -> str:
         return ""
     words = (
         "## Generic device profiles\n\n"
-        "Cycles with a generic profile over cycles with the profile of the GPU's family: "
-        "the most, and its GPU.\n\n"
+        "Cycles with a generic profile divided by cycles with the profile of the GPU's family, "
+        "on the GPU with the largest ratio.\n\n"
     )
     return words + table(("network", *GENERIC), rows)
 
@@ -117,7 +117,8 @@ def _changes(
     ]
     head = ("network", *(gpu.name for gpu in gpus))
     words = (
-        "## Before and after\n\nShare of the multiply-add bound; empty where nothing changed.\n\n"
+        "## Before and after\n\nShare of the multiply-add bound in an earlier run and in this run; "
+        "empty where nothing changed.\n\n"
     )
     return words + table(head, rows) if rows else ""
 

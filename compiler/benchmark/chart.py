@@ -29,7 +29,7 @@ def check_chart(path: Path) -> None:
     """
     if path.suffix.lower() not in SUFFIXES:
         raise ShadergenError(
-            "SG0301", f"'{path}' is no kind of chart", supported=", ".join(SUFFIXES)
+            "SG0301", f"--chart {path} is not supported", supported=", ".join(SUFFIXES)
         )
     if not path.absolute().parent.is_dir():
         raise ShadergenError("SG0501", f"'{path.parent}' is not a folder")

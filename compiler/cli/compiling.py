@@ -143,7 +143,7 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
 
 
 def _print_decisions(result: Compilation) -> None:
-    table = new_table("pass", "node", "decision", "why")
+    table = new_table("step", "node", "decision", "why")
     for d in result.decisions:
         table.add_row(d.step, d.subject, d.decision, d.why)
     print_table(table)

@@ -59,7 +59,7 @@ def _report(bug: str) -> None:
 )
 @click.version_option(__version__, message="shadergen %(version)s")
 def cli() -> None:
-    """Turn trained networks (Keras, ONNX) into GLSL ES shaders and a pass schedule."""
+    """Turn trained networks (Keras, ONNX) into GLSL ES shaders and a JSON schedule."""
 
 
 for command in COMMANDS:

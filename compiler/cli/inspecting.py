@@ -86,7 +86,7 @@ def inspect(path: Path, variant: str | None, as_json: bool, **flags: Any) -> Non
 
 
 def _print_passes(found: Inspection) -> None:
-    table = new_table("#", "pass", "layers", "stage", "HxW", "packing", "weights", "MACs", "bytes")
+    table = new_table("#", "pass", "layers", "kernel", "HxW", "packing", "weights", "MACs", "bytes")
     for k, p in enumerate(found.passes):
         table.add_row(
             str(k),

@@ -54,7 +54,7 @@ def bench(
     seconds: float | None,
     no_transfer: bool,
 ) -> None:
-    """Measure each BUILD on the installed OpenGL ES, and the device's ceilings.
+    """Measure each BUILD and the peak rates (ceilings) of the installed OpenGL ES.
 
     Builds take turns frame by frame, so that other load slows all of them equally. Ratios are
     relative to the first build.
@@ -140,7 +140,7 @@ def _print_passes(build: BuildResult) -> None:
         f"{short_text(build.passes_ms)} ms (timed by {how})"
     )
     table = new_table(
-        "pass", "layers", "stage", "ms", "share", "MACs", "GFLOP/s", "of max", "bytes", "GB/s",
+        "pass", "layers", "kernel", "ms", "share", "MACs", "GFLOP/s", "of max", "bytes", "GB/s",
         "of max",
     )  # fmt: skip
     for p in dearest:

@@ -126,7 +126,8 @@ def _with_options(
             type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
-            help="One sampler2D for each plane, or one sampler2DArray.",
+            help="2d: a texture for every four channels; array: one array texture; auto: array, "
+            "but 2d for inputs and outputs of one layer.",
         ),
         click.option(
             "--stage",

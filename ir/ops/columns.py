@@ -128,7 +128,7 @@ class WindowsToChannels(Movement):
         return Window(x.shape[2], self.taps, self.stride, self.dilation, self.before, self.after)
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 3, f"windows along axis 2 of a tensor of rank {x.rank}")
+        require(x.rank >= 3, f"windows along axis 2 need rank 3 or more, not {x.rank}")
         window = self.window(x)
         window.check()
         n, c = x.shape[:2]

@@ -65,7 +65,7 @@ class Conv(Op):
         if self.enlarged == (1, 1):
             return x
         require(x.rank == 4, "enlarged needs a feature map of rank 4")
-        require(min(self.enlarged) >= 1, f"a map enlarged {self.enlarged} times")
+        require(min(self.enlarged) >= 1, f"enlarged={self.enlarged} is not supported: 1 or more")
         n, c, height, width = x.shape
         return x.of((n, c, height * self.enlarged[0], width * self.enlarged[1]))
 
@@ -221,7 +221,7 @@ def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
     axes = x.rank - 2
     require(
         axes >= 1 and w.rank == x.rank,
-        f"a convolution of rank {x.rank} with weights of rank {w.rank}",
+        f"weights of rank {w.rank} do not fit an input of rank {x.rank}",
     )
     require(
         len(op.strides) == len(op.dilations) == axes and len(op.pads) == 2 * axes,

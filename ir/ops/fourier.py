@@ -48,10 +48,10 @@ class DFT(Op):
             x.rank >= 2 and x.shape[-1] <= 2,
             "a DFT needs rank 2 or more and a last axis of 1 or 2 numbers (real, imaginary)",
         )
-        require(0 <= self.axis < x.rank - 1, f"a transform along axis {self.axis}")
+        require(0 <= self.axis < x.rank - 1, f"a DFT along axis {self.axis} is not supported")
         require(
             1 <= self.length <= LONGEST_TRANSFORM,
-            f"a transform of {self.length} points",
+            f"a DFT of {self.length} points is not supported",
             supported=f"up to {LONGEST_TRANSFORM}",
         )
         require(
@@ -149,7 +149,7 @@ class Frames(Movement):
         require(x.rank == 3, "a signal takes rank 3")
         require(
             1 <= self.length <= x.shape[1] and self.step >= 1,
-            f"frames of {self.length} every {self.step} from a signal of {x.shape[1]}",
+            f"frames of {self.length} every {self.step} do not fit a signal of {x.shape[1]}",
         )
         count = 1 + (x.shape[1] - self.length) // self.step
         return x.of((x.shape[0], count, self.length, x.shape[2]))

@@ -172,7 +172,7 @@ def _pairwise(
 
 @dataclass(frozen=True)
 class Det(Op):
-    """The determinant of small matrices, developed by rows.
+    """The determinant of small matrices, by cofactor expansion.
 
     x: (..., M, M), M up to ``LARGEST_DETERMINANT`` -> y: (...).
     Source: numpy.linalg.det; ONNX Det-22.

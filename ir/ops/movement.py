@@ -129,14 +129,16 @@ class Concat(Movement):
     def infer(self, *inputs: TensorType) -> TensorType:
         require(bool(inputs), "nothing to concatenate")
         first = inputs[0].shape
-        require(0 <= self.axis < len(first), f"axis {self.axis} of a tensor of rank {len(first)}")
+        require(
+            0 <= self.axis < len(first), f"axis {self.axis} is out of range for rank {len(first)}"
+        )
         rest = [t.shape[: self.axis] + t.shape[self.axis + 1 :] for t in inputs]
         require(
             all(r == rest[0] for r in rest) and len({t.rank for t in inputs}) == 1,
             unlike_text((t.shape for t in inputs), self.axis),
         )
         types = {t.dtype for t in inputs}
-        require(len(types) == 1, f"operands of {' and '.join(sorted(types))}")
+        require(len(types) == 1, f"operands differ in type: {' and '.join(sorted(types))}")
         size = sum(t.shape[self.axis] for t in inputs)
         return inputs[0].of((*first[: self.axis], size, *first[self.axis + 1 :]))
 
@@ -309,7 +311,7 @@ class DepthToSpace(Movement):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.rank == 4, "depth to space takes a tensor of rank 4")
-        require(min(self.block) >= 1, f"a block of {self.block}")
+        require(min(self.block) >= 1, f"block {self.block} is not supported: 1 or more")
         n, c, h, w = x.shape
         by, bx = self.block
         require(c % (by * bx) == 0, f"{c} channels do not divide into blocks of {by}x{bx}")
@@ -350,7 +352,10 @@ class ResizeNearest(Movement):
     steps: tuple[tuple[int, int, int], ...]
 
     def infer(self, x: TensorType) -> TensorType:
-        require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
+        require(
+            len(self.sizes) == len(self.steps) == x.rank,
+            f"{len(self.sizes)} sizes do not fit rank {x.rank}",
+        )
         require(all(size >= 1 for size in self.sizes), "an empty result")
         return x.of(self.sizes)
 

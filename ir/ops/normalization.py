@@ -70,7 +70,10 @@ def per_channel(parameter: Value, rank: int) -> Value:
 
 def _check(x: TensorType, axes: Axes, parameters: tuple[TensorType, ...], most: int) -> TensorType:
     Reduce("mean", axes).infer(x)
-    require(len(parameters) <= most, f"{len(parameters)} parameters instead of up to {most}")
+    require(
+        len(parameters) <= most,
+        f"{len(parameters)} parameters are given, at most {most} are allowed",
+    )
     for p in parameters:
         require(
             broadcast(x.shape, p.shape) == x.shape,
@@ -340,7 +343,7 @@ class LpNormalization(Op):
     epsilon: float = 0.0
 
     def infer(self, x: TensorType) -> TensorType:
-        require(self.p in (1, 2), f"a norm of order {self.p}", supported="1 and 2")
+        require(self.p in (1, 2), f"a norm of order {self.p} is not supported", supported="1 and 2")
         require(self.epsilon >= 0, f"epsilon={self.epsilon:g}")
         return _check(x, self.axes, (), 0)
 

@@ -60,7 +60,7 @@ class OnlineStatistics(Op):
             and list(self.axes) == sorted(set(self.axes))
             and self.axes[0] >= 0
             and self.axes[-1] < x.rank,
-            f"statistics over axes {list(self.axes)} of a tensor of rank {x.rank}",
+            f"axes {list(self.axes)} do not fit rank {x.rank}",
         )
         require(not self.merge or x.shape[self.axes[-1]] == 2, f"{x} holds no statistics to merge")
         shape = [1 if axis in self.axes else size for axis, size in enumerate(x.shape)]

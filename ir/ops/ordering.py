@@ -116,7 +116,7 @@ class SortOrder(Op):
     descending: bool = False
 
     def infer(self, x: TensorType) -> TensorType:
-        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")
         size = x.shape[self.axis]
         if size > LONGEST_SORT:
             raise ShadergenError(
@@ -157,10 +157,12 @@ class Sorted(Op):
 
     def infer(self, x: TensorType, order: TensorType) -> TensorType:
         rank = order.rank
-        require(0 <= self.axis < rank, f"axis {self.axis} of a tensor of rank {rank}")
+        require(0 <= self.axis < rank, f"axis {self.axis} is out of range for rank {rank}")
         require(broadcast(x.shape, order.shape) == order.shape, "the order has another shape")
         count = order.shape[self.axis]
-        require(1 <= self.size <= count, f"{self.size} elements of an axis of {count}")
+        require(
+            1 <= self.size <= count, f"{self.size} elements cannot be taken from an axis of {count}"
+        )
         shape = list(order.shape)
         shape[self.axis] = self.size
         return x.of(tuple(shape))

@@ -62,7 +62,7 @@ class Pool(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.kind in get_args(Kind), f"no pooling is called '{self.kind}'")
-        require(self.p > 0, f"a norm of order {self.p:g}")
+        require(self.p > 0, f"a norm of order {self.p:g} is not supported")
         along = self.windows(x)
         for w in along:
             w.check()

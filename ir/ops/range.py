@@ -34,14 +34,14 @@ class Range(Op):
     dtype: DType = "float32"
 
     def infer(self) -> TensorType:
-        require(self.count >= 1, "a range without numbers")
-        require(self.divisor >= 1, "a range by a divisor that is not positive")
+        require(self.count >= 1, "the range is empty")
+        require(self.divisor >= 1, "the divisor of a range must be positive")
         span = (self.count - 1) * self.step  # computed first, by itself
         require(
             all(
                 -EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)
             ),
-            "a range of numbers that float32 does not hold",
+            "float32 cannot hold the numbers of the range",
         )
         return TensorType((self.count,), self.dtype)
 

@@ -84,7 +84,9 @@ class Recurrence(Op):
             f"weights of {w.shape[0]}x{w.shape[1]} and {units}x{columns} do not fit {features} "
             f"features and {len(letters)} gates",
         )
-        require(b.shape == (biases * units,), f"a bias of shape {b.shape} for {units} units")
+        require(
+            b.shape == (biases * units,), f"a bias of shape {b.shape} does not fit {units} units"
+        )
         states, extras = self._counts()
         count = states + extras + self.masked
         require(

@@ -124,7 +124,7 @@ class Reduce(Op):
         rank = len(shape)
         require(
             len(set(self.axes)) == len(self.axes) and all(0 <= a < rank for a in self.axes),
-            f"reduction over axes {list(self.axes)} of a tensor of rank {rank}",
+            f"axes {list(self.axes)} do not fit rank {rank}",
         )
         dtype = self.dtype or inputs[0].dtype
         require(
@@ -230,8 +230,10 @@ class PartialReduce(Op):
     def infer(self, *inputs: TensorType) -> TensorType:
         require(self.kind in _RULES, f"no part of reduction '{self.kind}'")
         shape = list(_operands_shape(self.element, inputs))
-        require(0 <= self.axis < len(shape), f"axis {self.axis} of a tensor of rank {len(shape)}")
-        require(1 <= self.blocks <= shape[self.axis], f"{self.blocks} blocks of an axis")
+        require(
+            0 <= self.axis < len(shape), f"axis {self.axis} is out of range for rank {len(shape)}"
+        )
+        require(1 <= self.blocks <= shape[self.axis], f"{self.blocks} blocks do not fit the axis")
         shape[self.axis] = self.blocks
         return TensorType(tuple(shape), self.dtype or inputs[0].dtype)
 

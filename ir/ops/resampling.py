@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Resample(Op):
-    """Compute every position of an axis from its neighbours along this axis.
+    """Resample one axis: each result is a weighted sum of neighbours along this axis.
 
     y[.., i, ..] = sum over t of w[i, t] * x[.., clamp(s[i] + t, 0, size - 1), ..]
 
@@ -37,7 +37,7 @@ class Resample(Op):
     axis: int
 
     def infer(self, x: TensorType, s: TensorType, *w: TensorType) -> TensorType:
-        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")
         require(s.rank == 1 and len(w) <= 1, "starts must be a vector, and weights at most one")
         require(
             all(t.rank == 2 and t.shape[0] == s.shape[0] for t in w),
@@ -92,9 +92,15 @@ class ResizeLinear(Op):
         return positive and p * out + abs(q) + r * (size + 2) < EXACT_INTEGERS
 
     def infer(self, x: TensorType) -> TensorType:
-        require(len(self.sizes) == len(self.steps) == x.rank, "a resize of another rank")
+        require(
+            len(self.sizes) == len(self.steps) == x.rank,
+            f"{len(self.sizes)} sizes do not fit rank {x.rank}",
+        )
         require(all(size >= 1 for size in self.sizes), "an empty result")
-        require(len(self._moving()) <= MOST_LINEAR_AXES, "a linear resize of too many axes")
+        require(
+            len(self._moving()) <= MOST_LINEAR_AXES,
+            f"at most {MOST_LINEAR_AXES} axes can be resized linearly",
+        )
         for axis in self._moving():
             step = self.steps[axis]
             require(

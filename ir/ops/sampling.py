@@ -58,7 +58,7 @@ class GridSample(Op):
 
     def infer(self, x: TensorType, grid: TensorType) -> TensorType:
         rank = x.rank - 2
-        require(1 <= rank <= LARGEST_GRID_RANK, f"a grid over a tensor of rank {x.rank}")
+        require(1 <= rank <= LARGEST_GRID_RANK, f"a sampling grid does not support rank {x.rank}")
         require(
             grid.rank == x.rank and grid.shape[0] == x.shape[0] and grid.shape[-1] == rank,
             f"a map of rank {x.rank} takes a grid of shape {x.shape[0]} x ... x {rank}",
@@ -188,7 +188,7 @@ class AffineGrid(Op):
 
     def infer(self, theta: TensorType) -> TensorType:
         r = len(self.sizes)
-        require(r in (2, 3), f"an affine grid of {r} axes")
+        require(r in (2, 3), f"an affine grid has 2 or 3 axes, not {r}")
         require(
             theta.rank == 3 and theta.shape[1:] == (r, r + 1),
             f"{r} axes take matrices of {r}x{r + 1}",

@@ -46,7 +46,7 @@ class CumSum(Op):
     join: ClassVar[Expr] = parse("x0 + x1")
 
     def infer(self, x: TensorType) -> TensorType:
-        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")
         name = type(self).__name__
         require(x.dtype not in ("bool", *NARROW), f"{name} of {x.dtype} is not supported")
         return x.of(x.shape)

@@ -78,7 +78,9 @@ class ScatterElements(Op):
             indices.shape == updates.shape,
             f"indices {indices} and updates {updates} differ in shape",
         )
-        require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
+        require(
+            x.dtype == updates.dtype, f"updates of {updates.dtype} do not fit data of {x.dtype}"
+        )
         require(
             all(
                 i <= s or axis == self.axis
@@ -131,12 +133,14 @@ class ScatterND(Op):
             indices.rank >= 1 and x.rank >= 1, "ScatterND takes indices and data of rank 1 or more"
         )
         k = indices.shape[-1]
-        require(k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
+        require(k <= x.rank, f"indices over {k} axes do not fit rank {x.rank}")
         require(
             updates.shape == (*indices.shape[:-1], *x.shape[k:]),
             f"updates of {updates.shape} do not fit data {x.shape} and indices {indices.shape}",
         )
-        require(x.dtype == updates.dtype, f"updates of {updates.dtype} for {x.dtype}")
+        require(
+            x.dtype == updates.dtype, f"updates of {updates.dtype} do not fit data of {x.dtype}"
+        )
         return x
 
     def reference(self, x: Any, indices: Any, updates: Any) -> Any:

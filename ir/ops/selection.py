@@ -70,8 +70,12 @@ class Tile(Movement):
     repeats: tuple[int, ...]
 
     def infer(self, x: TensorType) -> TensorType:
-        require(len(self.repeats) == x.rank, "repeats of another rank")
-        require(min((1, *self.repeats)) >= 1, f"repeats of {self.repeats}")
+        require(
+            len(self.repeats) == x.rank, f"{len(self.repeats)} repeats do not fit rank {x.rank}"
+        )
+        require(
+            min((1, *self.repeats)) >= 1, f"repeats {self.repeats} are not supported: 1 or more"
+        )
         return x.of(tuple(s * r for s, r in zip(x.shape, self.repeats, strict=True)))
 
     def reference(self, x: Any) -> Any:
@@ -98,7 +102,7 @@ class Trilu(Movement):
     upper: bool = True
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 2, f"a triangle of a tensor of rank {x.rank}")
+        require(x.rank >= 2, f"a triangle needs rank 2 or more, not {x.rank}")
         return x
 
     def reference(self, x: Any) -> Any:
@@ -123,7 +127,7 @@ class Gather(Op):
     axis: int
 
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
-        require(0 <= self.axis < x.rank, f"axis {self.axis} of a tensor of rank {x.rank}")
+        require(0 <= self.axis < x.rank, f"axis {self.axis} is out of range for rank {x.rank}")
         return x.of(self._shape(x.shape, indices.shape))
 
     def _shape(self, shape: tuple[int, ...], indices: tuple[int, ...]) -> tuple[int, ...]:
@@ -140,7 +144,7 @@ class Gather(Op):
         at = indices.data.reshape(-1).astype(int)
         require(
             bool(((at >= -size) & (at < size)).all()),
-            f"indices {at.min()} to {at.max()} of an axis of size {size}",
+            f"indices {at.min()} to {at.max()} are out of range for an axis of size {size}",
         )
         found = np.where(at < 0, at + size, at)
         steps = np.unique(np.diff(found))
@@ -226,7 +230,7 @@ class GatherND(Op):
             f"data and indices differ in the batch axes: {x.shape[:b]} and {indices.shape[:b]}",
         )
         k = indices.shape[-1]
-        require(b + k <= x.rank, f"positions on {k} axes of a tensor of rank {x.rank}")
+        require(b + k <= x.rank, f"indices over {k} axes do not fit rank {x.rank}")
         return x.of((*indices.shape[:-1], *x.shape[b + k :]))
 
     def reference(self, x: Any, indices: Any) -> Any:
@@ -266,10 +270,11 @@ class OneHot(Op):
 
     def infer(self, indices: TensorType, values: TensorType) -> TensorType:
         require(
-            0 <= self.axis <= indices.rank, f"axis {self.axis} of a tensor of rank {indices.rank}"
+            0 <= self.axis <= indices.rank,
+            f"axis {self.axis} is out of range for rank {indices.rank}",
         )
         require(values.shape == (2,), f"OneHot takes 2 values (off, on), not shape {values.shape}")
-        require(self.depth >= 1, f"a depth of {self.depth}")
+        require(self.depth >= 1, f"depth {self.depth} is not supported: 1 or more")
         shape = indices.shape
         return values.of((*shape[: self.axis], self.depth, *shape[self.axis :]))
 

@@ -151,7 +151,7 @@ def windows(
     Of the other lists, none at all stands for the default, one entry for all.
     """
     rank = len(kernel)
-    require(1 <= rank <= x.rank, f"a window of {rank} axes on a tensor of rank {x.rank}")
+    require(1 <= rank <= x.rank, f"a window of {rank} axes does not fit rank {x.rank}")
     pads = each(pads, 2 * rank, 0, "pads")
     return tuple(
         Window(size, k, s, d, before, after, ceil)

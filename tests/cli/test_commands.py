@@ -91,7 +91,9 @@ def test_dumped_ir_reads_back(shadergen, tmp_path):
 def test_inspect_lists_passes_and_memory(shadergen, build):
     ran = shadergen("inspect", build)
     assert ran.code == 0
-    assert "espcn_x2: low 1x16x24x1 in planes -> subpixel 1x32x48x1 in planes" in ran.out
+    assert (
+        "espcn_x2: low 1x16x24x1 (channel-packed) -> subpixel 1x32x48x1 (channel-packed)" in ran.out
+    )
     assert "4 planes" in ran.out
     assert " HxW " in ran.out
     assert " 32x48 " in ran.out  # as the shapes above, and as --input-size
@@ -113,7 +115,7 @@ def test_what_lies_in_rows_because_of_a_limit_is_said(shadergen, tmp_path):
     notes = shadergen(*arguments, "--input-size", "16x2049", "--json").json["notes"]
     assert notes[0] == ("input low is row-packed: 16x2049 texels, the device profile allows 2048")
     ran = shadergen("inspect", tmp_path / "b")
-    assert "low 1x16x2049x1 in rows -> subpixel 1x32x4098x1 in rows" in ran.out
+    assert "low 1x16x2049x1 (row-packed) -> subpixel 1x32x4098x1 (row-packed)" in ran.out
     found = shadergen("inspect", tmp_path / "b", "--json").json
     assert {p["packing"] for p in found["passes"]} == {"rows"}
 

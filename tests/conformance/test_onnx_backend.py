@@ -87,7 +87,7 @@ def test_a_normaliser_of_strings_that_changes_nothing(shape: tuple[int, ...]) ->
     x = np.array(["Mon", "tue", "", "tue"], object).reshape(shape)
     (y,) = onnx_backend.run_node(node, [x])
     np.testing.assert_array_equal(y, x)
-    with pytest.raises(ShadergenError, match=r"StringNormalizer of a tensor of shape \[2, 2\]"):
+    with pytest.raises(ShadergenError, match=r"StringNormalizer needs .*, not \[2, 2\]"):
         onnx_backend.run_node(node, [x.reshape(2, 2)])
 
 
@@ -104,7 +104,7 @@ def test_a_single_string_stays_an_array() -> None:
         ("y = Cast<to=1>(x)", "Cast of string is not implemented"),
         ("y = DequantizeLinear(x, f)", "DequantizeLinear of string is not implemented"),
         ("y = ArgMax(x)", "ArgMax of string is not implemented"),
-        ("y = Equal(x, n)", "Equal of different types: others, string"),
+        ("y = Equal(x, n)", "operands of Equal differ in type: others, string"),
         ('y = StringNormalizer<stopwords=["a"]>(x)', "StringNormalizer with stopwords"),
         ('y = StringNormalizer<case_change_action="UPPER">(x)', "case_change_action=UPPER"),
         ("y = StringNormalizer(n)", "input 0 of StringNormalizer is not a tensor of strings"),

@@ -126,7 +126,7 @@ def test_every_kernel_runs_in_compute():
     passes = files.schedule["passes"]
     assert {(p["stage"], p["kernel"]) for p in passes} == {
         ("compute", "convolution"),
-        ("compute", "nest"),
+        ("compute", "loop kernel"),
         ("compute", "pointwise"),
     }
     assert all(p["barriers"] for p in passes[1:])
@@ -270,4 +270,4 @@ def test_a_convolution_of_more_layers_than_a_texture_has_keeps_what_was_fused(ch
 
     x = image(1, channels[0], 3, 4)
     files = assert_runs_like_reference(network(0.0), reference=network(guard), zero_guard=guard)
-    assert {p["kernel"] for p in files.schedule["passes"]} == {"pointwise", "nest"}
+    assert {p["kernel"] for p in files.schedule["passes"]} == {"pointwise", "loop kernel"}

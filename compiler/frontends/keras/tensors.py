@@ -58,7 +58,7 @@ class Tensor:
         """Return the logical axis that is ``axis`` in the model, which may be negative."""
         if not -self.rank <= axis < self.rank:
             raise ShadergenError(
-                "SG0105", f"axis {axis} of a tensor of rank {self.rank}", where=where
+                "SG0105", f"axis {axis} is out of range for rank {self.rank}", where=where
             )
         return self.axes[axis]
 

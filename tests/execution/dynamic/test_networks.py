@@ -214,10 +214,10 @@ def test_verify_compares_at_the_default_sizes_or_those_of_arrays(tmp_path: Path)
 
 def test_inspect_shows_sizes_as_people_write_them(tmp_path: Path) -> None:
     found = inspect_build(build_of(MODELS["unet_by_shape"](), tmp_path).folder)
-    assert found.inputs == ("x 1x3xheightxwidth in planes",)
+    assert found.inputs == ("x 1 x 3 x height x width (channel-packed)",)
     assert found.sizes[0].startswith("sizes: height 256 (")
     found = inspect_build(build_of(MODELS["espcn"](), tmp_path / "other").folder)
-    assert found.outputs == ("y 1x3xheight*2xwidth*2 in planes",)
+    assert found.outputs == ("y 1 x 3 x height*2 x width*2 (channel-packed)",)
     assert (found.passes[-1].width, found.passes[-1].height) == (768, 512)
 
 

@@ -63,13 +63,13 @@ def test_an_error_names_the_inputs_an_operand_is_computed_from() -> None:
     ("text", "values", "message"),
     [
         (RESHAPED, {"shap": [3, 4]}, "did you mean 'shape'"),
-        (RESHAPED, {"shape": [3.5, 4]}, "holds values that int64 cannot"),
+        (RESHAPED, {"shape": [3.5, 4]}, "does not fit type int64"),
         (RESHAPED, {"shape": [[3, 4]]}, "supported: a tensor of shape [?]"),
         (CLIPPED, {"low": [1.0, 2.0]}, "gives 2 numbers"),
         (
             "g (bool b, float x) => (float y) { y = Where(b, x, x) }",
             {"b": 2},
-            "values that bool cannot",
+            "does not fit type bool",
         ),
         ("g (string b, float x) => (float y) { y = Neg(x) }", {"b": 2}, "of type string"),
     ],

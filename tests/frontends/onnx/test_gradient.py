@@ -302,7 +302,7 @@ def test_a_gradient_by_a_tensor_on_the_way_takes_it_as_given(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("inputs", "attributes", "message"),
     [
-        (("x",), {"xs": ["x"], "y": "h"}, "Gradient of 'h', which is no single number"),
+        (("x",), {"xs": ["x"], "y": "h"}, "Gradient needs a single number, 'h' has more"),
         (("b",), {"xs": ["x"], "y": "loss"}, "Gradient with another tensor as input for 'x'"),
         (("x", "b"), {"xs": ["x"], "y": "loss"}, "Gradient has 2 inputs, xs and zs name 1 and 0"),
         (("x", "x"), {"xs": ["x", "x"], "y": "loss"}, "name one tensor twice"),

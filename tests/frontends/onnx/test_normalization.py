@@ -278,7 +278,7 @@ REFUSED: dict[str, tuple[Any, int, tuple[int, ...], str]] = {
         node("BatchNormalization", "x", *"sbmv", spatial=0),
         7,
         X,
-        "parameters of shapes [3], [3], [3], [3] for float32 2x3x7x6, spatial=0",
+        "with spatial=0, parameters of shapes [3], [3], [3], [3] do not fit float32 2x3x7x6",
     ),
 }
 

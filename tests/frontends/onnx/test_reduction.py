@@ -205,7 +205,7 @@ def test_the_largest_elements_and_their_places_agree(
 def test_more_elements_than_there_are_cannot_be_the_largest(tmp_path: Path, k: int) -> None:
     nodes = node("TopK", "x", "k", outputs=("y", "i"))
     text = refusal(write(tmp_path, model(nodes, {"k": np.array([k])}, {"x": (2, 7)}, 11)))
-    assert f"K=[{k}] of an axis of 7 elements" in text
+    assert f"K=[{k}] does not fit an axis of 7 elements" in text
 
 
 def loss(
@@ -277,8 +277,8 @@ def test_the_second_result_of_a_loss_is_the_logarithm_of_the_softmax(tmp_path: P
 @pytest.mark.parametrize(
     ("labels", "w", "says"),
     [
-        ((3, 2), (5,), "labels of type int64 3x2 for scores of shape [3, 5]"),
-        ((3,), (4,), "weights of shape [4] for 5 classes"),
+        ((3, 2), (5,), "labels int64 3x2 do not fit scores of shape [3, 5]"),
+        ((3,), (4,), "weights of shape [4] do not fit 5 classes"),
     ],
     ids=str,
 )

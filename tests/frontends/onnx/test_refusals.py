@@ -121,7 +121,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "types that differ": (
         small(node("Add", "x", "i"), {"i": np.array([1])}),
-        "error[SG0105]: Add of different types: float32, int64",
+        "error[SG0105]: operands of Add differ in type: float32, int64",
     ),
     "sum of truth values": (
         small([node("Less", "x", "x", outputs=("m",)), node("Add", "m", "m")]),

@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "repeats": (
         node("Tile", "x", "s"),
         {"s": np.array([2, 2])},
-        "error[SG0105]: 2 repeats for a tensor of rank 3",
+        "error[SG0105]: 2 repeats do not fit rank 3",
     ),
     "out of range": (
         [
@@ -280,7 +280,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "shape of a matrix": (
         node("EyeLike"),
         {},
-        "error[SG0105]: EyeLike of a tensor of rank 3",
+        "error[SG0105]: EyeLike needs rank 2, not 3",
     ),
     "type of a matrix": (
         [node("Flatten", "x", outputs=("f",)), node("EyeLike", "f", dtype=TensorProto.STRING)],

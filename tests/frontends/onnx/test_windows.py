@@ -286,7 +286,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no kernel": (node("MaxPool"), "attribute 'kernel_shape' of MaxPool is missing"),
     "other axes": (
         node("MaxPool", kernel_shape=[2]),
-        "attribute kernel_shape=[2] of MaxPool on 2 spatial axes",
+        "attribute kernel_shape=[2] of MaxPool does not fit 2 spatial axes",
     ),
     "padding alone": (
         node("MaxPool", kernel_shape=[2, 2], pads=[2, 0, 0, 0]),

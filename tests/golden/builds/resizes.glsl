@@ -1,6 +1,6 @@
 //// shaders/00_twice.frag
 #version 300 es
-// twice: ResizeLinear of 1
+// twice: ResizeLinear
 // reads  x: float32 1x3x4x5, rgba32f 2d
 // writes twice: float32 1x3x8x10, rgba32f array, plane 0 of 1
 
@@ -40,7 +40,7 @@ void main() {
 
 //// shaders/01_wider.frag
 #version 300 es
-// wider: ResizeLinear of 1
+// wider: ResizeLinear
 // reads  twice: float32 1x3x8x10, rgba32f array
 // writes wider: float32 1x3x8x15, rgba32f array, plane 0 of 1
 
@@ -76,7 +76,7 @@ void main() {
 
 //// shaders/02_table.frag
 #version 300 es
-// table: Resample of 3, loops tap 4
+// table: Resample, loops tap < 4
 // reads  wider: float32 1x3x8x15, rgba32f array
 // reads  starts: int32 4, rgba32f 2d
 // reads  weights: float32 4x4, rgba32f 2d

@@ -1,6 +1,6 @@
 //// shaders/00_pad.frag
 #version 300 es
-// pad: Pad of 1
+// pad: Pad
 // reads  x: float32 1x4x3x4, rgba32f 2d
 // writes pad: float32 1x4x4x6, rgba32f array, plane 0 of 1
 
@@ -69,7 +69,7 @@ void main() {
 
 //// shaders/03_shuffle.frag
 #version 300 es
-// shuffle: DepthToSpace of 1, then e0 * max(y, 0) + e1 * min(y, 0)
+// shuffle: DepthToSpace, then e0 * max(y, 0) + e1 * min(y, 0)
 // reads  join: float32 1x8x4x6, rgba32f array
 // writes shuffle: float32 1x2x16x12, rg32f 2d, plane 0 of 1
 

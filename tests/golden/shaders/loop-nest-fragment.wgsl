@@ -1,4 +1,4 @@
-// pool: Pool of 1, loops tap_row 2, tap_column 2
+// pool: Pool, loops tap_row < 2, tap_column < 2
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes pool: float32 1x4x3x1, rgba32f 2d, plane 0 of 1
 // cost   48 multiply-adds

@@ -1,5 +1,5 @@
 #version 300 es
-// conv: DepthToSpace of 1
+// conv: DepthToSpace
 // reads  conv: float32 1x16x2x1, rgba32f array
 // writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 

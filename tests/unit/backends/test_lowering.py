@@ -97,7 +97,7 @@ def test_every_shader_is_valid_and_every_schedule_is_of_the_schema(options, tmp_
     for source in files.shaders.values():
         assert source.startswith(f"#version {options['glsl']} es\n")
     kernels = {p["kernel"] for p in files.schedule["passes"]}
-    assert kernels == {"convolution", "pointwise", "nest"}
+    assert kernels == {"convolution", "pointwise", "loop kernel"}
 
 
 # --- hostile names --------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ def test_the_profile_without_renderers_is_the_generic_one():
 @pytest.mark.parametrize(
     ("devices", "why"),
     [
-        ("gles30,gles31-mobile", "gles30 and gles31-mobile are for any device"),
-        ("nvidia,apple", "none of these profiles is for any device"),
+        ("gles30,gles31-mobile", "gles30 and gles31-mobile are generic"),
+        ("nvidia,apple", "it lacks a generic profile"),
         ("nvidia,nvidia,gles30", "two profiles are called 'nvidia'"),
         ("nvidia,,gles30", "it has an empty name"),
         (",", "it has an empty name"),
@@ -104,7 +104,7 @@ def test_notes_of_a_variant_name_it(tmp_path):
 def test_variants_that_no_browser_takes_are_noted(tmp_path):
     options = make_options(device="nvidia,apple,webgl2-min", input_size=(8, 8), validate=False)
     [note] = [n for n in compile_model(ESPCN, tmp_path / "b", options).notes if "browser" in n]
-    assert note.startswith("no browser takes nvidia: GLSL ES 310 is beyond WebGL 2")
+    assert note.startswith("no browser runs nvidia: GLSL ES 310 is beyond WebGL 2")
     options = make_options(device="nvidia,webgl2-min", input_size=(8, 8), glsl=300, validate=False)
     assert not compile_model(ESPCN, tmp_path / "b", options).notes
 

@@ -118,5 +118,5 @@ def test_a_transform_that_is_too_long_is_refused(tmp_path: Path) -> None:
     n = node("DFT", "x", "n")
     proto = model(n, {"n": np.array(1 << 14)}, {"x": (1, 9, 1)}, 20)
     text = refusal(write(tmp_path, proto))
-    assert "error[SG0205]: a transform of 16384 points" in text
+    assert "error[SG0205]: a DFT of 16384 points" in text
     assert "supported: up to 8192" in text

@@ -294,7 +294,7 @@ def test_operands_that_do_not_fit_are_refused(op: Op, shapes: Any) -> None:
 
 
 def test_types_that_differ_are_not_joined() -> None:
-    with pytest.raises(ShadergenError, match="operands of bool and float32"):
+    with pytest.raises(ShadergenError, match="operands differ in type: bool and float32"):
         Concat(0).infer(TensorType((1,)), TensorType((1,), "bool"))
 
 

@@ -29,7 +29,7 @@ def one(layer: Layer, inputs: Sequence[Tensor]) -> Tensor:
 
 
 def identity(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Do nothing: what dropout, noise and augmentation do when a model is used."""
+    """Do nothing: dropout, noise and augmentation apply only in training."""
     x = one(layer, inputs)
     return pointwise("x0", [x], layer.name, x.dtype)
 

@@ -24,7 +24,7 @@ LEAST_NORM = 1e-6  # the root of what Keras adds no square below
 
 
 def merged(formula: str, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Combine any number of inputs in this way, in one kernel."""
+    """Combine any number of inputs element by element, in one kernel."""
     if not inputs:
         raise ShadergenError("SG0105", "the layer has no inputs", where=layer.described)
     text = "x0"

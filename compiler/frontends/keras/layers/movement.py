@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def reshape(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Give what follows the batch another shape, channels last as the model has them."""
+    """Reshape the axes after the batch, in the model's axis order."""
     x = one(layer, inputs)
     target = layer.config.integers("target_shape", least=-1)
     shape = resolved(layer, target, x.value.type.size // x.shape[0])
@@ -58,7 +58,7 @@ def transposed(layer: Layer, x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def flatten(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Give all that follows the batch one axis."""
+    """Merge all axes after the batch into one."""
     x = one(layer, inputs)
     if layer.config.get("data_format") == "channels_first" and x.rank > 2:
         x = transposed(layer, x, (0, *range(2, x.rank), 1))

@@ -100,7 +100,7 @@ def layer_normalization(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def rms_normalization(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Divide by the root of the mean square over ``axis``; the scale is always there."""
+    """Divide by the root of the mean square over ``axis``, then multiply by the scale."""
     x = one(layer, inputs)
     axes = axes_of(layer, x)
     # Keras broadcasts the scale to the last axes, whichever were reduced.

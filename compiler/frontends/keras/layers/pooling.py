@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def pool(kind: Kind, axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Combine windows; the average is over what lies within the map."""
+    """Reduce each window; averages leave out the padding."""
     x = layer.feature_map(one(layer, inputs), axes)
     kernel = layer.config.sizes("pool_size", axes, 2)
     strides = layer.config.sizes("strides", axes, kernel)
@@ -30,7 +30,7 @@ def pool(kind: Kind, axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def global_pool(kind: Kind, axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Combine all of space; of a masked sequence, average the steps that count."""
+    """Reduce all positions of each channel; averages of a sequence leave out masked steps."""
     given = one(layer, inputs)
     keep = layer.config.flag("keepdims", False)
     if given.mask is not None and kind == "average" and axes == 1:
@@ -59,7 +59,7 @@ def _masked_average(layer: Layer, x: Tensor, mask: Tensor, keep: bool) -> Tensor
 
 
 def adaptive_pool(kind: Kind, axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Divide space into ``output_size`` parts and combine each."""
+    """Divide the spatial axes into ``output_size`` parts and reduce each part."""
     x = layer.feature_map(one(layer, inputs), axes)
     sizes = layer.config.sizes("output_size", axes)
     return layer.result(layer.apply(AdaptivePool(kind, sizes), x))

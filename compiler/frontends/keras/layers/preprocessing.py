@@ -91,7 +91,7 @@ def _spread(
 
 
 def discretization(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Replace each number by how many of ``bin_boundaries`` it reaches."""
+    """Replace each number by its bin: the count of ``bin_boundaries`` up to the number."""
     x = one(layer, inputs)
     boundaries = _numbers(layer, "bin_boundaries")
     bounds = np.atleast_1d(np.asarray(boundaries, np.float32))

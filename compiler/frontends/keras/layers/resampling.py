@@ -80,7 +80,7 @@ def resized(layer: Layer, x: Value, size: Sequence[int], method: str, antialias:
 
 
 def resizing(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Resize images, after cropping or padding them to the ratio of the new size if asked for."""
+    """Resize images; options first crop or pad them to the new aspect ratio."""
     config = layer.config
     x = layer.feature_map(one(layer, inputs))
     size = (config.integer("height"), config.integer("width"))
@@ -139,7 +139,7 @@ def up_sampling2d(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def center_crop(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Cut out the middle; an image that is too small is cropped to the ratio and resized."""
+    """Crop to the centre; crop smaller images to the new aspect ratio, then resize them."""
     config = layer.config
     x = layer.feature_map(one(layer, inputs))
     size = (config.integer("height"), config.integer("width"))
@@ -150,7 +150,7 @@ def center_crop(layer: Layer, inputs: list[Tensor]) -> Tensor:
 
 
 def random_crop(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Crop to the ratio and resize; since Keras 3, do nothing when a model is used."""
+    """Keras 2: crop to the new aspect ratio, then resize. Keras 3: do nothing at inference."""
     if layer.version[0] >= 3:
         return identity(layer, inputs)
     config = layer.config

@@ -21,12 +21,12 @@ LONGEST_SORTED = 4096
 
 
 def softmax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Turn scores into shares along axes of the model's order."""
+    """Softmax over axes of the model's order."""
     return Tensor(layer.apply(Softmax(_logical(x, axes)), x.value), x.axes)
 
 
 def log_softmax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return the logarithm of the shares."""
+    """Return the logarithm of the softmax."""
     return Tensor(layer.apply(LogSoftmax(_logical(x, axes)), x.value), x.axes)
 
 

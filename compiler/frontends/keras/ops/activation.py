@@ -63,7 +63,7 @@ def hard_sigmoid(layer: Layer, a: Arguments) -> Tensor:
 
 
 def threshold(layer: Layer, a: Arguments) -> Tensor:
-    """Replace what does not exceed the threshold."""
+    """Keep values above the threshold, and replace all others by one value."""
     x = a.tensor(0, "x")
     limit, other = (
         a.number(1, 0.0, "threshold", "threshold_value"),

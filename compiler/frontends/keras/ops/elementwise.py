@@ -156,7 +156,7 @@ def filled(value: float | None, layer: Layer, a: Arguments) -> Tensor:
 
 
 def cast(layer: Layer, a: Arguments) -> Tensor:
-    """Convert to floating point, to whole numbers by leaving out the fraction, to truth values."""
+    """Convert to float, to integers (the fraction is dropped) or to bool."""
     x = a.tensor(0, "x", "value")
     dtype = a.value(1, "dtype")
     a.ignore("sparse", "preferred_dtype", "dtype_hint")

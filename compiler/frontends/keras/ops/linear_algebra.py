@@ -164,7 +164,7 @@ def dot_product_attention(layer: Layer, a: Arguments) -> Tensor:
 
 
 def cross(layer: Layer, a: Arguments) -> Tensor:
-    """Multiply vectors of three in the sense of geometry; they lie along the last axis."""
+    """Return cross products of 3-vectors along the last axis."""
     first, second = a.tensor(0, "x1", "a"), a.tensor(1, "x2", "b")
     for name in ("axisa", "axisb", "axisc", "axis"):
         if a.value(None, name) not in (None, -1):

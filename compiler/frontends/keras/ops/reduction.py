@@ -98,7 +98,7 @@ def moments_of(layer: Layer, x: Tensor, axes: tuple[int, ...], keep: bool) -> tu
 
 
 def variance(root: bool, layer: Layer, a: Arguments) -> Tensor:
-    """Return the variance or, with ``root``, the standard deviation."""
+    """Return the variance (``var``) or the standard deviation (``std``)."""
     x = a.tensor(0, "x", "input_tensor")
     axes = a.axes(1, x, None, "axis")
     _, spread = moments_of(layer, x, axes, a.flag(2, False, *KEEP))

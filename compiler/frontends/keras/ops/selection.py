@@ -56,7 +56,7 @@ def take_along_axis(layer: Layer, a: Arguments) -> Tensor:
 
 
 def sort(layer: Layer, a: Arguments) -> Tensor:
-    """Sort an axis, smallest first or, as TensorFlow may be asked to, largest first."""
+    """Sort an axis in ascending or (TensorFlow's ``direction``) descending order."""
     x = a.tensor(0, "x", "values")
     axis = x.axes[a.axis(1, x, -1, "axis")]
     order = SortOrder(axis, _descending(a))
@@ -73,7 +73,7 @@ def _descending(a: Arguments) -> bool:
 
 
 def arg_sort(layer: Layer, a: Arguments) -> Tensor:
-    """Return where the elements of a sorted axis come from."""
+    """Return the indices that sort an axis."""
     x = a.tensor(0, "x", "values")
     axis = x.axes[a.axis(1, x, -1, "axis")]
     a.ignore("stable")

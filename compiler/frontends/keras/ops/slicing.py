@@ -154,7 +154,7 @@ def _expanded(layer: Layer, x: Tensor, axis: int) -> Tensor:
 
 
 def unstack(layer: Layer, a: Arguments) -> list[Tensor]:
-    """Take a tensor apart along an axis, which goes."""
+    """Split a tensor into its slices along an axis, and remove this axis."""
     x = a.tensor(0, "x", "value")
     axis = _axis(x, a, a.integer(2, "axis", default=0, least=-x.rank))
     count = a.integer(1, "num", default=x.shape[axis], least=1)

@@ -44,7 +44,7 @@ def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
     if not same:
         raise ShadergenError(
             "SG0301",
-            f"--input-value {info.name} holds values that {type_name(tensor.elem_type)} cannot",
+            f"--input-value {info.name} does not fit type {type_name(tensor.elem_type)}",
             where=where,
             why=f"it is {given.tolist()}",
         )

@@ -214,7 +214,9 @@ def _biased(node: OnnxNode, parts: tuple[Value, ...], bias: Value) -> list[Value
         heads, features = x.shape[2:]
         size = heads * features
         if bias.type.rank != 1 or start + size > bias.shape[0]:
-            raise ShadergenError("SG0105", f"a bias of shape {list(bias.shape)} for {node.op}")
+            raise ShadergenError(
+                "SG0105", f"a bias of shape {list(bias.shape)} does not fit {node.op}"
+            )
         part = node.apply(Slice((start,), (1,), (size,)), bias)
         part = node.apply(Reshape((heads, features)), part)
         result.append(node.apply(Pointwise(parse("x0 + x1")), x, part))

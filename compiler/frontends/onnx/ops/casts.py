@@ -162,7 +162,7 @@ def _unwrapped(node: OnnxNode, which: slice) -> int:
         return 0
     if len(types) > 1:
         names = ", ".join(type_name(t) if t else "others" for t in sorted(types))
-        raise ShadergenError("SG0105", f"{node.op} of different types: {names}")
+        raise ShadergenError("SG0105", f"operands of {node.op} differ in type: {names}")
     inputs: list[Item | None] = list(node.inputs)
     inputs[which] = [e.tensor if isinstance(e, Narrow) else e for e in entries]
     node.inputs = tuple(inputs)

@@ -232,7 +232,7 @@ def _condition(node: OnnxNode, item: Item, role: str) -> bool:
 
 
 def _element(node: OnnxNode, item: Tensor, axis: int, index: int) -> Tensor:
-    """Return one element along an axis, which goes."""
+    """Return one element along an axis, and remove this axis."""
     shape = item.shape
     starts, sizes = [0] * len(shape), list(shape)
     starts[axis], sizes[axis] = index, 1

@@ -59,7 +59,7 @@ def conv_transpose(node: OnnxNode) -> Value:
     if any(e >= max(s, d) for e, s, d in zip(extra, strides, windows.dilations, strict=True)):
         raise ShadergenError(
             "SG0105",
-            f"attribute output_padding={list(extra)} of {node.op}",
+            f"attribute output_padding={list(extra)} of {node.op} is invalid",
             supported="less than the stride or the dilation of each axis",
         )
     later = windows.auto_pad != "SAME_UPPER"
@@ -107,7 +107,9 @@ def deform_conv(node: OnnxNode) -> Value:
     windows = _windows(node)
     if windows.rank != 2:
         raise ShadergenError(
-            "SG0206", f"DeformConv over {windows.rank} spatial axes", supported="two"
+            "SG0206",
+            f"DeformConv over {windows.rank} spatial axes is not supported",
+            supported="two",
         )
     op = DeformConv(
         windows.strides,
@@ -127,13 +129,15 @@ def causal_conv_with_state(node: OnnxNode) -> list[Value]:
     """
     x, w = node.real(0), node.real(1)
     if x.type.rank != 3 or w.shape[:2] != (x.shape[1], 1) or len(w.shape) != 3:
-        raise ShadergenError("SG0205", f"weights of shape {list(w.shape)} for {x.type}")
+        raise ShadergenError("SG0205", f"weights of shape {list(w.shape)} do not fit {x.type}")
     activation = node.choice("activation", ("none", "silu", "swish"))
     kept = w.shape[2] - 1
     if node.given(3):
         past = node.real(3)
         if past.shape != (*x.shape[:2], kept):
-            raise ShadergenError("SG0205", f"a state of shape {list(past.shape)} for {x.type}")
+            raise ShadergenError(
+                "SG0205", f"a state of shape {list(past.shape)} does not fit {x.type}"
+            )
         x = node.apply(Concat(2), past, x)
     else:
         x = node.apply(Pad((0, 0, kept), (0, 0, 0)), x)

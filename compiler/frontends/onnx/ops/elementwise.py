@@ -154,14 +154,16 @@ def same_type(node: OnnxNode, *indices: int) -> None:
     """Refuse inputs of different element types (SG0105)."""
     names = [node.item(i).type.dtype for i in indices]
     if len(set(names)) > 1:
-        raise ShadergenError("SG0105", f"{node.op} of different types: {', '.join(names)}")
+        raise ShadergenError("SG0105", f"operands of {node.op} differ in type: {', '.join(names)}")
 
 
 def _count(node: OnnxNode, expr: Expr, bound: dict[str, Num]) -> int:
     """Return how many operands a formula has; more inputs than that are not dropped silently."""
     count = len([v for v in variables(expr) if v not in bound])
     if len(node.inputs) != count:
-        raise ShadergenError("SG0105", f"{node.op} of {len(node.inputs)} inputs instead of {count}")
+        raise ShadergenError(
+            "SG0105", f"{node.op} has {len(node.inputs)} inputs instead of {count}"
+        )
     return count
 
 
@@ -319,14 +321,14 @@ def gelu(node: OnnxNode) -> Value:
 
 
 def where(node: OnnxNode) -> Value:
-    """Where; the condition is a truth value, the others are of any one type."""
+    """Where; the condition is bool, both other operands have the same type."""
     same_type(node, 1, 2)
     operands = node.truth(0), node.operand(1), node.operand(2)
     return node.apply(Pointwise(parse("where(x0, x1, x2)"), operands[1].type.dtype), *operands)
 
 
 def is_inf(node: OnnxNode) -> Value:
-    """IsInf, of either sign or of one."""
+    """IsInf; attributes choose infinity, -infinity or both."""
     positive = node.choice("detect_positive", (1, 0))
     negative = node.choice("detect_negative", (1, 0))
     text = {

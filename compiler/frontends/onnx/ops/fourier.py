@@ -52,7 +52,7 @@ def stft(node: OnnxNode) -> Value:
     if node.given(2):
         if node.shape(2) != (length,):
             raise ShadergenError(
-                "SG0105", f"a window of shape {list(node.shape(2))} for frames of {length}"
+                "SG0105", f"a window of shape {list(node.shape(2))} does not fit frames of {length}"
             )
         window = node.apply(Reshape((length, 1)), node.real(2))
         frames = node.apply(Pointwise(parse("x0 * x1")), frames, window)

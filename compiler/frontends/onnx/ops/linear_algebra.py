@@ -43,7 +43,7 @@ def gemm(node: OnnxNode) -> Value:
     matrices = []
     for name, x in zip(("transA", "transB"), operands, strict=False):
         if x.type.rank != 2:
-            raise ShadergenError("SG0105", f"Gemm of a tensor of rank {x.type.rank}")
+            raise ShadergenError("SG0105", f"Gemm needs tensors of rank 2, not {x.type.rank}")
         flip = node.integer(name, 0)
         matrices.append(node.apply(Transpose((1, 0)), x) if flip else x)
     y = node.apply(MatMul(), *matrices)

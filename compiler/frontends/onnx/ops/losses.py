@@ -43,7 +43,7 @@ def _loss(node: OnnxNode, logs: Value) -> Value:
         or not is_integer(labels.type.dtype)
     ):
         raise ShadergenError(
-            "SG0205", f"labels of type {labels.type} for scores of shape {list(shape)}"
+            "SG0205", f"labels {labels.type} do not fit scores of shape {list(shape)}"
         )
     classes = (shape[1], *(1,) * (len(shape) - 2))
     operands = [
@@ -55,7 +55,7 @@ def _loss(node: OnnxNode, logs: Value) -> Value:
     if node.given(2):
         if node.shape(2) != shape[1:2]:
             raise ShadergenError(
-                "SG0205", f"weights of shape {list(node.shape(2))} for {shape[1]} classes"
+                "SG0205", f"weights of shape {list(node.shape(2))} do not fit {shape[1]} classes"
             )
         operands.append(node.apply(Reshape(classes), node.real(2)))
         weight = parse("x3")

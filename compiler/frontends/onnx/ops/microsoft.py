@@ -59,7 +59,7 @@ FUSED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def fused_conv(node: OnnxNode) -> Value:
-    """FusedConv: activation(conv(x, w) + bias + z); all but the convolution may be missing."""
+    """FusedConv: activation(conv(x, w) + bias + z); bias, z and activation are optional."""
     y = conv(node)
     if node.given(3):
         y = node.apply(Pointwise(parse("x0 + x1")), y, node.operand(3))

@@ -82,7 +82,7 @@ def transpose(node: OnnxNode) -> Tensor:
     rank = len(node.shape(0))
     axes = node.axes(node.integers("perm", tuple(reversed(range(rank)))), rank)
     if len(axes) != rank:
-        raise ShadergenError("SG0105", f"attribute perm={list(axes)} of a tensor of rank {rank}")
+        raise ShadergenError("SG0105", f"attribute perm={list(axes)} does not fit rank {rank}")
     return node.move(Transpose(axes), 0)
 
 
@@ -105,13 +105,13 @@ def flatten(node: OnnxNode) -> Tensor:
     shape = node.shape(0)
     axis = node.integer("axis", 1)
     if not -len(shape) <= axis <= len(shape):
-        raise ShadergenError("SG0105", f"axis {axis} of a tensor of rank {len(shape)}")
+        raise ShadergenError("SG0105", f"axis {axis} is out of range for rank {len(shape)}")
     axis = axis + len(shape) if axis < 0 else axis
     return _reshaped(node, (prod(shape[:axis]), prod(shape[axis:])))
 
 
 def squeeze(node: OnnxNode) -> Tensor:
-    """Squeeze; without axes, every axis of size 1 goes."""
+    """Squeeze; without axes, every axis of size 1 is removed."""
     shape = node.shape(0)
     axes = node.axes(_axes(node, tuple(i for i, s in enumerate(shape) if s == 1)), len(shape))
     if any(shape[a] != 1 for a in axes):
@@ -222,7 +222,7 @@ def tile(node: OnnxNode) -> Tensor:
     repeats = node.known_integers(1, "the repeats")
     if len(repeats) != len(node.shape(0)):
         raise ShadergenError(
-            "SG0105", f"{len(repeats)} repeats for a tensor of rank {len(node.shape(0))}"
+            "SG0105", f"{len(repeats)} repeats do not fit rank {len(node.shape(0))}"
         )
     return node.item(0) if set(repeats) <= {1} else node.move(Tile(repeats), 0)
 
@@ -246,7 +246,7 @@ def identity(node: OnnxNode) -> Item:
 
 
 def dropout(node: OnnxNode) -> list[Item]:
-    """Dropout at inference: nothing; the mask, if it is asked for, says that all is kept."""
+    """Dropout does nothing at inference; its optional second result, the mask, is true."""
     node.ignore("ratio", "seed")
     training = node.given(2) and node.known(2, "training_mode").any()
     if training and (not node.given(1) or node.known(1, "the ratio").any()):

@@ -301,7 +301,7 @@ class OnnxNode:
     def axis(self, axis: int, rank: int) -> int:
         """Return an axis counted from the left; negative ones count from the right."""
         if not -rank <= axis < rank:
-            raise ShadergenError("SG0105", f"axis {axis} of a tensor of rank {rank}")
+            raise ShadergenError("SG0105", f"axis {axis} is out of range for rank {rank}")
         return axis % rank
 
     def axes(self, axes: tuple[int, ...], rank: int) -> tuple[int, ...]:

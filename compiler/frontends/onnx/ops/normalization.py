@@ -66,7 +66,9 @@ def _of_each_element(node: OnnxNode, x: Value, parameters: list[Value], epsilon:
     """Before operator set 9, every element of a map might have statistics of its own."""
     if any(p.shape != x.shape[1:] for p in parameters):
         shapes = ", ".join(str(list(p.shape)) for p in parameters)
-        raise ShadergenError("SG0205", f"parameters of shapes {shapes} for {x.type}, spatial=0")
+        raise ShadergenError(
+            "SG0205", f"with spatial=0, parameters of shapes {shapes} do not fit {x.type}"
+        )
     formula = substitute(parse("x1 * (x0 - x3) / sqrt(x4 + e) + x2"), {"e": Num(epsilon)})
     return node.apply(Pointwise(formula), x, *parameters)
 
@@ -78,7 +80,7 @@ def instance_normalization(node: OnnxNode) -> Value:
 
 
 def group_normalization(node: OnnxNode) -> Value:
-    """GroupNormalization; before operator set 21 scale and bias were those of a whole group."""
+    """GroupNormalization; before operator set 21 with one scale and bias for each group."""
     node.ignore("stash_type")
     op = GroupNormalization(node.integer("num_groups"), node.number("epsilon", 1e-5))
     x, *parameters = (node.real(i) for i in range(3))
@@ -92,7 +94,7 @@ def _of_group(node: OnnxNode, parameter: Value, groups: int, channels: int) -> V
     if groups < 1 or parameter.shape != (groups,) or channels % groups:
         raise ShadergenError(
             "SG0205",
-            f"a parameter of shape {list(parameter.shape)} for {channels} channels",
+            f"a parameter of shape {list(parameter.shape)} does not fit {channels} channels",
             supported=f"one number for each of {groups} groups",
         )
     column = node.apply(Reshape((groups, 1)), parameter)
@@ -140,7 +142,9 @@ def skip_layer_normalization(centred: bool) -> Handler:
         if node.given(bias):
             total = node.apply(Pointwise(parse("x0 + x1")), total, node.real(bias))
         if total.shape != x.shape:
-            raise ShadergenError("SG0205", f"a skip of shape {list(skip.shape)} for {x.type}")
+            raise ShadergenError(
+                "SG0205", f"a skip of shape {list(skip.shape)} does not fit {x.type}"
+            )
         parameters = [node.real(i) for i in (scale, *shift) if node.given(i)]
         epsilon = node.number("epsilon", 1e-12)
         results = _normalised(node, total, epsilon, parameters, centred)

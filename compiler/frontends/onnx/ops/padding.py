@@ -34,7 +34,9 @@ def pad(node: OnnxNode) -> Tensor:
     if node.given(3):
         axes = node.axes(node.known_integers(3, "the axes"), rank)
     if len(amounts) != 2 * len(axes):
-        raise ShadergenError("SG0105", f"{len(amounts)} amounts of padding for {len(axes)} axes")
+        raise ShadergenError(
+            "SG0105", f"{len(amounts)} amounts of padding do not fit {len(axes)} axes"
+        )
     modes = MODES if node.version >= WRAP_SINCE else MODES[:-1]
     mode: PadMode = node.choice("mode", modes)
     before, after = [0] * rank, [0] * rank
@@ -85,7 +87,7 @@ def center_crop_pad(node: OnnxNode) -> Tensor:
     axes = node.axes(node.integers("axes", tuple(range(len(shape)))), len(shape))
     sizes = node.known_integers(1, "the shape")
     if len(sizes) != len(axes) or min(sizes, default=1) < 1:
-        raise ShadergenError("SG0105", f"sizes of {list(sizes)} for {len(axes)} axes")
+        raise ShadergenError("SG0105", f"sizes {list(sizes)} do not fit {len(axes)} axes")
     before, after = [0] * len(shape), [0] * len(shape)
     for axis, size in zip(axes, sizes, strict=True):
         larger = abs(size - shape[axis])

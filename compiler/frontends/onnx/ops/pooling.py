@@ -35,7 +35,9 @@ def _order(node: OnnxNode) -> float:
     """Return the order of a norm, which was any number at first."""
     p = node.number("p", 2.0) if node.version < 2 else float(node.integer("p", 2))
     if p <= 0:
-        raise ShadergenError("SG0202", f"attribute p={p:g} of {node.op}", supported="above 0")
+        raise ShadergenError(
+            "SG0202", f"attribute p={p:g} of {node.op} is not supported", supported="above 0"
+        )
     return p
 
 
@@ -52,25 +54,25 @@ def max_pool(node: OnnxNode) -> list[Value]:
 
 
 def average_pool(node: OnnxNode) -> Value:
-    """AveragePool; before operator set 7 padding never counted."""
+    """AveragePool; before operator set 7 the average always leaves out the padding."""
     include = bool(node.choice("count_include_pad", (0, 1)))
     return node.apply(_pool(node, "average", include), node.real(0))
 
 
 def lp_pool(node: OnnxNode) -> Value:
-    """LpPool: a norm of each window."""
+    """LpPool: the Lp norm of each window."""
     p = _order(node)
     return node.apply(_pool(node, "lp", p=p), node.real(0))
 
 
 def global_pool(kind: Kind) -> Handler:
-    """A pooling over all of space."""
+    """A pooling over all positions of each channel."""
 
     def handler(node: OnnxNode) -> Value:
         x = node.real(0)
         space = tuple(range(2, x.type.rank))
         if not space:
-            raise ShadergenError("SG0206", f"{node.op} of a tensor of rank {x.type.rank}")
+            raise ShadergenError("SG0206", f"{node.op} needs rank 3 or more, not {x.type.rank}")
         if kind != "lp":
             return node.apply(Reduce("mean" if kind == "average" else "max", space), x)
         p = _order(node)
@@ -78,7 +80,8 @@ def global_pool(kind: Kind) -> Handler:
             return node.apply(Reduce("l1" if p == 1 else "l2", space), x)
         return node.apply(Pool("lp", x.shape[2:], p=p), x)
 
-    handler.__doc__ = f"The {kind} of each channel over all of space."
+    what = {"max": "maximum", "average": "average", "lp": "Lp norm"}[kind]
+    handler.__doc__ = f"The {what} of each channel over all positions."
     return handler
 
 

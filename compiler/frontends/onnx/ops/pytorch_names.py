@@ -70,7 +70,7 @@ PYTORCH: dict[str, tuple[str, str]] = {
     "ELU": ("Elu", ""),
     "SELU": ("Selu", ""),
     "CELU": ("Celu", ""),
-    "GELU": ("Gelu", "approximate as the module has it"),
+    "GELU": ("Gelu", "approximate as in the PyTorch module"),
     "SiLU, Swish": ("Sigmoid, Mul", "PyTorch's SiLU is elsewhere called Swish"),
     "Mish": ("Mish, Softplus, Tanh, Mul", "Mish from operator set 18 on"),
     "Hardswish": ("HardSwish", ""),

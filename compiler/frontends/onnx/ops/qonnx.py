@@ -38,7 +38,7 @@ MOST_BITS = 24  # beyond, float32 does not hold every integer
 
 
 def int_quant(node: OnnxNode) -> Value:
-    """Quant: round x / scale + zero to an integer of so many bits, and scale it back."""
+    """Quant: round x / scale + zero to an integer of the given bit width, then scale it back."""
     signed, narrow = node.choice("signed", (1, 0)), node.choice("narrow", (0, 1))
     mode = _rounding(node, "ROUND")
     bits = _bits(node, 3)

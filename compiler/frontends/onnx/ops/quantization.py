@@ -241,7 +241,7 @@ def matmul_integer_to_float(node: OnnxNode) -> Value:
 
 
 def qgemm(node: OnnxNode) -> Item:
-    """QGemm of com.microsoft: alpha * A * B + C; a float where no scale of a result is given."""
+    """QGemm of com.microsoft: alpha * A * B + C; without a scale of the result, a float."""
     matrices = []
     for index, name in ((0, "transA"), (3, "transB")):
         flip = node.choice(name, (0, 1))
@@ -287,7 +287,7 @@ def pointwise(text: str, **defaults: float) -> Handler:
         bound: dict[str, Expr] = {n: Num(node.number(n, v)) for n, v in defaults.items()}
         return node.apply(Pointwise(substitute(expr, bound)), *values)
 
-    function.__doc__ = f"Of quantised numbers: {summary(text)}"
+    function.__doc__ = f"On quantised tensors: {summary(text)}"
     return quantized(function, operands)
 
 
@@ -300,7 +300,7 @@ def on_floats(inner: Handler) -> Handler:
             node.version = node.integer("opset")
         return _with_inputs(node, (values[0],), inner)
 
-    function.__doc__ = f"Of quantised numbers: {inner.__doc__}"
+    function.__doc__ = f"On quantised tensors: {inner.__doc__}"
     return quantized(function, 1)
 
 

@@ -39,7 +39,7 @@ def recurrence(node: OnnxNode) -> list[Value]:
     node.ignore("output_sequence")  # of operator set 1: whether the first result is asked for
     x = node.real(0)
     if x.type.rank != 3:
-        raise ShadergenError("SG0105", f"{node.op} of a tensor of rank {x.type.rank}")
+        raise ShadergenError("SG0105", f"{node.op} needs rank 3, not {x.type.rank}")
     if batch_first:
         x = node.apply(Transpose(BATCH_FIRST), x)
     layer = _Layer(node, x, _mask(node, x), batch_first)
@@ -175,7 +175,7 @@ def _activations(node: OnnxNode, directions: int) -> list[tuple[Expr, ...]]:
     names = node.texts("activations") if node.has("activations") else DEFAULTS[node.op] * directions
     if len(names) != count * directions:
         raise ShadergenError(
-            "SG0105", f"{node.op} with {len(names)} activations instead of {count * directions}"
+            "SG0105", f"{node.op} has {len(names)} activations instead of {count * directions}"
         )
     limit = node.number("clip", 0.0)
     seen: Expr = parse("x")

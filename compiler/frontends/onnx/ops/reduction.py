@@ -93,7 +93,9 @@ def running(op: type[CumSum]) -> Handler:
         x = node.numeric(0)
         given = node.known_integers(1, "the axis")
         if len(given) != 1:
-            raise ShadergenError("SG0105", f"the axis of {node.op} is {list(given)}")
+            raise ShadergenError(
+                "SG0105", f"the axis of {node.op} must be one integer, not {list(given)}"
+            )
         exclusive = bool(node.choice("exclusive", (0, 1)))
         reverse = bool(node.choice("reverse", (0, 1)))
         return node.apply(op(node.axis(given[0], x.type.rank), exclusive, reverse), x)
@@ -111,7 +113,7 @@ def top_k(node: OnnxNode) -> list[Tensor]:
     node.choice("sorted", (1, 0))
     k = node.known_integers(1, "K")
     if len(k) != 1 or not 1 <= k[0] <= size:
-        raise ShadergenError("SG0205", f"K={list(k)} of an axis of {size} elements")
+        raise ShadergenError("SG0205", f"K={list(k)} does not fit an axis of {size} elements")
     order = node.apply(SortOrder(axis, largest), x)
     index = np.arange(size).reshape([size if a == axis else 1 for a in range(x.type.rank)])
     first = Sorted(axis, k[0])

@@ -245,7 +245,7 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
         if not 1 <= size <= LARGEST_SIDE:
             raise ShadergenError(
                 "SG0401",
-                f"{node.op} to a size of {size}",
+                f"{node.op} to size {size} is not supported",
                 supported=f"1 to {LARGEST_SIDE}",
             )
         result[axis] = Axis(shape[axis], size, scale, fraction)
@@ -255,7 +255,7 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
 def _scales(node: OnnxNode, rank: int) -> np.ndarray:
     if node.version < 7:  # Upsample of images alone
         if rank != 4:
-            raise ShadergenError("SG0105", f"{node.op} of a tensor of rank {rank}")
+            raise ShadergenError("SG0105", f"{node.op} needs rank 4, not {rank}")
         pair = [node.number("height_scale"), node.number("width_scale")]
         return np.array([1, 1, *pair], np.float32)
     if node.version < 9:
@@ -281,7 +281,7 @@ def _read_regions(node: OnnxNode, axes: list[AnyAxis]) -> None:
     roi = node.known(1, "the region of interest").astype(np.float64).reshape(-1)
     if roi.size != 2 * len(chosen) or not np.isfinite(roi).all():
         raise ShadergenError(
-            "SG0105", f"a region of interest of {roi.size} numbers for {len(chosen)} axes"
+            "SG0105", f"a region of interest of {roi.size} numbers does not fit {len(chosen)} axes"
         )
     for k, start, end in zip(chosen, roi[: len(chosen)], roi[len(chosen) :], strict=True):
         axis = axes[k]
@@ -293,5 +293,5 @@ def _read_regions(node: OnnxNode, axes: list[AnyAxis]) -> None:
 def _check_count(node: OnnxNode, count: int, axes: tuple[int, ...]) -> None:
     if count != len(axes):
         raise ShadergenError(
-            "SG0105", f"{node.op} with {count} sizes or scales for {len(axes)} axes"
+            "SG0105", f"{count} sizes or scales of {node.op} do not fit {len(axes)} axes"
         )

@@ -32,7 +32,9 @@ def crop(node: OnnxNode) -> Tensor:
     shape = node.shape(0)
     border, sizes = node.integers("border"), node.integers("scale", ())
     if len(shape) != 4:
-        raise ShadergenError("SG0206", f"Crop of a tensor of rank {len(shape)}", supported="rank 4")
+        raise ShadergenError(
+            "SG0206", f"Crop of rank {len(shape)} is not supported", supported="rank 4"
+        )
     if len(border) != 4 or len(sizes) not in (0, 2):
         raise ShadergenError(
             "SG0105",
@@ -74,7 +76,7 @@ def image_scaler(node: OnnxNode) -> Value:
     bias = np.array(node.numbers("bias"), np.float32)
     shape = node.shape(0)
     if len(shape) != 4 or bias.size != shape[1]:
-        raise ShadergenError("SG0205", f"{bias.size} biases for a tensor of shape {list(shape)}")
+        raise ShadergenError("SG0205", f"{bias.size} biases do not fit shape {list(shape)}")
     expr = substitute(parse("x0 * scale + x1"), {"scale": Num(node.number("scale", 1.0))})
     shift = Known(f"bias of {node.layer}", bias.reshape(-1, 1, 1)).operand
     return node.apply(Pointwise(expr), node.operand(0), shift)

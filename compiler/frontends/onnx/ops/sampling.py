@@ -30,7 +30,7 @@ def grid_sample(node: OnnxNode) -> Value:
 
 
 def affine_grid(node: OnnxNode) -> Value:
-    """AffineGrid: the size names batch and channels as well."""
+    """AffineGrid; its operand size is N, C, H, W or N, C, D, H, W."""
     size = node.known_integers(1, "the size")
     theta = node.real(0)
     if len(size) not in (4, 5) or size[0] != theta.shape[0] or min(size) < 1:
@@ -52,7 +52,9 @@ def roi_align(node: OnnxNode) -> Value:
     mode = node.choice("mode", ("avg", "max"))
     ratio = node.integer("sampling_ratio", 0)
     if min(sizes) < 1 or ratio < 0:
-        raise ShadergenError("SG0105", f"{node.op} to {sizes[0]}x{sizes[1]} by {ratio} samples")
+        raise ShadergenError(
+            "SG0105", f"{node.op} to {sizes[0]}x{sizes[1]} by {ratio} samples is invalid"
+        )
     x, rois, batch = node.real(0), node.real(1), node.numeric(2)
     samples = ratio, ratio
     operands = [x, rois, batch]
@@ -63,7 +65,7 @@ def roi_align(node: OnnxNode) -> Value:
     if max(samples) > MOST_SAMPLES:
         raise ShadergenError(
             "SG0401",
-            f"{samples[0]}x{samples[1]} samples for each element of {node.op}",
+            f"{node.op} with {samples[0]}x{samples[1]} samples for each element is not supported",
             supported=f"up to {MOST_SAMPLES}x{MOST_SAMPLES}",
         )
     return node.apply(RoiAlign(sizes, samples, scale, mode, half_pixel), *operands)

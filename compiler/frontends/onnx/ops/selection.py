@@ -121,7 +121,7 @@ def one_hot(node: OnnxNode) -> Value:
     indices = node.numeric(0)
     depth = node.known(1, "the depth")
     if depth.size != 1:
-        raise ShadergenError("SG0105", f"a depth of {depth.tolist()}")
+        raise ShadergenError("SG0105", f"the depth must be one number, not {depth.tolist()}")
     axis = node.axis(node.integer("axis", -1), indices.type.rank + 1)
     if indices.type.dtype == "float32":
         indices = node.apply(Pointwise(parse("trunc(x0)"), "int64"), indices)
@@ -132,7 +132,7 @@ def eye_like(node: OnnxNode) -> Known:
     """EyeLike: an identity matrix of the operand's shape, and of its type if dtype is absent."""
     shape = node.shape(0)
     if len(shape) != 2:
-        raise ShadergenError("SG0105", f"EyeLike of a tensor of rank {len(shape)}")
+        raise ShadergenError("SG0105", f"EyeLike needs rank 2, not {len(shape)}")
     dtype = np.dtype(node.item(0).type.dtype)
     if node.has("dtype"):
         to = node.integer("dtype")
@@ -150,7 +150,7 @@ def trilu(node: OnnxNode) -> Tensor:
     if node.given(1):
         given = node.known(1, "the diagonal")
         if given.size != 1:
-            raise ShadergenError("SG0105", f"a diagonal of {given.tolist()}")
+            raise ShadergenError("SG0105", f"the diagonal must be one number, not {given.tolist()}")
         k = int(given.reshape(()))
     return node.move(Trilu(k, upper), 0)
 

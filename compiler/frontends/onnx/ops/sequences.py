@@ -39,7 +39,9 @@ def _position(node: OnnxNode, index: int, count: int) -> int:
         raise ShadergenError("SG0105", f"the position in {node.op} is not one integer")
     position = int(array.reshape(()))
     if not -count <= position < count:
-        raise ShadergenError("SG0205", f"position {position} in a sequence of {count}")
+        raise ShadergenError(
+            "SG0205", f"position {position} is out of range for a sequence of {count}"
+        )
     return position % count
 
 
@@ -65,7 +67,7 @@ def erase(node: OnnxNode) -> TensorList:
     items = _sequence(node)
     index = _position(node, 1, len(items)) if node.given(1) else len(items) - 1
     if not items:
-        raise ShadergenError("SG0205", "SequenceErase of an empty sequence")
+        raise ShadergenError("SG0205", "SequenceErase needs a sequence that is not empty")
     return TensorList(items[:index] + items[index + 1 :])
 
 
@@ -77,7 +79,9 @@ def insert(node: OnnxNode) -> TensorList:
         array = node.known(2, "the position")
         index = int(array.reshape(-1)[0]) if array.size == 1 else len(items) + 1
         if not -len(items) <= index <= len(items):
-            raise ShadergenError("SG0205", f"no position {array} in a sequence of {len(items)}")
+            raise ShadergenError(
+                "SG0205", f"position {array} is out of range for a sequence of {len(items)}"
+            )
         index += len(items) if index < 0 else 0
     return TensorList((*items[:index], node.item(1), *items[index:]))
 
@@ -91,7 +95,7 @@ def join(node: OnnxNode) -> Tensor:
     """ConcatFromSequence: along an axis, or along a new one."""
     items = [node.plain(item, "an element") for item in _sequence(node)]
     if not items:
-        raise ShadergenError("SG0205", "ConcatFromSequence of an empty sequence")
+        raise ShadergenError("SG0205", "ConcatFromSequence needs a sequence that is not empty")
     new = node.choice("new_axis", (0, 1))
     rank = len(items[0].shape) + new
     axis = node.axis(node.integer("axis"), rank)
@@ -164,7 +168,7 @@ def map_(node: OnnxNode) -> list[Item]:
 
 
 def optional(node: OnnxNode) -> Item:
-    """Optional: something, or nothing."""
+    """Optional: a tensor or sequence, or an empty optional."""
     node.ignore("type")
     return node.entry(0) if node.given(0) else NOTHING
 
@@ -177,7 +181,7 @@ def _holds(node: OnnxNode) -> bool:
 
 
 def has_element(node: OnnxNode) -> Known:
-    """OptionalHasElement: whether it is something."""
+    """OptionalHasElement: false for an empty optional."""
     return Known(node.layer, np.array(_holds(node)))
 
 

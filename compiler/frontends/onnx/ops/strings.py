@@ -21,7 +21,9 @@ def string_normalizer(node: OnnxNode) -> Narrow:
     if not isinstance(x, Narrow) or x.data_type != STRING:
         raise ShadergenError("SG0105", "input 0 of StringNormalizer is not a tensor of strings")
     if len(x.shape) != 1 and (len(x.shape) != 2 or x.shape[0] != 1):
-        raise ShadergenError("SG0205", f"StringNormalizer of a tensor of shape {list(x.shape)}")
+        raise ShadergenError(
+            "SG0205", f"StringNormalizer needs shape [N] or [1, N], not {list(x.shape)}"
+        )
     node.choice("case_change_action", ("NONE",))
     node.ignore("is_case_sensitive", "locale")  # which say how to do these
     if node.has("stopwords") and node.texts("stopwords"):

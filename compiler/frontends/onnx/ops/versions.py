@@ -64,7 +64,7 @@ def _broadcast(node: OnnxNode) -> None:
         if a != b:
             raise ShadergenError(
                 "SG0205",
-                f"operands of shapes {list(a)} and {list(b)}",
+                f"operands of shapes {list(a)} and {list(b)} differ",
                 why=f"before operator set 7, {node.op} broadcasts only with broadcast=1",
             )
         return

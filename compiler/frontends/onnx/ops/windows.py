@@ -67,7 +67,7 @@ def read_windows(node: OnnxNode, kernel: Sizes | None = None, least_pad: int = 0
     if rank < 1:
         raise ShadergenError(
             "SG0206",
-            f"{node.op} of a tensor of rank {len(shape)}",
+            f"{node.op} does not support rank {len(shape)}",
             supported="batch, channels, and at least one spatial axis",
         )
     given = node.integers("kernel_shape", kernel)
@@ -75,7 +75,8 @@ def read_windows(node: OnnxNode, kernel: Sizes | None = None, least_pad: int = 0
         raise ShadergenError("SG0105", "kernel_shape contradicts the shape of the weights")
     if len(given) != rank or min(given) < 1:
         raise ShadergenError(
-            "SG0105", f"attribute kernel_shape={list(given)} of {node.op} on {rank} spatial axes"
+            "SG0105",
+            f"attribute kernel_shape={list(given)} of {node.op} does not fit {rank} spatial axes",
         )
     strides = numbers(node, "strides", 1, rank, 1)
     dilations = numbers(node, "dilations", 1, rank, 1)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def gradient(node: OnnxNode) -> Sequence[Item]:
     """Gradient of a scalar with respect to tensors of the graph, at their present values.
 
-    Of formulas, products of matrices, sums and extrema, movement, and what is composed of these.
+    Of formulas, products of matrices, sums and extrema, movement, and compositions of these.
     """
     xs = node.texts("xs")
     zs = node.texts("zs") if node.has("zs") else ()
@@ -44,7 +44,9 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
             )
     if y.type.size != 1:
         raise ShadergenError(
-            "SG0205", f"Gradient of '{node.text('y')}', which is no single number", why=str(y.type)
+            "SG0205",
+            f"Gradient needs a single number, '{node.text('y')}' has more",
+            why=str(y.type),
         )
     variables = [_floats(node, "xs", name) for name in xs]
     if len(set(variables)) < len(variables):

@@ -94,7 +94,7 @@ def _pulled(
             f"the gradient through {type(node.op).__name__} is not implemented",
             where=node.name,
             supported=", ".join(sorted(op.__name__ for op in ADJOINTS))
-            + ", and what is composed of these",
+            + ", and compositions of these",
         )
 
 
