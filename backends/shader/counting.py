@@ -7,7 +7,7 @@ not count, nor do constants in the text. Branches count as taken.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
@@ -190,7 +190,8 @@ class _Outliner:
             for e in s.expressions:
                 self._expression(e, found)
             for inner in s.bodies:
-                found.include(self.block(inner), s if isinstance(s, Loop) else None)
+                loop = replace(s, body=()) if isinstance(s, Loop) else None  # statements are let go
+                found.include(self.block(inner), loop)
         return found
 
     def _function(self, function: Function) -> Outline:
