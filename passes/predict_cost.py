@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
-from .placement.costs import PRICES, Costs, fair
+from .placement.costs import PRICES, Costs, fair, geometric_mean
 from .placement.kinds import is_direct
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ class Predictor:
             times, _ = self._on_devices(choice)
         except ShadergenError:
             return inf
-        return fair(times, self._best) if len(times) > 1 else float(times[0])
+        return fair(times, *self._best) if len(times) > 1 else float(times[0])
 
     @cached_property
-    def _best(self) -> np.ndarray:
-        """The nanoseconds of the best choice on each device."""
+    def _best(self) -> tuple[np.ndarray, float]:
+        """The nanoseconds of the best choice on each device, and their geometric mean."""
         every = self._every or self._kernels.choices(self._node)
         found = [c for c in every if not c.winograd] or every  # generic profiles take no tiles
         times = []
@@ -95,7 +95,7 @@ class Predictor:
             with suppress(ShadergenError):
                 times.append(self._on_devices(choice)[0])
         least: np.ndarray = np.min(times, axis=0) if times else np.ones(1)  # none fits
-        return least
+        return least, geometric_mean(least)
 
     def spills(self, choice: Choice) -> bool:
         """Whether a kernel of the choice spills registers or constants on all of the devices."""
@@ -108,11 +108,11 @@ class Predictor:
         """Return the nanoseconds on each device, and whether a kernel spills on all of them."""
         found = self._nanoseconds.get(choice)
         if found is None:
-            times, slower = np.zeros(1), np.ones(1)
-            for work in self.work(choice):
-                own, own_slower = self._devices.times(work)
-                times, slower = times + own, np.maximum(slower, own_slower)
-            found = self._nanoseconds[choice] = times, bool(slower.min() > 1)
+            first, *others = map(self._devices.times, self.work(choice))
+            times, spills = first
+            for own, also in others:
+                times, spills = times + own, spills | also
+            found = self._nanoseconds[choice] = times, bool(spills.all())
         return found
 
     def bill(self, choice: Choice) -> dict[str, float]:
@@ -164,13 +164,14 @@ class _Devices:
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
     def times(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nanoseconds of a kernel on each device, and the factor that spilling is."""
+        """Return the nanoseconds of a kernel on each device, and whether it spills there."""
         paid = bill(work, self.costs[0])
         units = self.prices @ list(paid.values())[: len(PRICES)]
         slowest, every = (f.reduceat(units, self.starts) for f in (np.maximum, np.add))
         slower = self.spilling(work)
         running = (slowest + SHOWS * (every - slowest)) * slower
-        return running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code, slower
+        times = running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code
+        return times, slower > 1
 
     def spilling(self, work: Work) -> np.ndarray:
         """Return the factor on each device by which spilling slows a kernel down; 1 is none."""

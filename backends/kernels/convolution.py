@@ -296,9 +296,11 @@ def _growth(node: Node) -> Growth | None:
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    if alike and choice.planes is not None and choice.planes > 3:
-        two, three = (replace(choice, planes=n) for n in (2, 3))
-        return Growth(two, three, choice.planes - 2)
+    # Of one plane in a dispatch, or in 16 bits, something else than the sums may be alive at most.
+    few = 1 if (choice.stage, choice.precision) == ("fragment", "highp") else 2
+    if alike and choice.planes is not None and choice.planes > few + 1:
+        small, larger = (replace(choice, planes=n) for n in (few, few + 1))
+        return Growth(small, larger, choice.planes - few)
     return growth_by_pixels(choice, p.kernel)
 
 
