@@ -73,6 +73,17 @@ class Constant(Value):
 
     data: np.ndarray
 
+    @cached_property
+    def magnitudes(self) -> tuple[float, float]:
+        """The least and the largest absolute value, NaN if any is; infinity and 0 of nothing."""
+        sizes = np.abs(self.data)
+        return float(sizes.min(initial=np.inf)), float(sizes.max(initial=0.0))
+
+    @cached_property
+    def kept_share(self) -> float:
+        """Which share of the values is not zero."""
+        return float(np.count_nonzero(self.data)) / self.data.size
+
 
 @dataclass(frozen=True, eq=False)
 class Result(Value):

@@ -172,7 +172,7 @@ def _ranking(
 ) -> Ranking:
     target = context.target
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
-    predictor = Predictor(node, context.kernels)
+    predictor = Predictor(node, context.kernels, found)
     costs = [(known[c], c) for c in found if isfinite(known.get(c, inf))]
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]

@@ -38,6 +38,8 @@ def drop_dead_channels(graph: Graph, context: Context) -> Graph:
 
     def without(value: Constant, dead: np.ndarray) -> Constant:
         """Return weights or biases with zeros for those of dead channels and those too small."""
+        if value.magnitudes[0] >= LEAST and not dead.any():
+            return value
         key = value, dead.tobytes()
         if key not in made:
             kept = np.where(np.abs(value.data) < LEAST, np.zeros_like(value.data), value.data)
@@ -69,7 +71,7 @@ def _parameters(node: Node) -> list[Constant]:
     if not isinstance(node.op, Conv):
         return []
     found = [v for v in node.inputs[1:] if isinstance(v, Constant) and v.type.dtype == "float32"]
-    whole = len(found) == len(node.inputs) - 1 and all(np.isfinite(v.data).all() for v in found)
+    whole = len(found) == len(node.inputs) - 1 and all(v.magnitudes[1] < np.inf for v in found)
     return found if whole else []
 
 
@@ -100,6 +102,8 @@ def _read(node: Node, position: int, alive: dict[Value, np.ndarray]) -> np.ndarr
         return every
     if position == 0 and isinstance(node.op, Conv) and node.op.groups == 1:
         for weights in _parameters(node)[:1]:
+            if weights.magnitudes[0] >= LEAST:
+                return every & alive[result].any()
             matters: np.ndarray = (np.abs(weights.data[alive[result]]) >= LEAST).any(axis=(0, 2, 3))
             return matters
     through = isinstance(node.op, Pointwise) and _is_finite(node.op.expr)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
-from .placement.costs import PRICES, Costs, fair
+from .placement.costs import PRICES, Costs, fair, geometric_mean
 from .placement.kinds import is_direct
 
 if TYPE_CHECKING:
@@ -49,10 +49,12 @@ class Predictor:
     Args:
         node: its own choice does not count.
         kernels: what the kernel families offer for the target, which has the costs.
+        every: all choices of the node, where they are known.
     """
 
-    def __init__(self, node: Node, kernels: Kernels) -> None:
+    def __init__(self, node: Node, kernels: Kernels, every: tuple[Choice, ...] = ()) -> None:
         self._node, self._kernels = node, kernels
+        self._every = every
         self._works: dict[Choice, tuple[Work, ...]] = {}
         self._nanoseconds: dict[Choice, tuple[np.ndarray, bool]] = {}
 
@@ -66,9 +68,10 @@ class Predictor:
 
     def work(self, choice: Choice) -> tuple[Work, ...]:
         """Return what the node does, for each node that the choice makes of it."""
-        if choice not in self._works:
-            self._works[choice] = self._kernels.work(self._node, choice)
-        return self._works[choice]
+        found = self._works.get(choice)
+        if found is None:
+            found = self._works[choice] = self._kernels.work(self._node, choice)
+        return found
 
     def cost(self, choice: Choice) -> float:
         """Return nanoseconds, infinity where the kernel does not fit the device.
@@ -80,19 +83,19 @@ class Predictor:
             times, _ = self._on_devices(choice)
         except ShadergenError:
             return inf
-        return fair(times, self._best) if len(times) > 1 else float(times[0])
+        return fair(times, *self._best) if len(times) > 1 else float(times[0])
 
     @cached_property
-    def _best(self) -> np.ndarray:
-        """The nanoseconds of the best choice on each device."""
-        every = self._kernels.choices(self._node)
+    def _best(self) -> tuple[np.ndarray, float]:
+        """The nanoseconds of the best choice on each device, and their geometric mean."""
+        every = self._every or self._kernels.choices(self._node)
         found = [c for c in every if not c.winograd] or every  # generic profiles take no tiles
         times = []
         for choice in found:
             with suppress(ShadergenError):
                 times.append(self._on_devices(choice)[0])
         least: np.ndarray = np.min(times, axis=0) if times else np.ones(1)  # none fits
-        return least
+        return least, geometric_mean(least)
 
     def spills(self, choice: Choice) -> bool:
         """Whether a kernel of the choice spills registers or constants on all of the devices."""
@@ -103,12 +106,14 @@ class Predictor:
 
     def _on_devices(self, choice: Choice) -> tuple[np.ndarray, bool]:
         """Return the nanoseconds on each device, and whether a kernel spills on all of them."""
-        if choice not in self._nanoseconds:
-            works, devices = self.work(choice), self._devices
-            times = np.sum([devices.times(work) for work in works], axis=0)
-            slower = np.max([devices.spilling(work) for work in works], axis=0)
-            self._nanoseconds[choice] = times, bool(slower.min() > 1)
-        return self._nanoseconds[choice]
+        found = self._nanoseconds.get(choice)
+        if found is None:
+            first, *others = map(self._devices.times, self.work(choice))
+            times, spills = first
+            for own, also in others:
+                times, spills = times + own, spills | also
+            found = self._nanoseconds[choice] = times, bool(spills.all())
+        return found
 
     def bill(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
@@ -158,14 +163,15 @@ class _Devices:
             return GPU_DOUBT
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
-    def times(self, work: Work) -> np.ndarray:
-        """Return the nanoseconds of a kernel on each device."""
+    def times(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
+        """Return the nanoseconds of a kernel on each device, and whether it spills there."""
         paid = bill(work, self.costs[0])
-        units = self.prices @ [paid[name] for name in PRICES]
+        units = self.prices @ list(paid.values())[: len(PRICES)]
         slowest, every = (f.reduceat(units, self.starts) for f in (np.maximum, np.add))
-        running = (slowest + SHOWS * (every - slowest)) * self.spilling(work)
-        times: np.ndarray = running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code
-        return times
+        slower = self.spilling(work)
+        running = (slowest + SHOWS * (every - slowest)) * slower
+        times = running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code
+        return times, slower > 1
 
     def spilling(self, work: Work) -> np.ndarray:
         """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
@@ -230,4 +236,6 @@ def bill(work: Work, costs: Costs) -> dict[str, float]:
         paid["mrt_penalty"] = work.stores
     idle = max(1.0, costs.lanes * work.passes / work.invocations)
     started = {"gpu_pass": float(work.passes), "code": work.text * work.programs}
-    return {name: n * idle for name, n in paid.items()} | started
+    if idle > 1.0:
+        paid = {name: n * idle for name, n in paid.items()}
+    return paid | started

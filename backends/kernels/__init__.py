@@ -110,10 +110,12 @@ class KernelFamilies:
             self._known[node] = tuning_key(plain, self.target), plain
         name, node = self._known[node]
         key = name, choice
-        if key not in self._works:
+        works = self._works.get(key)
+        if works is None:
             made = self._made(name, node, choice)
-            self._works[key] = tuple(self._outlines.work(n, family_of(n)) for n in made)
-        return self._works[key]
+            works = tuple(self._outlines.work(n, family_of(n)) for n in made)
+            self._works[key] = works
+        return works
 
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
         """Return the nodes that a choice makes of a node.

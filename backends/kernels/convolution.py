@@ -37,7 +37,7 @@ from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, precision, stores
 from .sums import Sums
-from .weight_blocks import WeightBlocks, cut_weights, plan_blocks, weight_floats
+from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
 from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
@@ -75,12 +75,14 @@ def _fragment_choices(node: Node, target: Target) -> Iterator[Way]:
     capacity = weight_capacity(target, "fragment")
     free = target.weights == "auto"
     for planes in fragment_planes(node, target):
+        unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
         for weights in ("constants", *LOOPED):
             if not free and weights != target.weights:
                 continue
-            if weight_bytes(node, planes, weights, target) > capacity[weights]:
+            size = unrolled if weights == "constants" else looped
+            if size > capacity[weights]:
                 continue
-            if free and weights == "constants" and weight_floats(node, planes) > CONSTANT_BUDGET:
+            if free and weights == "constants" and size > CONSTANT_BUDGET * 4:
                 continue
             yield replace(node.choice, stage="fragment", planes=planes, weights=weights)
 
@@ -151,10 +153,11 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     if storage is None:
         raise InternalError(f"{node.name}: no weight storage was chosen")
     if storage != "constants":
+        size, every = len(group.planes), len(group.covered)
         blob = Blob(
             f"{node.name}.weights",
-            prod(tiles.shape[:4]) * len(group.covered) // len(group.planes),
-            lambda first: rows_of(conv.packed(w.data), conv.groups, group, first),
+            prod(tiles.shape[:4]) * every // size,
+            lambda first: rows_of(conv.packed(w.data), conv.groups, size, every, first),
             weight_format(w.data, target, shader.precision),
             group.planes[0],
         )
@@ -215,15 +218,24 @@ def first_sums(
     return [Choice(biased, v, vec4(0.0)) for v in vectors]
 
 
-def rows_of(data: np.ndarray, groups: int, group: Group, first: int = 0) -> list[np.ndarray]:
+def rows_of(
+    data: np.ndarray, groups: int, size: int, every: int, first: int = 0
+) -> list[np.ndarray]:
     """Return the rows of the weights that a GPU pass loops over, in turn for its planes.
 
-    The pass is like that of ``group``, and writes from plane ``first`` on.
+    Args:
+        data: the weights, OIHW.
+        groups: of the convolution.
+        size: planes of an invocation.
+        every: planes of the pass.
+        first: the first of them.
     """
-    size = len(group.planes)
-    starts = range(first, first + len(group.covered), size)
-    cut = [cut_weights(data, groups, range(p, p + size)) for p in starts]
-    return [c.reshape(-1, LANES) for c in cut]
+    starts = range(0, every, size)
+    if groups == 1:  # all planes read alike
+        cut = cut_weights(data, groups, range(first, first + every))
+        return [cut[:, :, p : p + size].reshape(-1, LANES) for p in starts]
+    alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
+    return [c.reshape(-1, LANES) for c in alone]
 
 
 def unrolled(
@@ -284,9 +296,11 @@ def _growth(node: Node) -> Growth | None:
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    if alike and choice.planes is not None and choice.planes > 3:
-        two, three = (replace(choice, planes=n) for n in (2, 3))
-        return Growth(two, three, choice.planes - 2)
+    # Of one plane in a dispatch, or in 16 bits, something else than the sums may be alive at most.
+    few = 1 if (choice.stage, choice.precision) == ("fragment", "highp") else 2
+    if alike and choice.planes is not None and choice.planes > few + 1:
+        small, larger = (replace(choice, planes=n) for n in (few, few + 1))
+        return Growth(small, larger, choice.planes - few)
     return growth_by_pixels(choice, p.kernel)
 
 

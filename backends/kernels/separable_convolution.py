@@ -100,9 +100,12 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     own = prod(blocks.shape[:4]) * between.planes
     start = own + -own % LANES
 
+    every = len(group.planes)
+
     def rows(first: int) -> list[np.ndarray]:
         gap = np.zeros((start - own, LANES), np.float32)
-        return [*rows_of(w.data, conv.groups, inner), gap, *rows_of(w2.data, 1, group, first)]
+        inner_rows = rows_of(w.data, conv.groups, 1, between.planes)
+        return [*inner_rows, gap, *rows_of(w2.data, 1, every, every, first)]
 
     formats = (weight_format(v.data, target, shader.precision) for v in (w, w2))
     blob = Blob(

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from .dispatch import Dispatch
     from .plane_groups import Group
 
+WIDEST = 400  # characters of the layers and what computes them, in a header
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
 
 
@@ -159,7 +160,8 @@ def header(group: Group, what: str, macs: int) -> list[str]:
     """Return the comment lines at the top of a shader: layers, shapes, cost."""
     node = group.written
     t = node.result.type
-    lines = [shorten(f"{', '.join(node.layers)}: {what}", 400, placeholder=" ...")]
+    first = " ".join(f"{', '.join(node.layers)}: {what}".split())
+    lines = [first if len(first) <= WIDEST else shorten(first, WIDEST, placeholder=" ...")]
     seen: set[int] = set()
     for v in node.inputs:
         if v.type.layout is not None and id(v) not in seen:

@@ -77,12 +77,13 @@ def cut_weights(w: np.ndarray, groups: int, planes: range) -> np.ndarray:
     if groups == 1:
         return _cut_dense(taps, planes)
     columns = np.zeros(blocks.shape, np.float32)
+    if blocks.diagonal:
+        some = taps[:, planes[0] * LANES : (planes[-1] + 1) * LANES, 0]
+        columns.reshape(kh * kw, -1)[:, : some.shape[1]] = some
+        return columns
     out_per_group = o // groups
     for k, plane in enumerate(planes):
         channels = slice(plane * LANES, min((plane + 1) * LANES, o))
-        if blocks.diagonal:
-            columns[:, 0, k, 0, : channels.stop - channels.start] = taps[:, channels, 0]
-            continue
         for lane, out in enumerate(range(channels.start, channels.stop)):
             start = out // out_per_group * per_group - blocks.first[k] * LANES
             for i in range(per_group):

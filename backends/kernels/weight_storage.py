@@ -73,12 +73,12 @@ def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
 
 def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:
     """Return where all weights of a node fit, of the storages that the user leaves open."""
-    planes, capacity = node.result.type.planes, weight_capacity(target, "compute")
+    capacity = weight_capacity(target, "compute")
+    size = weight_bytes(node, node.result.type.planes, "texture", target)  # the same in each
     return tuple(
         weights
         for weights in LOOPED_AT_ONCE
-        if target.weights in ("auto", weights)
-        and weight_bytes(node, planes, weights, target) <= capacity[weights]
+        if target.weights in ("auto", weights) and size <= capacity[weights]
     )
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
 from ...ir.graph import Choice, Constant, Node, infer
@@ -162,7 +160,7 @@ def refusal(node: Node, target: Target) -> str:
         return "Winograd needs array textures"
     if node.choice.precision != "highp" or target.weight_format != "float32":
         return "16-bit arithmetic is too inaccurate"
-    if not np.abs(w.data).max(initial=0) < LARGEST:
+    if not w.magnitudes[1] < LARGEST:
         return "the layer's weights are too large"
     return ""
 

@@ -13,8 +13,6 @@ from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from ...ir.graph import Constant, Result
 from ...ir.nests import nest_of
 from ...ir.ops import Conv
@@ -197,12 +195,8 @@ def programs_of(node: Node, passes: int) -> int:
 
 def kept_share(node: Node) -> float:
     """Return which share of a convolution's weights is not zero: the others need no code."""
-    shares = [
-        float(np.count_nonzero(v.data)) / v.data.size
-        for v in parts(before_store(node)).operands[1:2]
-        if isinstance(v, Constant)
-    ]
-    return shares[0] if shares else 1.0
+    weights = parts(before_store(node)).operands[1]
+    return weights.kept_share if isinstance(weights, Constant) else 1.0
 
 
 def _conversions_saved(work: Work, node: Node) -> float:
@@ -222,20 +216,19 @@ def unrolled(work: Work, node: Node) -> Work:
     All that an invocation does is in the text, and no weights are read.
     """
     programs = programs_of(node, work.passes)
-    work = replace(
-        work,
-        multiplies=work.multiplies * kept_share(node),
-        operations=work.operations - _conversions_saved(work, node),
-    )
+    multiplies = work.multiplies * kept_share(node)
+    operations = work.operations - _conversions_saved(work, node)
     return replace(
         work,
-        weights=round(work.multiplies),
+        multiplies=multiplies,
+        operations=operations,
+        weights=round(multiplies),
         weights_from="literal",
         distinct=0,
         alive=work.alive - HELD,
         programs=programs,
-        code=work.multiplies / work.invocations,
-        text=(work.multiplies + work.operations) / work.invocations,
+        code=multiplies / work.invocations,
+        text=(multiplies + operations) / work.invocations,
     )
 
 

@@ -6,6 +6,7 @@ All that a program declares is kept by one class, as names and units are shared 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -32,7 +33,7 @@ from .expressions import (
 from .formulas import Formulas
 from .namer import Namer
 from .program import Array, Function, Program, TextureBinding
-from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows
+from .rows import EPILOGUE_ROWS, Rows, array_length, plane_rows, rows_at
 from .statements import Body
 from .textures import TensorTexture, choosing, float_size, from_external, whole
 from .types import INT, IVEC2, MAT4, VEC4
@@ -222,13 +223,13 @@ class ShaderBuilder:
         return [self._weight_at(offset(at, n, 0)) for n in range(LANES)]
 
     def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
-        tail = self._tail
+        tail = self._tail  # what makes the rows must not hold the whole program
         if weights.format == "rgba16f" and self.precision == "highp":
             fit = all(rows.fit_half for rows in tail)
             weights = replace(weights, format="rgba16f" if fit else "rgba32f")
         if tail and self._has_vectors:
             name = weights.name.removesuffix("weights") + "vectors"
-            vectors = Blob(name, self._tail_count, self._tail_at, first=weights.first)
+            vectors = Blob(name, self._tail_count, partial(rows_at, tail), first=weights.first)
             at, read = self._declare_rows("vectors", vectors)
             body = Body()
             body.give(read(at))
@@ -238,7 +239,7 @@ class ShaderBuilder:
             blob = replace(
                 weights,
                 count=weights.count + self._tail_count,
-                make=lambda first: [*weights.make(first), *self._tail_at(first)],
+                make=lambda first: [*weights.make(first), *rows_at(tail, first)],
             )
         i = self.weight.parameters[0]
         row, tile = Body(), Body()
@@ -276,10 +277,6 @@ class ShaderBuilder:
     @property
     def _tail_count(self) -> int:
         return sum(rows.count for rows in self._tail)
-
-    def _tail_at(self, first: int) -> list[np.ndarray]:
-        """Return the parameters beside the weights of the pass that writes from a plane on."""
-        return [rows.at(first) for rows in self._tail]
 
     def _declare_rows(
         self, name: str, blob: Blob

@@ -6,8 +6,8 @@ not count, nor do constants in the text. Branches count as taken.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field, fields
+from collections import defaultdict
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
@@ -42,6 +42,10 @@ PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion,
 LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
 
 
+def _none() -> defaultdict[str, int]:
+    return defaultdict(int)
+
+
 @dataclass
 class Counts:
     """How often an invocation does each thing.
@@ -58,8 +62,8 @@ class Counts:
         alive: scalars that are alive at once (:mod:`.liveness`), of a whole program.
     """
 
-    reads: Counter[str] = field(default_factory=Counter)
-    elements: Counter[str] = field(default_factory=Counter)
+    reads: defaultdict[str, int] = field(default_factory=_none)
+    elements: defaultdict[str, int] = field(default_factory=_none)
     multiplies: float = 0.0
     operations: float = 0.0
     stores: int = 0
@@ -96,14 +100,13 @@ class Counts:
     def grown(self, larger: Counts, steps: int) -> Counts:
         """Return these counts plus ``steps`` times what ``larger`` has more."""
 
-        def each(now: Counter[str], then: Counter[str]) -> Counter[str]:
-            return Counter(
-                {name: now[name] + (then[name] - now[name]) * steps for name in now | then}
-            )
+        def each(now: defaultdict[str, int], then: defaultdict[str, int]) -> defaultdict[str, int]:
+            names = now | then
+            return defaultdict(int, {n: now[n] + (then[n] - now[n]) * steps for n in names})
 
         values = ((f.name, getattr(self, f.name), getattr(larger, f.name)) for f in fields(self))
         after: dict[str, Any] = {
-            name: each(a, b) if isinstance(a, Counter) else a + (b - a) * steps
+            name: each(a, b) if isinstance(a, defaultdict) else a + (b - a) * steps
             for name, a, b in values
         }
         return Counts(**after)
@@ -190,7 +193,8 @@ class _Outliner:
             for e in s.expressions:
                 self._expression(e, found)
             for inner in s.bodies:
-                found.include(self.block(inner), s if isinstance(s, Loop) else None)
+                loop = replace(s, body=()) if isinstance(s, Loop) else None  # statements are let go
+                found.include(self.block(inner), loop)
         return found
 
     def _function(self, function: Function) -> Outline:

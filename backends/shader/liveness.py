@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, known, walk
+from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, known
 from .statements import Add, Assign, Declare, Loop, MultiplyAdd
 from .statements import walk as every
 
@@ -30,7 +30,7 @@ def most_alive(program: Program) -> int:
 
 
 def _size(t: Type) -> int:
-    return t.lanes * max(1, t.columns)
+    return t.lanes * t.columns
 
 
 class _Liveness:
@@ -38,6 +38,7 @@ class _Liveness:
 
     def __init__(self) -> None:
         self._functions: dict[Function, int] = {}
+        self._needs: dict[int, tuple[dict[str, int], int]] = {}  # by the statement's identity
 
     def block(
         self, statements: Sequence[Statement], after: Mapping[str, int]
@@ -60,24 +61,41 @@ class _Liveness:
                 own: dict[str, int] = {}
                 if isinstance(s, Loop):  # the next step reads what this one leaves
                     own = {s.counter.name: 1}
-                    alive |= _from_outside(body)
+                    alive |= self._from_outside(body)
                     alive.pop(s.counter.name, None)
                 before, inner = self.block(body, alive | own)
                 most = max(most, inner + _overlap(s))
                 alive |= {name: size for name, size in before.items() if name not in own}
-            alive |= _read(s.expressions)
-            working = sum(map(self._working, s.expressions))
+            read, working = self._need(s)
+            alive |= read
             most = max(most, sum(alive.values()) + working)
         return alive, most
 
-    def _working(self, e: Expression) -> int:
-        """Return how many scalars an expression needs while it is evaluated, its value included."""
+    def _need(self, s: Statement) -> tuple[dict[str, int], int]:
+        """Return the sizes of the variables that a statement reads, and the scalars it needs."""
+        if id(s) not in self._needs:
+            read: dict[str, int] = {}
+            working = sum(self._working(e, read) for e in s.expressions)
+            self._needs[id(s)] = read, working
+        return self._needs[id(s)]
+
+    def _working(self, e: Expression, read: dict[str, int]) -> int:
+        """Return how many scalars an expression needs while it is evaluated, its value included.
+
+        The sizes of the variables that it reads are added to ``read``.
+        """
+        if isinstance(e, Variable):
+            read[e.name] = _size(e.type)
+            return 0
         if isinstance(e, FREE):
             return 0
         held = most = 0
         for operand in e.operands:
-            most = max(most, held + self._working(operand))
-            held += 0 if isinstance(operand, FREE) else _size(operand.type)
+            if isinstance(operand, FREE):
+                self._working(operand, read)
+            else:
+                most = max(most, held + self._working(operand, read))
+                held += _size(operand.type)
         inside = self._function(e.function) if isinstance(e, Invoke) else 0
         return max(most, held + inside, _size(e.type))
 
@@ -86,6 +104,20 @@ class _Liveness:
             results = {v.name: _size(v.type) for v in function.results}
             self._functions[function] = self.block(function.body, results)[1]
         return self._functions[function]
+
+    def _from_outside(self, body: Sequence[Statement]) -> dict[str, int]:
+        """Return the sizes of the variables that statements read or add to but do not declare."""
+        found: dict[str, int] = {}
+        declared = set()
+        for s in every(body):
+            found |= self._need(s)[0]
+            if isinstance(s, (Add, MultiplyAdd)):
+                found[s.target.name] = _size(s.target.type)
+            elif isinstance(s, Declare):
+                declared.add(s.variable.name)
+            elif isinstance(s, Loop):
+                declared.add(s.counter.name)
+        return {name: size for name, size in found.items() if name not in declared}
 
 
 def _overlap(s: Statement) -> int:
@@ -100,23 +132,3 @@ def _overlap(s: Statement) -> int:
     if first is None or last is None or -(-(last - first) // s.step) > UNROLLED:
         return 0
     return sum(_size(inner.variable.type) for inner in s.body if isinstance(inner, Declare))
-
-
-def _from_outside(body: Sequence[Statement]) -> dict[str, int]:
-    """Return the sizes of the variables that statements read or add to but do not declare."""
-    found: dict[str, int] = {}
-    declared = set()
-    for s in every(body):
-        found |= _read(s.expressions)
-        if isinstance(s, (Add, MultiplyAdd)):
-            found[s.target.name] = _size(s.target.type)
-        elif isinstance(s, Declare):
-            declared.add(s.variable.name)
-        elif isinstance(s, Loop):
-            declared.add(s.counter.name)
-    return {name: size for name, size in found.items() if name not in declared}
-
-
-def _read(expressions: Sequence[Expression]) -> dict[str, int]:
-    """Return the sizes of the variables that expressions read."""
-    return {e.name: _size(e.type) for e in walk(*expressions) if isinstance(e, Variable)}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...ir.types import LANES, fits_half
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 EPILOGUE_ROWS = 64  # at most, of biases and parameters of the planes that a draw writes
 ARRAY_LENGTHS = (48, 192, 448, 1024)  # of weights in uniform blocks of programs that share sizes
@@ -33,6 +37,11 @@ class Rows:
     def fit_half(self) -> bool:
         """Whether 16-bit floats hold the rows, of whichever plane."""
         return all(map(fits_half, self.all)) if self.plane is not None else fits_half(self.all)
+
+
+def rows_at(tail: Iterable[Rows], first: int) -> list[np.ndarray]:
+    """Return the parameters beside the weights of the pass that writes from a plane on."""
+    return [rows.at(first) for rows in tail]
 
 
 def plane_rows(data: np.ndarray) -> np.ndarray:

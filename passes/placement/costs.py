@@ -147,7 +147,12 @@ def cost_text(devices: tuple[Costs, ...], cost: float, measured: bool = False) -
     return f"{number} ms" if measured or are_known(devices) else f"relative cost {number}"
 
 
-def fair(times: np.ndarray, best: np.ndarray) -> float:
+def geometric_mean(values: np.ndarray) -> float:
+    """Return the geometric mean of positive numbers."""
+    return float(np.exp(np.log(values).mean()))
+
+
+def fair(times: np.ndarray, best: np.ndarray, mean: float | None = None) -> float:
     """Return one number for the times on many devices.
 
     It is the worst ratio to the best that can be had on a device, times the geometric mean of
@@ -156,7 +161,8 @@ def fair(times: np.ndarray, best: np.ndarray) -> float:
     Args:
         times: nanoseconds on each device.
         best: the nanoseconds of the best choice on each.
+        mean: their :func:`geometric_mean`, where it is known.
     """
     if len(times) == 1:
         return float(times[0])
-    return float((times / best).max() * np.exp(np.log(best).mean()))
+    return float((times / best).max()) * (geometric_mean(best) if mean is None else mean)

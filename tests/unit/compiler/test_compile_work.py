@@ -116,14 +116,14 @@ def summed(n: int) -> Made:
 
 # How often each is repeated, and how many calls one more repetition may take.
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
-    chain: (200, 3_000),
-    sequences: (60, 7_000),
-    split: (60, 8_000),
-    residual: (60, 13_000),
-    branches: (60, 7_500),
-    dense: (40, 16_000),
-    moves: (30, 25_000),
-    summed: (60, 9_000),
+    chain: (200, 2_400),
+    sequences: (60, 5_500),
+    split: (60, 7_000),
+    residual: (60, 12_000),
+    branches: (60, 7_000),
+    dense: (40, 13_000),
+    moves: (30, 22_500),
+    summed: (60, 8_300),
 }
 
 
