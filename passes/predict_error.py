@@ -199,7 +199,8 @@ class _Trials:
         self.exact = []
         for arrays in self.inputs:
             keep = _Keep(self.graph)
-            evaluate(self.graph, arrays, np.float32, keep)
+            with np.errstate(all="ignore"):  # what is not finite errs without bound
+                evaluate(self.graph, arrays, np.float32, keep)
             self.exact.append(keep.found)
 
     def errors(self, placed: Graph) -> tuple[float, dict[int, float]]:
@@ -209,7 +210,8 @@ class _Trials:
         error = 0.0
         for arrays, exact in zip(self.inputs, self.exact, strict=True):
             probe = _Probe(placed, exact)
-            evaluate(placed, arrays, np.float32, probe)
+            with np.errstate(all="ignore"):
+                evaluate(placed, arrays, np.float32, probe)
             for (node, _), e in probe.errors.items():
                 growth[node] = max(e, growth.get(node, 0.0))
             error = max([error, *(probe.errors.get(place, 0.0) for place in judged)])
