@@ -41,6 +41,7 @@ from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
 from .notes import compiled_notes
 from .options import Options, parse_preprocessing
+from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
 
 if TYPE_CHECKING:
@@ -151,11 +152,12 @@ def context_for(graph: Graph, options: Options) -> Context:
             calibrate with.
     """
     target, measured = options.target(), options.measured()
+    trials = partial(trial_inputs, input_range=options.input_range)
     if options.calibrate is None:
-        return Context(KernelFamilies(target), measured)
+        return Context(KernelFamilies(target), measured, trials=trials)
     samples = find_samples(options.calibrate, graph.inputs)
     target = within_range(samples, target, options.input_range)
-    return Context(KernelFamilies(target), measured, samples)
+    return Context(KernelFamilies(target), measured, samples, trials)
 
 
 def compile_graph(

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..ir.types import MAP_RANK
+from ..errors import few
+from ..ir.types import HALF_MAX, MAP_RANK
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
+from ..passes.choose_precision import STEP as CHOOSE_PRECISION
+from ..passes.choose_precision import UNPROVEN
 from ..passes.fuse_separable import FUSE
 from ..passes.kernel_ops import SeparableConv, WinogradProducts, WinogradTiles, parts
 from ..passes.placement.target import TILES_OF
@@ -20,7 +23,27 @@ if TYPE_CHECKING:
 
 def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) -> tuple[str, ...]:
     """Return the notes about a compiled graph."""
-    return (*_packing_notes(graph, decisions), *_idle_notes(graph, target, decisions))
+    return (
+        *_packing_notes(graph, decisions),
+        *_idle_notes(graph, target, decisions),
+        *_precision_notes(graph, target, decisions),
+    )
+
+
+def _precision_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> Iterable[str]:
+    """Return what 16 bits are estimated to cost, and what forced ones may exceed."""
+    chosen = [d for d in decisions if d.step == CHOOSE_PRECISION]
+    for d in chosen:
+        if d.subject == graph.name and target.precision == "auto":
+            yield f"{d.decision}: {d.why}"
+    doubtful = dict.fromkeys(d.subject for d in chosen if d.decision == UNPROVEN)
+    if doubtful:
+        low, high = target.input_range
+        yield (
+            f"16-bit sums of these layers are not proven to stay within {HALF_MAX:g} for inputs "
+            f"from {low:g} to {high:g}, and may become infinite: {few(list(doubtful))}; "
+            "--input-range states a narrower range, --precision auto takes 32 bits instead"
+        )
 
 
 def _packing_notes(graph: Graph, decisions: Iterable[Decision]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Random inputs for ``verify``.
+"""Random inputs for ``verify``, and for estimates of errors.
 
 Floats are uniform in ``--input-range``, by default 0..1; 8-bit images in 0..1 in steps of 1/255.
 Indices cover all entries of their table; other 8-bit integers the range of their type. Wider
@@ -18,7 +18,7 @@ from ..ir.graph import Input, Result
 from ..ir.ops import Gather, GatherElements, Movement, Pointwise
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -28,8 +28,33 @@ if TYPE_CHECKING:
 WHOLE = (Var("x0"), parse("trunc(x0)"))  # formulas that keep an index what it is
 
 
+def trial_inputs(
+    graph: Graph, input_range: tuple[float, float] | None = None
+) -> Iterator[dict[str, NDArray[Any]]]:
+    """Yield what to estimate errors with: noise as ``verify`` takes it, and what is smooth."""
+    yield random_inputs(graph, 1, input_range)
+    yield random_inputs(graph, 2, input_range, _ramp)
+
+
+def _noise(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    return rng.random(shape, np.float32)
+
+
+def _ramp(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Return numbers of 0..1 that rise or fall evenly along the last two axes together."""
+    each, size = shape[:-2], shape[-2:]
+    ramp = np.zeros(())
+    for n in size:
+        ramp = np.add.outer(ramp, np.linspace(0, 1 / len(size), n))
+    falls = rng.random((*each, *(1,) * len(size))) < 0.5
+    return np.where(falls, 1 - ramp, ramp).astype(np.float32)
+
+
 def random_inputs(
-    graph: Graph, seed: int, input_range: tuple[float, float] | None = None
+    graph: Graph,
+    seed: int,
+    input_range: tuple[float, float] | None = None,
+    uniform_in: Callable[[np.random.Generator, tuple[int, ...]], NDArray[np.float32]] = _noise,
 ) -> dict[str, NDArray[Any]]:
     """Return inputs in the model's own shapes.
 
@@ -37,14 +62,16 @@ def random_inputs(
         graph: the model.
         seed: equal ones give equal inputs.
         input_range: the least and the largest number; None is 0..1, or what the type suggests.
+        uniform_in: makes numbers of 0..1.
     """
     rng = np.random.default_rng(seed)
     entries = _entries(graph)
     arrays: dict[str, NDArray[Any]] = {}
     for i in graph.inputs:
-        uniform = rng.random(i.shape, np.float32)
+        uniform = uniform_in(rng, i.shape)
         if i.name in entries:
-            values = np.floor(uniform.astype(np.float64) * entries[i.name])
+            most = entries[i.name] - 1
+            values = np.minimum(np.floor(uniform.astype(np.float64) * (most + 1)), most)
         else:
             values = _spread(uniform, i.type.dtype, i.port.encoding, input_range or (0.0, 1.0))
         arrays[i.name] = np.array(values.transpose(i.port.axes), i.type.dtype, order="C")
@@ -78,7 +105,7 @@ def _spread(
     elif dtype == "bool":
         values = np.round(uniform)
     elif dtype in ("int8", "uint8"):
-        values = np.floor(uniform * 256) + np.iinfo(dtype).min
+        values = np.minimum(np.floor(uniform * 256), 255) + np.iinfo(dtype).min
     else:
         values = low + (high - low) * uniform.astype(np.float64)
         if dtype != "float32":

@@ -71,13 +71,14 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
     outputs = {o.value for o in graph.outputs}
     batches = _batches(graph, target)
     exact = _exact(graph, target)
+    halved = _read_in_half(graph)
 
     def place_input(value: Value) -> Value:
         if not isinstance(value, Input) or value.type.layout is not None:
             return value
         eight = value.port.encoding == "unorm8"
         fits = target.precision == "auto" and max(map(abs, target.input_range)) <= HALF_MAX
-        half = (fits and value not in exact) or target.precision == "mediump"
+        half = (fits and value in halved and value not in exact) or target.precision == "mediump"
         placed = _place(value.type, value.name, eight, half, True, context)
         if value.port.external:
             placed = _external(placed, value.name)
@@ -177,6 +178,13 @@ def _kernel(node: Node) -> Op:
 def _exact(graph: Graph, target: Target) -> set[Value]:
     """Return what "auto" keeps in 32 bits although 16 could hold it."""
     return index_values(graph) if target.precision == "auto" else set()
+
+
+def _read_in_half(graph: Graph) -> set[Value]:
+    """Return inputs, and what else a node reads that stores its own results in 16 bits."""
+    read = {v for n in graph.nodes if n.choice.precision == "mediump" for v in n.inputs}
+    unread = {i for i in graph.inputs if all(i not in n.inputs for n in graph.nodes)}
+    return read | unread
 
 
 def rows(t: TensorType, limits: Limits) -> tuple[int, int] | None:

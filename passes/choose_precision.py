@@ -6,7 +6,8 @@ range (``placement.ranges``), or where that is not proven, for the inputs to cal
 with room for numbers twice as large (``placement.calibration``). All else stays highp. So do
 numbers that are too small for 16 bits, and positions that a sampling operator reads at
 (``placement.kinds``). Longer 16-bit sums than those of a texel's lanes lose more: auto has them
-only where calibration measured what they lose.
+only where calibration measured what they lose. Of the nodes that remain, those stay highp that
+would make the outputs err by too much (:mod:`.predict_error`).
 """
 
 from __future__ import annotations
@@ -15,57 +16,132 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ..ir.graph import Constant
+from ..ir.ops import Conv
 from ..ir.types import HALF_MAX, HALF_MIN, LANES, fits_half
-from .kernel_ops import parts
+from .kernel_ops import SeparableConv, parts
 from .placement.calibration import MARGIN, observe, safe_terms
 from .placement.costs import gain_from_half
 from .placement.kinds import computes_in_full, index_values, is_direct
 from .placement.ranges import Bounds, Interval, bounds
-from .placement.summation import PARTIAL_TERMS, sum_terms
+from .placement.summation import PARTIAL_TERMS, proven_terms, sum_terms
+from .predict_error import predict_error, saved_bytes, summary
 
 if TYPE_CHECKING:
-    from ..ir.graph import Graph, Node, Precision
+    from collections.abc import Mapping
+
+    from ..ir.graph import Choice, Graph, Node, Precision, Value
     from .rule import Context
+
+    Chosen = tuple[Choice, str, str]  # and the decision, and why
 
 ROOM = 0.99  # of it: results are rounded
 PROVEN = "mediump"
 CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
+UNPROVEN = "mediump, sums not proven"
+TOO_INEXACT = "too inexact in 16 bits"
+STEP = "choose precision"
 
 
 def choose_precision(graph: Graph, context: Context) -> Graph:
     """Set ``precision`` for every node."""
-    target = context.target
-    auto = target.precision == "auto"
-    proven = bounds(graph, Interval(*target.input_range)) if auto else {}
-    seen = observe(graph, context.samples) if auto else {}
-    safe = safe_terms(graph, context.samples) if auto else {}
-    exact = index_values(graph) if auto else set()
+    auto = context.target.precision == "auto"
+    chosen = _by_range(graph, context) if auto else _as_asked(graph, context)
+    predicted = None
+    if auto and (context.trials is not None or context.samples):
+        choices = {node: choice for node, (choice, _, _) in chosen.items()}
+        predicted = predict_error(graph, context, choices)
 
     def choose(now: Node, was: Node) -> Node | None:
-        if now.choice.precision is not None:
+        if was not in chosen:
             return None
-        within, what = "", ""
-        chosen: Precision = "highp" if target.precision == "highp" else "mediump"
-        if auto:
-            within, what = _within(was, proven[was.result], seen.get(was.result))
-            if within and was.result in exact:
+        choice, decision, why = chosen[was]
+        if predicted is not None and was in predicted.wide:
+            alone = predicted.wide[was]
+            why = f"{why}; {TOO_INEXACT}: it and its neighbours add {alone:.2g} to the error"
+            choice, decision = replace(choice, precision="highp", partial_terms=0), "highp"
+        elif choice.precision == "mediump":
+            said = [why, _sums(was, choice, context)]
+            if predicted is not None and was in predicted.growth:
+                said.append(f"errs by {predicted.growth[was]:.2g}")
+                said.append(f"saves {saved_bytes(was) / 1024:.3g} KiB")
+            why = "; ".join(filter(None, said))
+        if auto or why:
+            context.explain(STEP, now.name, decision, why)
+        return replace(now, choice=choice)
+
+    graph = graph.rewrite(choose)
+    if predicted is not None:
+        context.explain(STEP, graph.name, *summary(predicted, graph))
+    return graph
+
+
+def _as_asked(graph: Graph, context: Context) -> dict[Node, Chosen]:
+    """Return what was asked for, for every node that has no precision yet."""
+    target = context.target
+    asked: Precision = "highp" if target.precision == "highp" else "mediump"
+    faster = asked == "mediump" and gain_from_half(target.costs)
+    known = bounds(graph, Interval(*target.input_range)) if faster else {}
+    chosen: dict[Node, Chosen] = {}
+    for n in graph.nodes:
+        if n.choice.precision is not None:
+            continue
+        terms, decision = 0, str(asked)
+        if faster and is_direct(n):
+            terms = _forced_terms(n, known)
+            if not terms:
+                terms, decision = PARTIAL_TERMS, UNPROVEN
+        chosen[n] = replace(n.choice, precision=asked, partial_terms=terms), decision, ""
+    return chosen
+
+
+def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
+    """Return how many products of a convolution 16 bits surely hold the sums of, or 0."""
+    if known[node.result].largest <= ROOM * HALF_MAX:
+        return PARTIAL_TERMS
+    p = parts(node)
+    if p.prologue is not None or isinstance(p.kernel, SeparableConv):
+        return 0
+    x, _, *bias = p.operands
+    conv = p.kernel
+    border = max(abs(conv.pad_value), abs(conv.zero_guard)) if isinstance(conv, Conv) else 0.0
+    starts = (np.abs(b.data).max() if isinstance(b, Constant) else math.inf for b in bias)
+    start = float(max(starts, default=0.0))
+    return proven_terms(node, start, max(known[x].result.size, border) / ROOM)
+
+
+def _by_range(graph: Graph, context: Context) -> dict[Node, Chosen]:
+    """Return 16 bits for every node whose numbers they can hold, else 32."""
+    target = context.target
+    proven = bounds(graph, Interval(*target.input_range))
+    seen = observe(graph, context.samples)
+    exact = index_values(graph)
+    chosen: dict[Node, Chosen] = {}
+    for n in graph.nodes:
+        if n.choice.precision is None:
+            within, what = _within(n, proven[n.result], seen.get(n.result))
+            if within and n.result in exact:
                 within, what = "", "it determines indices"
-            chosen = "mediump" if within else "highp"
-        terms = 0
-        if chosen == "mediump" and gain_from_half(target.costs) and is_direct(was):
-            terms = safe.get(was.result, LANES if auto else PARTIAL_TERMS)
-            what = "; ".join(filter(None, (what, _sums(was, terms))))
-        if auto or what:
-            context.explain("choose precision", now.name, within or chosen, what)
-        return replace(now, choice=replace(now.choice, precision=chosen, partial_terms=terms))
+            precision: Precision = "mediump" if within else "highp"
+            chosen[n] = replace(n.choice, precision=precision), within or "highp", what
+    if gain_from_half(target.costs):
+        short = {n for n in chosen if chosen[n][0].precision == "mediump" and is_direct(n)}
+        safe = safe_terms(graph, context.samples, {n.result for n in short})
+        for n in short:
+            choice, within, what = chosen[n]
+            terms = safe.get(n.result, LANES)
+            chosen[n] = replace(choice, partial_terms=terms), within, what
+    return chosen
 
-    return graph.rewrite(choose)
 
-
-def _sums(node: Node, terms: int) -> str:
+def _sums(node: Node, choice: Choice, context: Context) -> str:
     """Say how a mediump convolution adds up its products."""
+    terms = choice.partial_terms
+    if not is_direct(node) or not gain_from_half(context.target.costs):
+        return ""
     if sum_terms(node) <= terms:
         return "sums in 16 bits"
     return f"16-bit partial sums of {terms} products" if terms > 1 else "sums in 32 bits"

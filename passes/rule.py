@@ -46,12 +46,15 @@ class Context:
             ones where a choice gave wrong results.
         samples: inputs to calibrate with, read anew whenever they are gone through: arrays by name,
             in the model's own axis order.
+        trials: makes inputs of a graph to estimate errors with, likewise, where there are no
+            samples; None does not estimate.
         decisions: what was decided, in order, each once.
     """
 
     kernels: Kernels
     measured: Mapping[str, Mapping[Choice, float]] = field(default_factory=dict)
     samples: Iterable[Mapping[str, NDArray[Any]]] = ()
+    trials: Callable[[Graph], Iterable[Mapping[str, NDArray[Any]]]] | None = None
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
 
     @property

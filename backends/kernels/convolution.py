@@ -23,7 +23,12 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
-from ...passes.placement.kinds import at_default, before_store, is_direct
+from ...passes.placement.kinds import (
+    at_default,
+    before_store,
+    is_direct,
+    precision,
+)
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder, constant
 from ..shader.expressions import Choice, Variable, integer, offset, vec4
@@ -35,7 +40,7 @@ from .family import Family, Growth, block_columns, computes, fragment_planes
 from .input_loader import CORNER, first_tap, loader
 from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
-from .store import finish, precision, stores
+from .store import finish, stores
 from .sums import Sums
 from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
 from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity

@@ -19,6 +19,7 @@ from ...ir.nests import nest_of
 from ...ir.ops import Pointwise
 from ...ir.types import LANES
 from ...passes.kernel_ops import IndexMapped, parts
+from ...passes.placement.kinds import precision
 from ..device_limits import check_units
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Number, Numbers, Variable, construct, integer, known
@@ -29,7 +30,7 @@ from ..shader.types import FLOAT, INT, VEC4
 from .family import Family, plain_choices, unsuited
 from .loads import LANE, common_name, nearest_int
 from .plane_groups import groups, lower_groups
-from .store import finish, precision, stores
+from .store import finish, stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

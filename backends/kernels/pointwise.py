@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from ...ir.expr import named
 from ...ir.ops import Pointwise
 from ...passes.kernel_ops import parts
+from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
 from ..shader.statements import Body
 from .family import Family, plain_choices, unsuited
 from .plane_groups import groups, lower_groups
-from .store import epilogue, finish, masked, precision
+from .store import epilogue, finish, masked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

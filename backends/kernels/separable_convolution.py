@@ -20,7 +20,7 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import halves, parts
-from ...passes.placement.kinds import at_default, is_separable
+from ...passes.placement.kinds import at_default, is_separable, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
@@ -37,7 +37,7 @@ from .convolution_loops import looped, multiply
 from .family import Family, Growth, block_columns, computes, unsuited
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
-from .store import epilogue, finish, precision, stores, without_lanes
+from .store import epilogue, finish, stores, without_lanes
 from .sums import Sums
 from .weight_blocks import plan_blocks
 from .weight_storage import compute_storages, no_storage

@@ -12,7 +12,7 @@ from ...ir.graph import infer
 from ...ir.indexing import broadcast_load
 from ...ir.types import LANES
 from ...passes.kernel_ops import WinogradPatches, parts
-from ...passes.placement.kinds import computes_in_full, is_parameter, tensor_operands
+from ...passes.placement.kinds import is_parameter
 from ...passes.placement.target import WORKGROUP
 from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
@@ -36,7 +36,7 @@ from .plane_groups import PIXEL, PLANE, own_uniforms, plus
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ...ir.graph import Node, Precision, Value
+    from ...ir.graph import Node, Value
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.program import Program
@@ -46,15 +46,6 @@ if TYPE_CHECKING:
 
 WIDEST = 400  # characters of the layers and what computes them, in a header
 SWIZZLE = {1: "x", 2: "xy", 3: "xyz", 4: "xyzw"}
-
-
-def precision(node: Node) -> Precision:
-    """Return the precision that a node's shaders compute in: 16 bits if all textures have them."""
-    if node.choice.precision != "mediump" or computes_in_full(node):
-        return "highp"
-    tensors = (node.result, *tensor_operands(node))
-    wide = (v.type.layout is not None and v.type.layout.format.endswith("32f") for v in tensors)
-    return "highp" if any(wide) else "mediump"
 
 
 def operand(shader: ShaderBuilder, value: Value, role: str, group: Group, k: int) -> Expression:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...errors import InternalError
 from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
 from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
+from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Number, Variable, filled, integer, ivec2
 from ..shader.program import Array
@@ -20,7 +21,7 @@ from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
 from .input_loader import CORNER, less_padding, loader
 from .plane_groups import PIXEL, PLANE, groups, lower_groups, plus
-from .store import finish, precision, stores
+from .store import finish, stores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -21,13 +21,17 @@ from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
 from ...passes.kernel_ops import parts
 from ...passes.placement.kernels import Work
-from ...passes.placement.kinds import before_store, entries_share_a_program, has_weights
+from ...passes.placement.kinds import (
+    before_store,
+    entries_share_a_program,
+    has_weights,
+    precision,
+)
 from ...passes.placement.summation import sums_in_half, texel_terms
 from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
 from .dispatch import plan_dispatch
-from .store import precision
 from .weight_storage import pass_floats
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from ..graph import Value
     from ..nest import Nest
+
+COLUMNS = 1 << 22  # numbers that windows read, of which copies are multiplied with the weights
 
 
 @dataclass(frozen=True)
@@ -138,14 +141,15 @@ class Conv(Op):
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
         along = self.windows(TensorType(x.shape), TensorType(w.shape))
         counts = [window.count for window in along]
+        taps = [xs for _, xs in self.taps(x, w)]
+        kernels = w.reshape(self.groups, w.shape[0] // self.groups, -1)
         y = np.zeros((x.shape[0], w.shape[0], *counts), np.result_type(x, w))
-        per_group, out = w.shape[1], w.shape[0] // self.groups
-        for tap, xs in self.taps(x, w):
-            part: Any = (slice(None), slice(None), *tap)
-            for g in range(self.groups):
-                inputs, outputs = (slice(g * n, (g + 1) * n) for n in (per_group, out))
-                found = np.tensordot(w[outputs][part], xs[:, inputs], axes=(1, 1))
-                y[:, outputs] += np.moveaxis(found, 0, 1)
+        rows = max(1, COLUMNS // max(1, x.shape[1] * len(taps) * prod(counts[1:])))
+        for first in range(0, counts[0], rows):  # all columns at once would take much memory
+            part = y[:, :, first : first + rows]
+            columns = np.stack([xs[:, :, first : first + rows] for xs in taps], 2)
+            columns = columns.reshape(x.shape[0], self.groups, kernels.shape[2], -1)
+            part[...] = (kernels @ columns).reshape(part.shape)
         return y + bias[0].reshape(-1, *(1,) * len(along)) if bias else y
 
     def decompose(self, x: Value, w: Value, *bias: Value) -> Value | None:

@@ -22,19 +22,19 @@ from ...ir.reference import Machine, as_logical
 from ...ir.reference import evaluate as run
 from ...ir.types import HALF_MIN, TensorType
 from ..kernel_ops import Fused, IndexMapped, SeparableConv
-from .kinds import computes_in_full, is_direct
+from .kinds import computes_in_full, is_direct, precision
 from .ranges import UNBOUNDED, Bounds, Interval
 from .summation import (
     SUM_TOLERANCE,
-    blocked_sums,
     kernel_terms,
     longest_partial_sum,
     nearest,
+    sampled_sums,
     truncated,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -74,7 +74,9 @@ def widened(seen: Interval) -> Interval:
     return Interval(seen.low - room, seen.high + room)
 
 
-def safe_terms(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict[Value, int]:
+def safe_terms(
+    graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]], wanted: Container[Value]
+) -> dict[Value, int]:
     """Return ``partial_terms`` for the results of convolutions (:class:`~...ir.graph.Choice`).
 
     On some inputs, 16-bit sums of that many products err by at most
@@ -84,9 +86,10 @@ def safe_terms(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> d
     Args:
         graph: not placed yet, its nodes as they will be kernels.
         samples: as for :func:`observe`, which finds their mistakes.
+        wanted: results of convolutions; others are not measured.
     """
     convolutions = sum(map(is_direct, graph.nodes))
-    measured = _SafeTerms(SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
+    measured = _SafeTerms(wanted, SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
     for inputs in samples:
         run(graph, as_logical(graph, inputs), np.float32, measured)
     return measured.terms
@@ -98,7 +101,8 @@ def rounding_errors(
     """Return what 16 bits cost the outputs of a placed graph on some inputs, by name.
 
     Everything that is stored in 16 bits is rounded to them, and in mediump kernels every step of a
-    formula and every sum, in the order of the kernels (:mod:`.summation`). OpenGL ES allows to
+    formula and of sums, in the order of the kernels (:mod:`.summation`); of a large convolution the
+    sums' errors are computed at some pixels, and repeated over the map. OpenGL ES allows to
     truncate, and to take numbers below 2^-14 for 0. GPUs round to nearest: Mesa's Vulkan drivers
     for Mali, Adreno, AMD, Intel and VideoCore report ``shaderRoundingModeRTEFloat16``.
     """
@@ -106,7 +110,7 @@ def rounding_errors(
     for inputs in samples:
         logical = as_logical(graph, inputs)
         exact = run(graph, logical, np.float32)
-        worst, usual = (run(graph, logical, np.float32, _Halves(r)) for r in (truncated, nearest))
+        worst, usual = (run(graph, logical, np.float32, Halves(r)) for r in (truncated, nearest))
         for name, want in exact.items():
             wide = want.astype(np.float64)
             most, close = (_size(found[name] - wide) for found in (worst, usual))
@@ -218,7 +222,8 @@ class _Watch(_Apart):
 class _SafeTerms(_Apart):
     """Remembers how many products each convolution may add up in 16 bits."""
 
-    def __init__(self, tolerance: float) -> None:
+    def __init__(self, wanted: Container[Value], tolerance: float) -> None:
+        self._wanted = wanted
         self._tolerance = tolerance
         self.terms: dict[Value, int] = {}
         self._node: Node | None = None
@@ -230,14 +235,14 @@ class _SafeTerms(_Apart):
     def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
         assert self._node is not None
         value = self._node.result
-        if is_direct(self._node):
+        if value in self._wanted and is_direct(self._node):
             most = longest_partial_sum(conv, self._tolerance, MARGIN * x, w, *bias)
             self.terms[value] = min(most, self.terms.get(value, most))
         return conv.reference(x, w, *bias)
 
 
-class _Halves(_Apart):
-    """Arithmetic of a GPU with 16-bit mediump.
+class Halves(_Apart):
+    """Arithmetic of a GPU with 16-bit mediump; the errors of large convolutions' sums are samples.
 
     Args:
         rounded: rounds to 16 bits.
@@ -254,7 +259,7 @@ class _Halves(_Apart):
         )
 
     def run(self, node: Node, operands: list[Any]) -> Any:
-        if node.choice.precision == "mediump" and not computes_in_full(node):
+        if precision(node) == "mediump":
             self._terms = kernel_terms(node)
             return super().run(node, list(map(self._rounded, operands)))
         return node.op.reference(*operands)
@@ -263,7 +268,7 @@ class _Halves(_Apart):
         return evaluate(expr, env, self._rounded)
 
     def convolve(self, conv: Conv, x: Any, w: Any, *bias: Any) -> Any:
-        return blocked_sums(conv, x, w, bias[0] if bias else 0.0, self._terms, self._rounded)
+        return sampled_sums(conv, x, w, bias[0] if bias else 0.0, self._terms, self._rounded)
 
 
 def _size(x: Any) -> float:

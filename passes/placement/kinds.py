@@ -17,7 +17,7 @@ from ...ir.types import LANES, Layout, format_for
 from ..kernel_ops import SeparableConv, assemble, parts
 
 if TYPE_CHECKING:
-    from ...ir.graph import Graph, Node, Value
+    from ...ir.graph import Graph, Node, Precision, Value
     from ...ir.types import TensorType
     from .target import Target
 
@@ -138,6 +138,15 @@ def computes_in_full(node: Node) -> bool:
     p = parts(node)
     nest = None if is_direct(node) else nest_of(p.kernel, *(v.type for v in p.operands))
     return nest is not None and (bool(nest.loops) or nest.counts())
+
+
+def precision(node: Node) -> Precision:
+    """Return the precision that a node's shaders compute in: 16 bits if all textures have them."""
+    if node.choice.precision != "mediump" or computes_in_full(node):
+        return "highp"
+    tensors = (node.result, *tensor_operands(node))
+    wide = (v.type.layout is not None and v.type.layout.format.endswith("32f") for v in tensors)
+    return "highp" if any(wide) else "mediump"
 
 
 def index_values(graph: Graph) -> set[Value]:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import prod
+from math import isqrt, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ir.graph import Constant
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import HALF_MAX, HALF_MIN, LANES
 from ..kernel_ops import parts
@@ -32,6 +33,8 @@ PARTIAL_TERMS = 32  # without inputs to calibrate with
 MEASURED_TERMS = (64, 32, 16, 8, LANES)  # of partial sums, where calibration allows them
 SUM_TOLERANCE = 5e-3  # of all convolutions together: half of what a network may err by
 PIXELS = 256  # of a result are enough to measure rounding errors
+FEWEST = 4  # of many channels
+PRODUCTS = 1 << 21  # to round one by one, of a convolution
 CHUNK = 1 << 17  # numbers that a processor's cache holds: more make numpy slow
 
 
@@ -144,6 +147,66 @@ def blocked_sums(
     return found.reshape(len(x), len(w), *found.shape[3:])
 
 
+def sampled_sums(
+    conv: Conv, x: Any, w: Any, start: Any, partial_terms: int, rounded: Rounding
+) -> Any:
+    """Compute a convolution with the errors of :func:`blocked_sums`, in less time.
+
+    These are computed at every few pixels, and repeated over the map. Small maps are exact.
+
+    Args:
+        conv: a direct convolution of maps.
+        x: (N, C, H, W), rounded already.
+        w: OIHW, likewise.
+        start: the bias, (O,), likewise.
+        partial_terms: see :class:`~...ir.graph.Choice`.
+        rounded: rounds to 16 bits.
+
+    Returns:
+        (N, O, H, W) in float32.
+    """
+    exact = conv.reference(x, w, np.broadcast_to(np.float32(start), len(w)))
+    step = _step(exact.shape, w)
+    found = blocked_sums(conv, x, w, start, partial_terms, rounded, step)
+    if step == 1:
+        return found
+    with np.errstate(invalid="ignore"):  # infinity less infinity
+        lost = found - exact[..., ::step, ::step]
+        height, width = exact.shape[2:]
+        repeats = (1, 1, -(-height // lost.shape[2]), -(-width // lost.shape[3]))
+        lost = np.tile(lost, repeats)[:, :, :height, :width]
+    return exact + lost
+
+
+def _step(shape: tuple[int, ...], w: Any) -> int:
+    """Return the distance of the pixels of a result, NCHW, whose sums are rounded step by step."""
+    pixels: int = min(PIXELS, max(FEWEST, PRODUCTS // w.size))
+    return max(1, isqrt(prod(shape[2:]) // pixels))
+
+
+def proven_terms(node: Node, start: float, size: float) -> int:
+    """Return the most products, up to :data:`PARTIAL_TERMS`, whose sums 16 bits surely hold.
+
+    Args:
+        node: a direct convolution.
+        start: the largest size of a bias.
+        size: the largest size of a number of its input; infinite where nothing is known.
+
+    Returns:
+        0 where not even the products of a texel are sure to fit.
+    """
+    weights = parts(node).operands[1]
+    assert isinstance(weights, Constant)
+    w = np.abs(weights.data)
+    largest_first = -np.sort(-w.reshape(len(w), -1), axis=1)
+    for terms in (n for n in MEASURED_TERMS if n <= PARTIAL_TERMS):
+        sums = float(largest_first[:, :terms].sum(1).max()) * size
+        whole = sum_terms(node) <= terms
+        if sums + start * whole <= HALF_MAX:
+            return terms
+    return 0
+
+
 def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any) -> int:
     """Return the most products that a convolution may add up in 16 bits on an input.
 
@@ -156,10 +219,10 @@ def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any
     x, w = nearest(x), nearest(w)
     start = bias[0] if bias else np.float32(0)
     every = prod(w.shape[1:])
-    sizes = replace(conv, pad_value=abs(conv.pad_value)).reference(np.abs(x), np.abs(w))
-    if not float(np.max(sizes)) + float(np.max(np.abs(start))) <= HALF_MAX:  # NaN does not
+    most = _largest_sum(conv, x, w) + float(np.max(np.abs(start)))
+    if not most <= HALF_MAX:  # NaN does not
         return 0
-    step = max(1, round((prod(x.shape[2:]) / PIXELS) ** 0.5))
+    step = _step(x.shape, w)
     exact = blocked_sums(conv, x, w, start, every, np.asarray, step)
     allowed = tolerance * max(1.0, float(np.abs(exact).max()))
     for terms in (every, *(n for n in MEASURED_TERMS if n < every)):
@@ -167,3 +230,15 @@ def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any
         if float(np.abs(found - exact).max()) <= allowed:
             return int(terms)
     return 0
+
+
+def _largest_sum(conv: Conv, x: Any, w: Any) -> float:
+    """Return a bound of the sums of a convolution's products in any order, exact if it is large."""
+    each = np.abs(w).reshape(conv.groups, -1, w.shape[1], prod(w.shape[2:])).sum(-1)
+    channels = np.abs(x).max((0, 2, 3)).reshape(conv.groups, w.shape[1], 1)
+    border = max(abs(conv.pad_value), abs(conv.zero_guard))
+    quick = float(np.max(each @ np.maximum(channels, border)))
+    if quick <= HALF_MAX:
+        return quick
+    sizes = replace(conv, pad_value=abs(conv.pad_value)).reference(np.abs(x), np.abs(w))
+    return float(np.max(sizes))
