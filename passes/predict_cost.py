@@ -145,7 +145,7 @@ class _Devices:
         prices: a row for each unit of each, in the order of ``PRICES``.
         starts: the first row of each.
         gpu_pass: what a GPU pass takes to start on each; ``code`` likewise.
-        registers: of each, infinite without a limit; ``literals`` and ``uniforms`` likewise.
+        registers: of each, infinite without a limit; the other limits likewise.
     """
 
     costs: tuple[Costs, ...]
@@ -156,6 +156,8 @@ class _Devices:
     registers: np.ndarray
     literals: np.ndarray
     uniforms: np.ndarray
+    taps: np.ndarray
+    texture_registers: np.ndarray
 
     def doubt(self, tiles: Choice) -> float:
         """Return how many times as long Winograd's tiles may take as predicted."""
@@ -175,7 +177,9 @@ class _Devices:
 
     def spilling(self, work: Work) -> np.ndarray:
         """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
-        slower: np.ndarray = 1.0 + (SPILLED - 1.0) * (work.alive > self.registers)
+        registers = self.texture_registers if work.weights_from == "texel" else self.registers
+        spilled = (work.alive > registers) | (work.taps > self.taps)
+        slower: np.ndarray = 1.0 + (SPILLED - 1.0) * spilled
         held = None
         if work.weights_from == "literal":
             held = work.code > self.literals
@@ -195,6 +199,8 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.registers or inf for own in costs]),
         np.array([own.literals or inf for own in costs]),
         np.array([own.uniforms or inf for own in costs]),
+        np.array([own.taps or inf for own in costs]),
+        np.array([own.texture_registers or own.registers or inf for own in costs]),
     )
 
 

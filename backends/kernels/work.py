@@ -189,6 +189,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         programs=programs_of(node, passes) if storage == "constants" else 1,
         code=found.code,
         text=found.text,
+        taps=_taps(node, found.stores) if _is_depthwise(node) else 0,
     )
 
 
@@ -233,7 +234,24 @@ def unrolled(work: Work, node: Node) -> Work:
         programs=programs,
         code=multiplies / work.invocations,
         text=(multiplies + operations) / work.invocations,
+        taps=_taps(node, work.targets),
     )
+
+
+def _taps(node: Node, planes: int) -> int:
+    """Return how many places a convolution without loops reads, for so many planes of its result.
+
+    Compilers unroll the short loops of a depthwise one.
+    """
+    p = parts(before_store(node))
+    assert isinstance(p.kernel, Conv)
+    taps = prod(p.operands[1].shape[2:])
+    return taps * planes if _is_depthwise(node) else taps
+
+
+def _is_depthwise(node: Node) -> bool:
+    p = parts(before_store(node))
+    return isinstance(p.kernel, Conv) and is_depthwise(p.operands[1].shape, p.kernel.groups)
 
 
 def _structure(node: Node) -> Hashable:

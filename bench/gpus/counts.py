@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import prod
 from pathlib import Path
 
 from .drivers import Answer, compile_shaders
-from .loops import Nest, emptied, find_nests
+from .loops import Loop, Nest, doubled, find_nests
 from .messages import code_size, spills, variants
 from .shaders import Shader
 from .table import KEPT, Gpu, Numbers, Units
@@ -47,20 +47,15 @@ class Count:
 
 @dataclass(frozen=True)
 class _Variants:
-    """A shader, the same with all loops empty, and with all but one nest empty.
-
-    ``seeds`` are the multiplications that each of these adds.
-    """
+    """A shader, its loop nests, and the same shader with each of its loops doubled."""
 
     whole: Shader
     nests: list[Nest]
-    empty: Shader | None = None
-    single: tuple[Shader, ...] = ()
-    seeds: tuple[int, ...] = ()
+    doubled: dict[Loop, Shader] = field(default_factory=dict)
 
     @property
     def shaders(self) -> list[Shader]:
-        return [self.whole, *filter(None, [self.empty]), *self.single]
+        return [self.whole, *self.doubled.values()]
 
 
 def measure(
@@ -93,13 +88,11 @@ def measure(
 
 def _variants(shader: Shader) -> _Variants:
     nests = find_nests(shader.source, dict(shader.uniforms))
-    if not nests or not all(nest.known for nest in nests):
+    if not all(nest.known for nest in nests):
         return _Variants(shader, nests)
-    made = [emptied(shader.source, nests)]
-    if len(nests) > 1:
-        made += [emptied(shader.source, [n for n in nests if n is not kept]) for kept in nests]
-    empty, *single = (replace(shader, source=source) for source, _ in made)
-    return _Variants(shader, nests, empty, tuple(single), tuple(seeds for _, seeds in made))
+    loops = [loop for nest in nests for loop in nest.loops]
+    twice = {loop: replace(shader, source=doubled(shader.source, loop)) for loop in loops}
+    return _Variants(shader, nests, twice)
 
 
 def _count(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Count:
@@ -110,8 +103,8 @@ def _count(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Count:
     if not numbers:
         return Count(ms=answer.ms, error="the driver tells no statistics")
     units = _units(gpu, made.whole, numbers)
-    if made.empty is not None:
-        units = _looped(gpu, made, answers) or units
+    if made.doubled:
+        units = _looped(gpu, made, numbers, units, answers) or units
     unit = max(units, key=lambda name: units[name])
     return Count(
         units[unit],
@@ -132,53 +125,45 @@ def _numbers(gpu: Gpu, shader: Shader, answers: dict[str, Answer]) -> Numbers:
 
 def _units(gpu: Gpu, shader: Shader, numbers: Numbers) -> Units:
     units = gpu.rates(numbers)
+    if numbers.get("loops"):
+        return units
     if gpu.early_return != 1 and shader.stage == "compute" and "return;" in shader.source:
         return {unit: cycles / gpu.early_return for unit, cycles in units.items()}
     return units
 
 
-def _looped(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Units:
+def _looped(
+    gpu: Gpu, made: _Variants, numbers: Numbers, whole: Units, answers: dict[str, Answer]
+) -> Units:
     """Return the units of a shader with loops, or none where a variant does not compile."""
-    assert made.empty is not None
-    found = [_numbers(gpu, shader, answers) for shader in made.shaders]
-    if not all(found):
+    found = {loop: _numbers(gpu, shader, answers) for loop, shader in made.doubled.items()}
+    if not all(found.values()):
         return {}
-    units = [_units(gpu, made.whole, numbers) for numbers in found]
-    rate = gpu.half_rate if made.whole.half else 1
-    for variant, seeds in zip(units[1:], made.seeds, strict=True):
-        first = next(iter(variant))
-        variant[first] = max(0.0, variant[first] - seeds / rate)
-    empty = units[1]
-    # a single nest is what the whole shader has
-    nests = list(zip(made.nests, found[2:] or found[:1], units[2:] or units[:1], strict=True))
-    ranges = [_left(nest, numbers) for nest, numbers, _ in nests]
+    bodies = {}
+    for loop, both in found.items():
+        taken = _units(gpu, made.doubled[loop], both)
+        bodies[loop.begin] = {
+            unit: max(0.0, taken[unit] - cycles) for unit, cycles in whole.items()
+        }
+    more = {loop: both.get("loops", 0) - numbers.get("loops", 0) for loop, both in found.items()}
 
-    def total(more: int) -> Units:
-        """Return the units with some more loops left than there are at least."""
-        sums = dict(empty)
-        for (nest, numbers, taken), (least, most) in zip(nests, ranges, strict=True):
-            left = min(least + more, most)
-            depth = ceil(numbers.get("loops", left) / nest.copies)
-            times = nest.trips(left) / gpu.loop_weight(depth)
-            for unit, cycles in taken.items():
-                sums[unit] += times * (cycles - empty[unit])
+    def total(kept: Sequence[Loop]) -> Units:
+        """Return the units with some loops left and the others unrolled."""
+        sums = dict(whole)
+        for loop in kept:
+            around = [k for k in kept if k.begin <= loop.begin < k.end]
+            trips, outer = (prod(k.trips or 1 for k in of) for of in (around, around[:-1]))
+            for unit, cycles in bodies[loop.begin].items():
+                sums[unit] += (trips - outer) * cycles
         return sums
 
-    every = [total(more) for more in range(max(most - least for least, most in ranges) + 1)]
+    if "loops" in numbers:
+        return total([loop for nest in made.nests for loop in nest.told(more)])
+    most = max(len(nest.repeating) for nest in made.nests)
+    every = [total([k for nest in made.nests for k in nest.kept(n)]) for n in range(most + 1)]
     enough = NEARLY * bound(gpu, made.whole)
     fits = (sums for sums in every if enough and next(iter(sums.values())) >= enough)
     return next(fits, every[-1])
-
-
-def _left(nest: Nest, numbers: Numbers) -> tuple[int, int]:
-    """Return the least and the most loops, of those that repeat, that a driver may have left."""
-    repeating = len(nest.repeating)
-    if "loops" not in numbers:
-        return 0, repeating
-    told = ceil(numbers["loops"] / nest.copies)
-    once = len(nest.loops) - repeating
-    most = min(told, repeating)
-    return min(max(told - once, 0), most), most
 
 
 def bound(gpu: Gpu, shader: Shader) -> float:

@@ -86,7 +86,7 @@ def candidates(
     for kind in found[:most]:
         predictor = Predictor(kind.node, context.kernels)
         for choice in kind.predicted:
-            if choice.winograd or choice.weights == "ssbo":
+            if choice.winograd:
                 continue
             passes = _passes(kind, choice, context.target)
             if passes:

@@ -1,14 +1,15 @@
-"""The loops of a shader: how often they run, and variants of the shader without them.
+"""The loops of a shader: how often they run, and variants of the shader to count their bodies.
 
-Drivers count instructions as they stand in the program. So a shader is compiled a second time with
-its loops empty, and the difference is what the loops' bodies take once:
+Drivers count instructions as they stand in the program. So a shader is compiled again for each of
+its loops, with that loop twice in a row. The second copy adds what the driver makes of the loop
+alone: code that leads to it, and what the compiler moves out of it, both copies share.
 
-    cycles = empty + trips * (whole - empty)
+    body = doubled - whole, for each loop, with the loops in it
+    cycles = whole + (trips - 1) * body, for a shader with one loop
 
-A driver may have unrolled some of the loops, whose trips are then in the difference already. It
-says how many loops it has left. It unrolls inner loops first, and only those of constant trips. It
-may or may not have unrolled loops that run once; then the multiply-adds decide what is left.
-Where nests follow one another, each nest's body is the difference of a variant that has only it.
+A driver may have unrolled some of the loops, whose trips are then in the body already. Most say
+how many loops they have left, and doubling a loop says how many of these are its own. For others
+the multiply-adds decide: drivers unroll inner loops first, and only those of constant trips.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from math import prod
 
 HEAD = re.compile(
@@ -25,10 +26,6 @@ HEAD = re.compile(
     r"(?:\+\+(?P=counter)|(?P=counter) \+= (?P<step>\d+))\) \{"
 )
 FUNCTION = re.compile(r"^\w+ (?P<name>\w+)\([^;{}]*\) \{$", re.MULTILINE)
-DECLARED = re.compile(r"\b(?P<type>vec4|float) (?P<name>\w+) = [^;]+;")
-SEED = "u_seed"  # what stands for the results of loops that are empty
-PIXEL, LANE = "gl_FragCoord.x", "uintBitsToFloat(gl_LocalInvocationID.x)"  # differ by invocation
-LANES = {"vec4": "", "float": ".x"}
 ARITHMETIC = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -56,7 +53,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class Nest:
-    """Loops within one another, the outermost first.
+    """An outermost loop and the loops in it, as they stand in the source.
 
     ``copies`` is how often the function with the loops is called: drivers inline it.
     """
@@ -74,13 +71,38 @@ class Nest:
         """The loops without those that run once. Drivers unroll some of these, in any order."""
         return [loop for loop in self.loops if loop.trips != 1]
 
-    def trips(self, left: int) -> int:
-        """Return how often the body runs with that many repeating loops left, others unrolled."""
+    def told(self, more: Mapping[Loop, float]) -> list[Loop]:
+        """Return the loops that a driver has left.
+
+        Args:
+            more: how many loops more it has left where a loop is doubled.
+
+        Returns:
+            These, or the outermost with all trips where that does not tell.
+        """
+
+        def inner(loop: Loop) -> float:
+            within = [k for k in self.loops if loop.begin < k.begin < loop.end]
+            return sum(
+                more[k] for k in within if not any(o.begin < k.begin < o.end for o in within)
+            )
+
+        outer, *_ = self.loops
+        kept = [loop for loop in self.loops if more[loop] > inner(loop)]
+        left = round(more[outer] / self.copies)
+        if len(kept) == left:
+            return kept
+        # Doubled, an inner loop is unrolled that is left otherwise. What the outermost loop takes
+        # once then counts for each trip of the innermost.
+        return [replace(outer, trips=prod(loop.trips or 1 for loop in self.kept(left)))]
+
+    def kept(self, left: int) -> list[Loop]:
+        """Return the repeating loops without those that a driver unrolls if it leaves so many."""
         loops = self.repeating
         while len(loops) > max(left, 0):
             constant = [k for k, loop in enumerate(loops) if loop.constant]
             loops.pop(constant[-1] if constant else -1)
-        return prod(1 if loop.trips is None else loop.trips for loop in loops)
+        return loops
 
 
 def find_nests(source: str, uniforms: Mapping[str, int]) -> list[Nest]:
@@ -100,47 +122,15 @@ def find_nests(source: str, uniforms: Mapping[str, int]) -> list[Nest]:
     return [Nest(tuple(loops), _calls(source, loops[0])) for loops in nests]
 
 
-def emptied(source: str, nests: Sequence[Nest]) -> tuple[str, int]:
-    """Return a shader in which some loop nests never run.
-
-    Variables that such a loop would change begin with values that the compiler cannot know.
-    Otherwise it would compute at compile time what follows from them.
-
-    Returns:
-        The source, and how many multiplications these values add.
-    """
-    seeds: list[int] = []
-    position = LANE if "local_size_x" in source else PIXEL
-    for nest in reversed(nests):
-        begin, end = nest.loops[0].begin, nest.loops[0].end
-        before, body, after = source[:begin], source[begin:end], source[end:]
-        function = [match.end() for match in FUNCTION.finditer(before)][-1]
-        lines = before[function:]
-        for match in reversed(list(DECLARED.finditer(lines))):
-            type, name = match["type"], match["name"]
-            if re.search(rf"\b{name} \+?= ", body):
-                seed = f"{SEED}[{len(seeds)}]{LANES[type]} * {position}"
-                lines = f"{lines[: match.start()]}{type} {name} = {seed};{lines[match.end() :]}"
-                seeds.append(4 if type == "vec4" else 1)
-        body = HEAD.sub(_never, body)
-        source = before[:function] + lines + body + after
-    if seeds:
-        first = FUNCTION.search(source)
-        assert first is not None
-        declared = f"uniform highp vec4 {SEED}[{len(seeds)}];\n\n"
-        source = source[: first.start()] + declared + source[first.start() :]
-    return source, sum(seeds)
+def doubled(source: str, loop: Loop) -> str:
+    """Return a shader in which a loop stands twice in a row."""
+    return source[: loop.end] + source[loop.begin : loop.end] + source[loop.end :]
 
 
 def _calls(source: str, loop: Loop) -> int:
     """Return how often the source calls the function that a loop is in."""
     function = [match["name"] for match in FUNCTION.finditer(source[: loop.begin])][-1]
     return max(1, len(re.findall(rf"\b{function}\(", source[loop.end :])))
-
-
-def _never(head: re.Match[str]) -> str:
-    counter = head["counter"]
-    return f"for (int {counter} = 0; {counter} < 0; ++{counter}) {{"
 
 
 def _value(text: str, names: Mapping[str, int]) -> int | None:

@@ -48,9 +48,7 @@ class Gpu:
         registers: the driver's name for the registers that a shader takes, or for what divides the
             64 registers of a Mali.
         variant: chooses, of the variants that the driver compiled, the one that runs.
-        loop_weights: how often the driver's numbers already count the body of one, two or three
-            loops within one another.
-        early_return: how much the driver's numbers count of what follows a return.
+        early_return: how much the driver's numbers count of what follows a return, without loops.
     """
 
     name: str
@@ -65,7 +63,6 @@ class Gpu:
     half_rate: int = 1
     registers: str = ""
     variant: Callable[[Sequence[Numbers]], Numbers] = lambda variants: variants[-1]
-    loop_weights: tuple[float, ...] = ()
     early_return: float = 1.0
 
     def registers_of(self, numbers: Numbers) -> int | None:
@@ -74,14 +71,6 @@ class Gpu:
             return None
         found = numbers[self.registers]
         return int(MALI_REGISTERS / found if self.registers == "threads" else found)
-
-    def loop_weight(self, loops: int) -> float:
-        """Return how often the driver's numbers already count the body of nested loops."""
-        return (
-            self.loop_weights[min(loops, len(self.loop_weights)) - 1]
-            if loops and self.loop_weights
-            else 1.0
-        )
 
     @property
     def vulkan(self) -> bool:
@@ -131,6 +120,12 @@ def _adreno_variant(variants: Sequence[Numbers]) -> Numbers:
 
 
 def _radeon(n: Numbers) -> Units:
+    """Cycles of a lane; in shaders with loops all instructions, of which scalar ones are free.
+
+    There the inverse throughput is a latency, with a guess of how often loops run.
+    """
+    if n.get("loops"):
+        return {"issue": n["Instructions"]}
     return {"issue": n["Inverse Throughput"] / 2}  # a wave of 64 takes a SIMD of 32 lanes twice
 
 
@@ -207,7 +202,6 @@ GPUS = (
         own_mesa=False,
         half_rate=2,
         registers="VGPRs",
-        loop_weights=(8, 32, 64),
         early_return=0.75,
     ),
     Gpu(

@@ -85,6 +85,10 @@ class Costs:
             in registers, which it spills. 0 is no limit.
         uniforms: vectors of weights that a program may have in a uniform block; more are read from
             memory. 0 is no limit.
+        taps: places that a program without loops may read; with more, the compiler holds too many
+            at once, and spills. 0 is no limit.
+        texture_registers: as ``registers``, of kernels that read weights from a texture: reads
+            under way hold registers, too. 0 is as ``registers``.
     """
 
     units: tuple[Unit, ...]
@@ -96,6 +100,8 @@ class Costs:
     registers: int = 0
     literals: int = 0
     uniforms: int = 0
+    taps: int = 0
+    texture_registers: int = 0
 
 
 UNMEASURED = Costs(

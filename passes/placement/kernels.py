@@ -41,6 +41,7 @@ class Work:
         programs: of different text.
         code: multiply-adds of weights in the text of a program.
         text: all arithmetic of floats in the text of a program.
+        taps: places of a map that a program reads which compilers leave no loops in, else 0.
     """
 
     stage: Stage
@@ -64,6 +65,7 @@ class Work:
     programs: int
     code: float
     text: float
+    taps: int = 0
 
 
 class Kernels(Protocol):

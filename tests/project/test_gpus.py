@@ -14,7 +14,7 @@ from gpus.builds import Pass, read_passes
 from gpus.counts import Count, measure
 from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
 from gpus.estimates import PUBLISHED, ratios
-from gpus.loops import emptied, find_nests
+from gpus.loops import doubled, find_nests
 from gpus.messages import about, code_size, spills, variants
 from gpus.networks import SHIPPED, Network, compiled, networks, own_profile
 from gpus.report import as_page
@@ -145,115 +145,124 @@ def test_a_loop_that_depends_on_data_has_no_known_trips() -> None:
 
 def test_unrolled_loops_are_the_inner_ones_of_constant_trips() -> None:
     (nest,) = find_nests(NEST, {"u_planes": 10})
-    assert [nest.trips(left) for left in (0, 1, 2)] == [1, 5, 15]
+    assert [[loop.trips for loop in nest.kept(left)] for left in (0, 1, 2)] == [[], [5], [3, 5]]
 
 
 def test_a_loop_that_runs_once_is_not_taken_for_the_one_that_is_left() -> None:
     (nest,) = find_nests(NEST.replace("ky < 3", "ky < 1"), {"u_planes": 10})
-    assert nest.trips(1) == 5
+    assert [loop.trips for loop in nest.kept(1)] == [5]
 
 
-def test_an_emptied_loop_leaves_values_that_the_compiler_cannot_know() -> None:
-    nests = find_nests(NEST, {"u_planes": 6})
-    source, multiplications = emptied(NEST, nests)
-    assert "ky < 0" in source and "i < 0" in source
-    assert "vec4 a0 = u_seed[0] * gl_FragCoord.x;" in source
-    assert "vec4 kept = vec4(2.0);" in source
-    assert multiplications == 4
+def test_drivers_tell_which_loops_are_left_by_how_many_more_there_are_with_one_doubled() -> None:
+    (nest,) = find_nests(NEST, {"u_planes": 10})
+    outer, inner = nest.loops
+    assert nest.told({outer: 2.0, inner: 1.0}) == [outer, inner]
+    assert nest.told({outer: 1.0, inner: 1.0}) == [inner]
+    assert nest.told({outer: 1.0, inner: 0.0}) == [outer]
+    assert nest.told({outer: 0.0, inner: 0.0}) == []
+    every = replace(outer, trips=15)  # the inner loop was left until it was doubled
+    assert nest.told({outer: 2.0, inner: 0.0}) == [every]
 
 
-def test_one_of_two_nests_can_be_emptied() -> None:
-    _, second = find_nests(CALLED, {})
-    source, _ = emptied(CALLED, [second])
-    assert "k < 5" in source and "k < 6" not in source
-    assert "uniform highp vec4 u_seed[1];" in source
+def test_a_doubled_loop_stands_twice_in_a_row() -> None:
+    (nest,) = find_nests(NEST, {"u_planes": 6})
+    outer, inner = nest.loops
+    for loop, copies in ((outer, (2, 2)), (inner, (1, 2))):
+        source = doubled(NEST, loop)
+        assert (source.count("int ky"), source.count("int i")) == copies
 
 
 @pytest.mark.parametrize("source", [NEST, CALLED])
-def test_emptied_shaders_are_valid(source: str, tmp_path: Path) -> None:
+def test_doubled_shaders_are_valid(source: str, tmp_path: Path) -> None:
     from shadergen.backends.validate import find_glslang
 
     glslang = find_glslang()
     if glslang is None:
         pytest.skip("glslang is not installed")
     shader = tmp_path / "shader.frag"
-    shader.write_text(emptied(source, find_nests(source, {"u_planes": 6}))[0])
-    run = subprocess.run([glslang, shader], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout
+    for nest in find_nests(source, {"u_planes": 6}):
+        for loop in nest.loops:
+            shader.write_text(doubled(source, loop))
+            run = subprocess.run([glslang, shader], capture_output=True, text=True, check=False)
+            assert run.returncode == 0, run.stdout
 
 
 # cycles
 
 
 class Driver:
-    """A driver that says what it is told to, by a part of the source."""
+    """A driver whose programs take 10 instructions, 4 for ``ky`` and 30 for ``i``.
 
-    def __init__(self, said: dict[str, str]) -> None:
-        self.said = said
-        self.asked: list[str] = []
+    Args:
+        says: its message, with ``{inst}`` and ``{loops}``.
+        left: which loops it does not unroll.
+    """
+
+    def __init__(self, says: str, left: Sequence[str] = ()) -> None:
+        self.says, self.left = says, left
 
     def __call__(self, gpu: object, shaders: Sequence[Shader], *_: object) -> dict[str, Answer]:
         answers = {}
         for shader in shaders:
-            self.asked.append(shader.source)
-            said = next(text for part, text in self.said.items() if part in shader.source)
-            answers[shader.key] = Answer((said,), 1.0)
+            outer, inner = (shader.source.count(f"int {name} =") for name in ("ky", "i"))
+            inst = 10 + 4 * outer + 30 * inner
+            loops = sum(shader.source.count(f"int {name} =") for name in self.left)
+            answers[shader.key] = Answer((self.says.format(inst=inst, loops=loops),), 1.0)
         return answers
 
 
-def counted(
-    monkeypatch: pytest.MonkeyPatch, shader: Shader, gpu: str, said: dict[str, str]
-) -> Count:
-    monkeypatch.setattr("gpus.counts.compile_shaders", Driver(said))
+def counted(monkeypatch: pytest.MonkeyPatch, shader: Shader, gpu: str, driver: Driver) -> Count:
+    monkeypatch.setattr("gpus.counts.compile_shaders", driver)
     return measure([shader], [BY_NAME[gpu]])[gpu][0]
 
 
 LOOPED = Shader("fragment", NEST, uniforms=(("u_planes", 10),))
+TOLD = "MESA_SHADER_FRAGMENT shader: {inst} inst, {loops} loops, {inst} inst-and-stalls"
 
 
-@pytest.mark.parametrize(("left", "trips"), [(0, 1), (1, 5), (2, 15)])
+@pytest.mark.parametrize(
+    ("left", "cycles"), [("", 44), ("i", 14 + 5 * 30), (("ky", "i"), 10 + 3 * (4 + 5 * 30))]
+)
 def test_loops_count_as_often_as_they_run(
-    monkeypatch: pytest.MonkeyPatch, left: int, trips: int
+    monkeypatch: pytest.MonkeyPatch, left: Sequence[str], cycles: int
 ) -> None:
-    inst = "MESA_SHADER_FRAGMENT shader: {} inst, {} loops, {} inst-and-stalls"
-    said = {"ky < 0": inst.format(20, 0, 20), "ky < 3": inst.format(50, left, 50)}
-    count = counted(monkeypatch, LOOPED, "rpi4", said)
-    assert count.cycles == 16 + trips * 34  # without the 4 multiplications of the emptied one
+    assert counted(monkeypatch, LOOPED, "rpi4", Driver(TOLD, left)).cycles == cycles
 
 
-def test_what_the_driver_already_counts_more_than_once_is_divided(
+def test_instructions_count_where_a_driver_guesses_how_often_loops_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = {
-        "ky < 0": "Fragment Shader: loops=0; Inverse Throughput=40; VGPRs=8",
-        "ky < 3": "Fragment Shader: loops=2; Inverse Throughput=680; VGPRs=8",
-    }
-    count = counted(monkeypatch, LOOPED, "rdna2", said)
-    assert count.cycles == 16 + 15 * (340 - 16) / 32
+    says = "Fragment Shader: loops={loops}; Inverse Throughput=99; Instructions={inst}; VGPRs=8"
+    count = counted(monkeypatch, LOOPED, "rdna2", Driver(says, ("ky", "i")))
+    assert count.cycles == 10 + 3 * (4 + 5 * 30)
+    assert counted(monkeypatch, LOOPED, "rdna2", Driver(says)).cycles == 99 / 2
 
 
-@pytest.mark.parametrize(("multiply_adds", "trips"), [(0, 5), (100, 5), (50, 1)])
-def test_multiply_adds_decide_whether_a_loop_that_runs_once_is_the_one_left(
-    monkeypatch: pytest.MonkeyPatch, multiply_adds: float, trips: int
+def test_loops_after_one_another_count_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    begin, end = NEST.index("        for (int i"), NEST.index("    }\n    o_0")
+    twice = NEST[:end] + NEST[begin:end] + NEST[end:]
+    count = counted(monkeypatch, replace(LOOPED, source=twice), "rpi4", Driver(TOLD, ("ky", "i")))
+    assert count.cycles == 10 + 3 * (4 + 2 * 5 * 30)
+
+
+@pytest.mark.parametrize("left", [("i",), ("ky", "i")])
+def test_a_loop_that_runs_once_may_be_left(
+    monkeypatch: pytest.MonkeyPatch, left: Sequence[str]
 ) -> None:
-    inst = "MESA_SHADER_FRAGMENT shader: {} inst, {} loops, {} inst-and-stalls"
-    said = {"ky < 0": inst.format(20, 0, 20), "ky < 1": inst.format(50, 1, 50)}
-    source = NEST.replace("ky < 3", "ky < 1")
-    shader = replace(LOOPED, source=source, multiply_adds=multiply_adds)
-    assert counted(monkeypatch, shader, "rpi4", said).cycles == 16 + trips * 34
+    shader = replace(LOOPED, source=NEST.replace("ky < 3", "ky < 1"))
+    assert counted(monkeypatch, shader, "rpi4", Driver(TOLD, left)).cycles == 14 + 5 * 30
 
 
 def test_loops_that_a_driver_does_not_tell_follow_from_the_multiply_adds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = {"ky < 0": "type: 4, inst: 20, gpr: 9", "ky < 3": "type: 4, inst: 50, gpr: 9"}
+    driver = Driver("type: 4, inst: {inst}, gpr: 9")
     shader = replace(LOOPED, multiply_adds=100.0)
-    assert counted(monkeypatch, shader, "nv-turing", said).cycles == 16 + 5 * 34
+    assert counted(monkeypatch, shader, "nv-turing", driver).cycles == 14 + 5 * 30
 
 
 def test_a_shader_whose_trips_are_unknown_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {"ky < 3": SAID["rpi4"]}
-    assert not counted(monkeypatch, Shader("fragment", NEST), "rpi4", said).counted
+    assert not counted(monkeypatch, Shader("fragment", NEST), "rpi4", Driver(TOLD)).counted
 
 
 def passes_of(folder: Path, device: str) -> list[Pass]:

@@ -163,6 +163,36 @@ def test_constants_are_literals_and_code():
     assert constants.code > looped.code
 
 
+def predictor_on_the_pi(y: Value) -> Predictor:
+    options = Options(device="videocore-6")
+    return Predictor(node_of(y, X, options), KernelFamilies(options.target()))
+
+
+@pytest.mark.parametrize(("size", "spills"), [(3, False), (5, False), (7, True)])
+def test_constants_of_more_places_than_a_device_holds_spill(size, spills):
+    predictor = predictor_on_the_pi(conv(RNG, X, 8, (size, size)))
+    constants = Choice("fragment", (1, 1), 2, "constants", "highp")
+    assert predictor.work(constants)[0].taps == size * size
+    assert predictor.spills(constants) == spills
+    looped = replace(constants, weights="ubo")
+    assert predictor.work(looped)[0].taps == 0
+    assert not predictor.spills(looped)
+
+
+def test_places_of_a_depthwise_convolution_are_those_of_each_plane():
+    predictor = predictor_on_the_pi(conv(RNG, X, X.shape[1], (3, 3), groups=X.shape[1]))
+    (work,) = predictor.work(Choice("fragment", (1, 1), 2, "ubo", "highp"))
+    assert work.taps == 9 * 2
+
+
+def test_weights_that_a_texture_holds_take_registers_until_they_are_read():
+    predictor = predictor_on_the_pi(conv(RNG, X, 16, (3, 3)))
+    block = Choice("fragment", (1, 1), 4, "ubo", "highp")
+    texture = replace(block, weights="texture")
+    assert predictor.work(block)[0].alive == predictor.work(texture)[0].alive
+    assert (predictor.spills(block), predictor.spills(texture)) == (False, True)
+
+
 def test_a_cost_is_never_free_and_grows_with_the_map():
     target = LLVMPIPE.target()
     large = image(1, 16, 48, 80)
