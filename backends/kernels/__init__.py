@@ -23,7 +23,7 @@ from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
 from .sharing import sizes_in_uniforms
 from .winograd import WINOGRAD
-from .work import Outlines, unrolled
+from .work import Outlines, stored, unrolled
 
 if TYPE_CHECKING:
     from ...ir.graph import Choice, Graph, Node, WeightStorage
@@ -101,7 +101,7 @@ class KernelFamilies:
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
                 alike = self.work(node, replace(choice, weights=looped))
-                return tuple(replace(w, weights_from=choice.weights) for w in alike)
+                return tuple(stored(w, replace(node, choice=choice), self.target) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
                 return (unrolled(work, node),)

@@ -21,6 +21,7 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
+from ...ir.ops.window import may_pad
 from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kinds import (
@@ -33,20 +34,33 @@ from ..gpu import Blob
 from ..shader.builder import ShaderBuilder, constant
 from ..shader.expressions import Choice, Variable, integer, offset, vec4
 from ..shader.statements import Body
-from ..shader.types import VEC4
+from ..shader.types import BOOL, VEC4
 from . import family
 from .convolution_loops import looped
 from .family import Family, Growth, block_columns, computes, fragment_planes
-from .input_loader import CORNER, first_tap, loader
+from .input_loader import (
+    CORNER,
+    first_tap,
+    inside_map,
+    loader,
+    pads_with_zeros,
+)
 from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, stores
 from .sums import Sums
 from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
-from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity
+from .weight_storage import (
+    LOOPED,
+    compute_storages,
+    names_weights,
+    no_storage,
+    weight_bytes,
+    weight_capacity,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value
@@ -56,6 +70,11 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
     from ..shader.program import Function
+    from .input_loader import Beside
+
+    Pairs = list[tuple[Expression, Expression]]  # products, to be added up
+    # by tap, input plane and output plane, and the texel that they take
+    NamedWeights = Callable[[int, int, int, Expression], Pairs]
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
@@ -174,12 +193,16 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     sums = Sums(body, shader, node)
     for name, start in zip(names, starts, strict=True):
         sums.declare([name + end for *_, end in group.pixels], start)
-    load = loader(shader, conv, p, x, group)
-    if storage == "constants":
-        columns = cut_weights(w.data, conv.groups, group.planes)
-        sums.declare_partial(names, tiles.shape[3])
-        unrolled(body, conv, tiles, columns, kw, load, sums)
+    if names_weights(node, target):
+        columns: NamedWeights
+        if storage == "constants":
+            columns = of_constants(cut_weights(w.data, conv.groups, group.planes), tiles.diagonal)
+            sums.declare_partial(names, tiles.shape[3])
+        else:
+            columns = of_block(shader, tiles)
+        unrolled(body, shader, p, group, tiles, columns, sums)
     else:
+        load = loader(shader, conv, p, x, group)
         looped(body, shader, conv, tiles, group, kernel, load, sums)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
@@ -245,35 +268,82 @@ def rows_of(
 
 def unrolled(
     body: Body,
-    conv: Conv,
+    shader: ShaderBuilder,
+    p: Parts,
+    group: Group,
     tiles: WeightBlocks,
-    cut: np.ndarray,
-    kw: int,
-    load: Function,
+    weights: NamedWeights,
     sums: Sums,
 ) -> None:
-    """Write one load with the products that take it, for every tap and input plane that matters."""
+    """Write one load with the products that take it, for every tap and input plane that matters.
+
+    Where a tap lies beside the map, its texels are zeros, or the sums stay as they were before it:
+    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not.
+    """
+    conv = p.kernel
+    assert isinstance(conv, Conv)
+    x, w = p.operands[:2]
+    taps, depth, planes, width, _ = tiles.shape
     dy, dx = conv.dilations
+    totals = [Variable(f"a{k}", VEC4) for k in range(planes)]
     v = body.declare("v", VEC4)
-    for tap, per_tap in enumerate(cut):
-        ky, kx = divmod(tap, kw)
-        readers: dict[int, list[tuple[int, np.ndarray]]] = {}
-        for block, per_block in enumerate(per_tap):
-            for k, columns in enumerate(per_block):
-                if columns.any():
-                    readers.setdefault(tiles.first[k] + block, []).append((k, columns))
+    keeps = planes < depth and shader.precision == "highp"
+    keeps = keeps and pads_with_zeros(shader, conv, x, group)
+    befores = [body.declare(f"before{k}", VEC4) for k in range(planes)] if keeps else []
+    loads: dict[Beside, Function] = {}
+    inside = body.declare("inside", BOOL) if keeps else None
+    for tap in range(taps):
+        ky, kx = divmod(tap, w.shape[3])
+        readers: dict[int, list[tuple[int, Pairs]]] = {}
+        for block, k in product(range(depth), range(planes)):
+            if pairs := weights(tap, block, k, v):
+                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
+        if not readers:
+            continue
+        test = inside_map(shader, conv, x, w, (ky, kx))
+        beside: Beside = "anything" if keeps else "padding"
+        if test is None and may_pad(conv.pads):
+            beside = "nothing"
+        if beside not in loads:
+            loads[beside] = loader(shader, conv, p, x, group, beside=beside)
+        at = offset(CORNER, kx * dx, ky * dy)
+        if beside == "anything":
+            for before, total in zip(befores, totals, strict=True):
+                body.assign(before, total)
         for plane, used in sorted(readers.items()):
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
-            body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
-            for k, columns in used:
-                pairs = products(columns, v, tiles.diagonal)
-                sums.add_texel(Variable(f"a{k}", VEC4), pairs, tiles.shape[3])
+            body.assign(v, loads[beside](at, integer(plane)))
+            for k, pairs in used:
+                sums.add_texel(totals[k], pairs, width)
+        if beside == "anything" and inside is not None and test is not None:
+            body.assign(inside, test)
+            for before, total in zip(befores, totals, strict=True):
+                body.assign(total, Choice(inside, total, before))
     sums.complete()
 
 
-def products(
-    columns: np.ndarray, v: Expression, diagonal: bool = False
-) -> list[tuple[Expression, Expression]]:
+def of_constants(cut: np.ndarray, diagonal: bool) -> NamedWeights:
+    """Return the products with weights that are constants, without those that are zero."""
+
+    def named(tap: int, block: int, k: int, v: Expression) -> Pairs:
+        columns = cut[tap, block, k]
+        return products(columns, v, diagonal) if columns.any() else []
+
+    return named
+
+
+def of_block(shader: ShaderBuilder, tiles: WeightBlocks) -> NamedWeights:
+    """Return the products with weights in a uniform block, each at a known place."""
+    _, depth, planes, width, _ = tiles.shape
+
+    def named(tap: int, block: int, k: int, v: Expression) -> Pairs:
+        row = ((tap * depth + block) * planes + k) * width
+        return [(shader.weight(integer(row + n)), v.lanes(LANE[n])) for n in range(width)]
+
+    return named
+
+
+def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:
     """Return the products of one block of constant weights with a vector, to be added up."""
     if diagonal:
         return [(constant(columns[0]), v)]

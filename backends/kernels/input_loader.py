@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from ...ir.dimensions import is_dynamic
 from ...ir.expr import Var, named, variables
 from ...ir.indexing import border
 from ...ir.ops.window import may_pad
-from ..shader.expressions import Choice, Variable, intrinsic, ivec2, vec4
+from ..shader.expressions import Choice, Variable, all_of, integer, intrinsic, ivec2, vec4
 from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from ...passes.kernel_ops import Parts
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
+
+# What a load gives beside the map: its padding; anything finite; no position lies there.
+Beside = Literal["padding", "anything", "nothing"]
+NAMES: dict[Beside, str] = {"padding": "load_x", "anything": "load_near", "nothing": "load_inside"}
 
 CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
 
@@ -57,11 +62,20 @@ def loader(
     x: Value,
     group: Group,
     last: tuple[Expression, Expression] | None = None,
+    beside: Beside = "padding",
 ) -> Function:
     """Return the function that loads a texel of the input: borders, prologue, guard.
 
-    Its parameters are a position, which may lie beside the map, and a plane. ``last`` is the last
-    column and row that are asked for, where positions may lie beyond.
+    Its parameters are a position and a plane.
+
+    Args:
+        shader: where sizes and textures are declared.
+        conv: the convolution.
+        p: it and what is fused with it.
+        x: its input.
+        group: what an invocation computes.
+        last: the last column and row that are asked for, where positions may lie beyond.
+        beside: what it gives of positions beside the map.
     """
     _, _, height, width = conv.seen(x.type).shape
     top, left, bottom, right = conv.pads
@@ -75,7 +89,7 @@ def loader(
     shifts = not down & (down - 1) and not across & (across - 1)
     zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
     zeros = zeros and shifts  # -1 / 3 is 0
-    pads = may_pad(conv.pads)
+    pads = may_pad(conv.pads) and beside != "nothing"
     body = Body()
     at: Expression = wanted
     inside: Expression | None = None
@@ -93,7 +107,7 @@ def loader(
         else:
             at = body.let("nearest", intrinsic("clamp", wanted, 0, edge))
             inside = at.equals(wanted)
-        inside = body.let("inside", inside)
+        inside = body.let("inside", inside) if beside == "padding" else None
     if last is not None:
         at = body.let("within", intrinsic("min", at, ivec2(*last)))
     if pads and conv.pad_mode != "constant":
@@ -115,7 +129,36 @@ def loader(
             value = body.let("texel", value)
         value = Choice(inside, value, vec4(pad))
     body.give(value)
-    return Function("load_x", (wanted, PLANE), VEC4, body.statements)
+    return Function(NAMES[beside], (wanted, PLANE), VEC4, body.statements)
+
+
+def pads_with_zeros(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -> bool:
+    """Whether padding is zeros that have to be told from what is read beside the map."""
+    plain = conv.pad_mode == "constant" and conv.pad_value == 0.0 and not conv.zero_guard
+    texture = shader.texture(x, "x", group.batch)
+    return plain and may_pad(conv.pads) and not texture.is_zero_outside(shader.target)
+
+
+def inside_map(
+    shader: ShaderBuilder, conv: Conv, x: Value, w: Value, tap: tuple[int, int]
+) -> Expression | None:
+    """Return whether a tap, by row and column, lies in the map; None where it always does.
+
+    The compiler of Adreno 6xx makes and keeps all results of ``>=`` first, and spills.
+    """
+    tests = []
+    sizes = zip(("height_in", "width_in"), conv.windows(x.type, w.type), strict=True)
+    for lane, k, (name, own) in zip("yx", tap, sizes, strict=True):
+        start = k * own.dilation
+        place = CORNER.lanes(lane) + start if start else CORNER.lanes(lane)
+        dynamic = any(map(is_dynamic, (own.size, own.before, own.after)))
+        last = start - own.before + (own.count - 1) * own.stride
+        if dynamic or start < own.before:
+            tests.append(place.equals(intrinsic("max", place, 0)))
+        if dynamic or last >= own.size:
+            edge = integer(shader.size(name, own.size)) - 1
+            tests.append(place.equals(intrinsic("min", place, edge)))
+    return all_of(tests) if tests else None
 
 
 def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from ...errors import ShadergenError
 from ...ir.expr import variables
+from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import halves, parts
+from ...passes.placement.costs import are_known
 from ...passes.placement.kinds import is_parameter, is_separable, planes_in_a_pass
 from .weight_blocks import weight_floats
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")  # in draws, preferred ones first
 LOOPED_AT_ONCE: tuple[WeightStorage, ...] = ("texture", "ubo", "ssbo")  # in dispatches
+MOST_NAMED = 1024  # vectors of a uniform block that code names: compile time is a feature
 CONSTANT_LIMIT = 65536  # floats beyond which drivers fail to compile the unrolled code at all
 
 
@@ -69,6 +72,25 @@ def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
         "texture": limits.texture_size**2 * LANES * 4,
         "ssbo": limits.storage_block_size * storage,
     }
+
+
+def names_weights(node: Node, target: Target) -> bool:
+    """Whether the code of a convolution's draws names each weight instead of looping over them.
+
+    Weights that are constants have to be named. In a uniform block they are where the device keeps
+    such weights in registers of constants, which code reads at known places only. Sums of 16 bits
+    are blocks of those of one texel in all kernels that read weights.
+    """
+    choice = node.choice
+    if choice.weights != "ubo":
+        return choice.weights == "constants"
+    if choice.stage != "fragment" or choice.winograd or not are_known(target.costs):
+        return False
+    p = parts(node)
+    if not isinstance(p.kernel, Conv) or p.kernel.groups > 1 or choice.precision == "mediump":
+        return False
+    vectors = weight_floats(node, choice.planes or 1) // LANES
+    return vectors <= min(target.costs[0].uniforms, MOST_NAMED)
 
 
 def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:

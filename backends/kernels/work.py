@@ -32,7 +32,7 @@ from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
 from .dispatch import plan_dispatch
-from .weight_storage import pass_floats
+from .weight_storage import names_weights, pass_floats
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable
@@ -252,6 +252,19 @@ def _taps(node: Node, planes: int) -> int:
 def _is_depthwise(node: Node) -> bool:
     p = parts(before_store(node))
     return isinstance(p.kernel, Conv) and is_depthwise(p.operands[1].shape, p.kernel.groups)
+
+
+def stored(work: Work, node: Node, target: Target) -> Work:
+    """Return the work of a convolution with its weights in a block, from that in a texture.
+
+    Multiply-adds take weights that the code names from registers of constants: nothing is read.
+    """
+    weights = node.choice.weights
+    assert weights == "ubo" or weights == "ssbo"
+    if names_weights(node, target):
+        named = (work.multiplies + work.operations) / work.invocations
+        work = replace(work, alive=work.alive - HELD, weights=0, text=named)
+    return replace(work, weights_from=weights)
 
 
 def _structure(node: Node) -> Hashable:

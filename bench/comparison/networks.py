@@ -65,30 +65,32 @@ class Model:
     y: Array
 
 
-def _named(name: str, timed: bool = True) -> Entry:
+def named(name: str, timed: bool = True) -> Entry:
+    """Return a network of the catalogue in its full size."""
     network = next(n for n in NETWORKS if n.name == name)
     form = next(f for f in FORMS if f in network.forms)
     return Entry(name, Case(network, form, network.size), network.size, timed)
 
 
-def _espcn(name: str, channels: int, widths: tuple[int, int], size: Size) -> Entry:
-    make = made("torch_restoration", "espcn", 2, channels, widths)
+def upscaler(name: str, function: str, *arguments: Any, channels: int, size: Size) -> Entry:
+    """Return a network that a function of ``torch_restoration`` makes of some arguments."""
+    make = made("torch_restoration", function, *arguments)
     network = Network(name, make, size, size, FORMS[:1], channels=channels)
     return Entry(name, Case(network, FORMS[0], size), size)
 
 
 ENTRIES = (
-    _espcn("ESPCN", 1, (16, 16), (360, 640)),
-    _espcn("ESPCN, paper size", 3, (64, 32), (180, 320)),
+    upscaler("ESPCN", "espcn", 2, 1, (16, 16), channels=1, size=(360, 640)),
+    upscaler("ESPCN, paper size", "espcn", 2, 3, (64, 32), channels=3, size=(180, 320)),
     Entry("ACNet", "acnet_gan_x2.onnx", (270, 480)),
-    _named("Fast style transfer"),
-    _named("U-Net"),
-    _named("MobileNet v2"),
-    _named("SqueezeNet 1.1"),
-    _named("ResNet-18"),
-    _named("VGG16", timed=False),
-    _named("AlexNet", timed=False),
-    _named("LeNet-5", timed=False),
+    named("Fast style transfer"),
+    named("U-Net"),
+    named("MobileNet v2"),
+    named("SqueezeNet 1.1"),
+    named("ResNet-18"),
+    named("VGG16", timed=False),
+    named("AlexNet", timed=False),
+    named("LeNet-5", timed=False),
 )
 
 

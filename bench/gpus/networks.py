@@ -1,4 +1,4 @@
-"""The networks of ``make bench``, compiled for a device profile."""
+"""The networks of ``make bench`` and some upscalers, compiled for a device profile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from comparison.networks import ENTRIES, SHARED, Entry
+from comparison.networks import ENTRIES, SHARED, Entry, named, upscaler
 from networks.cache import model_file
 from networks.catalogue import Case
 
@@ -22,6 +22,13 @@ from .table import PROJECT, Gpu
 SHIPPED = "ESPCN"  # the comparison's has random weights
 PLAIN = "gles30"
 GENERIC = (PLAIN, "gles31-mobile", "webgl2-min")
+
+OTHERS = (
+    named("EDSR"),
+    upscaler("ArtCNN C4F16", "artcnn", 16, channels=1, size=(360, 640)),
+    upscaler("ArtCNN C4F32", "artcnn", 32, channels=1, size=(360, 640)),
+)
+"""Counted only: frames of these take too long for the comparison. Weights are random."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ def networks(words: str = "") -> list[Network]:
     """Return the networks with one of some words, separated by commas, in their name."""
     shipped = PROJECT / "examples" / "espcn" / "espcn_x2.h5"
     found = [Network(SHIPPED, (360, 640), "", lambda: shipped)]
-    for entry in ENTRIES:
+    for entry in (*ENTRIES, *OTHERS):
         if entry.timed and entry.name != SHIPPED:
             found.append(Network(entry.name, entry.size, entry.missing(), _model(entry)))
     wanted = [word.lower() for word in words.split(",") if word]

@@ -222,6 +222,42 @@ def test_samples_beside_the_map_are_the_pad(size, precision, pad):
     assert any("inside = centre == clamp(centre" in text for text in files.shaders.values())
 
 
+@pytest.mark.parametrize("weights", ("constants", "ubo"))
+@pytest.mark.parametrize("fetch", ("texel", "sample"))
+@pytest.mark.parametrize(
+    "attributes",
+    (
+        {"pads": (1, 1, 1, 1)},
+        {"pads": (1, 2, 2, 0), "strides": (2, 3)},
+        {"pads": (0, 4, 0, 1), "dilations": (1, 2)},
+        {"pads": (2, 2, 2, 2), "pad_mode": "edge"},
+        {"pads": (1, 1, 1, 1), "pad_value": 2.0},
+    ),
+)
+@pytest.mark.parametrize("size", ((3, 3), (6, 8)))
+def test_taps_beside_the_map_add_its_padding(size, attributes, fetch, weights):
+    """Few planes of many: the sums before a tap are kept where it adds nothing."""
+    rng = np.random.default_rng(15)
+    x = image(2, 10, *size)
+    v = pointwise("exp(-abs(x0))", x)  # not zero beside the map
+    y = conv(rng, v, 6, (3, 3), **attributes)
+    options = {"stage": "fragment", "fetch": fetch, "weights": weights, "device": "adreno-6xx"}
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
+    (text,) = {t for t in files.shaders.values() if "convolution" in t}
+    assert "for (" not in text
+    zeros = "pad_mode" not in attributes and "pad_value" not in attributes
+    assert ("before0 = a0;" in text) == zeros
+
+
+def test_a_block_with_more_weights_than_constant_registers_is_looped_over():
+    rng = np.random.default_rng(16)
+    x = image(1, 64, 5, 6)
+    y = conv(rng, x, 4, (3, 3), pads=(1, 1, 1, 1))
+    options = {"stage": "fragment", "weights": "ubo", "device": "adreno-6xx"}
+    files = assert_runs_like_reference(graph_of(y, inputs=(x,)), **options)
+    assert any("for (" in text for text in files.shaders.values())
+
+
 @pytest.mark.parametrize("guarded_mode", ("constant", "edge"))
 def test_zero_guard_replaces_exact_zeros_and_zero_padding(guarded_mode):
     rng = np.random.default_rng(4)

@@ -59,6 +59,19 @@ def edsr(scale: int = 2, width: int = 64, blocks: int = 16) -> nn.Module:
     )
 
 
+def artcnn(width: int = 16, maps: int = 4) -> nn.Module:
+    """ArtCNN's shape, C4F16 by default (https://github.com/Artoriuz/ArtCNN): luma, scale 2."""
+    body: list[nn.Module] = []
+    for _ in range(maps):
+        body += [conv3(width, width), nn.ReLU()]
+    return nn.Sequential(
+        conv3(1, width),
+        Plus(*body, conv3(width, width)),
+        conv3(width, 4),
+        nn.PixelShuffle(2),
+    )
+
+
 class ChannelAttention(nn.Module):
     """Scale channels by what their averages say."""
 

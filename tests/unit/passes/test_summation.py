@@ -52,7 +52,7 @@ class Mediump:
         self.values[name] = value if name in self.full else self.rounded(value)
 
     def step(self, statement):
-        if found := re.fullmatch(r"v = (?:load_x|texelFetch)\((.*)\)", statement):
+        if found := re.fullmatch(r"v = (?:load_x|load_inside|texelFetch)\((.*)\)", statement):
             self.keep("v", self.load(found[1]))
         elif found := re.fullmatch(r"((?:partial_)?a\d+) (\+?=) (.*)", statement):
             name, sign, value = found.groups()
