@@ -41,7 +41,7 @@ from .weight_blocks import WeightBlocks, cut_weights, plan_blocks, weight_floats
 from .weight_storage import LOOPED, compute_storages, no_storage, weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
+Readers = dict[int, list[tuple[int, np.ndarray]]]  # by input plane: accumulators, weights
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
 
@@ -164,13 +165,18 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)
-    for name, start in zip(names, starts, strict=True):
-        sums.declare([name + end for *_, end in group.pixels], start)
+    readers: list[Readers] = []
+    if storage == "constants":
+        readers = [_readers(cut, tiles) for cut in cut_weights(w.data, conv.groups, group.planes)]
+    last = _last_texels(readers) if shader.bias_last else {}
+    for k, (name, start) in enumerate(zip(names, starts, strict=True)):
+        first = vec4(0.0) if k in last else start
+        sums.declare([name + end for *_, end in group.pixels], first)
     load = loader(shader, conv, p, x, group)
     if storage == "constants":
-        columns = cut_weights(w.data, conv.groups, group.planes)
         sums.declare_partial(names, tiles.shape[3])
-        unrolled(body, conv, tiles, columns, kw, load, sums)
+        biases = {(k, *texel): starts[k] for k, texel in last.items()}
+        unrolled(body, conv, tiles, readers, kw, load, sums, biases)
     else:
         looped(body, shader, conv, tiles, group, kernel, load, sums)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
@@ -230,28 +236,54 @@ def unrolled(
     body: Body,
     conv: Conv,
     tiles: WeightBlocks,
-    cut: np.ndarray,
+    readers: Sequence[Readers],
     kw: int,
     load: Function,
     sums: Sums,
+    biases: Mapping[tuple[int, int, int], Expression],
 ) -> None:
-    """Write one load with the products that take it, for every tap and input plane that matters."""
+    """Write one load with the products that take it, for every tap and input plane that matters.
+
+    ``biases``, by accumulator, tap and input plane, begin the sum of that texel's products.
+    """
     dy, dx = conv.dilations
     v = body.declare("v", VEC4)
-    for tap, per_tap in enumerate(cut):
+    for tap, by_plane in enumerate(readers):
         ky, kx = divmod(tap, kw)
-        readers: dict[int, list[tuple[int, np.ndarray]]] = {}
-        for block, per_block in enumerate(per_tap):
-            for k, columns in enumerate(per_block):
-                if columns.any():
-                    readers.setdefault(tiles.first[k] + block, []).append((k, columns))
-        for plane, used in sorted(readers.items()):
+        for plane, used in by_plane.items():
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(v, load(offset(CORNER, kx * dx, ky * dy), integer(plane)))
             for k, columns in used:
                 pairs = products(columns, v, tiles.diagonal)
-                sums.add_texel(Variable(f"a{k}", VEC4), pairs, tiles.shape[3])
+                total = Variable(f"a{k}", VEC4)
+                if (k, tap, plane) in biases:
+                    last = body.let(f"last{k}", biases[k, tap, plane])
+                    for pair in pairs:
+                        sums.add(last, pair)
+                    body.add(total, last)
+                else:
+                    sums.add_texel(total, pairs, tiles.shape[3])
     sums.complete()
+
+
+def _readers(cut: np.ndarray, tiles: WeightBlocks) -> Readers:
+    """Return, by input plane, the accumulators that take its texel at a tap, with the weights."""
+    readers: Readers = {}
+    for block, per_block in enumerate(cut):
+        for k, columns in enumerate(per_block):
+            if columns.any():
+                readers.setdefault(tiles.first[k] + block, []).append((k, columns))
+    return dict(sorted(readers.items()))
+
+
+def _last_texels(readers: Sequence[Readers]) -> dict[int, tuple[int, int]]:
+    """Return tap and input plane of each accumulator's last texel, if it takes several."""
+    texels: dict[int, list[tuple[int, int]]] = {}
+    for tap, by_plane in enumerate(readers):
+        for plane, used in by_plane.items():
+            for k, _ in used:
+                texels.setdefault(k, []).append((tap, plane))
+    return {k: every[-1] for k, every in texels.items() if len(every) > 1}
 
 
 def products(
