@@ -16,19 +16,23 @@ from pathlib import Path
 from typing import get_args
 
 from ...errors import ShadergenError, did_you_mean, reason
-from ...passes.placement.target import Fetch, GlslVersion, Limits
+from ...passes.placement.target import Fetch, GlslVersion, Limits, Products
 from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, Device
 from .software import SOFTWARE
 
+# Mesa's compilers for Intel and others move a constant bias through a chain of multiply-adds, and
+# the chain behind the last load: all texels of a layer are then alive at once, and spill.
+GENERIC_PRODUCTS: Products = "bias last"
+
 # A build for a generic profile is the least bad for the worst of the families that were fitted.
 DEVICES: dict[str, Device] = {
-    "gles30": Device(replace(ES30, texture_size=4096), costs=FITTED),
-    "gles30-min": Device(ES30, costs=FITTED),
-    "webgl2-min": Device(ES30, fetch="sample", costs=FITTED, webgl=True),
-    "gles31-min": Device(ES31, 310, costs=FITTED),
-    "gles31-mobile": Device(MOBILE, 310, costs=FITTED),
-    "gles32-desktop": Device(ES32, 310, costs=DESKTOP),
+    "gles30": Device(replace(ES30, texture_size=4096), costs=FITTED, products=GENERIC_PRODUCTS),
+    "gles30-min": Device(ES30, costs=FITTED, products=GENERIC_PRODUCTS),
+    "webgl2-min": Device(ES30, fetch="sample", costs=FITTED, webgl=True, products=GENERIC_PRODUCTS),
+    "gles31-min": Device(ES31, 310, costs=FITTED, products=GENERIC_PRODUCTS),
+    "gles31-mobile": Device(MOBILE, 310, costs=FITTED, products=GENERIC_PRODUCTS),
+    "gles32-desktop": Device(ES32, 310, costs=DESKTOP, products=GENERIC_PRODUCTS),
     **FAMILIES,
     **SOFTWARE,
 }

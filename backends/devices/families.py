@@ -134,7 +134,7 @@ _NVIDIA = _costs(
     registers=165,
 )  # fmt: skip
 
-# Iris Xe of 96 units. Literals become registers.
+# Iris Xe of 96 units.
 _INTEL = _costs(
     "Iris Xe (96 units)",
     {"multiply": 4.0, "operation": 4.0, "texel": 10.0, "sample": 10.0, "compute_texel": 13.0,
@@ -142,7 +142,6 @@ _INTEL = _costs(
     gpu_pass=2000.0,
     code=150.0,
     registers=89,
-    literals=120,
 )  # fmt: skip
 
 # VideoCore VI of a Raspberry Pi 4. Weights of blocks come from the stream of uniforms in draws, and
@@ -256,6 +255,7 @@ FAMILIES: dict[str, Device] = {
         ES32,
         310,
         costs=_INTEL,
+        products="bias last",
         gpu="Iris Xe (96 units)",
         family=(
             *("intel* xe", "intel* arc", "intel* uhd graphics 7?0", "intel* gpu flex*"),

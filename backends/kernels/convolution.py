@@ -60,7 +60,7 @@ from .weight_storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value
@@ -73,11 +73,12 @@ if TYPE_CHECKING:
     from .input_loader import Beside
 
     Pairs = list[tuple[Expression, Expression]]  # products, to be added up
-    # by tap, input plane and output plane, and the texel that they take
-    NamedWeights = Callable[[int, int, int, Expression], Pairs]
+    Readers = dict[int, list[tuple[int, Pairs]]]  # by input plane: accumulators, their products
+    NamedWeights = Callable[[int, int, int], Pairs]  # by tap, input plane and output plane
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
+TEXEL = Variable("v", VEC4)  # that unrolled code reads last
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
 
@@ -191,16 +192,22 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)
-    for name, start in zip(names, starts, strict=True):
-        sums.declare([name + end for *_, end in group.pixels], start)
-    if names_weights(node, target):
-        columns: NamedWeights
+    named = names_weights(node, target)
+    readers: list[Readers] = []
+    if named and storage == "constants":
+        cut = cut_weights(w.data, conv.groups, group.planes)
+        readers = _readers(of_constants(cut, tiles.diagonal), tiles)
+    elif named:
+        readers = _readers(of_block(shader, tiles), tiles)
+    last = _last_texels(readers) if shader.bias_last else {}
+    for k, (name, start) in enumerate(zip(names, starts, strict=True)):
+        first = vec4(0.0) if k in last else start
+        sums.declare([name + end for *_, end in group.pixels], first)
+    if named:
         if storage == "constants":
-            columns = of_constants(cut_weights(w.data, conv.groups, group.planes), tiles.diagonal)
             sums.declare_partial(names, tiles.shape[3])
-        else:
-            columns = of_block(shader, tiles)
-        unrolled(body, shader, p, group, tiles, columns, sums)
+        biases = {(k, *texel): starts[k] for k, texel in last.items()}
+        unrolled(body, shader, p, group, tiles, readers, sums, biases)
     else:
         load = loader(shader, conv, p, x, group)
         looped(body, shader, conv, tiles, group, kernel, load, sums)
@@ -272,34 +279,34 @@ def unrolled(
     p: Parts,
     group: Group,
     tiles: WeightBlocks,
-    weights: NamedWeights,
+    readers: Sequence[Readers],
     sums: Sums,
+    biases: Mapping[tuple[int, int, int], Expression],
 ) -> None:
     """Write one load with the products that take it, for every tap and input plane that matters.
 
+    ``biases``, by accumulator, tap and input plane, begin the sum of that texel's products.
+
     Where a tap lies beside the map, its texels are zeros, or the sums stay as they were before it:
-    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not.
+    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not, and
+    neither do sums that take their bias with a tap.
     """
     conv = p.kernel
     assert isinstance(conv, Conv)
     x, w = p.operands[:2]
-    taps, depth, planes, width, _ = tiles.shape
+    _, depth, planes, width, _ = tiles.shape
     dy, dx = conv.dilations
     totals = [Variable(f"a{k}", VEC4) for k in range(planes)]
-    v = body.declare("v", VEC4)
-    keeps = planes < depth and shader.precision == "highp"
+    body.declare(TEXEL.name, VEC4)
+    keeps = planes < depth and shader.precision == "highp" and not biases
     keeps = keeps and pads_with_zeros(shader, conv, x, group)
     befores = [body.declare(f"before{k}", VEC4) for k in range(planes)] if keeps else []
     loads: dict[Beside, Function] = {}
     inside = body.declare("inside", BOOL) if keeps else None
-    for tap in range(taps):
-        ky, kx = divmod(tap, w.shape[3])
-        readers: dict[int, list[tuple[int, Pairs]]] = {}
-        for block, k in product(range(depth), range(planes)):
-            if pairs := weights(tap, block, k, v):
-                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
-        if not readers:
+    for tap, by_plane in enumerate(readers):
+        if not by_plane:
             continue
+        ky, kx = divmod(tap, w.shape[3])
         test = inside_map(shader, conv, x, w, (ky, kx))
         beside: Beside = "anything" if keeps else "padding"
         if test is None and may_pad(conv.pads):
@@ -310,11 +317,17 @@ def unrolled(
         if beside == "anything":
             for before, total in zip(befores, totals, strict=True):
                 body.assign(before, total)
-        for plane, used in sorted(readers.items()):
+        for plane, used in by_plane.items():
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
-            body.assign(v, loads[beside](at, integer(plane)))
+            body.assign(TEXEL, loads[beside](at, integer(plane)))
             for k, pairs in used:
-                sums.add_texel(totals[k], pairs, width)
+                if (k, tap, plane) in biases:
+                    last = body.let(f"last{k}", biases[k, tap, plane])
+                    for pair in pairs:
+                        sums.add(last, pair)
+                    body.add(totals[k], last)
+                else:
+                    sums.add_texel(totals[k], pairs, width)
         if beside == "anything" and inside is not None and test is not None:
             body.assign(inside, test)
             for before, total in zip(befores, totals, strict=True):
@@ -325,9 +338,9 @@ def unrolled(
 def of_constants(cut: np.ndarray, diagonal: bool) -> NamedWeights:
     """Return the products with weights that are constants, without those that are zero."""
 
-    def named(tap: int, block: int, k: int, v: Expression) -> Pairs:
+    def named(tap: int, block: int, k: int) -> Pairs:
         columns = cut[tap, block, k]
-        return products(columns, v, diagonal) if columns.any() else []
+        return products(columns, TEXEL, diagonal) if columns.any() else []
 
     return named
 
@@ -336,11 +349,34 @@ def of_block(shader: ShaderBuilder, tiles: WeightBlocks) -> NamedWeights:
     """Return the products with weights in a uniform block, each at a known place."""
     _, depth, planes, width, _ = tiles.shape
 
-    def named(tap: int, block: int, k: int, v: Expression) -> Pairs:
+    def named(tap: int, block: int, k: int) -> Pairs:
         row = ((tap * depth + block) * planes + k) * width
-        return [(shader.weight(integer(row + n)), v.lanes(LANE[n])) for n in range(width)]
+        return [(shader.weight(integer(row + n)), TEXEL.lanes(LANE[n])) for n in range(width)]
 
     return named
+
+
+def _readers(weights: NamedWeights, tiles: WeightBlocks) -> list[Readers]:
+    """Return what is done with the texels of each tap."""
+    taps, depth, planes, *_ = tiles.shape
+    found = []
+    for tap in range(taps):
+        readers: Readers = {}
+        for block, k in product(range(depth), range(planes)):
+            if pairs := weights(tap, block, k):
+                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
+        found.append(dict(sorted(readers.items())))
+    return found
+
+
+def _last_texels(readers: Sequence[Readers]) -> dict[int, tuple[int, int]]:
+    """Return tap and input plane of each accumulator's last texel, if it takes several."""
+    texels: dict[int, list[tuple[int, int]]] = {}
+    for tap, by_plane in enumerate(readers):
+        for plane, used in by_plane.items():
+            for k, _ in used:
+                texels.setdefault(k, []).append((tap, plane))
+    return {k: every[-1] for k, every in texels.items() if len(every) > 1}
 
 
 def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:

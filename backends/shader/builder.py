@@ -272,7 +272,12 @@ class ShaderBuilder:
 
         In 16 bits those of a texel are added up before they are converted.
         """
-        return self.precision == "highp" and self.target.products == "column"
+        return self.precision == "highp" and self.target.products in ("column", "bias last")
+
+    @property
+    def bias_last(self) -> bool:
+        """Whether a bias is added with the products of the last texel."""
+        return self.precision == "highp" and self.target.products == "bias last"
 
     @property
     def _tail_count(self) -> int:

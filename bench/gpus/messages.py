@@ -25,6 +25,7 @@ BEGINNINGS: dict[Stage, tuple[str, ...]] = {
 COUNTED = re.compile(r"([\d.]+) ([A-Za-z(][\w()-]*)")  # 664 inst
 LABELLED = re.compile(r"(\w+): ([\d.]+)")  # inst: 719
 ASSIGNED = re.compile(r"([A-Za-z][\w -]*)=([\d.e+]+)")  # Code size=4516
+WIDTH = re.compile(r"SIMD(\d+) shader")  # lanes
 SPILLS = re.compile(r"(\d+):(\d+) spills:fills")
 SIZES = {"quadwords": 16, "dwords": 4, "Code size": 1, "bytes": 1}  # in bytes
 INSTRUCTION = 8  # bytes, for VideoCore, which gives no size
@@ -46,6 +47,8 @@ def _numbers(message: str) -> dict[str, float]:
         found.setdefault(name, float(value))
     for name, value in (*LABELLED.findall(message), *ASSIGNED.findall(message)):
         found.setdefault(name.strip(), float(value))
+    if width := WIDTH.search(message):
+        found["lanes"] = float(width[1])
     if both := SPILLS.search(message):
         found["spills"], found["fills"] = float(both[1]), float(both[2])
     return found

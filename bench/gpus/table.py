@@ -136,6 +136,11 @@ def _instructions(name: str) -> Rates:
     return rates
 
 
+def _intel_rates(n: Numbers) -> Units:
+    """Cycles of 8 lanes in one, or 16 in two; 32 lanes take two instructions of 16."""
+    return {"issue": n["inst"] * 16 / max(16, n["lanes"])}
+
+
 def _mali(
     name: str, family: str, title: str, product: str, rates: Rates, registers: str = "threads"
 ) -> Gpu:
@@ -177,7 +182,7 @@ def _intel(name: str, title: str) -> Gpu:
         "intel-gen12",
         f"Intel {title}",
         "iris",
-        _instructions("inst"),  # of 8 lanes in one cycle, or of 16 in two
+        _intel_rates,
         "intel",
         {"INTEL_STUB_GPU_PLATFORM": name},
         own_mesa=False,

@@ -10,7 +10,7 @@ from .costs import UNMEASURED, Costs
 
 GlslVersion = Literal[300, 310, 320]
 Fetch = Literal["texel", "sample", "image", "image-zero"]
-Products = Literal["matrix", "vector", "column"]
+Products = Literal["matrix", "vector", "column", "bias last"]
 WeightFormat = Literal["float32", "float16", "int8"]
 TILES_OF = {"2x2": 2, "4x4": 4}  # pixels of Winograd's tiles along an axis, by the option's name
 WORKGROUP = 64  # invocations; every OpenGL ES 3.1 allows 128
@@ -74,7 +74,8 @@ class Target:
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
             vector first. The others add each product to its sum by itself, which takes one
             instruction where multiply-adds are fused: "vector" sum by sum, "column" column of
-            weights by column, which are then held one at a time.
+            weights by column, which are then held one at a time; "bias last" the same, where a bias
+            that is a constant begins the sum of the last texel of unrolled code.
     """
 
     limits: Limits

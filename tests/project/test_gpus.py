@@ -113,6 +113,12 @@ def test_each_drivers_message_gives_cycles_registers_spills_and_code_size(name: 
     assert (cycles, gpu.registers_of(numbers), spills(numbers), code_size(numbers)) == MEANT[name]
 
 
+def test_a_lane_takes_half_of_intels_instructions_where_32_run_together() -> None:
+    message = SAID["intel-tgl"].replace("SIMD16", "SIMD32")
+    (numbers,) = variants([message], "fragment")
+    assert BY_NAME["intel-tgl"].rates(numbers) == {"issue": 1119 / 2}
+
+
 def test_messages_of_other_stages_are_left_out() -> None:
     assert about(["VS SIMD8 shader: 1 inst", "FS SIMD8 shader: 2 inst"], "fragment") == (
         "FS SIMD8 shader: 2 inst",

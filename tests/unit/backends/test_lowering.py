@@ -348,3 +348,15 @@ def test_products_are_added_one_by_one_where_multiply_adds_are_fused(options, ch
     shader = compile_graph(graph_of(y, inputs=(x,)), weights="constants", **options)[1]
     (text,) = (t for name, t in shader.shaders.items() if name.endswith(".frag"))
     assert ("mat4(" in text) != chained
+
+
+@pytest.mark.parametrize(("device", "late"), [("gles30", True), ("mali-bifrost", False)])
+def test_generic_builds_add_a_constant_bias_with_the_last_texel(device, late):
+    """Mesa's compilers move it to the end, and then all multiply-adds behind the last load."""
+    x = image(1, 8, 60, 60)
+    y = conv(np.random.default_rng(0), x, 4, (3, 3))
+    files = compile_graph(graph_of(y, inputs=(x,)), weights="constants", device=device)[1]
+    (text,) = (t for name, t in files.shaders.items() if name.endswith(".frag"))
+    assert ("vec4 a0 = vec4(0.0);" in text) == late
+    assert ("vec4 last0 = vec4(" in text.rpartition(" v = load_")[2]) == late
+    assert text.count("a0 += last0;") == late

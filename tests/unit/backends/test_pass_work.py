@@ -33,8 +33,10 @@ def multiplies(planes: int) -> int:
 def test_a_draw_fetches_each_tap_once_for_all_planes_it_writes():
     (p,) = entry(weights="constants", winograd="off", device="gles30")
     assert p["work"] == {
-        "invocations": HEIGHT * WIDTH, "multiplies": multiplies(PLANES_OUT), "operations": 0
-    }  # fmt: skip
+        "invocations": HEIGHT * WIDTH,
+        "multiplies": multiplies(PLANES_OUT),
+        "operations": LANES * PLANES_OUT,  # the last texel's sum, which begins with the bias
+    }
     assert [r["fetches"] for r in p["reads"]] == [TAPS * PLANES_IN]
     assert p["blocks"] == []
 
