@@ -21,7 +21,6 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
-from ...ir.ops.window import may_pad
 from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kinds import (
@@ -31,25 +30,23 @@ from ...passes.placement.kinds import (
     precision,
 )
 from ..gpu import Blob
-from ..shader.builder import ShaderBuilder, constant
-from ..shader.expressions import Choice, Variable, integer, offset, vec4
+from ..shader.builder import ShaderBuilder
+from ..shader.expressions import Choice, Variable, vec4
 from ..shader.statements import Body
-from ..shader.types import BOOL, VEC4
+from ..shader.types import VEC4
 from . import family
 from .convolution_loops import looped
+from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
 from .input_loader import (
     CORNER,
     first_tap,
-    inside_map,
     loader,
-    pads_with_zeros,
 )
-from .loads import LANE
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, stores
 from .sums import Sums
-from .weight_blocks import WeightBlocks, cut_weights, plan_blocks
+from .weight_blocks import cut_weights, plan_blocks
 from .weight_storage import (
     LOOPED,
     compute_storages,
@@ -60,7 +57,7 @@ from .weight_storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value
@@ -69,16 +66,10 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
-    from ..shader.program import Function
-    from .input_loader import Beside
 
-    Pairs = list[tuple[Expression, Expression]]  # products, to be added up
-    Readers = dict[int, list[tuple[int, Pairs]]]  # by input plane: accumulators, their products
-    NamedWeights = Callable[[int, int, int], Pairs]  # by tap, input plane and output plane
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
-TEXEL = Variable("v", VEC4)  # that unrolled code reads last
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
 
@@ -193,13 +184,9 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)
     named = names_weights(node, target)
-    readers: list[Readers] = []
-    if named and storage == "constants":
-        cut = cut_weights(w.data, conv.groups, group.planes)
-        readers = _readers(of_constants(cut, tiles.diagonal), tiles)
-    elif named:
-        readers = _readers(of_block(shader, tiles), tiles)
-    last = _last_texels(readers) if shader.bias_last else {}
+    cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
+    readers = readers_of(cut, shader, tiles) if named else []
+    last = last_texels(readers) if shader.bias_last else {}
     for k, (name, start) in enumerate(zip(names, starts, strict=True)):
         first = vec4(0.0) if k in last else start
         sums.declare([name + end for *_, end in group.pixels], first)
@@ -271,121 +258,6 @@ def rows_of(
         return [cut[:, :, p : p + size].reshape(-1, LANES) for p in starts]
     alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
     return [c.reshape(-1, LANES) for c in alone]
-
-
-def unrolled(
-    body: Body,
-    shader: ShaderBuilder,
-    p: Parts,
-    group: Group,
-    tiles: WeightBlocks,
-    readers: Sequence[Readers],
-    sums: Sums,
-    biases: Mapping[tuple[int, int, int], Expression],
-) -> None:
-    """Write one load with the products that take it, for every tap and input plane that matters.
-
-    ``biases``, by accumulator, tap and input plane, begin the sum of that texel's products.
-
-    Where a tap lies beside the map, its texels are zeros, or the sums stay as they were before it:
-    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not, and
-    neither do sums that take their bias with a tap.
-    """
-    conv = p.kernel
-    assert isinstance(conv, Conv)
-    x, w = p.operands[:2]
-    _, depth, planes, width, _ = tiles.shape
-    dy, dx = conv.dilations
-    totals = [Variable(f"a{k}", VEC4) for k in range(planes)]
-    body.declare(TEXEL.name, VEC4)
-    keeps = planes < depth and shader.precision == "highp" and not biases
-    keeps = keeps and pads_with_zeros(shader, conv, x, group)
-    befores = [body.declare(f"before{k}", VEC4) for k in range(planes)] if keeps else []
-    loads: dict[Beside, Function] = {}
-    inside = body.declare("inside", BOOL) if keeps else None
-    for tap, by_plane in enumerate(readers):
-        if not by_plane:
-            continue
-        ky, kx = divmod(tap, w.shape[3])
-        test = inside_map(shader, conv, x, w, (ky, kx))
-        beside: Beside = "anything" if keeps else "padding"
-        if test is None and may_pad(conv.pads):
-            beside = "nothing"
-        if beside not in loads:
-            loads[beside] = loader(shader, conv, p, x, group, beside=beside)
-        at = offset(CORNER, kx * dx, ky * dy)
-        if beside == "anything":
-            for before, total in zip(befores, totals, strict=True):
-                body.assign(before, total)
-        for plane, used in by_plane.items():
-            body.comment(f"tap ({ky}, {kx}), input plane {plane}")
-            body.assign(TEXEL, loads[beside](at, integer(plane)))
-            for k, pairs in used:
-                if (k, tap, plane) in biases:
-                    last = body.let(f"last{k}", biases[k, tap, plane])
-                    for pair in pairs:
-                        sums.add(last, pair)
-                    body.add(totals[k], last)
-                else:
-                    sums.add_texel(totals[k], pairs, width)
-        if beside == "anything" and inside is not None and test is not None:
-            body.assign(inside, test)
-            for before, total in zip(befores, totals, strict=True):
-                body.assign(total, Choice(inside, total, before))
-    sums.complete()
-
-
-def of_constants(cut: np.ndarray, diagonal: bool) -> NamedWeights:
-    """Return the products with weights that are constants, without those that are zero."""
-
-    def named(tap: int, block: int, k: int) -> Pairs:
-        columns = cut[tap, block, k]
-        return products(columns, TEXEL, diagonal) if columns.any() else []
-
-    return named
-
-
-def of_block(shader: ShaderBuilder, tiles: WeightBlocks) -> NamedWeights:
-    """Return the products with weights in a uniform block, each at a known place."""
-    _, depth, planes, width, _ = tiles.shape
-
-    def named(tap: int, block: int, k: int) -> Pairs:
-        row = ((tap * depth + block) * planes + k) * width
-        return [(shader.weight(integer(row + n)), TEXEL.lanes(LANE[n])) for n in range(width)]
-
-    return named
-
-
-def _readers(weights: NamedWeights, tiles: WeightBlocks) -> list[Readers]:
-    """Return what is done with the texels of each tap."""
-    taps, depth, planes, *_ = tiles.shape
-    found = []
-    for tap in range(taps):
-        readers: Readers = {}
-        for block, k in product(range(depth), range(planes)):
-            if pairs := weights(tap, block, k):
-                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
-        found.append(dict(sorted(readers.items())))
-    return found
-
-
-def _last_texels(readers: Sequence[Readers]) -> dict[int, tuple[int, int]]:
-    """Return tap and input plane of each accumulator's last texel, if it takes several."""
-    texels: dict[int, list[tuple[int, int]]] = {}
-    for tap, by_plane in enumerate(readers):
-        for plane, used in by_plane.items():
-            for k, _ in used:
-                texels.setdefault(k, []).append((tap, plane))
-    return {k: every[-1] for k, every in texels.items() if len(every) > 1}
-
-
-def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:
-    """Return the products of one block of constant weights with a vector, to be added up."""
-    if diagonal:
-        return [(constant(columns[0]), v)]
-    if len(columns) == LANES and all(c.any() for c in columns):
-        return [(constant(columns), v)]
-    return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
 
 
 def ends(node: Node) -> dict[str, int]:

@@ -23,7 +23,8 @@ from ..shader.expressions import Variable, integer, offset
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
-from .convolution import first_sums, products
+from .convolution import first_sums
+from .convolution_unrolled import products
 from .input_loader import CORNER, less_padding, loader
 from .plane_groups import PIXEL, PLANE, Group, lower_groups
 from .store import finish

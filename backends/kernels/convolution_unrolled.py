@@ -1,0 +1,146 @@
+"""Code of convolutions without loops: every texel that a result needs, with its products.
+
+Weights are constants, or lie in a uniform block at known places.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+from ...ir.ops import Conv
+from ...ir.ops.window import may_pad
+from ...ir.types import LANES
+from ..shader.builder import constant
+from ..shader.expressions import Choice, Variable, integer, offset
+from ..shader.types import BOOL, VEC4
+from .input_loader import CORNER, inside_map, loader, pads_with_zeros
+from .loads import LANE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+
+    from ...passes.kernel_ops import Parts
+    from ..shader.builder import ShaderBuilder
+    from ..shader.expressions import Expression
+    from ..shader.program import Function
+    from ..shader.statements import Body
+    from .input_loader import Beside
+    from .plane_groups import Group
+    from .sums import Sums
+    from .weight_blocks import WeightBlocks
+
+    Pairs = list[tuple[Expression, Expression]]  # products, to be added up
+    Readers = dict[int, list[tuple[int, Pairs]]]  # by input plane: accumulators, their products
+
+TEXEL = Variable("v", VEC4)  # the one that was read last
+
+
+def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks) -> list[Readers]:
+    """Return what is done with the texels of each tap.
+
+    Args:
+        cut: the weights, if they are constants; products with zeros are left out.
+        shader: reads the weights otherwise.
+        tiles: how the weights are cut into blocks.
+    """
+    taps, depth, planes, width, _ = tiles.shape
+    found = []
+    for tap in range(taps):
+        readers: Readers = {}
+        for block, k in product(range(depth), range(planes)):
+            pairs: Pairs
+            if cut is None:
+                row = ((tap * depth + block) * planes + k) * width
+                weights = [shader.weight(integer(row + n)) for n in range(width)]
+                pairs = [(weight, TEXEL.lanes(LANE[n])) for n, weight in enumerate(weights)]
+            else:
+                columns = cut[tap, block, k]
+                pairs = products(columns, TEXEL, tiles.diagonal) if columns.any() else []
+            if pairs:
+                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
+        found.append(dict(sorted(readers.items())))
+    return found
+
+
+def last_texels(readers: Sequence[Readers]) -> dict[int, tuple[int, int]]:
+    """Return tap and input plane of each accumulator's last texel, if it takes several."""
+    texels: dict[int, list[tuple[int, int]]] = {}
+    for tap, by_plane in enumerate(readers):
+        for plane, used in by_plane.items():
+            for k, _ in used:
+                texels.setdefault(k, []).append((tap, plane))
+    return {k: every[-1] for k, every in texels.items() if len(every) > 1}
+
+
+def unrolled(
+    body: Body,
+    shader: ShaderBuilder,
+    p: Parts,
+    group: Group,
+    tiles: WeightBlocks,
+    readers: Sequence[Readers],
+    sums: Sums,
+    biases: Mapping[tuple[int, int, int], Expression],
+) -> None:
+    """Write one load with the products that take it, for every tap and input plane that matters.
+
+    ``biases``, by accumulator, tap and input plane, begin the sum of that texel's products.
+
+    Where a tap lies beside the map, its texels are zeros, or the sums stay as they were before it:
+    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not, and
+    neither do sums that take their bias with a tap.
+    """
+    conv = p.kernel
+    assert isinstance(conv, Conv)
+    x, w = p.operands[:2]
+    _, depth, planes, width, _ = tiles.shape
+    dy, dx = conv.dilations
+    totals = [Variable(f"a{k}", VEC4) for k in range(planes)]
+    body.declare(TEXEL.name, VEC4)
+    keeps = planes < depth and shader.precision == "highp" and not biases
+    keeps = keeps and pads_with_zeros(shader, conv, x, group)
+    befores = [body.declare(f"before{k}", VEC4) for k in range(planes)] if keeps else []
+    loads: dict[Beside, Function] = {}
+    inside = body.declare("inside", BOOL) if keeps else None
+    for tap, by_plane in enumerate(readers):
+        if not by_plane:
+            continue
+        ky, kx = divmod(tap, w.shape[3])
+        test = inside_map(shader, conv, x, w, (ky, kx))
+        beside: Beside = "anything" if keeps else "padding"
+        if test is None and may_pad(conv.pads):
+            beside = "nothing"
+        if beside not in loads:
+            loads[beside] = loader(shader, conv, p, x, group, beside=beside)
+        at = offset(CORNER, kx * dx, ky * dy)
+        if beside == "anything":
+            for before, total in zip(befores, totals, strict=True):
+                body.assign(before, total)
+        for plane, used in by_plane.items():
+            body.comment(f"tap ({ky}, {kx}), input plane {plane}")
+            body.assign(TEXEL, loads[beside](at, integer(plane)))
+            for k, pairs in used:
+                if (k, tap, plane) in biases:
+                    last = body.let(f"last{k}", biases[k, tap, plane])
+                    for pair in pairs:
+                        sums.add(last, pair)
+                    body.add(totals[k], last)
+                else:
+                    sums.add_texel(totals[k], pairs, width)
+        if beside == "anything" and inside is not None and test is not None:
+            body.assign(inside, test)
+            for before, total in zip(befores, totals, strict=True):
+                body.assign(total, Choice(inside, total, before))
+    sums.complete()
+
+
+def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:
+    """Return the products of one block of constant weights with a vector, to be added up."""
+    if diagonal:
+        return [(constant(columns[0]), v)]
+    if len(columns) == LANES and all(c.any() for c in columns):
+        return [(constant(columns), v)]
+    return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
