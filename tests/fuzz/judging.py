@@ -20,6 +20,7 @@ from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.verification import ROUNDED, TOLERANCES, UNORM8_STEP
 from shadergen.errors import ShadergenError
+from shadergen.passes.placement.costs import gain_from_half
 from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 from .case import Arrays, Case, Verdict
@@ -28,6 +29,7 @@ from .reference import Failed
 
 MEMORY = Path("/dev/shm")
 FLOAT32_NOISE, FLOAT16_NOISE = 4e-7, 1e-3
+SUMS_NOISE = 5e-3  # where many products are added up in 16 bits
 WEIGHT_NOISE = {"float32": 0.0, "float16": 1e-3, "int8": 8e-3}
 EXPLAINED = 4.0  # times the movement that rounding causes
 LARGEST_HALF = 60000.0
@@ -202,6 +204,8 @@ def _compared(
         if moved is None:
             half = oracle.half or options.target().precision != "highp"
             noise = FLOAT16_NOISE if half else FLOAT32_NOISE
+            if options.target().precision != "highp" and gain_from_half(options.target().costs):
+                noise = SUMS_NOISE
             moved = oracle.movement(feed, noise, WEIGHT_NOISE[options.weight_format])
             if options.target().precision == "mediump" and oracle.largest(feed) > LARGEST_HALF:
                 return Verdict("inconclusive", "beyond float16", name)
