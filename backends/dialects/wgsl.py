@@ -111,7 +111,7 @@ class _Wgsl(Printer):
 
     def construct(self, e: Construct) -> str:
         if e.type.scalar == "bool":
-            raise InternalError("WGSL makes no truth values of numbers")
+            raise InternalError("the WGSL dialect does not convert numbers to bool")
         if len(e.parts) == 1 and e.type.lanes > 1 and e.parts[0].type.lanes == 1:
             one = e.type.of(1)  # a vector of one number takes that of its own kind alone
             if e.parts[0].type != one:

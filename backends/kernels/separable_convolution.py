@@ -89,7 +89,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     conv, (x, w, *bias), (_, w2, *bias2) = p.kernel, p.operands, q.operands
     storage = node.choice.weights
     if not (isinstance(conv, Conv) and isinstance(w, Constant) and isinstance(w2, Constant)):
-        raise InternalError(f"{node.name}: a separable convolution without constant weights")
+        raise InternalError(f"{node.name}: a separable convolution needs constant weights")
     if storage is None or not group.in_compute or len(group.planes) != node.result.type.planes:
         raise InternalError(f"{node.name}: an invocation must compute all result planes")
     shader = ShaderBuilder(target, precision(node), "compute")

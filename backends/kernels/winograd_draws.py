@@ -87,7 +87,7 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
     p = parts(node)
     x, w, *bias = p.operands
     if not isinstance(w, Constant) or node.choice.weights != "constants":
-        raise InternalError(f"{node.name}: tiles of a draw take constants")
+        raise InternalError(f"{node.name}: Winograd in fragment shaders needs constant weights")
     m, k = op.tile, op.patch
     shape = op.packed_shape(w.shape)
     columns = cut_weights(op.packed(w.data), 1, group.planes)

@@ -22,7 +22,8 @@ Data flow, in the order of the modules:
   the page.
 
 A cycle is the time of one 32-bit multiply-add on one lane. So a network's multiply-adds are the
-cycles of a perfect compiler, the *multiply-add bound*, on every GPU.
+cycles of a perfect compiler, the *multiply-add bound*, on every GPU. A compiler that drops
+multiply-adds by weights of 0 can take fewer.
 
 Static counts know nothing of caches, bandwidth and latency. Vendors' own compilers differ, too:
 multiply-adds and registers are likely similar, schedules and exact spills are not.

@@ -154,7 +154,9 @@ def _spatial(
 
 def _fix(sizes: list[int | None], axis: int, size: int, where: str, option: str) -> None:
     if size < 1:
-        raise ShadergenError("SG0301", f"{option} gives a size of {size}", where=where)
+        raise ShadergenError(
+            "SG0301", f"{option}: a size must be at least 1, not {size}", where=where
+        )
     if sizes[axis] is not None and sizes[axis] != size:
         raise ShadergenError(
             "SG0301",

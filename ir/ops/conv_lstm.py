@@ -22,7 +22,7 @@ from .recurrent_cell import GatedFormula
 
 @dataclass(frozen=True)
 class ConvLSTM(Op):
-    """An ``LSTM`` over a sequence of maps: its gates are x[t] * w + h * r + b, * a convolution.
+    """An ``LSTM`` over a sequence of maps: its gates are x[t] * w + h * r + b, where * convolves.
 
     ``of_input`` and ``of_state`` say how each convolves; the second keeps the size of a map.
     ``activations``, ``gates`` and ``reverse`` are those of ``LSTM``.

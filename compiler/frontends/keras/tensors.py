@@ -161,7 +161,7 @@ def too_deep(rank: int, layer: str) -> ShadergenError:
     """Return the error for a tensor of too high a rank."""
     return ShadergenError(
         "SG0206",
-        f"a tensor of rank {rank}",
+        f"a tensor of rank {rank} is not supported",
         where=f"layer '{layer}'",
         supported=f"ranks up to {MAX_RANK}",
     )

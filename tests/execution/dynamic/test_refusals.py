@@ -133,7 +133,7 @@ def test_a_negative_size_beside_an_open_one_is_refused_by_its_operator(op: str) 
     with pytest.raises(ShadergenError) as caught:
         import_model(network(filled), Options(dynamic=True))
     assert caught.value.what == f"the operands do not fit {op}"
-    assert caught.value.why == "a negative size in [1, -3, height, width]"
+    assert caught.value.why == "[1, -3, height, width] has a negative size"
 
 
 @pytest.mark.gl

@@ -204,7 +204,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
         initializer(dims=[1 << 40, 1 << 40]),
         "error[SG0106]: tensor 'w' has the wrong number of elements",
     ),
-    "negative size": (initializer(dims=[-4, 27]), "error[SG0106]: tensor 'w' declares the shape"),
+    "negative size": (
+        initializer(dims=[-4, 27]),
+        "error[SG0106]: tensor 'w' has the invalid shape",
+    ),
     "undefined name": (
         small(node("Add", "x", "bias"), {"bias0": np.ones(1, np.float32)}),
         "error[SG0105]: 'bias' is not defined\n"
@@ -263,7 +266,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "infinite scale": (
         small(node("Resize", "x", "", "s"), {"s": np.array([1, 1, 1, 3e38], np.float32)}),
-        "error[SG0105]: scales of [1.0, 1.0, 1.0,",
+        "error[SG0105]: scales [1.0, 1.0, 1.0,",
     ),
     "a tensor for no device": (
         small(node("Resize", "x", "", "", "s"), {"s": np.array([1, 1 << 15, 1 << 15, 1 << 15])}),

@@ -89,7 +89,7 @@ def _run(
     if first and (len(first) != count or any(s.shape != shape for s in first)):
         raise ShadergenError(
             "SG0205",
-            f"initial states of shapes {', '.join(str(s.shape) for s in first)}",
+            f"initial states of shapes {', '.join(str(s.shape) for s in first)} do not fit",
             where=cell.described,
             supported=f"{count} of shape {shape}",
         )

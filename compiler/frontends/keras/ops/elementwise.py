@@ -67,7 +67,10 @@ def common_type(layer: Layer, operands: list[Operand], whole: tuple[bool, ...]) 
     ]
     if all(t == "bool" for t in types):
         raise ShadergenError(
-            "SG0206", "arithmetic of truth values", where=layer.described, supported="numbers"
+            "SG0206",
+            "arithmetic on booleans is not implemented",
+            where=layer.described,
+            supported="numbers",
         )
     if "float32" in types:
         return "float32"

@@ -200,7 +200,9 @@ def _scaled(
         if a.value(position + 1, name) is None:
             continue
         if axes != (y.rank - 1,):
-            raise ShadergenError("SG0202", f"{name} along other axes than the last", where=a.where)
+            raise ShadergenError(
+                "SG0202", f"{name} is implemented along the last axis only", where=a.where
+            )
         y = pointwise(formula, [y, a.operand(position + 1, name)], layer.name)
     return y
 

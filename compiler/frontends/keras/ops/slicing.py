@@ -29,7 +29,9 @@ def sliced(layer: Layer, x: Tensor, slices: Sequence[slice]) -> Tensor:
     starts, steps, sizes = [0] * x.rank, [1] * x.rank, [1] * x.rank
     for axis, size, part in zip(x.axes, x.shape, slices, strict=True):
         if part.step == 0:
-            raise ShadergenError("SG0105", "a slice with step 0", where=layer.described)
+            raise ShadergenError(
+                "SG0105", "the step of a slice must not be 0", where=layer.described
+            )
         starts[axis], steps[axis], sizes[axis] = taken(size, part)
         if not sizes[axis]:
             raise ShadergenError("SG0205", "a slice selects no elements", where=layer.described)

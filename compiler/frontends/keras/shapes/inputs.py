@@ -70,12 +70,15 @@ def read_input(spec: LayerSpec, data_format: str, request: Request, alone: bool 
     if not isinstance(dtype, str) or dtype not in INPUT_TYPES:
         supported = ", ".join(INPUT_TYPES)
         raise ShadergenError(
-            "SG0206", f"an input of type {shown(dtype)}", where=where, supported=supported
+            "SG0206",
+            f"input type {shown(dtype)} is not supported",
+            where=where,
+            supported=supported,
         )
     if not 1 <= len(shape) <= MAX_RANK:
         raise ShadergenError(
             "SG0206",
-            f"an input of rank {len(shape)}",
+            f"an input of rank {len(shape)} is not supported",
             where=where,
             supported=f"ranks 1 to {MAX_RANK}",
         )

@@ -201,7 +201,7 @@ def _sizes(array: NDArray[Any]) -> tuple[int, ...]:
 
 def _not_negative(sizes: tuple[int, ...]) -> tuple[int, ...]:
     if any(size < 0 for size in sizes if not is_dynamic(size)):
-        raise ValueError(f"a negative size in {list(sizes)}")
+        raise ValueError(f"{list(sizes)} has a negative size")
     return sizes
 
 

@@ -33,7 +33,9 @@ def _windows(node: OnnxNode, least_pad: int = 0) -> Windows:
 def _groups(node: OnnxNode, name: str = "group") -> int:
     groups = node.integer(name, 1)
     if groups < 1:
-        raise ShadergenError("SG0105", f"{name}={groups}")
+        raise ShadergenError(
+            "SG0105", f"attribute {name}={groups} is invalid", supported="at least 1"
+        )
     return groups
 
 
@@ -66,7 +68,11 @@ def conv_transpose(node: OnnxNode) -> Value:
     if node.has("output_shape"):
         wanted = node.integers("output_shape")[-rank:]
         if len(wanted) != rank or min(wanted) < 1:
-            raise ShadergenError("SG0105", f"attribute output_shape={list(wanted)}")
+            raise ShadergenError(
+                "SG0105",
+                f"attribute output_shape={list(wanted)} is invalid",
+                supported=f"{rank} sizes of at least 1",
+            )
         natural = tuple(
             (size - 1) * s + reach for size, (s, reach, _) in zip(shape[2:], along, strict=True)
         )

@@ -146,7 +146,7 @@ def alike(node: OnnxNode, *indices: int, integer: bool = False) -> list[Value]:
     operands = [node.numeric(i) for i in indices]
     dtype = operands[0].type.dtype
     if integer and not is_integer(dtype):
-        raise ShadergenError("SG0105", f"{node.op} of {dtype}", supported="integers")
+        raise ShadergenError("SG0105", f"{node.op} does not take {dtype}", supported="integers")
     return operands
 
 
@@ -172,7 +172,7 @@ def variadic(function: str, mean: bool = False) -> Handler:
 
     def handler(node: OnnxNode) -> Value:
         if not node.inputs:
-            raise ShadergenError("SG0105", f"{node.op} without inputs")
+            raise ShadergenError("SG0105", f"{node.op} needs at least one input")
         operands = alike(node, *range(len(node.inputs)))
         count = len(operands)
         while len(operands) > 1:

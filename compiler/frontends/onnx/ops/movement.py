@@ -73,7 +73,9 @@ def space_to_depth(node: OnnxNode) -> Value:
 def _block(node: OnnxNode) -> int:
     block = node.integer("blocksize")
     if block < 1:
-        raise ShadergenError("SG0105", f"attribute blocksize={block}")
+        raise ShadergenError(
+            "SG0105", f"attribute blocksize={block} is invalid", supported="at least 1"
+        )
     return block
 
 

@@ -234,7 +234,11 @@ def _axes(node: OnnxNode, shape: tuple[int, ...]) -> list[AnyAxis]:
     else:
         _check_count(node, scales.size, chosen)
         if not ((scales > 0) & (scales < LARGEST_SIDE)).all():
-            raise ShadergenError("SG0105", f"scales of {scales.tolist()}")
+            raise ShadergenError(
+                "SG0105",
+                f"scales {scales.tolist()} are invalid",
+                supported=f"above 0 and below {LARGEST_SIDE}",
+            )
         rounded = list(scales)
         exact = [_simple(s) for s in scales]
         if any(map(is_dynamic, shape)):

@@ -53,7 +53,9 @@ def roi_align(node: OnnxNode) -> Value:
     ratio = node.integer("sampling_ratio", 0)
     if min(sizes) < 1 or ratio < 0:
         raise ShadergenError(
-            "SG0105", f"{node.op} to {sizes[0]}x{sizes[1]} by {ratio} samples is invalid"
+            "SG0105",
+            f"{node.op} to {sizes[0]}x{sizes[1]} with sampling_ratio={ratio} is invalid",
+            supported="sizes of at least 1, and a sampling_ratio of at least 0",
         )
     x, rois, batch = node.real(0), node.real(1), node.numeric(2)
     samples = ratio, ratio

@@ -188,7 +188,7 @@ def has_element(node: OnnxNode) -> Known:
 def get_element(node: OnnxNode) -> Item:
     """OptionalGetElement: the element."""
     if not _holds(node):
-        raise ShadergenError("SG0205", "OptionalGetElement of nothing")
+        raise ShadergenError("SG0205", "OptionalGetElement needs an optional that is not empty")
     return node.entry(0)
 
 

@@ -97,7 +97,7 @@ def _cast(node: OnnxNode) -> None:
     """Cast: the type was a word."""
     name = node.text("to").upper()
     if name not in TensorProto.DataType.keys():  # noqa: SIM118 - no mapping
-        raise ShadergenError("SG0105", f"attribute to={name}")
+        raise ShadergenError("SG0105", f"attribute to={name} is not an element type")
     _set_attribute(node, "to", TensorProto.DataType.Value(name))
 
 

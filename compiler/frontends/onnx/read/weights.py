@@ -49,7 +49,7 @@ def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDAr
         raise ShadergenError("SG0206", f"tensor '{name}' is stored in segments")
     shape = tuple(proto.dims)
     if min(shape, default=0) < 0 or len(shape) > 32:
-        raise ShadergenError("SG0106", f"tensor '{name}' declares the shape {list(shape)}")
+        raise ShadergenError("SG0106", f"tensor '{name}' has the invalid shape {list(shape)}")
     dtype = np.dtype(encoding.dtype)
     count = -(-prod(shape) * narrow.bits // 8) if narrow else prod(shape)
     if proto.data_location == TensorProto.EXTERNAL:
