@@ -82,8 +82,16 @@ def _read(path: Path) -> Device:
             why=_wrong(error),
             help=SAVED,
         ) from None
-    if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
-        raise ShadergenError("SG0301", f"'{path}' has impossible limits")
+    least = {"texture_size": 1, "draw_buffers": 1}
+    wrong = [f"{name} is {n}" for name, n in numbers.items() if n < least.get(name, 0)]
+    if wrong:
+        raise ShadergenError(
+            "SG0301",
+            f"'{path}' has impossible limits",
+            why=", ".join(wrong),
+            supported="texture_size and draw_buffers of 1 or more, other limits of 0 or more",
+            help=SAVED,
+        )
     known = named_profile(renderer)
     like = DEVICES[known] if known else Device(ES30)
     return replace(
