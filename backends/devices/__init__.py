@@ -21,8 +21,8 @@ from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, Device
 from .software import SOFTWARE
 
-# Mesa's compilers for Intel and others move a constant bias through a chain of multiply-adds, and
-# the chain behind the last load: all texels of a layer are then alive at once, and spill.
+# Mesa's compilers for Intel and others move a constant bias to the end of a chain of multiply-adds
+# and execute the chain after the last load. All texels of a layer then live at once, and spill.
 GENERIC_PRODUCTS: Products = "bias last"
 
 # A build for a generic profile is the least bad for the worst of the families that were fitted.
