@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-2  # of an output, as `verify` allows
 BOUND = TOLERANCE / 2  # other inputs may err by twice as much
 SIDE = 64  # of images, in pixels: networks halve them up to five times
-WHOLE = 10**9  # multiply-adds of a network that is measured at its own size
+WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its own size
+NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number
 RUNS = 16  # of layers that are measured alone
 TRIALS = 4  # inputs at most
 
@@ -76,7 +77,7 @@ def predict_error(graph: Graph, context: Context, choices: Mapping[Node, Choice]
     nodes = graph.nodes
     half = [k for k, n in enumerate(nodes) if choices[n].precision == "mediump"]
     guide = _trials(graph, context, SIDE)
-    whole = guide is None or _multiplies(graph) <= WHOLE
+    whole = guide is None or _effort(graph) <= WHOLE
     judge = (_trials(graph, context, None) if whole else None) or guide
     if judge is None:
         return Prediction(dict.fromkeys((nodes[k] for k in half), math.inf), {}, math.inf)
@@ -133,10 +134,16 @@ def _choosing(graph: Graph, choices: Mapping[int, Choice]) -> Graph:
     return graph.rewrite(lambda now, was: replace(now, choice=choices[numbers[was]]))
 
 
-def _multiplies(graph: Graph) -> int:
-    """Return the multiply-adds of a graph's convolutions."""
-    convolutions = [n for n in graph.nodes if is_direct(n)]
-    return sum(math.prod(map(hint, n.result.shape)) * sum_terms(n) for n in convolutions)
+def _effort(graph: Graph) -> int:
+    """Return how long it takes to carry a graph out, in multiply-adds of its convolutions.
+
+    Each number of a result takes as long as :data:`NUMBER`; so many are kept in memory at once.
+    """
+    return sum(
+        math.prod(map(hint, r.shape)) * (NUMBER + (sum_terms(n) if is_direct(n) else 0))
+        for n in graph.nodes
+        for r in n.results
+    )
 
 
 def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
@@ -227,9 +234,11 @@ def _judged(graph: Graph) -> set[Place]:
     places = _places(graph)
     stack: list[Value] = [o.value for o in graph.outputs]
     found: set[Place] = set()
+    seen: set[Value] = set()
     while stack:
         value = stack.pop()
-        if isinstance(value, Result):
+        if isinstance(value, Result) and value not in seen:
+            seen.add(value)
             if value.type.dtype == "float32":
                 found.add(places[value])
             else:
