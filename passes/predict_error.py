@@ -22,7 +22,7 @@ import numpy as np
 
 from ..errors import ShadergenError
 from ..ir.dimensions import hint, with_hints
-from ..ir.graph import Input, Result
+from ..ir.graph import Graph, Input, Result
 from ..ir.reference import Machine, as_logical, evaluate
 from ..ir.types import MAP_RANK
 from .assign_layouts import assign_layouts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.graph import Choice, Graph, Node, Value
+    from ..ir.graph import Choice, Node, Value
 
     Place = tuple[int, int]  # the number of a node, and of its result
     Arrays = Mapping[str, NDArray[Any]]
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-2  # of an output, as `verify` allows
 BOUND = TOLERANCE / 2  # other inputs may err by twice as much
 SIDE = 64  # of images, in pixels: networks halve them up to five times
-WHOLE = 10**9  # multiply-adds of a network that is measured at its own size
+WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its own size
+NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number
 RUNS = 16  # of layers that are measured alone
 TRIALS = 4  # inputs at most
 
@@ -76,7 +77,7 @@ def predict_error(graph: Graph, context: Context, choices: Mapping[Node, Choice]
     nodes = graph.nodes
     half = [k for k, n in enumerate(nodes) if choices[n].precision == "mediump"]
     guide = _trials(graph, context, SIDE)
-    whole = guide is None or _multiplies(graph) <= WHOLE
+    whole = guide is None or _effort(graph) <= WHOLE
     judge = (_trials(graph, context, None) if whole else None) or guide
     if judge is None:
         return Prediction(dict.fromkeys((nodes[k] for k in half), math.inf), {}, math.inf)
@@ -133,10 +134,16 @@ def _choosing(graph: Graph, choices: Mapping[int, Choice]) -> Graph:
     return graph.rewrite(lambda now, was: replace(now, choice=choices[numbers[was]]))
 
 
-def _multiplies(graph: Graph) -> int:
-    """Return the multiply-adds of a graph's convolutions."""
-    convolutions = [n for n in graph.nodes if is_direct(n)]
-    return sum(math.prod(map(hint, n.result.shape)) * sum_terms(n) for n in convolutions)
+def _effort(graph: Graph) -> int:
+    """Return how long it takes to carry a graph out, in multiply-adds of its convolutions.
+
+    Each number of a result takes as long as :data:`NUMBER`; so many are kept in memory at once.
+    """
+    return sum(
+        math.prod(map(hint, r.shape)) * (NUMBER + (sum_terms(n) if is_direct(n) else 0))
+        for n in graph.nodes
+        for r in n.results
+    )
 
 
 def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
@@ -155,19 +162,21 @@ def _at_size(graph: Graph, side: int | None) -> Graph:
         ShadergenError: when its operators do not fit such images.
     """
 
-    def leaf(value: Value) -> Value:
-        if not isinstance(value, Input):
-            return value
+    def resized(value: Input) -> Input:
         shape = tuple(map(hint, value.shape))
         if side is not None and len(shape) == MAP_RANK:
             shape = (*shape[:2], *(min(size, side) for size in shape[2:]))
-        return value if shape == value.shape else replace(value, type=value.type.of(shape))
+        return replace(value, type=value.type.of(shape))
 
-    def fixed(now: Node, was: Node) -> Node | None:
-        op = with_hints(now.op)
-        return None if op is now.op else replace(now, op=op)
-
-    return graph.rewrite(fixed, leaf)
+    sized: dict[Value, Value] = {v: v for node in graph.nodes for v in node.inputs}
+    inputs_now = tuple(map(resized, graph.inputs))
+    sized.update(zip(graph.inputs, inputs_now, strict=True))
+    for node in graph.nodes:  # at once: symbols that meet these sizes would become guards
+        inputs = tuple(sized[v] for v in node.inputs)
+        now = replace(node, op=with_hints(node.op), inputs=inputs)
+        sized.update(zip(node.results, now.results, strict=True))
+    outputs = tuple(replace(o, value=sized[o.value]) for o in graph.outputs)
+    return Graph(graph.name, inputs_now, outputs)
 
 
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
@@ -227,9 +236,11 @@ def _judged(graph: Graph) -> set[Place]:
     places = _places(graph)
     stack: list[Value] = [o.value for o in graph.outputs]
     found: set[Place] = set()
+    seen: set[Value] = set()
     while stack:
         value = stack.pop()
-        if isinstance(value, Result):
+        if isinstance(value, Result) and value not in seen:
+            seen.add(value)
             if value.type.dtype == "float32":
                 found.add(places[value])
             else:

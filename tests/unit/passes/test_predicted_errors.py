@@ -7,15 +7,18 @@ import pytest
 from support import compile_graph as compile_without_trials
 from support import conv, graph_of, image, play, pointwise
 
+from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.driver import compile_graph
 from shadergen.compiler.notes import compiled_notes
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import trial_inputs
 from shadergen.ir.graph import apply, constant
-from shadergen.ir.ops import ArgMax, Conv, Pool, Reshape
+from shadergen.ir.ops import ArgMax, Conv, GatherElements, Pool, Reshape
 from shadergen.ir.reference import evaluate
+from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.summation import blocked_sums, nearest, sampled_sums
 from shadergen.passes.predict_error import BOUND, TOLERANCE, relative_error
+from shadergen.passes.rule import Context
 
 AUTO = Options(precision="auto", input_range=(0.0, 1.0))
 
@@ -132,3 +135,28 @@ def test_forced_16_bit_sums_that_may_overflow_are_named():
     assert "may become infinite: c;" in note
     assert "from -250 to 250" in note
     assert forced(100.0, (0.0, 1.0)) == (32, ())
+
+
+def test_a_network_of_many_numbers_is_measured_with_small_images_though_it_multiplies_nothing():
+    x = image(1, 4, 2048, 2048)
+    y = x
+    for k in range(4):
+        y = apply(Pool("max", (3, 3), pads=(1, 1, 1, 1)), y, layer=f"p{k}")
+    sides = []
+
+    def trials(graph):
+        sides.append(graph.inputs[0].shape[2:])
+        return trial_inputs(graph)
+
+    context = Context(KernelFamilies(AUTO.target()), trials=trials)
+    choose_precision(graph_of(y, inputs=(x,)), context)
+    assert sides == [(64, 64)]
+
+
+def test_what_integers_are_picked_by_is_found_once():
+    x = image(1, 2, 4, 4)
+    y = apply(ArgMax((1,)), x, layer="index")
+    for k in range(40):  # each doubles the ways that lead back
+        y = apply(GatherElements(2), y, y, layer=f"g{k}")
+    _, _, context = compile_graph(graph_of(y, inputs=(x,)), AUTO)
+    assert "estimated error" in chosen(context)["test"].why
