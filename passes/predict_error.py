@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.dimensions import hint, with_hints
-from ..ir.graph import Input, Result
+from ..ir.dimensions import hint, same_shape, with_hints
+from ..ir.graph import Graph, Node, Result
 from ..ir.reference import Machine, as_logical, evaluate
 from ..ir.types import MAP_RANK
 from .assign_layouts import assign_layouts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.graph import Choice, Graph, Node, Value
+    from ..ir.graph import Choice, Input, Value
 
     Place = tuple[int, int]  # the number of a node, and of its result
     Arrays = Mapping[str, NDArray[Any]]
@@ -158,23 +158,27 @@ def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
 def _at_size(graph: Graph, side: int | None) -> Graph:
     """Return a graph without dynamic dimensions, its images no larger than a side.
 
+    Nodes are not rewritten one part at a time: operands of a known size that meet an operator of an
+    open one would decide that size for the whole compilation.
+
     Raises:
         ShadergenError: when its operators do not fit such images.
     """
 
-    def leaf(value: Value) -> Value:
-        if not isinstance(value, Input):
-            return value
-        shape = tuple(map(hint, value.shape))
+    def sized(i: Input) -> Input:
+        shape = with_hints(i.shape)
         if side is not None and len(shape) == MAP_RANK:
             shape = (*shape[:2], *(min(size, side) for size in shape[2:]))
-        return value if shape == value.shape else replace(value, type=value.type.of(shape))
+        return i if same_shape(shape, i.shape) else replace(i, type=i.type.of(shape))
 
-    def fixed(now: Node, was: Node) -> Node | None:
-        op = with_hints(now.op)
-        return None if op is now.op else replace(now, op=op)
-
-    return graph.rewrite(fixed, leaf)
+    inputs = tuple(map(sized, graph.inputs))
+    new: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
+    new |= {c: c for c in graph.constants}
+    for node in graph.nodes:
+        operands = tuple(new[v] for v in node.inputs)
+        now = Node(with_hints(node.op), operands, node.layers, node.choice, like=node)
+        new |= zip(node.results, now.results, strict=True)
+    return Graph(graph.name, inputs, tuple(replace(o, value=new[o.value]) for o in graph.outputs))
 
 
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:

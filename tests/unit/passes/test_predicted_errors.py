@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from support import compile_graph as compile_without_trials
 from support import conv, graph_of, image, play, pointwise
+from support.dynamic_models import MODELS
 
 from shadergen.backends.kernels import KernelFamilies
-from shadergen.compiler.driver import compile_graph
+from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.notes import compiled_notes
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import trial_inputs
@@ -160,3 +161,13 @@ def test_what_integers_are_picked_by_is_found_once():
         y = apply(GatherElements(2), y, y, layer=f"g{k}")
     _, _, context = compile_graph(graph_of(y, inputs=(x,)), AUTO)
     assert "estimated error" in chosen(context)["test"].why
+
+
+@pytest.mark.parametrize("size", [(32, 48), (64, 96)])  # larger images are cut to 64
+@pytest.mark.parametrize("name", ["crop", "flipped", "fsrcnn", "softmax_of_pixels", "statistics"])
+def test_an_estimate_leaves_sizes_as_open_as_they_are(name, size):
+    def sizes(precision):
+        options = Options(dynamic=size, precision=precision, validate=False)
+        return compile_graph(import_model(MODELS[name](), options), options)[1].schedule["sizes"]
+
+    assert sizes("auto") == sizes("fp32")
