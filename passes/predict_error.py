@@ -49,6 +49,7 @@ WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its
 NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number
 RUNS = 16  # of layers that are measured alone
 TRIALS = 4  # inputs at most
+STEP = "estimate error"  # what it says of a network, which may be named as one of its layers
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import compile_graph as compile_without_trials
@@ -21,6 +23,7 @@ from shadergen.passes.placement.summation import blocked_sums, nearest, sampled_
 from shadergen.passes.predict_error import BOUND, TOLERANCE, relative_error
 from shadergen.passes.rule import Context
 
+STEPS = ("choose precision", "estimate error")
 AUTO = Options(precision="auto", input_range=(0.0, 1.0))
 
 
@@ -35,7 +38,7 @@ def lossy():
 
 
 def chosen(context):
-    return {d.subject: d for d in context.decisions if d.step == "choose precision"}
+    return {d.subject: d for d in context.decisions if d.step in STEPS}
 
 
 @pytest.mark.gl
@@ -61,6 +64,13 @@ def test_what_was_chosen_for_the_network_is_a_note():
     (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
     assert " layers in 16 bits: estimated error " in note
     assert f"kept below {BOUND:g}" in note
+
+
+def test_a_layer_that_is_named_as_its_network_is_no_note():
+    graph = replace(lossy(), name="far")
+    placed, _, context = compile_graph(graph, AUTO)
+    (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
+    assert " layers in 16 bits: estimated error " in note
 
 
 def test_what_indices_are_picked_by_is_judged():
