@@ -13,10 +13,11 @@ attributes are keywords; tensors are NCHW inside a definition, whatever the mode
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import MISSING, fields
+from inspect import signature
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-from ..errors import ShadergenError, did_you_mean
+from ..errors import ShadergenError, count, did_you_mean
 from ..ir.expr import Call, Expr, Num, Var, named, substitute, variables
 from ..ir.formula_parser import Definition
 from ..ir.formula_parser import parse_definitions as parse
@@ -37,6 +38,7 @@ def _snake(name: str) -> str:
 CALLABLE: dict[str, type[Op]] = {
     _snake(name): op for name, op in OPS.items() if op is not Pointwise and not op.for_kernels
 }
+VALUES = "numbers, strings, and lists of them"
 
 
 class Definitions(dict[str, Definition]):
@@ -163,13 +165,7 @@ class _Body:
             elif default is not None:
                 env[name] = _attribute(default, name)
             else:
-                raise ShadergenError(
-                    "SG0303",
-                    f"parameter '{name}' has no value",
-                    why=f"the layer has {len(inputs)} inputs and no attribute of that name",
-                    help="give the parameter a default, or rename it after an attribute: "
-                    + (", ".join(sorted(attributes)) or "(the layer has none)"),
-                )
+                raise _no_value(name, len(inputs), attributes)
         return self.materialise(self.visit(definition.body, env))
 
     def operand(self, value: Value) -> Expr:
@@ -206,6 +202,7 @@ class _Body:
             return self.call_definition(expr, args, env)
         if expr.function in CALLABLE:
             op = _make(CALLABLE[expr.function], dict(expr.attributes), env)
+            _check_tensors(op, len(args))
             return self.operand(apply(op, *map(self.materialise, args), layer=self.layer))
         if expr.function in FLOAT_FUNCTIONS or expr.function in FORMULAS:
             args += _keyword_arguments(expr, len(args), env)
@@ -253,6 +250,18 @@ def _keyword_arguments(call: Call, given: int, env: Mapping[str, Any]) -> list[A
     return [_attribute(v, call.function) for v in values]
 
 
+def _no_value(name: str, inputs: int, attributes: Mapping[str, Any]) -> ShadergenError:
+    """Return the error for a parameter without input, default, or attribute that it can take."""
+    if name in attributes:
+        why = f"the layer's attribute '{name}' is null or of another type than {VALUES}"
+        help = "rename the parameter and give it a default"
+    else:
+        why = f"the layer has {count(inputs, 'input')} and no attribute of that name"
+        help = "give the parameter a default, or rename it after an attribute: "
+        help += ", ".join(sorted(attributes)) or "(the layer has none)"
+    return ShadergenError("SG0303", f"parameter '{name}' has no value", why=why, help=help)
+
+
 def _parameter(value: Any, env: Mapping[str, Any]) -> Any:
     """Return a keyword's value: a literal, or the value of the parameter of that name."""
     if not isinstance(value, Var):
@@ -269,7 +278,13 @@ def _attribute(value: Any, name: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         if isinstance(value, (bool, str, tuple, list, Num, Var, Call)):
             return tuple(value) if isinstance(value, list) else value
-        raise ShadergenError("SG0303", f"attribute '{name}' is {type(value).__name__}")
+        raise ShadergenError(
+            "SG0303",
+            f"parameter '{name}' cannot take the value of the layer's attribute '{name}'",
+            why=f"the attribute is a {type(value).__name__}",
+            supported=VALUES,
+            help="rename the parameter and give it a default",
+        )
     return Num(float(value))
 
 
@@ -288,10 +303,29 @@ def _make(op: type[Op], attributes: dict[str, Any], env: Mapping[str, Any]) -> O
         default = known[key]
         count = len(default) if isinstance(default, tuple) else 0
         values[key] = _coerce(_parameter(value, env), hints[key], key, count)
-    try:
-        return op(**values)
-    except TypeError as error:
-        raise ShadergenError("SG0303", f"{_snake(op.__name__)}(): {error}") from None
+    missing = [name for name, default in known.items() if default is MISSING and name not in values]
+    if missing:
+        raise ShadergenError(
+            "SG0303",
+            f"{_snake(op.__name__)}() needs a value for {' and '.join(missing)}",
+            help=f"give attributes as keywords, for example {missing[0]}=1",
+        )
+    return op(**values)
+
+
+def _check_tensors(op: Op, given: int) -> None:
+    """Refuse to apply an operator to fewer or more tensors than it takes (SG0303)."""
+    taken = signature(op.infer).parameters.values()
+    named = [p.name for p in taken if p.kind is not p.VAR_POSITIONAL]
+    open_ended = len(named) < len(taken)
+    if given == len(named) or (open_ended and given > len(named)):
+        return
+    raise ShadergenError(
+        "SG0303",
+        f"{_snake(type(op).__name__)}() takes {count(len(named), 'tensor')}"
+        f"{' or more' * open_ended}, not {given}",
+        supported=", ".join(named + ["..."] * open_ended),
+    )
 
 
 def _coerce(value: Any, hint: Any, key: str, count: int = 0) -> Any:
@@ -307,7 +341,9 @@ def _coerce(value: Any, hint: Any, key: str, count: int = 0) -> Any:
         supported = ", ".join(map(repr, parts))
         raise ShadergenError("SG0303", f"{key}={value!r} is not supported", supported=supported)
     if hint is int:
-        if not isinstance(value, (int, float)) or value != int(value):
+        if not isinstance(value, (int, float)) or value % 1 != 0:
             raise ShadergenError("SG0303", f"{key}={value!r} is not an integer")
         return int(value)
+    if hint is float and not isinstance(value, (int, float)):
+        raise ShadergenError("SG0303", f"{key}={value!r} is not a number")
     return float(value) if hint is float else value

@@ -42,7 +42,7 @@ def given(value: ArrayLike, info: onnx.ValueInfoProto) -> NDArray[Any]:
     if dtype is not None and dtype.kind == "O":
         array = array.astype(object)
         if not all(isinstance(text, (str, bytes)) for text in array.flat):
-            raise ShadergenError("SG0605", f"input '{info.name}' takes strings alone")
+            raise ShadergenError("SG0605", f"input '{info.name}' takes only strings")
     if dtype is None or array.dtype == dtype:
         return array
     if not np.can_cast(array.dtype, dtype, "same_kind"):

@@ -53,8 +53,8 @@ ALIKE = 1.03  # measured times that are closer are not told apart: prediction de
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
 SPENT = (
-    "constant weights would be faster here, but compile slowly: only layers where constants "
-    "save more get them"
+    "constant weights would be faster here but compile slowly: the compile budget goes to layers "
+    "that gain more"
 )
 
 

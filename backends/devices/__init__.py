@@ -21,8 +21,8 @@ from .families import DESKTOP, FAMILIES, FITTED
 from .profile import ES30, ES31, ES32, MOBILE, Device
 from .software import SOFTWARE
 
-# Mesa's compilers for Intel and others move a constant bias through a chain of multiply-adds, and
-# the chain behind the last load: all texels of a layer are then alive at once, and spill.
+# Mesa's compilers for Intel and others move a constant bias to the end of a chain of multiply-adds
+# and execute the chain after the last load. All texels of a layer then live at once, and spill.
 GENERIC_PRODUCTS: Products = "bias last"
 
 # A build for a generic profile is the least bad for the worst of the families that were fitted.
@@ -82,8 +82,16 @@ def _read(path: Path) -> Device:
             why=_wrong(error),
             help=SAVED,
         ) from None
-    if min(numbers.values()) < 0 or min(numbers["texture_size"], numbers["draw_buffers"]) < 1:
-        raise ShadergenError("SG0301", f"'{path}' has impossible limits")
+    least = {"texture_size": 1, "draw_buffers": 1}
+    wrong = [f"{name} is {n}" for name, n in numbers.items() if n < least.get(name, 0)]
+    if wrong:
+        raise ShadergenError(
+            "SG0301",
+            f"'{path}' has impossible limits",
+            why=", ".join(wrong),
+            supported="texture_size and draw_buffers of 1 or more, other limits of 0 or more",
+            help=SAVED,
+        )
     known = named_profile(renderer)
     like = DEVICES[known] if known else Device(ES30)
     return replace(

@@ -111,7 +111,8 @@ def unrolled(
         ky, kx = divmod(tap, w.shape[3])
         test = inside_map(shader, conv, x, w, (ky, kx))
         beside: Beside = "anything" if keeps else "padding"
-        if test is None and may_pad(conv.pads):
+        # With biases, which are for Intel's compiler: two kinds of loads cost it half of its lanes.
+        if test is None and may_pad(conv.pads) and not biases:
             beside = "nothing"
         if beside not in loads:
             loads[beside] = loader(shader, conv, p, x, group, beside=beside)

@@ -155,5 +155,6 @@ def _all_problems(results: Sequence[NetworkResult]) -> Iterator[tuple[str, str]]
         for profile, by_gpu in r.figures.items():
             for gpu, figures in by_gpu.items():
                 if figures.failed:
-                    more = f"; and {len(figures.failed) - 1} more" * (len(figures.failed) > 1)
-                    yield f"{r.name}, {profile}, {gpu}", figures.failed[0] + more
+                    first, *others = figures.failed
+                    more = f"; other shaders that fail: {len(others)}" if others else ""
+                    yield f"{r.name}, {profile}, {gpu}", first + more

@@ -68,7 +68,7 @@ def linear_part(graph: Graph, names: Collection[str]) -> Graph:
         _extend(output.value, parts)
     outputs = tuple(replace(o, value=parts[o.value]) for o in graph.outputs if o.value in parts)
     if not outputs:
-        raise ShadergenError("SG0202", "no output depends on them")
+        raise ShadergenError("SG0202", "no output depends on this input")
     return Graph(graph.name, graph.inputs, outputs)
 
 

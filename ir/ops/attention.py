@@ -60,7 +60,7 @@ class Attention(Op):
         b, n, m, s, t, d, e = self._sizes(q, k, v)
         require(k.shape[0] == v.shape[0] == b, "queries, keys and values differ in batch")
         require(k.shape[:3] == v.shape[:3], "keys and values differ in batch, heads or length")
-        require(k.shape[3] == d, f"queries of {d} features and keys of {k.shape[3]}")
+        require(k.shape[3] == d, f"queries have {d} features, keys have {k.shape[3]}")
         require(n % m == 0, f"{n} query heads are not a multiple of {m} key heads")
         wanted = self.biased + self.masked
         require(len(more) == wanted, f"{len(more)} masks and biases are given, not {wanted}")

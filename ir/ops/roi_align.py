@@ -53,7 +53,7 @@ class RoiAlign(Op):
             len(counts) <= 1 and all(t.shape == (rois.shape[0], 2) for t in counts),
             "counts of samples are pairs, one for each region",
         )
-        require(min(*self.sizes, *self.samples) >= 1, "sizes and samples start at 1")
+        require(min(*self.sizes, *self.samples) >= 1, "sizes and samples must be 1 or more")
         require(self.mode in ("avg", "max"), f"unknown mode '{self.mode}'")
         return x.of((rois.shape[0], x.shape[1], *self.sizes))
 

@@ -202,7 +202,8 @@ class TensorScatter(Op):
     def infer(self, x: TensorType, update: TensorType, starts: TensorType) -> TensorType:
         require(
             0 < self.axis < x.rank == update.rank,
-            f"axis {self.axis} must lie after the batch, and {x} and {update} must have one rank",
+            f"axis {self.axis} must lie after the batch, and {x} and {update} must have "
+            "the same rank",
         )
         wide, size = list(update.shape), x.shape[self.axis]
         wide[self.axis] = size

@@ -65,7 +65,7 @@ class ConvTranspose(Op):
         )
         o = w.shape[1] * self.groups
         require(all(b.shape == (o,) for b in bias), f"the bias must have shape ({o},)")
-        require(min(*self.strides, *self.dilations) >= 1, "strides and dilations start at 1")
+        require(min(*self.strides, *self.dilations) >= 1, "strides and dilations must be 1 or more")
         require(len(self.output_padding) == axes, f"output padding needs {axes} entries")
         require(min(self.output_padding) >= 0, "negative output padding")
         size = tuple(

@@ -80,7 +80,7 @@ class Window:
         """Refuse invalid windows (SG0205)."""
         require(
             min(self.taps, self.stride, self.dilation) >= 1,
-            "kernels, strides and dilations start at 1",
+            "kernels, strides and dilations must be 1 or more",
         )
         require(self.before >= 0 and self.after >= 0, "negative padding")
         require(

@@ -64,6 +64,12 @@ def test_an_operator_of_a_foreign_domain_compiles_once_it_is_defined(shadergen, 
         ("subpixel(x) = x * y", "SG0303", "'y' is not a parameter"),
         ("subpixel(x) = f(x, a=z)\nf(x, a=1) = x * a", "SG0303", "'z' is not a parameter"),
         ('subpixel(x, m="up") = x * m', "SG0303", "takes numbers"),
+        ("subpixel(x, arguments) = x", "SG0303", "the attribute is a dict"),
+        ("subpixel(x) = depth_to_space(x, block=inf)", "SG0303", "block=inf is not an integer"),
+        ('subpixel(x) = conv(x, x, pad_value="a")', "SG0303", "pad_value='a' is not a number"),
+        ("subpixel(x) = softmax(x)", "SG0303", "softmax() needs a value for axes"),
+        ("subpixel(x) = conv(x)", "SG0303", "conv() takes 2 tensors or more, not 1"),
+        ("subpixel(x) = mat_mul(x, x, x)", "SG0303", "mat_mul() takes 2 tensors, not 3"),
     ],
 )  # fmt: skip
 def test_definitions_that_do_not_work_are_explained(shadergen, tmp_path, content, code, says):
@@ -107,6 +113,16 @@ def test_attributes_that_a_definition_does_not_read_are_named(shadergen, tmp_pat
         ran = shadergen("compile", model, "-o", tmp_path / "b", *define)
         assert ran.code == 0, ran.err
         assert f"the definition of Swell ignores the node's attributes {said}\n" in ran.out
+
+
+def test_an_attribute_that_a_definition_cannot_take_is_told_from_a_missing_one(shadergen, tmp_path):
+    weight = helper.make_tensor("w", 1, [2], [1.0, 2.0])
+    model = onnx(tmp_path, helper.make_node("Swell", ["x"], ["y"], domain="my.own", weight=weight),
+                 domains=("my.own",))  # fmt: skip
+    define = definitions(tmp_path, '"my.own::Swell"(x, weight) = x * weight')
+    ran = shadergen("compile", model, "-o", tmp_path / "b", *define)
+    assert ran.err.startswith("error[SG0303]: parameter 'weight' has no value\n")
+    assert "why: the layer's attribute 'weight' is null or of another type than numbers" in ran.err
 
 
 def test_a_definition_that_was_not_used_is_said(shadergen, tmp_path):

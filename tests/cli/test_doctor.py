@@ -99,3 +99,11 @@ def test_a_file_that_is_no_profile_is_refused(tmp_path, change):
     path.write_text(json.dumps(good | change))
     with pytest.raises(ShadergenError, match="SG0301"):
         device(str(path))
+
+
+def test_an_impossible_limit_of_a_profile_is_named(tmp_path):
+    limits = asdict(DEVICES["gles31-min"].limits) | {"draw_buffers": 0, "uniform_blocks": -1}
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps({"glsl": 310, "fetch": "texel", "limits": limits}))
+    with pytest.raises(ShadergenError, match="why: draw_buffers is 0, uniform_blocks is -1"):
+        device(str(path))

@@ -120,7 +120,7 @@ def test_what_needs_more_than_the_number_of_a_string_is_refused(body: str, what:
 
 def test_strings_and_numbers_do_not_stand_for_each_other() -> None:
     strings = parsed("g (string[2] x) => (string[2] y) { y = Identity(x) }")
-    with pytest.raises(ShadergenError, match="input 'x' takes strings alone"):
+    with pytest.raises(ShadergenError, match="input 'x' takes only strings"):
         onnx_backend.run_model(strings, [np.array([1.0, 2.0])])
     with pytest.raises(ShadergenError, match="has element type <U1"):
         onnx_backend.run_model(parsed(RELU), [np.array(["1", "2"])])

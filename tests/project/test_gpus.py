@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gpus import drivers
@@ -271,8 +272,9 @@ def test_a_shader_whose_trips_are_unknown_is_marked(monkeypatch: pytest.MonkeyPa
     assert not counted(monkeypatch, Shader("fragment", NEST), "rpi4", Driver(TOLD)).counted
 
 
-def passes_of(folder: Path, device: str) -> list[Pass]:
-    compile_model(ESPCN, folder, Options(device=device, input_size=parse_sizes(["36x64"])))
+def passes_of(folder: Path, device: str, **options: Any) -> list[Pass]:
+    size = parse_sizes(["36x64"])
+    compile_model(ESPCN, folder, Options(device=device, input_size=size, **options))
     return read_passes(folder)
 
 
@@ -293,7 +295,7 @@ def test_a_network_is_compiled_in_the_precision_that_is_asked_for(
 
 
 def test_compute_shaders_of_a_build_carry_images_and_uniforms(tmp_path: Path) -> None:
-    *_, last = passes_of(tmp_path / "build", "gles31-mobile")
+    *_, last = passes_of(tmp_path / "build", "gles31-mobile", stage="compute")
     assert (last.shader.stage, last.shader.vertex) == ("compute", "")
     assert dict(last.shader.formats)["u_result"] == "r32f"
     nests = find_nests(last.shader.source, dict(last.shader.uniforms))

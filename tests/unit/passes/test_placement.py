@@ -159,8 +159,8 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     assert stored[f"small{len(values) - 2}"] == "texture"
     (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
     assert why.endswith(
-        "the least of 6; constant weights would be faster here, but compile slowly: only layers "
-        "where constants save more get them"
+        "the least of 6; constant weights would be faster here but compile slowly: the compile "
+        "budget goes to layers that gain more"
     )
 
 

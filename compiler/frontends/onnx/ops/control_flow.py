@@ -149,7 +149,7 @@ def _scan_8(node: OnnxNode) -> list[Item]:
         raise ShadergenError(
             "SG0202",
             f"Scan of sequences of lengths {lengths} is not implemented",
-            supported=f"{batch} sequences of {length}",
+            supported=f"{batch} sequences, each of length {length}",
         )
     results: list[list[Tensor]] = [[] for _ in node.used]
     for b in range(batch):
@@ -182,7 +182,7 @@ def _scanned(
     states = len(carried)
     lengths = {x.shape[a] for x, a in zip(inputs, axes, strict=True)}
     if len(lengths) != 1:
-        raise ShadergenError("SG0205", f"the scanned axes are of lengths {sorted(lengths)}")
+        raise ShadergenError("SG0205", f"the scanned axes differ in length: {sorted(lengths)}")
     if len(body.body.outputs) != len(node.used):
         raise ShadergenError(
             "SG0105",

@@ -58,7 +58,11 @@ def bipolar_quant(node: OnnxNode) -> Value:
 def trunc(node: OnnxNode) -> Value:
     """Trunc: drop low bits of a quantised tensor: input bit width minus output bit width."""
     if node.version != 1:
-        raise node.refusal("opset", node.version, (1,))
+        raise ShadergenError(
+            "SG0202",
+            f"Trunc of operator set {node.version} is not implemented",
+            supported="Trunc of operator set 1",
+        )
     mode = _rounding(node, "FLOOR")
     step = Num(2.0 ** (_bits(node, 3) - _bits(node, 4)))
     level = substitute(parse("round_even(x0 / x1 + x2) / step"), {"step": step})

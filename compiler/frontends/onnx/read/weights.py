@@ -46,7 +46,11 @@ def read_tensor(proto: TensorProto, folder: Path | None, name: str = "") -> NDAr
             supported=", ".join(map(type_name, (*ENCODINGS, *NARROW))),
         )
     if proto.HasField("segment"):
-        raise ShadergenError("SG0206", f"tensor '{name}' is stored in segments")
+        raise ShadergenError(
+            "SG0206",
+            f"tensor '{name}' is stored in segments, which is not implemented",
+            help="export the model with each tensor whole",
+        )
     shape = tuple(proto.dims)
     if min(shape, default=0) < 0 or len(shape) > 32:
         raise ShadergenError("SG0106", f"tensor '{name}' has the invalid shape {list(shape)}")

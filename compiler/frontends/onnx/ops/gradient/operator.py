@@ -32,8 +32,9 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
     if len(node.inputs) != len(xs) + len(zs):
         raise ShadergenError(
             "SG0105",
-            f"Gradient has {count(len(node.inputs), 'input')}, xs and zs name {len(xs)} and "
-            f"{len(zs)}",
+            f"Gradient has {count(len(node.inputs), 'input')} for "
+            f"{count(len(xs) + len(zs), 'name')} in xs and zs",
+            why="each name needs an input",
         )
     for index, name in enumerate((*xs, *zs)):
         if node.entry(index) is not node.find(name):
