@@ -12,6 +12,7 @@ from ..passes.choose_precision import UNPROVEN
 from ..passes.fuse_separable import FUSE
 from ..passes.kernel_ops import SeparableConv, WinogradProducts, WinogradTiles, parts
 from ..passes.placement.target import TILES_OF
+from ..passes.predict_error import STEP as ESTIMATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,15 +27,15 @@ def compiled_notes(graph: Graph, target: Target, decisions: Sequence[Decision]) 
     return (
         *_packing_notes(graph, decisions),
         *_idle_notes(graph, target, decisions),
-        *_precision_notes(graph, target, decisions),
+        *_precision_notes(target, decisions),
     )
 
 
-def _precision_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> Iterable[str]:
+def _precision_notes(target: Target, decisions: Iterable[Decision]) -> Iterable[str]:
     """Return what 16 bits are estimated to cost, and what forced ones may exceed."""
-    chosen = [d for d in decisions if d.step == CHOOSE_PRECISION]
+    chosen = [d for d in decisions if d.step in (CHOOSE_PRECISION, ESTIMATE)]
     for d in chosen:
-        if d.subject == graph.name and target.precision == "auto":
+        if d.step == ESTIMATE:
             yield f"{d.decision}: {d.why}"
     doubtful = dict.fromkeys(d.subject for d in chosen if d.decision == UNPROVEN)
     if doubtful:

@@ -27,6 +27,7 @@ from .placement.costs import gain_from_half
 from .placement.kinds import computes_in_full, index_values, is_direct
 from .placement.ranges import Bounds, Interval, bounds
 from .placement.summation import PARTIAL_TERMS, proven_terms, sum_terms
+from .predict_error import STEP as ESTIMATE
 from .predict_error import predict_error, saved_bytes, summary
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
 
     graph = graph.rewrite(choose)
     if predicted is not None:
-        context.explain(STEP, graph.name, *summary(predicted, graph))
+        context.explain(ESTIMATE, graph.name, *summary(predicted, graph))
     return graph
 
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ShadergenError
-from ..ir.dimensions import hint, with_hints
-from ..ir.graph import Graph, Input, Result
+from ..ir.dimensions import hint, same_shape, with_hints
+from ..ir.graph import Graph, Node, Result
 from ..ir.reference import Machine, as_logical, evaluate
 from ..ir.types import MAP_RANK
 from .assign_layouts import assign_layouts
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ..ir.graph import Choice, Node, Value
+    from ..ir.graph import Choice, Input, Value
 
     Place = tuple[int, int]  # the number of a node, and of its result
     Arrays = Mapping[str, NDArray[Any]]
@@ -49,6 +49,7 @@ WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its
 NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number
 RUNS = 16  # of layers that are measured alone
 TRIALS = 4  # inputs at most
+STEP = "estimate error"  # what it says of a network, which may be named as one of its layers
 
 
 @dataclass(frozen=True)
@@ -158,25 +159,27 @@ def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
 def _at_size(graph: Graph, side: int | None) -> Graph:
     """Return a graph without dynamic dimensions, its images no larger than a side.
 
+    Nodes are not rewritten one part at a time: operands of a known size that meet an operator of an
+    open one would decide that size for the whole compilation.
+
     Raises:
         ShadergenError: when its operators do not fit such images.
     """
 
-    def resized(value: Input) -> Input:
-        shape = tuple(map(hint, value.shape))
+    def sized(i: Input) -> Input:
+        shape = with_hints(i.shape)
         if side is not None and len(shape) == MAP_RANK:
             shape = (*shape[:2], *(min(size, side) for size in shape[2:]))
-        return replace(value, type=value.type.of(shape))
+        return i if same_shape(shape, i.shape) else replace(i, type=i.type.of(shape))
 
-    sized: dict[Value, Value] = {v: v for node in graph.nodes for v in node.inputs}
-    inputs_now = tuple(map(resized, graph.inputs))
-    sized.update(zip(graph.inputs, inputs_now, strict=True))
-    for node in graph.nodes:  # at once: symbols that meet these sizes would become guards
-        inputs = tuple(sized[v] for v in node.inputs)
-        now = replace(node, op=with_hints(node.op), inputs=inputs)
-        sized.update(zip(node.results, now.results, strict=True))
-    outputs = tuple(replace(o, value=sized[o.value]) for o in graph.outputs)
-    return Graph(graph.name, inputs_now, outputs)
+    inputs = tuple(map(sized, graph.inputs))
+    new: dict[Value, Value] = dict(zip(graph.inputs, inputs, strict=True))
+    new |= {c: c for c in graph.constants}
+    for node in graph.nodes:
+        operands = tuple(new[v] for v in node.inputs)
+        now = Node(with_hints(node.op), operands, node.layers, node.choice, like=node)
+        new |= zip(node.results, now.results, strict=True)
+    return Graph(graph.name, inputs, tuple(replace(o, value=new[o.value]) for o in graph.outputs))
 
 
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:

@@ -23,12 +23,7 @@ from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
 from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
-from ...passes.placement.kinds import (
-    at_default,
-    before_store,
-    is_direct,
-    precision,
-)
+from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Choice, Variable, vec4
@@ -38,11 +33,7 @@ from . import family
 from .convolution_loops import looped
 from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
-from .input_loader import (
-    CORNER,
-    first_tap,
-    loader,
-)
+from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, stores
 from .sums import Sums
@@ -66,7 +57,6 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
-
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them

@@ -6,6 +6,7 @@ Only :func:`at_most` may add one.
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass, replace
+from operator import is_not
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from .polynomial import Operation, Polynomial
@@ -100,14 +101,28 @@ def has_dynamic(thing: object) -> bool:
 
 
 def with_hints(thing: T) -> T:
-    """Return a tuple or a dataclass with the hint in place of every dynamic dimension in it."""
-    if is_dynamic(thing):
-        return cast("T", thing.hint)
-    if isinstance(thing, tuple):
-        return cast("T", tuple(map(with_hints, thing)))
-    if is_dataclass(thing) and not isinstance(thing, type):
-        old = {f.name: getattr(thing, f.name) for f in fields(thing) if f.init}
-        new = {name: with_hints(value) for name, value in old.items()}
-        if any(new[name] is not old[name] for name in old):
-            return cast("T", replace(thing, **new))
-    return thing
+    """Return a tuple or a dataclass with the hint in place of every dynamic dimension in it.
+
+    What has none stays the same object.
+    """
+    known: dict[int, object] = {}
+
+    def hinted(part: object) -> object:
+        if is_dynamic(part):
+            return part.hint
+        if id(part) not in known:  # expressions share their parts
+            known[id(part)] = replaced(part)
+        return known[id(part)]
+
+    def replaced(part: object) -> object:
+        if isinstance(part, tuple):
+            found = tuple(map(hinted, part))
+            return found if any(map(is_not, found, part)) else part
+        if is_dataclass(part) and not isinstance(part, type):
+            old = {f.name: getattr(part, f.name) for f in fields(part) if f.init}
+            new = {name: hinted(value) for name, value in old.items()}
+            if any(new[name] is not old[name] for name in old):
+                return replace(part, **new)
+        return part
+
+    return cast("T", hinted(thing))

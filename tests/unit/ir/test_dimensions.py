@@ -286,3 +286,18 @@ def test_a_type_is_closed_to_its_default() -> None:
     assert environment_of(t.shape) is not None
     assert environment_of(with_hints(t).shape) is None
     assert not any(map(is_dynamic, with_hints(t).shape))
+
+
+def test_parts_that_are_shared_are_closed_once() -> None:
+    _, height, _ = new()
+    shared: Any = (height, 1)
+    for _ in range(100):  # as often as no one could count
+        shared = (shared, shared)
+    closed: Any = with_hints(shared)
+    assert closed[0] is closed[1]
+    assert not has_dynamic(closed)
+
+
+def test_what_has_no_open_size_is_not_made_anew() -> None:
+    fixed = Slice((0, 1), (1, 1), (2, 3))
+    assert with_hints(fixed) is fixed

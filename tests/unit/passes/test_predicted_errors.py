@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import compile_graph as compile_without_trials
 from support import conv, graph_of, image, play, pointwise
+from support.dynamic_models import MODELS
 
 from shadergen.backends.kernels import KernelFamilies
-from shadergen.compiler.driver import compile_graph
+from shadergen.compiler.driver import compile_graph, import_model
 from shadergen.compiler.notes import compiled_notes
 from shadergen.compiler.options import Options
 from shadergen.compiler.random_inputs import trial_inputs
@@ -20,6 +23,7 @@ from shadergen.passes.placement.summation import blocked_sums, nearest, sampled_
 from shadergen.passes.predict_error import BOUND, TOLERANCE, relative_error
 from shadergen.passes.rule import Context
 
+STEPS = ("choose precision", "estimate error")
 AUTO = Options(precision="auto", input_range=(0.0, 1.0))
 
 
@@ -34,7 +38,7 @@ def lossy():
 
 
 def chosen(context):
-    return {d.subject: d for d in context.decisions if d.step == "choose precision"}
+    return {d.subject: d for d in context.decisions if d.step in STEPS}
 
 
 @pytest.mark.gl
@@ -60,6 +64,13 @@ def test_what_was_chosen_for_the_network_is_a_note():
     (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
     assert " layers in 16 bits: estimated error " in note
     assert f"kept below {BOUND:g}" in note
+
+
+def test_a_layer_that_is_named_as_its_network_is_no_note():
+    graph = replace(lossy(), name="far")
+    placed, _, context = compile_graph(graph, AUTO)
+    (note,) = compiled_notes(placed, context.target, tuple(context.decisions))
+    assert " layers in 16 bits: estimated error " in note
 
 
 def test_what_indices_are_picked_by_is_judged():
@@ -160,3 +171,13 @@ def test_what_integers_are_picked_by_is_found_once():
         y = apply(GatherElements(2), y, y, layer=f"g{k}")
     _, _, context = compile_graph(graph_of(y, inputs=(x,)), AUTO)
     assert "estimated error" in chosen(context)["test"].why
+
+
+@pytest.mark.parametrize("size", [(32, 48), (64, 96)])  # larger images are cut to 64
+@pytest.mark.parametrize("name", ["crop", "flipped", "fsrcnn", "softmax_of_pixels", "statistics"])
+def test_an_estimate_leaves_sizes_as_open_as_they_are(name, size):
+    def sizes(precision):
+        options = Options(dynamic=size, precision=precision, validate=False)
+        return compile_graph(import_model(MODELS[name](), options), options)[1].schedule["sizes"]
+
+    assert sizes("auto") == sizes("fp32")
