@@ -35,8 +35,12 @@ def as_onnx(path: Path) -> Path:
         )
         initialisers.append(numpy_helper.from_array(kernel.transpose(3, 2, 0, 1), f"{layer}.w"))
         initialisers.append(numpy_helper.from_array(bias, f"{layer}.b"))
-        operands = [x, f"{layer}.w", f"{layer}.b"]
-        nodes.append(helper.make_node("Conv", operands, [layer], auto_pad="SAME_UPPER"))
+        pads = f"{layer}.pads"
+        around = kernel.shape[0] // 2
+        initialisers.append(numpy_helper.from_array(np.array([0, 0, around, around] * 2), pads))
+        nodes.append(helper.make_node("Pad", [x, pads], [f"{layer}.pad"], mode="edge"))
+        operands = [f"{layer}.pad", f"{layer}.w", f"{layer}.b"]
+        nodes.append(helper.make_node("Conv", operands, [layer]))
         x = layer
         if layer != "conv3":
             nodes.append(helper.make_node("Tanh", [x], [f"{layer}.tanh"]))
