@@ -219,6 +219,8 @@ def divided(environment: ShapeEnvironment, a: Polynomial, b: Polynomial) -> Poly
     """
     if not b.terms:
         raise ZeroDivisionError("a size divided by 0")
+    if b.is_number and b.constant < 0:  # what reads quotients expects positive divisors
+        a, b = (Polynomial.number(0).plus(p, -1) for p in (a, b))
     if not b.is_number and environment.bounds_of(b)[0] <= 0:
         if environment.hint(b) <= 0:
             raise DynamicDimensionError("a quotient by a size that may be 0 or negative")

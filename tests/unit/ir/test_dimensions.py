@@ -223,6 +223,19 @@ def test_constraints_let_in_the_sizes_for_which_all_guards_hold(
         assert keeps_to(member, sizes) == let_in, (sizes, member)
 
 
+def test_divisors_below_0_are_solved_for():
+    environment = ShapeEnvironment(DEFAULTS, dict.fromkeys(DEFAULTS, (1.0, 12.0)))
+    height, width = (dimension(environment, name) for name in DEFAULTS)
+    assert (height - height * width) % -2 == 0
+    member: Any = sizes_member(environment)
+    allowed = [
+        s
+        for s in product(range(1, 13), repeat=2)
+        if keeps_to(member, dict(zip(DEFAULTS, s, strict=True)))
+    ]
+    assert allowed == [s for s in product(range(1, 13), repeat=2) if (s[0] - s[0] * s[1]) % 2 == 0]
+
+
 # nothing is dropped
 
 
