@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -184,7 +185,7 @@ def _at_size(graph: Graph, side: int | None) -> Graph:
 
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
     """Return inputs of a graph at its size: the middle of samples, else what trials make."""
-    samples = [s for s, _ in zip(context.samples, range(TRIALS), strict=False)]
+    samples = list(islice(context.samples, TRIALS))
     if not samples and context.trials is not None:
         return [as_logical(sized, arrays) for arrays in context.trials(sized)]
     shapes = {i.name: i.shape for i in sized.inputs}

@@ -84,7 +84,7 @@ class Costs:
         literals: vectors of weights that a program may have as constants; the compiler keeps more
             in registers, which it spills. 0 is no limit.
         uniforms: vectors of weights that a program may have in a uniform block; more are read from
-            memory. 0 is no limit.
+            memory. 0: no limit is known, and code does not name weights of blocks.
         taps: places that a program without loops may read; with more, the compiler holds too many
             at once, and spills. 0 is no limit.
         texture_registers: as ``registers``, of kernels that read weights from a texture: reads
