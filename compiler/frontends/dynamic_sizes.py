@@ -110,8 +110,8 @@ class DynamicInputs:
             "SG0301",
             "--input-size dynamic has no effect",
             where=", ".join(shapes),
-            why="another option sets the size of every image",
-            help="omit --input-size dynamic, or one of these sizes",
+            why="other options set the size of every image",
+            help="omit --input-size dynamic, or an option that sets a size",
         )
 
 

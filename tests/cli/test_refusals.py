@@ -77,7 +77,10 @@ MISTAKES: dict[str, tuple[Any, tuple[str, ...], str, str]] = {
         "SG0207", "--calibrate needs a fixed size",
     ),
     "not a size": (lambda d: ESPCN, ("--input-size", "16"), "SG0301", "gives 1 number\n"),
-    "size 0": (lambda d: ESPCN, ("--input-size", "0x9"), "SG0301", "a size must be at least 1, not 0"),
+    "size 0": (
+        lambda d: ESPCN, ("--input-size", "0x9"), "SG0301",
+        "a size must be at least 1, not 0",
+    ),
     "too wide": (lambda d: ESPCN, ("--input-size", "60000x60000"), "SG0401", "texels"),
     "unknown operator": (
         lambda d: onnx(d, helper.make_node("Frobnicate", ["x"], ["y"], "f1")), (), "SG0201",

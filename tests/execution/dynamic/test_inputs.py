@@ -116,8 +116,8 @@ def test_a_build_of_which_another_option_fixes_every_size_is_refused() -> None:
     assert caught.value.render() == (
         "error[SG0301]: --input-size dynamic has no effect\n"
         "  --> x 1x3x8x12\n"
-        "  = why: another option sets the size of every image\n"
-        "  = help: omit --input-size dynamic, or one of these sizes"
+        "  = why: other options set the size of every image\n"
+        "  = help: omit --input-size dynamic, or an option that sets a size"
     )
 
 
