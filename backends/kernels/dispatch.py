@@ -57,8 +57,8 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     most = target.limits.workgroup_count
     fitting = [span for span in SPANS if max(map(hint, groups(span))) <= most]
     if not fitting:
-        raise InternalError(f"{node.name}: no dispatch fits, so this choice was no candidate")
+        raise InternalError(f"{node.name}: every dispatch exceeds the workgroup count limit")
     span = min(fitting, key=started)
     if not all(count <= most for count in groups(span)):  # of a dynamic size, a guard
-        raise InternalError(f"{node.name}: a dispatch that fits does not")
+        raise InternalError(f"{node.name}: the chosen dispatch exceeds the workgroup count limit")
     return Dispatch(across, down, span, groups(span), prod(counts))

@@ -27,8 +27,8 @@ shaders run on OpenGL ES ({renderer}), and the results are compared within the s
 - **pass**: shaders computed the right result from uploaded inputs.
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
   operands); shaders only write it out.
-- **refused**: by name, with an error code. Code `folded`: the model computes with its inputs, but
-  after constant folding no shader reads an input, so the case proves nothing.
+- **refused**: by name, with an error code. Code `folded`: the compiler removed all of
+  the model's computations on inputs, so no shader reads an input and the case proves nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
 
 Inputs that only give shapes, axes or sizes are compiled in if an operator needs them as constants.
