@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ..algebra import fold
-from ..dimensions import at_most, hint, is_one, statically_equal
+from ..dimensions import at_most, hint, is_dynamic, is_one, statically_equal
 from ..evaluation import check, evaluate
 from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
@@ -21,6 +21,7 @@ from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape
 from .pointwise import Pointwise, as_type
+from .range import Range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -202,12 +203,22 @@ class Reduce(Op):
         """Return the mean or the norm of integers, from their exact sum."""
         shape = _operands_shape(self.element, [v.type for v in inputs])
         if self.kind == "mean":
-            count = literal(prod(shape[a] for a in self.axes))
+            count = prod(shape[a] for a in self.axes)
+            if is_dynamic(count):
+                return self._rounded_by(count, inputs, dtype)
             total = apply(replace(self, kind="sum"), *inputs)
-            return apply(Pointwise(quotient(PLAIN, count, dtype), dtype), total)
+            return apply(Pointwise(quotient(PLAIN, Num(float(count)), dtype), dtype), total)
         # The half keeps a root that is whole from being rounded down, and reaches no other.
         total = apply(replace(self, kind="sum_square"), *inputs)
         return apply(Pointwise(parse("floor(sqrt(x0 + 0.5))"), dtype), total)
+
+    def _rounded_by(self, count: int, inputs: tuple[Value, ...], dtype: DType) -> Value:
+        """Return the mean of as many integers as a dynamic dimension says."""
+        total = apply(replace(self, kind="sum", keepdims=True), *inputs)
+        number = apply(Range(1, count, 0, dtype="int32"))
+        y = apply(Pointwise(quotient(PLAIN, Var("x1"), dtype), dtype), total, number)
+        shape = self.infer(*(v.type for v in inputs)).shape
+        return y if self.keepdims else apply(Reshape(shape), y)
 
 
 @dataclass(frozen=True)

@@ -210,6 +210,16 @@ def statistics(net: Net) -> str:
 
 
 @model
+def whole_mean(net: Net) -> str:
+    """Add the rounded mean of integers: a quotient by a dynamic size."""
+    levels = net("Cast", net("Mul", "x", floats(net, 4)), to=TensorProto.INT32)
+    scale = net.known(np.array([99], np.int32))
+    mean = net("ReduceMean", net("Mul", levels, scale), net.whole(2, 3), keepdims=0)
+    mean = net("Cast", net("Unsqueeze", mean, net.whole(2, 3)), to=TensorProto.FLOAT)
+    return net("Add", "x", mean)
+
+
+@model
 def sums_along_rows(net: Net) -> str:
     return net("Sub", "x", net("ReduceSum", "x", net.whole(3)))
 
