@@ -11,6 +11,7 @@ import numpy as np
 
 from ..backends.schedule import label
 from ..errors import ShadergenError, printable
+from ..passes.placement.target import TOLERANCES
 from . import extras
 from .choices import PRECISIONS
 from .driver import compile_model, import_model
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from ..passes.attach_preprocessing import Preprocessing
     from .references import Reference
 
-TOLERANCES = {"highp": 1e-4, "mediump": 1e-2, "auto": 1e-2}
 UNORM8_STEP = 0.5 / 255
 ROUNDED = {  # tolerance and note, by the format of weights
-    "float16": (1e-2, "weights are rounded to 16 bits, so the bound is that of mediump"),
+    "float16": (
+        TOLERANCES["mediump"],
+        "weights are rounded to 16 bits, so the bound is that of mediump",
+    ),
     "int8": (1e-1, "weights are rounded to 8 bits, so the bound is wide"),
 }
 HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"

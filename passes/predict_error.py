@@ -31,6 +31,7 @@ from .placement.calibration import Halves
 from .placement.costs import gain_from_half
 from .placement.kinds import is_direct
 from .placement.summation import nearest, sum_terms
+from .placement.target import TOLERANCES
 from .rule import Context
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ if TYPE_CHECKING:
     Place = tuple[int, int]  # the number of a node, and of its result
     Arrays = Mapping[str, NDArray[Any]]
 
-TOLERANCE = 1e-2  # of an output, as `verify` allows
-BOUND = TOLERANCE / 2  # other inputs may err by twice as much
+BOUND = TOLERANCES["auto"] / 2  # other inputs may err by twice as much
 SIDE = 64  # of images, in pixels: networks halve them up to five times
 WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its own size
 NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number

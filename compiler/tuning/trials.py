@@ -18,10 +18,10 @@ import numpy as np
 
 from ...errors import ShadergenError
 from ...ir.reference import evaluate
+from ...passes.placement.target import TOLERANCES
 from ...runtime_glue.python import Runner
 from ..benchmark.latency import believable, latency
 from ..random_inputs import random_inputs
-from ..verification import TOLERANCES
 from .isolation import MEASURED, build_of, isolate, repeated
 
 if TYPE_CHECKING:

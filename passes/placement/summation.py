@@ -23,6 +23,7 @@ from ...ir.graph import Constant
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import HALF_MAX, HALF_MIN, LANES
 from ..kernel_ops import parts
+from .target import TOLERANCES
 
 if TYPE_CHECKING:
     from ...ir.graph import Node
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 PARTIAL_TERMS = 32  # without inputs to calibrate with
 MEASURED_TERMS = (64, 32, 16, 8, LANES)  # of partial sums, where calibration allows them
-SUM_TOLERANCE = 5e-3  # of all convolutions together: half of what a network may err by
+SUM_TOLERANCE = TOLERANCES["mediump"] / 2  # of all convolutions together
 PIXELS = 256  # of a result are enough to measure rounding errors
 FEWEST = 4  # of many channels
 PRODUCTS = 1 << 21  # to round one by one, of a convolution

@@ -18,9 +18,10 @@ import onnx
 from shadergen.backends.writer import write_build
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.verification import ROUNDED, TOLERANCES, UNORM8_STEP
+from shadergen.compiler.verification import ROUNDED, UNORM8_STEP
 from shadergen.errors import ShadergenError
 from shadergen.passes.placement.costs import gain_from_half
+from shadergen.passes.placement.target import TOLERANCES
 from shadergen.runtime_glue.python import Build, HeadlessContext, Runner, load
 
 from .case import Arrays, Case, Verdict

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options
-from shadergen.compiler.verification import TOLERANCES, run_build
+from shadergen.compiler.verification import run_build
 from shadergen.ir.reference import evaluate
+from shadergen.passes.placement.target import TOLERANCES
 
 from .cache import model_file
 from .catalogue import Case
