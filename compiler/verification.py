@@ -203,7 +203,7 @@ def verify_model(
             if want.shape != found.shape:
                 raise ShadergenError(
                     "SG0701",
-                    f"output '{o.name}' has shape {found.shape}, the reference {want.shape}",
+                    f"output '{o.name}' has shape {found.shape}, the reference has {want.shape}",
                 )
             tolerance = TOLERANCES[precision]
             if expected[o.name].dtype == np.float16:

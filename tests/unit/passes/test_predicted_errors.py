@@ -144,7 +144,7 @@ def test_forced_16_bit_sums_are_as_long_as_the_range_allows(weight, terms):
 
 def test_forced_16_bit_sums_that_may_overflow_are_named():
     _, (note,) = forced(100.0, (-250.0, 250.0))
-    assert "may become infinite: c;" in note
+    assert "may overflow to infinity in layer c," in note
     assert "from -250 to 250" in note
     assert forced(100.0, (0.0, 1.0)) == (32, ())
 

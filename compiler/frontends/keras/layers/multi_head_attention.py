@@ -243,7 +243,9 @@ class _Heads:
         if flag(layer, "use_causal_mask"):
             found.append(causal(layer, ends))
         if found and len(self.axes) > 1:
-            config.unsupported("attention_axes", list(self.axes), "one axis where there is a mask")
+            config.unsupported(
+                "attention_axes", list(self.axes), "a single axis if there is a mask"
+            )
         return found
 
     def spread(self, mask: Tensor, shape: tuple[int, ...], scores: Value) -> Value:

@@ -137,8 +137,8 @@ def _aligned(node: OnnxNode, index: int, shape: Sizes, axis: int, block: int = 0
         return node.moved(ResizeNearest(shape, steps), t)
     raise ShadergenError(
         "SG0205",
-        f"input {index} of {node.op}, of shape {list(t.shape)}, does not fit {list(shape)}",
-        supported=f"one number, {shape[axis]} for axis {axis}, or one for each block",
+        f"input {index} of {node.op} has shape {list(t.shape)}, which does not fit {list(shape)}",
+        supported=f"one number, {shape[axis]} numbers (axis {axis}), or one number for each block",
     )
 
 

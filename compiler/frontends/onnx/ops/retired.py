@@ -49,7 +49,7 @@ def crop(node: OnnxNode) -> Tensor:
     if not fits or min(height, width) < 1:
         raise ShadergenError(
             "SG0205",
-            f"{height}x{width} elements from row {top} and column {left} on do not lie in "
+            f"Crop of {height}x{width} elements at row {top}, column {left} exceeds the input of "
             f"{shape[2]}x{shape[3]}",
         )
     return node.move(Slice((0, 0, top, left), (1,) * 4, (*shape[:2], height, width)), 0)
