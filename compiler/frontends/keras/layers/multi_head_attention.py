@@ -50,7 +50,7 @@ def multi_head_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Te
 
 
 def grouped_query_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
-    """GroupQueryAttention: several heads of the query share one of keys and values."""
+    """GroupQueryAttention: several query heads share one head of keys and values."""
     config = layer.config
     size = config.integer("head_dim")
     heads, groups = config.integer("num_query_heads"), config.integer("num_key_value_heads")

@@ -241,7 +241,7 @@ def matmul_integer_to_float(node: OnnxNode) -> Value:
 
 
 def qgemm(node: OnnxNode) -> Item:
-    """QGemm of com.microsoft: alpha * A * B + C; without a scale of the result, a float."""
+    """QGemm of com.microsoft: alpha * A * B + C; a float if the result has no scale."""
     matrices = []
     for index, name in ((0, "transA"), (3, "transB")):
         flip = node.choice(name, (0, 1))

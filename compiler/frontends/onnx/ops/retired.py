@@ -56,7 +56,7 @@ def crop(node: OnnxNode) -> Tensor:
 
 
 def dynamic_slice(node: OnnxNode) -> Tensor:
-    """DynamicSlice: as Slice has been since operator set 10."""
+    """DynamicSlice: like Slice in operator set 10 and later."""
     node.version = 10
     return slice_(node)
 
