@@ -73,7 +73,8 @@ def length(polynomial: Polynomial, guard: Guard) -> int:
 def formula_text(polynomial: Polynomial, guard: Guard) -> str:
     """Return the text of a guard whose polynomial is too long to print."""
     what = " and ".join(sorted(polynomial.symbols))
-    return f"{what} must satisfy a polynomial of {polynomial.count} terms{for_layers(guard.layers)}"
+    condition = f"a condition with {polynomial.count} terms, too long to print"
+    return f"{what} must satisfy {condition}{for_layers(guard.layers)}"
 
 
 def bounds_text(what: str, low: float, high: float) -> str:

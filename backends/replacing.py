@@ -265,8 +265,8 @@ def _wait_for(path: Path, output: Path) -> int | None:
                 raise ShadergenError(
                     "SG0501",
                     f"'{output}' is being written by another process",
-                    why=f"it holds the lock of '{path}'",
-                    help="wait until it ends, or name another output",
+                    why=f"that process holds the lock '{path}'",
+                    help="wait until that process ends, or name another output",
                 ) from None
         except OSError:
             _unlock(descriptor)

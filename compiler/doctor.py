@@ -53,7 +53,7 @@ class Findings:
             return
         yield "OpenGL ES", f"{self.gl_version} through EGL, {self.platform}"
         yield "renderer", self.renderer
-        yield "device profile", named_profile(self.renderer) or "none of this GPU; see --save"
+        yield "device profile", named_profile(self.renderer) or "none for this GPU; see --save"
         yield "float render targets", self.float_targets
         yield "GLSL ES for builds", str(self.glsl)
         yield from ((name.replace("_", " "), str(value)) for name, value in self.limits.items())

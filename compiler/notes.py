@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..errors import few
-from ..ir.types import HALF_MAX, MAP_RANK
+from ..ir.types import MAP_RANK
 from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.choose_precision import STEP as CHOOSE_PRECISION
 from ..passes.choose_precision import UNPROVEN
@@ -40,10 +40,11 @@ def _precision_notes(target: Target, decisions: Iterable[Decision]) -> Iterable[
     doubtful = dict.fromkeys(d.subject for d in chosen if d.decision == UNPROVEN)
     if doubtful:
         low, high = target.input_range
+        layers = f"layer{'s' * (len(doubtful) > 1)} {few(list(doubtful))}"
         yield (
-            f"16-bit sums of these layers are not proven to stay within {HALF_MAX:g} for inputs "
-            f"from {low:g} to {high:g}, and may become infinite: {few(list(doubtful))}; "
-            "--input-range states a narrower range, --precision auto takes 32 bits instead"
+            f"16-bit sums may overflow to infinity in {layers}, for inputs from {low:g} to "
+            f"{high:g}; if your inputs are smaller, give --input-range, or use --precision auto, "
+            "which computes such layers in 32 bits"
         )
 
 

@@ -263,7 +263,7 @@ def choose_reference(
         raise ShadergenError(
             "SG0702",
             f"the reference {wanted} cannot run the model",
-            why=f"it is a file for {usual[0]}",
+            why=f"the model is a file for {usual[0]}",
             help=f"--reference {usual[0]}, or numpy: the interpreter that ships with shadergen",
         )
     failures: list[str] = []

@@ -135,7 +135,7 @@ def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
     except (OSError, OverflowError) as error:
         raise ShadergenError(
             "SG0301",
-            f"--port: {port} cannot be listened on",
+            f"cannot listen on port {port}",
             why=reason(error),
-            help="give another",
+            help="choose another with --port",
         ) from None

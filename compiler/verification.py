@@ -203,7 +203,7 @@ def verify_model(
             if want.shape != found.shape:
                 raise ShadergenError(
                     "SG0701",
-                    f"output '{o.name}' has shape {found.shape}, the reference {want.shape}",
+                    f"output '{o.name}' has shape {found.shape}, the reference has {want.shape}",
                 )
             tolerance = TOLERANCES[precision]
             if expected[o.name].dtype == np.float16:
@@ -268,7 +268,7 @@ def _integers(
         why = "; rounding can decide between nearly equal values"
         if pick is not None:
             why = f", and ties within {tolerance:g} do not explain all of them"
-        said += why + f"; compare the values before it: --outputs {behind}" * bool(behind)
+        said += why + f"; compare the values before this output: --outputs {behind}" * bool(behind)
     return replace(error, differing=differing, tied=tied), said
 
 

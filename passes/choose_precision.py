@@ -62,13 +62,14 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
         choice, decision, why = chosen[was]
         if predicted is not None and was in predicted.wide:
             alone = predicted.wide[was]
-            why = f"{why}; {TOO_INEXACT}: it and its neighbours add {alone:.2g} to the error"
+            added = f"this layer and its neighbours add {alone:.2g} to the error"
+            why = f"{why}; {TOO_INEXACT}: {added}"
             choice, decision = replace(choice, precision="highp", partial_terms=0), "highp"
         elif choice.precision == "mediump":
             said = [why, _sums(was, choice, context)]
             if predicted is not None and was in predicted.growth:
-                said.append(f"errs by {predicted.growth[was]:.2g}")
-                said.append(f"saves {saved_bytes(was) / 1024:.3g} KiB")
+                said.append(f"the result errs by {predicted.growth[was]:.2g}")
+                said.append(f"16 bits save {saved_bytes(was) / 1024:.3g} KiB")
             why = "; ".join(filter(None, said))
         if auto or why:
             context.explain(STEP, now.name, decision, why)

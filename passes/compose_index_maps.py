@@ -133,7 +133,7 @@ def _check(found: _Found, context: Context) -> str:
         if context.target.textures == "2d" or len(set(node.inputs)) > most:
             return "its parameters would become textures"
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
-        return f"reads {x.type.layers} textures, a copy only {copy.type.layers}"
+        return f"would read {x.type.layers} textures, or only {copy.type.layers} with a copy"
     if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:
         return "indices depend on data, or out-of-range fill values differ"
     costs = context.target.costs

@@ -59,7 +59,8 @@ def drop_dead_channels(graph: Graph, context: Context) -> Graph:
         zeros = sum(np.count_nonzero(a.data) - np.count_nonzero(b.data)
                     for a, b in zip(found, kept, strict=True))  # fmt: skip
         tiny = sum(np.count_nonzero((v.data != 0) & (np.abs(v.data) < LEAST)) for v in found)
-        why = f"{tiny} are below {LEAST:.3g}; nothing reads {np.count_nonzero(dead)} channels"
+        unread = np.count_nonzero(dead)
+        why = f"{tiny} weights are below {LEAST:.3g}; {unread} channels are never read"
         context.explain("drop dead channels", now.name, f"{zeros} weights become zero", why)
         return now.reading((now.inputs[0], *kept))
 

@@ -69,4 +69,4 @@ def _round(w: np.ndarray, axis: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _worst(w: np.ndarray, rounded: np.ndarray) -> str:
     off, largest = (float(np.abs(x).max(initial=0)) for x in (w - rounded, w))
-    return f"off by at most {off:.3g}, where weights reach {largest:.3g}"
+    return f"largest rounding error {off:.3g}; largest weight {largest:.3g}"

@@ -286,7 +286,10 @@ FAMILIES: dict[str, Device] = {
         ),
     ),
 }
-"""Each with how names of its GPUs read; where a browser gives many families one name, none."""
+"""Families with the name patterns of their GPUs.
+
+A name that browsers give to GPUs of many families has no pattern.
+"""
 
 FITTED = tuple(f.costs[0] for name, f in FAMILIES.items() if name != "apple")
 DESKTOP = tuple(FAMILIES[name].costs[0] for name in ("amd-rdna", "nvidia", "intel-gen12"))

@@ -126,8 +126,8 @@ def refusal(node: Node, target: Target) -> ShadergenError:
             "SG0403",
             "--weights ssbo needs storage buffers in fragment shaders",
             where=f"layer {node.name}",
-            why=f"GLSL ES {target.glsl} on a device with {limits.storage_blocks} storage blocks",
-            help="use --glsl 310 and a --device that has them, or --weights texture",
+            why=f"the target is GLSL ES {target.glsl} with {limits.storage_blocks} storage blocks",
+            help="use --glsl 310 and a --device with storage buffers, or --weights texture",
         )
     planes = planes_in_a_pass(node.result.type, target) if target.planes_per_pass else 1
     needed = weight_bytes(node, planes, asked, target)

@@ -163,7 +163,7 @@ def _print_decisions(result: Compilation) -> None:
     "--seed",
     default=0,
     show_default=True,
-    help="Seed of the random inputs: uniform in 0..1 or in --input-range, indices uniform "
+    help="Seed of the random inputs: floats uniform in 0..1 or in --input-range, indices uniform "
     "over the rows of the table they index.",
 )
 @click.option(

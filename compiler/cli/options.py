@@ -126,8 +126,8 @@ def _with_options(
             type=click.Choice(CHOICES["textures"]),
             default="auto",
             show_default=True,
-            help="2d: a texture for every four channels; array: one array texture; auto: array, "
-            "but 2d for inputs and outputs of one layer.",
+            help="2d: a texture for every four channels; array: one array texture; auto: 2d for "
+            "inputs and outputs with a single texture layer, otherwise array.",
         ),
         click.option(
             "--stage",
@@ -164,8 +164,8 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in fp32: "
-            "tiles of 2x2 or, in compute shaders, 4x4 pixels; auto where measured or predicted to "
-            "be faster.",
+            "tiles of 2x2 or, in compute shaders, 4x4 pixels; auto: only where measured or "
+            "predicted to be faster.",
         ),
         click.option(
             "--fuse-separable",
@@ -173,7 +173,7 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Fuse a depthwise convolution and the 1x1 convolution after it into one compute "
-            "shader: on wherever possible, auto where measured or predicted to be faster.",
+            "shader. on: wherever possible; auto: only where measured or predicted to be faster.",
         ),
         click.option("--pairs", type=click.Choice(CHOICES["fuse_separable"]), hidden=True),
         click.option(

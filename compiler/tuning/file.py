@@ -110,7 +110,7 @@ def read_tuning(path: Path) -> Tuning:
             "SG0305",
             f"'{path}' is not a tuning file of this version",
             why="it is not JSON" if no_json else reason(error),
-            help="shadergen tune MODEL --tuning FILE creates one; delete this or name another",
+            help="shadergen tune MODEL --tuning FILE creates one; delete this file or name another",
         ) from None
 
 

@@ -276,7 +276,8 @@ def _profile_of(renderer: str) -> str:
             "SG0301",
             "tuning needs a --device",
             why=f"no profile is called '{renderer}'",
-            help="shadergen doctor --save mine.json, then --device mine.json for this and compile",
+            help="run shadergen doctor --save mine.json, then tune and compile with "
+            "--device mine.json",
         )
     return name
 

@@ -49,7 +49,7 @@ class ConvLSTM(Op):
         c: TensorType,
     ) -> tuple[TensorType, ...]:
         require(x.rank >= 4, "a sequence of maps takes rank 4 or more")
-        require(sorted(self.gates) == sorted("iofc"), f"gates '{self.gates}'")
+        require(sorted(self.gates) == sorted("iofc"), f"unknown gates '{self.gates}'")
         require(len(self.activations) == 3, "an LSTM takes three activations")
         steps, batch = x.shape[:2]
         seen = self.of_input.infer(x.of((steps * batch, *x.shape[2:])), w, b)

@@ -106,7 +106,7 @@ class Conv(Op):
         check_convolution(self, x, w)
         require(len(bias) <= 1, "a convolution takes at most one bias")
         o, per_group = w.shape[:2]
-        require(self.groups >= 1, f"{self.groups} groups")
+        require(self.groups >= 1, f"groups={self.groups} is not supported: 1 or more")
         groups = f" in {self.groups} groups" if self.groups > 1 else ""
         require(
             x.shape[1] == per_group * self.groups,

@@ -344,7 +344,7 @@ class LpNormalization(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.p in (1, 2), f"a norm of order {self.p} is not supported", supported="1 and 2")
-        require(self.epsilon >= 0, f"epsilon={self.epsilon:g}")
+        require(self.epsilon >= 0, f"epsilon={self.epsilon:g} is not supported: 0 or more")
         return _check(x, self.axes, (), 0)
 
     def reference(self, x: Any) -> Any:

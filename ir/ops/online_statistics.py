@@ -54,7 +54,7 @@ class OnlineStatistics(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(self.kind in STATISTICS_KINDS, f"unknown statistics '{self.kind}'")
-        require(x.dtype == "float32", f"statistics of {x.dtype}")
+        require(x.dtype == "float32", f"statistics of {x.dtype} are not supported")
         require(
             bool(self.axes)
             and list(self.axes) == sorted(set(self.axes))

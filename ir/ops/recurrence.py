@@ -75,7 +75,7 @@ class Recurrence(Op):
         self, x: TensorType, w: TensorType, r: TensorType, b: TensorType, *more: TensorType
     ) -> tuple[TensorType, ...]:
         letters, biases = self._letters()
-        require(sorted(self.gates) == sorted(letters), f"gates '{self.gates}'")
+        require(sorted(self.gates) == sorted(letters), f"unknown gates '{self.gates}'")
         require(x.rank == 3 and w.rank == 2 and r.rank == 2, "x takes rank 3, w and r rank 2")
         steps, batch, features = x.shape
         units, columns = r.shape

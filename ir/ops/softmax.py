@@ -28,7 +28,7 @@ class _OverAxes(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         Reduce("max", self.axes).infer(x)
-        require(x.dtype == "float32", f"{type(self).__name__} of {x.dtype}")
+        require(x.dtype == "float32", f"{type(self).__name__} of {x.dtype} is not supported")
         return x.of(x.shape)
 
 

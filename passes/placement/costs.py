@@ -127,7 +127,10 @@ UNMEASURED = Costs(
     ),
     gpu_pass=10000.0,
 )
-"""Of no device: reading costs more than multiplying, constants are free. Only ratios matter."""
+"""Default costs, not measured on a device. Only ratios matter.
+
+Reading costs more than multiplying, constants are free.
+"""
 
 
 def are_known(devices: tuple[Costs, ...]) -> bool:

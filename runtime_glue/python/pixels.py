@@ -170,7 +170,7 @@ def _check_span(host: NDArray[Any], port: Port) -> None:
         raise ShadergenError(
             "SG0605",
             f"input '{port.name}' holds {host.min():g} to {host.max():g}",
-            why=f"the build is made for {low:g} to {high:g}, which its 16-bit floats rely on",
+            why=f"the build's 16-bit floats rely on values from {low:g} to {high:g}",
             help="compile with a wider --input-range, or with --precision highp",
         )
 

@@ -189,8 +189,8 @@ def _check_workgroup(gl: Any, program: int, passes: Sequence[GpuPass]) -> None:
         if isinstance(gpu_pass, ComputePass) and gpu_pass.workgroup != tuple(size):
             raise ShadergenError(
                 "SG0503",
-                f"the workgroup is stated as {shape_text(gpu_pass.workgroup)}, "
-                f"the shader's is {shape_text(tuple(size))}",
+                f"the schedule states workgroup {shape_text(gpu_pass.workgroup)}, "
+                f"the shader has {shape_text(tuple(size))}",
                 where=(gpu_pass.shader, f"pass {gpu_pass.name}"),
             )
 

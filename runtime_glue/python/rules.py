@@ -79,7 +79,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
         _check_range(texture.data, f"{member}.data", weights_size)
         if texture.data.size != texture.bytes:
             refuse(
-                f"its texels take {texture.bytes} bytes, its data has {texture.data.size}",
+                f"the texels take {texture.bytes} bytes, the data has {texture.data.size} bytes",
                 f"{member}.data",
             )
         return
@@ -129,7 +129,7 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
         channels_fit = (c == 1 and texture.channels <= 2) if is_signed else c == texture.channels
         if not (channels_fit and n == texture.batch and h == texture.height and w == texture.width):
             refuse(
-                f"N, C, H, W of the shape are {n}, {c}, {h}, {w}, of the texture {texture.batch}, "
+                f"the shape has N, C, H, W = {n}, {c}, {h}, {w}; the texture has {texture.batch}, "
                 f"{texture.channels}, {texture.height}, {texture.width}",
                 f"{member}.shape",
             )

@@ -132,7 +132,7 @@ function toBytes(values, isFloat) {
 function checkSpan(values, { name, range }) {
   if (!range || values.every((v) => v >= range[0] && v <= range[1])) return;
   throw new ShadergenError("SG0605", `input '${name}' holds ${span(values)}`, {
-    why: `the build is made for ${range.join(" to ")}, which its 16-bit floats rely on`,
+    why: `the build's 16-bit floats rely on values from ${range.join(" to ")}`,
     help: "compile with a wider --input-range, or with --precision highp",
   });
 }

@@ -63,7 +63,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
     }
     checkRange(texture.data, `${member}.data`, weightsSize);
     if (texture.data.size !== bytes(texture)) {
-      refuse(`its texels take ${bytes(texture)} bytes, its data has ${texture.data.size}`, `${member}.data`);
+      refuse(`the texels take ${bytes(texture)} bytes, the data has ${texture.data.size} bytes`, `${member}.data`);
     }
     return;
   }
@@ -110,7 +110,7 @@ function checkPort(port, texture, member) {
     const [n, c, h, w] = asMap(shape);
     const channelsFit = isSigned ? ((c === 1) && (texture.channels <= 2)) : (c === texture.channels);
     if (!(channelsFit && (n === texture.batch) && (h === texture.height) && (w === texture.width))) {
-      refuse(`N, C, H, W of the shape are ${n}, ${c}, ${h}, ${w}, of the texture ${texture.batch}, ${texture.channels}, ${texture.height}, ${texture.width}`, `${member}.shape`);
+      refuse(`the shape has N, C, H, W = ${n}, ${c}, ${h}, ${w}; the texture has ${texture.batch}, ${texture.channels}, ${texture.height}, ${texture.width}`, `${member}.shape`);
     }
   } else if (isSigned) {
     refuse(`the encoding ${port.encoding} needs planes`, `${member}.encoding`);

@@ -38,7 +38,7 @@ export interface Port {
   readonly range?: readonly [number, number] | null;
 }
 
-/** A texture of the schedule; 2D ones are as many as `layers`. */
+/** A texture of the schedule. Kind 2d has one GL texture for each of the `layers`. */
 export interface Texture {
   readonly name: string;
   readonly kind: "2d" | "array" | "external";
@@ -96,7 +96,7 @@ export interface LoadOptions {
    * build). By default a build of fixed sizes with a matching checksum is not checked.
    */
   trusted?: boolean;
-  /** The context that will run the build: of a build with variants, the one for it is fetched. */
+  /** The context that will run the build. If the build has variants, the one for this context is fetched. */
   gl?: WebGL2RenderingContext;
 }
 

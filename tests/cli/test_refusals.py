@@ -245,7 +245,7 @@ def test_a_profile_is_saved_under_a_name_that_device_takes(shadergen, tmp_path):
 def test_a_reference_for_other_files_is_refused_in_plain_words(shadergen):
     ran = shadergen("verify", ESPCN, *SIZE, "--reference", "onnxruntime")
     assert ran.err.startswith("error[SG0702]: the reference onnxruntime cannot run the model")
-    assert "why: it is a file for keras\n" in ran.err
+    assert "why: the model is a file for keras\n" in ran.err
 
 
 @pytest.mark.parametrize("command", [("inspect",), ("run", "x.npy", "-o", "y.npy")])

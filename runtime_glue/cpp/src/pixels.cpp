@@ -159,7 +159,7 @@ bool check_image(DType type, const Span& span, Error& error) {
 
 bool check_values(const Port& port, const Texture& texture, const Span& span, Error& error) {
     if (port.has_range && (!span.numbers || span.low < port.low || span.high > port.high)) {
-        tell(error.why, "the build is made for {} to {}, which its 16-bit floats rely on",
+        tell(error.why, "the build's 16-bit floats rely on values from {} to {}",
              {port.low, port.high});
         error.help = "compile with a wider --input-range, or with --precision highp";
         return fail(error, "SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});

@@ -233,7 +233,7 @@ bool Programs::configure(const GL& gl, const Linked& linked, const Schedule& sch
         const std::array<std::int64_t, 3> actual = {size[0], size[1], size[2]};
         if (pass.is_compute && pass.workgroup != actual)
             return pass_fails(
-                error, "SG0503", "the workgroup is stated as {}, the shader's is {}",
+                error, "SG0503", "the schedule states workgroup {}, the shader has {}",
                 {joined(pass.workgroup.data(), 3, "x"), joined(actual.data(), 3, "x")}, pass.shader,
                 pass);
         for (const Read& read : pass.reads) {

@@ -88,7 +88,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
         }
         if (!check_range(texture.data, Place(member, "data"), weights_size, error)) return false;
         if (texture.data.size != texture.bytes()) {
-            return refuse(error, "its texels take {} bytes, its data has {}", {texture.bytes(), texture.data.size}, member, "data");
+            return refuse(error, "the texels take {} bytes, the data has {} bytes", {texture.bytes(), texture.data.size}, member, "data");
         }
         return true;
     }
@@ -138,7 +138,7 @@ bool check_port(const Port& port, const Texture& texture, const Place& member, E
         const auto [n, c, h, w] = as_map(shape);
         const auto channels_fit = is_signed ? ((c == 1) && (texture.channels <= 2)) : (c == texture.channels);
         if (!(channels_fit && (n == texture.batch) && (h == texture.height) && (w == texture.width))) {
-            return refuse(error, "N, C, H, W of the shape are {}, {}, {}, {}, of the texture {}, {}, {}, {}", {n, c, h, w, texture.batch, texture.channels, texture.height, texture.width}, member, "shape");
+            return refuse(error, "the shape has N, C, H, W = {}, {}, {}, {}; the texture has {}, {}, {}, {}", {n, c, h, w, texture.batch, texture.channels, texture.height, texture.width}, member, "shape");
         }
     } else if (is_signed) {
         return refuse(error, "the encoding {} needs planes", {name_of(port.encoding)}, member, "encoding");

@@ -121,7 +121,8 @@ def test_a_constraint_that_is_no_equation_and_cannot_be_read_is_said_without_its
     (constraint,) = member["constraints"]
     assert (
         constraint["why"]
-        == "height and width must satisfy a polynomial of 79 terms, for layer join"
+        == "height and width must satisfy a condition with 79 terms, too long to print, "
+        "for layer join"
     )
 
 

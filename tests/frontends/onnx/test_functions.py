@@ -138,7 +138,8 @@ REFUSED = {
     ),
     "too many inputs": (
         with_functions(call("Leaky", "x", "x"), LEAKY),
-        "error[SG0105]: function Leaky has 1 input and 1 result, the call has 2 and 1\n"
+        "error[SG0105]: function Leaky has 1 input and 1 result, "
+        "the call has 2 inputs and 1 result\n"
         "  --> model.onnx: node y (Leaky), inputs 1x3x6x5, 1x3x6x5",
     ),
     "defined twice": (

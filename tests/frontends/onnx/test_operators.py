@@ -240,7 +240,7 @@ def test_a_transposed_convolution_reaches_less_than_a_stride_too_far(tmp_path: P
     assert refusal(write(tmp_path, model(conv, inits, {"x": X}, 11))) == (
         "error[SG0105]: output_shape 17x14 is too large\n"
         "  --> model.onnx: node y (ConvTranspose), inputs 2x3x7x6, 3x2x3x4\n"
-        "  = why: windows reach over 15x14 elements\n"
+        "  = why: the windows cover only 15x14 elements\n"
         "  = supported: up to 16x15"
     )
     conv = node("ConvTranspose", "x", "w", strides=[2, 2], output_padding=[2, 0])

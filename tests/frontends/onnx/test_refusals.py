@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         changed(lambda p: p.graph.sparse_initializer.append(SPARSE), node("Add", "x", "b")),
         "error[SG0106]: the elements of the sparse tensor 'b' are out of range\n"
         "  --> model.onnx: node y (Add)\n"
-        "  = why: its shape is [2, 2], that of the indices [1]",
+        "  = why: the tensor has shape [2, 2], the indices have shape [1]",
     ),
     "element type": (
         initializer(data_type=TensorProto.STRING),

@@ -281,7 +281,7 @@ REFUSED = {
     ),
     "crop outside": (
         old("Crop", 1, border=[0, 0, 0, 0], scale=[9, 9]),
-        "error[SG0205]: 9x9 elements from row 0 and column 0 on do not lie in 4x5",
+        "error[SG0205]: Crop of 9x9 elements at row 0, column 0 exceeds the input of 4x5",
     ),
 }
 

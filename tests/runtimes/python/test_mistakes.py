@@ -141,7 +141,9 @@ def test_a_workgroup_other_than_the_shaders_is_refused(
     good: Build, context: HeadlessContext
 ) -> None:
     broken = spoil(good, "shaders/sum.comp", "local_size_x = 4", "local_size_x = 8")
-    with pytest.raises(ShadergenError, match="stated as 4x2x1, the shader's is 8x2x1") as caught:
+    with pytest.raises(
+        ShadergenError, match="states workgroup 4x2x1, the shader has 8x2x1"
+    ) as caught:
         Runner(broken, context).init()
     assert caught.value.code == "SG0503"
     assert caught.value.where[1:] == ("shaders/sum.comp", "pass add")

@@ -97,7 +97,7 @@ def test_indices_of_other_scores_fail_with_the_scores_to_look_at(
     report = verify_model(write(tmp_path, proto), Options(precision="mediump"))
     assert not report.ok
     assert report.note.startswith("output 'y': 1,000 of 1,000 indices differ, and ties within")
-    assert report.note.endswith("; compare the values before it: --outputs scores")
+    assert report.note.endswith("; compare the values before this output: --outputs scores")
 
 
 @pytest.mark.gl
@@ -114,4 +114,4 @@ def test_other_integers_that_differ_name_what_they_came_from(
     report = verify_model(write(tmp_path, proto), Options())
     assert not report.ok
     assert "integers differ; rounding can decide" in report.note
-    assert report.note.endswith("; compare the values before it: --outputs whole")
+    assert report.note.endswith("; compare the values before this output: --outputs whole")

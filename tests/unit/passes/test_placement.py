@@ -230,10 +230,10 @@ def test_weight_storage_that_is_too_small_or_absent_is_refused():
     assert refused.why == "a GPU pass reads 36928 bytes, the limit is 16384"
     refused = refusal(lambda: chosen_weights(big, weights="ssbo"))
     assert refused.code == "SG0403"
-    assert refused.why == "GLSL ES 300 on a device with 0 storage blocks"
+    assert refused.why == "the target is GLSL ES 300 with 0 storage blocks"
     least = {"glsl": 310, "device": "gles31-min", "weights": "ssbo"}
     refused = refusal(lambda: chosen_weights(big, **least, stage="fragment"))
-    assert refused.why == "GLSL ES 310 on a device with 0 storage blocks"
+    assert refused.why == "the target is GLSL ES 310 with 0 storage blocks"
     huge = conv(RNG, image(1, 512, 9, 9), 512, (5, 5))
     refused = refusal(lambda: chosen_weights(huge, weights="constants", mrt=4))
     assert refused.code == "SG0402"

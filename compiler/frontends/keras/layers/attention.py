@@ -58,7 +58,7 @@ def _operands(layer: Layer, inputs: list[Tensor]) -> tuple[Value, Value, Value]:
     if len(inputs) not in (2, 3) or any(x.rank != 3 for x in inputs):
         raise ShadergenError(
             "SG0205",
-            "the layer takes query, value and perhaps key, sequences of vectors",
+            "the layer takes sequences of vectors: a query, a value and optionally a key",
             where=layer.described,
             why=f"it is given {', '.join(str(x.shape) for x in inputs) or 'nothing'}",
         )

@@ -27,7 +27,7 @@ def conv_lstm(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor | list[Te
     if len(inputs) not in (1, 3) or inputs[0].rank != axes + 3:
         raise ShadergenError(
             "SG0205",
-            f"the layer takes a sequence of maps, of rank {axes + 3}, and perhaps two states",
+            f"the layer takes a sequence of maps (rank {axes + 3}) and optionally two states",
             where=layer.described,
         )
     refuse_memory(layer)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def dense(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Multiply the last axis by a matrix; of an image's channels, that is a 1x1 convolution."""
+    """Multiply the last axis by a matrix; for the channels of an image, a 1x1 convolution."""
     x = one(layer, inputs)
     if x.rank < 2:
         raise ShadergenError(

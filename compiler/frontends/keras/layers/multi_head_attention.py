@@ -50,7 +50,7 @@ def multi_head_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Te
 
 
 def grouped_query_attention(layer: Layer, inputs: list[Tensor]) -> Tensor | list[Tensor]:
-    """GroupQueryAttention: several heads of the query share one of keys and values."""
+    """GroupQueryAttention: several query heads share one head of keys and values."""
     config = layer.config
     size = config.integer("head_dim")
     heads, groups = config.integer("num_query_heads"), config.integer("num_key_value_heads")
@@ -243,7 +243,9 @@ class _Heads:
         if flag(layer, "use_causal_mask"):
             found.append(causal(layer, ends))
         if found and len(self.axes) > 1:
-            config.unsupported("attention_axes", list(self.axes), "one axis where there is a mask")
+            config.unsupported(
+                "attention_axes", list(self.axes), "a single axis if there is a mask"
+            )
         return found
 
     def spread(self, mask: Tensor, shape: tuple[int, ...], scores: Value) -> Value:

@@ -26,7 +26,7 @@ ENCODINGS = ("int", "one_hot", "multi_hot", "count")
 
 
 def rescaling(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Scale and shift, all channels alike or each by its own."""
+    """Scale and shift, with one number for all channels or one for each channel."""
     factors = [_numbers(layer, key, value) for key, value in (("scale", 1.0), ("offset", 0.0))]
     return pointwise("x0 * x1 + x2", [one(layer, inputs), *factors], layer.name)
 
@@ -40,7 +40,7 @@ def _numbers(layer: Layer, key: str, default: float | None = None) -> np.ndarray
 
 
 def normalization(layer: Layer, inputs: list[Tensor]) -> Tensor:
-    """Subtract the mean of a data set and divide by its deviation, or the opposite."""
+    """Subtract the mean of a data set and divide by its deviation, or invert this."""
     x = one(layer, inputs)
     config = layer.config
     axes: tuple[int, ...] = ()

@@ -57,7 +57,7 @@ def _sequence(layer: Layer, inputs: list[Tensor]) -> tuple[Tensor, list[Tensor]]
     if not inputs or inputs[0].rank != 3:
         raise ShadergenError(
             "SG0205",
-            "the layer takes a sequence of vectors, of rank 3",
+            "the layer takes a sequence of vectors (rank 3)",
             where=layer.described,
             why=f"it is given {', '.join(str(x.shape) for x in inputs) or 'nothing'}",
         )

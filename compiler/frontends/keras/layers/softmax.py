@@ -77,7 +77,7 @@ def sparsemax(layer: Layer, x: Tensor, axes: tuple[int, ...]) -> Tensor:
             "SG0202",
             f"sparsemax of {size} elements is not implemented",
             where=layer.described,
-            why="each is compared with every other",
+            why="each element is compared with all others",
             supported=f"up to {LONGEST_SORTED} elements",
         )
     order = layer.apply(SortOrder(axis, descending=True), x.value)

@@ -190,7 +190,7 @@ def _member(
         raise ShadergenError(
             "SG0103",
             f"'{name}' claims to unpack to {info.file_size} bytes",
-            why=f"stored in {info.compress_size} bytes; the limit for that is {most} unpacked",
+            why=f"it is stored in {info.compress_size} bytes, which may unpack to at most {most}",
         )
     with guarded(f"'{name}'", zipfile.BadZipFile, ZlibError):
         return io.BufferedReader(Member(file, info, look))

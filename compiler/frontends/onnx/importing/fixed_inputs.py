@@ -46,7 +46,7 @@ def fixed_input(info: ValueInfoProto, given: ArrayLike) -> Known:
             "SG0301",
             f"--input-value {info.name} does not fit type {type_name(tensor.elem_type)}",
             where=where,
-            why=f"it is {given.tolist()}",
+            why=f"the given value is {given.tolist()}",
         )
     if not tensor.HasField("shape"):
         return Known(info.name, array)

@@ -90,8 +90,8 @@ def arguments(
         raise ShadergenError(
             "SG0105",
             f"function {node.op} has {count(len(function.input), 'input')} and "
-            f"{count(len(function.output), 'result')}, the call has {len(node.inputs)} and "
-            f"{len(node.used)}",
+            f"{count(len(function.output), 'result')}, the call has "
+            f"{count(len(node.inputs), 'input')} and {count(len(node.used), 'result')}",
         )
     missing = [None] * (len(function.input) - len(node.inputs))
     items = dict(zip(function.input, [*node.inputs, *missing], strict=True))

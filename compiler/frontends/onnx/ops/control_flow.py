@@ -58,7 +58,7 @@ def _chosen(node: OnnxNode, condition: Value, yes: Item, no: Item) -> Item:
 
 
 def loop(node: OnnxNode) -> list[Item | None]:
-    """Loop: up to a number of times, while the body's first result is true.
+    """Loop: runs its body up to a number of times, while the body's first result is true.
 
     The body maps (iteration, condition, carried...) to (condition, carried..., collected...).
     """
@@ -97,7 +97,7 @@ def loop(node: OnnxNode) -> list[Item | None]:
 
 
 def scan(node: OnnxNode) -> list[Item]:
-    """Scan: once for every element along an axis of some inputs.
+    """Scan: runs its body once for each element along an axis of some inputs.
 
     The body maps (state..., elements...) to (state..., collected...).
     """

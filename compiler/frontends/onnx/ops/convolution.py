@@ -103,7 +103,7 @@ def _require_in_reach(wanted: Sizes, natural: Sizes, strides: Sizes) -> None:
         raise ShadergenError(
             "SG0105",
             f"output_shape {'x'.join(map(str, wanted))} is too large",
-            why=f"windows reach over {'x'.join(map(str, natural))} elements",
+            why=f"the windows cover only {'x'.join(map(str, natural))} elements",
             supported=f"up to {most}",
         )
 

@@ -260,7 +260,7 @@ def _short(value: float) -> float:
 
 
 def power(node: OnnxNode) -> Value:
-    """Pow, of the base's type; a known exponent becomes part of the formula."""
+    """Pow: has the base's type; a known exponent becomes part of the formula."""
     x, exponent = node.numeric(0), node.item(1)
     if is_integer(x.type.dtype):
         return _integer_power(node, x)

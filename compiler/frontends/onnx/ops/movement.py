@@ -266,7 +266,7 @@ def dropout(node: OnnxNode) -> list[Item]:
 
 
 def constant(node: OnnxNode) -> Item:
-    """Constant; numbers and lists of them as well as tensors."""
+    """Constant: a tensor, a number or a list of numbers."""
     if node.has("value"):
         known = Known(node.layer, node.tensor("value"))
         return typed_item(known, node.attributes["value"].t.data_type)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def batch_normalization(node: OnnxNode) -> Value | list[Value]:
-    """BatchNormalization with the stored statistics; with training_mode=1, with the batch's."""
+    """BatchNormalization with the stored statistics, or the batch's if training_mode=1."""
     epsilon, momentum = node.number("epsilon", 1e-5), node.number("momentum", 0.9)
     training = node.choice("training_mode", (0, 1))
     spatial = node.choice("spatial", (1, 0))
@@ -74,7 +74,7 @@ def _of_each_element(node: OnnxNode, x: Value, parameters: list[Value], epsilon:
 
 
 def instance_normalization(node: OnnxNode) -> Value:
-    """InstanceNormalization: of each channel over its space."""
+    """InstanceNormalization: normalises each channel over its space."""
     op = InstanceNormalization(node.number("epsilon", 1e-5))
     return node.apply(op, *(node.real(i) for i in range(3)))
 
@@ -204,7 +204,7 @@ def lp_normalization(node: OnnxNode) -> Value:
 
 
 def mean_variance_normalization(node: OnnxNode) -> Value:
-    """MeanVarianceNormalization; before operator set 9 over space, and C if across_channels=1."""
+    """MeanVarianceNormalization; before set 9 over space, or space and C if across_channels=1."""
     x = node.real(0)
     rank = x.type.rank
     if node.version >= 9:

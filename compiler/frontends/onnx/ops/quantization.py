@@ -137,8 +137,8 @@ def _aligned(node: OnnxNode, index: int, shape: Sizes, axis: int, block: int = 0
         return node.moved(ResizeNearest(shape, steps), t)
     raise ShadergenError(
         "SG0205",
-        f"input {index} of {node.op}, of shape {list(t.shape)}, does not fit {list(shape)}",
-        supported=f"one number, {shape[axis]} for axis {axis}, or one for each block",
+        f"input {index} of {node.op} has shape {list(t.shape)}, which does not fit {list(shape)}",
+        supported=f"one number, {shape[axis]} numbers (axis {axis}), or one number for each block",
     )
 
 
@@ -241,7 +241,7 @@ def matmul_integer_to_float(node: OnnxNode) -> Value:
 
 
 def qgemm(node: OnnxNode) -> Item:
-    """QGemm of com.microsoft: alpha * A * B + C; without a scale of the result, a float."""
+    """QGemm of com.microsoft: alpha * A * B + C; a float if the result has no scale."""
     matrices = []
     for index, name in ((0, "transA"), (3, "transB")):
         flip = node.choice(name, (0, 1))

@@ -49,14 +49,14 @@ def crop(node: OnnxNode) -> Tensor:
     if not fits or min(height, width) < 1:
         raise ShadergenError(
             "SG0205",
-            f"{height}x{width} elements from row {top} and column {left} on do not lie in "
+            f"Crop of {height}x{width} elements at row {top}, column {left} exceeds the input of "
             f"{shape[2]}x{shape[3]}",
         )
     return node.move(Slice((0, 0, top, left), (1,) * 4, (*shape[:2], height, width)), 0)
 
 
 def dynamic_slice(node: OnnxNode) -> Tensor:
-    """DynamicSlice: as Slice has been since operator set 10."""
+    """DynamicSlice: like Slice in operator set 10 and later."""
     node.version = 10
     return slice_(node)
 

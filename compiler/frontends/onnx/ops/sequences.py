@@ -46,7 +46,7 @@ def _position(node: OnnxNode, index: int, count: int) -> int:
 
 
 def at(node: OnnxNode) -> Tensor | Narrow:
-    """SequenceAt: one of the tensors."""
+    """SequenceAt: the tensor at a position."""
     items = _sequence(node)
     return items[_position(node, 1, len(items))]
 
@@ -72,7 +72,7 @@ def erase(node: OnnxNode) -> TensorList:
 
 
 def insert(node: OnnxNode) -> TensorList:
-    """SequenceInsert: before a position, or at the end."""
+    """SequenceInsert: inserts a tensor before a position, or at the end."""
     items = _sequence(node)
     index = len(items)
     if node.given(2):
@@ -92,7 +92,7 @@ def length(node: OnnxNode) -> Known:
 
 
 def join(node: OnnxNode) -> Tensor:
-    """ConcatFromSequence: along an axis, or along a new one."""
+    """ConcatFromSequence: joins the tensors along an axis, or along a new axis."""
     items = [node.plain(item, "an element") for item in _sequence(node)]
     if not items:
         raise ShadergenError("SG0205", "ConcatFromSequence needs a sequence that is not empty")
@@ -109,7 +109,7 @@ def join(node: OnnxNode) -> Tensor:
 
 
 def split(node: OnnxNode) -> TensorList:
-    """SplitToSequence: into parts of given sizes, of one size, or into single elements."""
+    """SplitToSequence: splits a tensor into parts of given sizes, of one size, or of size 1."""
     x = node.item(0)
     shape = x.shape
     axis = node.axis(node.integer("axis", 0), len(shape))

@@ -100,7 +100,7 @@ def read_sparse(
     raise ShadergenError(
         "SG0106",
         f"the elements of the sparse tensor '{name}' are out of range",
-        why=f"its shape is {list(shape)}, that of the indices {list(indices.shape)}",
+        why=f"the tensor has shape {list(shape)}, the indices have shape {list(indices.shape)}",
     )
 
 

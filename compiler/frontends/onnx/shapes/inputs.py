@@ -75,7 +75,7 @@ def _whole_shape(name: str, request: Request) -> tuple[int, ...]:
         raise ShadergenError(
             "SG0204",
             f"input '{name}' has no shape",
-            why="the number of its axes is unknown, too",
+            why="even the number of its axes is unknown",
             help=f"give all its sizes, for example --input-size {name or 'NAME'}=1x3x360x640",
         )
     return resolve_shape(name, (None,) * len(wanted), None, request)

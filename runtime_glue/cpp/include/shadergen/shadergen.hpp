@@ -166,8 +166,8 @@ private:
 
 // Read and check the build in a folder (UTF-8), at its default sizes or at the given dynamic sizes.
 // SG0502 to SG0505 for a bad build, SG0605 for unsupported sizes. Makes no GL call, unless
-// `get_proc_address` is given: then a context is current, and of a build with variants for several
-// devices (compile --device A,B,C) the variant for it is read.
+// `get_proc_address` is given. Then a context must be current. If the build has variants for
+// several devices (compile --device A,B,C), the variant for this context is read.
 Result<Build> load(const std::string& folder, const std::vector<Size>& sizes = {},
                    GetProcAddress get_proc_address = nullptr);
 // Load files in memory, without copying them.
@@ -204,10 +204,10 @@ public:
     Error bind_input(std::string_view name, unsigned texture);
     Error bind_input(std::string_view name, const unsigned* textures, std::size_t count);
 
-    // Read an input from the application's external texture through its matrix: 16 numbers, column
-    // by column, that take (0, 0) to (1, 1), lower left to upper right of the picture, to
-    // coordinates of the texture, as Android's SurfaceTexture.getTransformMatrix gives them. A new
-    // matrix for the bound texture costs nothing: call it before every frame.
+    // Read an input from the application's external texture through a matrix: 16 numbers, column by
+    // column. The matrix maps picture coordinates, (0, 0) at the lower left and (1, 1) at the upper
+    // right, to texture coordinates, as Android's SurfaceTexture.getTransformMatrix gives it. A new
+    // matrix for the bound texture costs nothing: call bind_input before every frame.
     Error bind_input(std::string_view name, unsigned texture, const float* matrix);
 
     // Write an output to the application's texture. SG0605 when it does not fit; SG0602 when GL
@@ -216,15 +216,16 @@ public:
     Error bind_output(std::string_view name, unsigned texture);
     Error bind_output(std::string_view name, const unsigned* textures, std::size_t count);
 
-    // Draw an output to the application's framebuffer, from its texel (0, 0) on: 0 is the window,
-    // where row 0 is the lowest. For outputs that one pass draws alone and nothing reads.
+    // Draw an output to the application's framebuffer, from texel (0, 0) on. Framebuffer 0 is the
+    // window, where row 0 is the bottom row. Only for outputs that a single pass draws and no pass
+    // reads.
     Error bind_output_framebuffer(std::string_view name, unsigned framebuffer);
 
     // The GL texture of an output: its array texture, or the 2D texture of a layer.
     Result<unsigned> output_texture(std::string_view name, int layer = 0) const;
 
-    // Copy an array of the model's own shape, in C order, to a texture of the runner's, and read
-    // that. An input of encoding unorm8 takes uint8_t from 0 to 255 or floats from 0 to 1.
+    // Copy an array of the model's own shape, in C order, to a texture of the runner, and read this
+    // texture. An input of encoding unorm8 takes uint8_t from 0 to 255 or floats from 0 to 1.
     template <class T>
     Error upload(std::string_view name, const T* data, std::size_t count) {
         return upload_as(name, type_of<T>(), data, count);
@@ -241,8 +242,8 @@ public:
     // timings(), where the GL can.
     Error run(bool timed = false);
 
-    // Milliseconds of each pass in the last timed frame. Waits for the GPU. Empty where no frame
-    // was timed, where the GL has no timer queries, and where the GPU changed its clock meanwhile.
+    // Milliseconds of each pass in the last timed frame. Waits for the GPU. Empty if no frame was
+    // timed, the GL has no timer queries, or the GPU changed its clock meanwhile.
     std::vector<double> timings();
 
     Error wait();        // return when all frames so far are drawn
@@ -250,7 +251,7 @@ public:
     Error save_state();  // see restore_state
 
     void close();    // delete all GL objects; the application's textures stay
-    void abandon();  // forget them without a GL call: the context is gone
+    void abandon();  // forget all GL objects without a GL call: the context is gone
 
     Build build() const;  // at its present sizes
 
