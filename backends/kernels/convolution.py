@@ -269,8 +269,8 @@ def _growth(node: Node) -> Growth | None:
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    # Of one plane in a dispatch, or in 16 bits, something else than the sums may be alive at most.
-    few = 1 if (choice.stage, choice.precision) == ("fragment", "highp") else 2
+    # In 16 bits a step holds the addresses of weights, and that of the first plane is simpler.
+    few = 1 if choice.precision == "highp" else 2
     if alike and choice.planes is not None and choice.planes > few + 1:
         small, larger = (replace(choice, planes=n) for n in (few, few + 1))
         return Growth(small, larger, choice.planes - few)
@@ -280,14 +280,13 @@ def _growth(node: Node) -> Growth | None:
 def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
     """Return how a program grows with the pixels of a row, which share what their windows read.
 
-    The second pixel is the first to share; with few pixels, what is alive before the sums is most.
-    Dilated windows share less evenly.
+    The second pixel is the first to share. Dilated windows share less evenly.
     """
     across, down = choice.block
-    if across <= 4 or down > 1 or conv.dilations[1] > 1:
+    if across <= 3 or down > 1 or conv.dilations[1] > 1:
         return None
-    three, four = (replace(choice, block=(n, 1)) for n in (3, 4))
-    return Growth(three, four, across - 3)
+    two, three = (replace(choice, block=(n, 1)) for n in (2, 3))
+    return Growth(two, three, across - 2)
 
 
 CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth)

@@ -63,9 +63,6 @@ def ways(node: Node, kernels: KernelFamilies) -> list[Node]:
     return [made for n in chosen for made in family_of(n).expand(n, kernels.target)]
 
 
-SURE = 0.15  # what is alive at most may be so at another statement of the larger program
-
-
 @pytest.mark.parametrize("on", TARGETS)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
@@ -81,8 +78,7 @@ def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
         lowered = replace(family, growth=lambda node: None)
         counted = Outlines(target).work(node, lowered)
         grown = Outlines(target).work(node, family)
-        assert replace(grown, alive=counted.alive) == counted, node.choice
-        assert grown.alive == pytest.approx(counted.alive, rel=SURE), node.choice
+        assert grown == counted, node.choice
 
 
 def test_constants_that_are_zero_are_left_out_of_programs_that_are_lowered():
