@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .types import Type
 
 PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion, an addition
-LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
+LEAVES = {Variable, Number, Numbers, Uniform, BuiltIn}
 
 
 def _none() -> defaultdict[str, int]:
@@ -215,7 +215,7 @@ class _Outliner:
         own, stack = found.own, [expression]
         while stack:
             e = stack.pop()
-            if isinstance(e, LEAVES):
+            if type(e) in LEAVES:
                 continue
             if isinstance(e, Binary):
                 stack += _binary(e, own)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .types import Type
 
 UNROLLED = 4  # trips of a loop that compilers unroll
-FREE = (Variable, Number, Numbers, Uniform, BuiltIn)  # alive already, or no register's
+FREE = {Variable, Number, Numbers, Uniform, BuiltIn}  # alive already, or no register's
 
 
 def most_alive(program: Program) -> tuple[int, int]:
@@ -91,17 +91,15 @@ class _Liveness:
 
         The sizes of the variables that it reads are added to ``read``.
         """
-        if isinstance(e, Variable):
-            read[e.name] = _size(e.type)
-            return 0
-        if isinstance(e, FREE):
+        if type(e) in FREE:
+            if isinstance(e, Variable):
+                read[e.name] = _size(e.type)
             return 0
         held = most = 0
         for operand in e.operands:
-            if isinstance(operand, FREE):
-                self._working(operand, read)
-            else:
-                most = max(most, held + self._working(operand, read))
+            working = self._working(operand, read)
+            if type(operand) not in FREE:
+                most = max(most, held + working)
                 held += _size(operand.type)
         inside = self._function(e.function) if isinstance(e, Invoke) else 0
         return max(most, held + inside, _size(e.type))
