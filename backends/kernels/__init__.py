@@ -104,7 +104,7 @@ class KernelFamilies:
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
                 alike = self.work(node, replace(choice, weights=looped))
-                return tuple(stored(w, replace(node, choice=choice), self.target) for w in alike)
+                return tuple(stored(w, node, choice, self.target) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
                 return (unrolled(work, node),)
@@ -132,8 +132,10 @@ class KernelFamilies:
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
         """Return the nodes that a choice makes of a node.
 
-        Choices that differ in block, planes and weights alone share one expansion.
+        Choices of tiles that differ in block, planes and weights alone share one expansion.
         """
+        if not choice.winograd:
+            return (replace(node, choice=choice),)
         opened = replace(choice, block=(1, 1), planes=None, weights=None)
         key = name, opened
         if key not in self._expanded:

@@ -173,7 +173,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)
-    named = names_weights(node, target)
+    named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
     readers = readers_of(cut, shader, tiles) if named else []
     last = last_texels(readers) if shader.bias_last else {}
@@ -258,13 +258,13 @@ def ends(node: Node) -> dict[str, int]:
     return {"i": plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]}
 
 
-def _growth(node: Node) -> Growth | None:
+def _growth(node: Node, choice: Way) -> Growth | None:
     """Return how a program grows with the planes of an invocation, else with its pixels.
 
     Planes are alike if all their lanes are channels and all read the same planes, in a loop:
     weights that are constants may be zero and left out.
     """
-    p, choice = parts(node), node.choice
+    p = parts(node)
     assert isinstance(p.kernel, Conv)
     if not choice.loops:
         return None

@@ -71,11 +71,11 @@ def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
     kernels = KernelFamilies(target)
     placed = optimise(graph_of(GRAPHS[graph](), inputs=(X,)), Context(kernels))
     every = ways(next(n for n in reversed(placed.nodes) if has_weights(n)), kernels)
-    large = [n for n in every if family_of(n).growth(n)]
+    large = [n for n in every if family_of(n).growth(n, n.choice)]
     assert bool(large) == ((graph, on) not in NONE_GROWS)
     for node in large:
         family = family_of(node)
-        lowered = replace(family, growth=lambda node: None)
+        lowered = replace(family, growth=lambda node, choice: None)
         counted = Outlines(target).work(node, lowered)
         grown = Outlines(target).work(node, family)
         assert grown == counted, node.choice
