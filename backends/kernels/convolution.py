@@ -12,6 +12,7 @@ only those of its planes for a fragment pass. :mod:`.winograd` has more ways for
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...ir.graph import Choice as Way
-    from ...ir.graph import Node, Precision, Value
+    from ...ir.graph import Node, Precision, Value, WeightStorage
     from ...ir.types import TextureFormat
     from ...passes.kernel_ops import Parts
     from ...passes.placement.target import Target
@@ -99,10 +100,21 @@ def compute_choices(node: Node, target: Target) -> Iterator[Way]:
         return
     storages = compute_storages(before_store(node), target)
     columns = block_columns(node, target, COLUMNS)
-    for weights, across, planes in product(storages, columns, _compute_planes(node)):
-        yield replace(
-            node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
-        )
+    yield from _blocks(node.choice, storages, tuple(columns), tuple(_compute_planes(node)))
+
+
+@cache
+def _blocks(
+    opened: Way,
+    storages: tuple[WeightStorage, ...],
+    columns: tuple[int, ...],
+    planes: tuple[int, ...],
+) -> tuple[Way, ...]:
+    """Return every combination, which many layers have in common."""
+    return tuple(
+        replace(opened, stage="compute", block=(across, 1), planes=n, weights=weights)
+        for weights, across, n in product(storages, columns, planes)
+    )
 
 
 def _compute_planes(node: Node) -> list[int]:
