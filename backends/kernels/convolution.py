@@ -281,8 +281,8 @@ def _growth(node: Node, choice: Way) -> Growth | None:
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    # In 16 bits a step holds the addresses of weights, and that of the first plane is simpler.
-    few = 1 if choice.precision == "highp" else 2
+    # In a dispatch, or in 16 bits, the address of the second plane's weights may be alive at most.
+    few = 1 if (choice.stage, choice.precision) == ("fragment", "highp") else 2
     if alike and choice.planes is not None and choice.planes > few + 1:
         small, larger = (replace(choice, planes=n) for n in (few, few + 1))
         return Growth(small, larger, choice.planes - few)

@@ -240,8 +240,8 @@ def test_few_of_the_ways_to_run_a_convolution_are_lowered(tmp_path, finished):
     decisions = compile_model(path, tmp_path / "build", options).decisions
     (why,) = (d.why for d in decisions if d.step == "choose kernels")
     assert "the least of 36" in why
-    # In draws 1 and 2 planes; in dispatches 1 to 3 pixels of each; and the one that is chosen.
-    assert len(finished) == 2 + 3 * 2 + 1
+    # In draws 1 and 2 planes; in dispatches 1 to 3, and 1 to 3 pixels; and the one that is chosen.
+    assert len(finished) == 2 + 3 * 3 + 1
 
 
 def test_layers_that_do_the_same_are_ranked_once_and_listed_in_tiles_only_where_these_can_win(
