@@ -146,7 +146,7 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     Raises:
         ShadergenError: SG0402 or SG0403 when there are none.
     """
-    found = context.kernels.choices(node)
+    found = _choices(node, context)
     if not found:
         raise context.kernels.refusal(node)
     if alone and len(found) == 1 and not context.measured:
@@ -163,13 +163,29 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
         predicted: go by predictions though there are measured times: those of nodes of which only
             some are measured do not compare.
     """
-    found = context.kernels.choices(node)
+    found = _choices(node, context)
     return _ranking(node, found, context, predicted) if found else Ranking(())
+
+
+def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
+    """Return the ways to run a node: in Winograd's tiles where they can be chosen."""
+    target, kernels = context.target, context.kernels
+    usual = target.winograd == "auto" and not are_known(target.costs)
+    few = kernels.choices(node, tiles=False) if usual and not context.measured else ()
+    return few or kernels.choices(node)
 
 
 def _ranking(
     node: Node, found: tuple[Choice, ...], context: Context, predicted: bool = False
 ) -> Ranking:
+    """Return the candidates of a node by cost; nodes that do the same are ranked once."""
+    key = context.kernels.alike(node, found), predicted
+    if key not in context.rankings:
+        context.rankings[key] = _ranked(node, found, context, predicted)
+    return context.rankings[key]
+
+
+def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: bool) -> Ranking:
     target = context.target
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
     predictor = Predictor(node, context.kernels, found)

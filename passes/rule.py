@@ -13,12 +13,13 @@ from ..ir.graph import Result
 from ..ir.ops import Conv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from ..ir.graph import Choice, Graph, Node, Value
     from ..ir.ops import Op
+    from .choose_kernels import Ranking
     from .placement.kernels import Kernels
     from .placement.target import Target
 
@@ -49,6 +50,7 @@ class Context:
         trials: makes inputs of a graph to estimate errors with, likewise, where there are no
             samples; None does not estimate.
         decisions: what was decided, in order, each once.
+        rankings: of nodes by what they do, for ``choose_kernels``.
     """
 
     kernels: Kernels
@@ -56,6 +58,7 @@ class Context:
     samples: Iterable[Mapping[str, NDArray[Any]]] = ()
     trials: Callable[[Graph], Iterable[Mapping[str, NDArray[Any]]]] | None = None
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
+    rankings: dict[Hashable, Ranking] = field(default_factory=dict)
 
     @property
     def target(self) -> Target:

@@ -31,7 +31,6 @@ from ..shader.expressions import (
     Texel,
     Uniform,
     Variable,
-    column,
 )
 from ..shader.statements import (
     Add,
@@ -213,11 +212,26 @@ class Printer(ABC):
 
     def multiply_add(self, s: MultiplyAdd) -> str:
         """Return an addition of products to a variable."""
-        chained = self.chained and not s.summed_first
-        pairs = list(chain.from_iterable(map(_columns, s.products))) if chained else s.products
-        products = [self.binary("*", a, b)[0] for a, b in pairs]
-        terms = products if chained else [" + ".join(products)]
+        if self.chained and not s.summed_first:
+            terms = list(chain.from_iterable(self._by_column(a, b) for a, b in s.products))
+        else:
+            terms = [" + ".join(self.binary("*", a, b)[0] for a, b in s.products)]
         return "\n".join(f"{self.variable(s.target)} += {term};" for term in terms)
+
+    def _by_column(self, left: Expression, right: Expression) -> list[str]:
+        """Return a product with a matrix as those of its columns, another one as it is."""
+        if not left.type.is_matrix:
+            return [self.binary("*", left, right)[0]]
+        vector = self.atom(right)
+        return [f"{c} * {vector}.{LANES[k]}" for k, c in enumerate(self._columns(left))]
+
+    def _columns(self, matrix: Expression) -> list[str]:
+        """Return the columns of a matrix."""
+        if not isinstance(matrix, Numbers):
+            return [self.expression(Column(matrix, k)) for k in range(matrix.type.columns)]
+        texts, lanes = self._floats(matrix.values), matrix.type.lanes
+        starts = range(0, len(texts), lanes)
+        return [self._vector(matrix.type.of(lanes), texts[i : i + lanes]) for i in starts]
 
     def loop(self, s: Loop) -> str:
         """Return a loop."""
@@ -324,17 +338,14 @@ class Printer(ABC):
 
     def vector(self, e: Numbers) -> str:
         """Return a vector or matrix of known numbers; one stands for all of a vector's."""
-        texts = self._floats(e.values)
-        if not e.type.is_matrix:
-            return self._vector(e.type, texts)
-        lanes = e.type.lanes
-        columns = [texts[i : i + lanes] for i in range(0, len(texts), lanes)]
-        return self._matrix(e.type, [self._vector(e.type.of(lanes), c) for c in columns])
+        if e.type.is_matrix:
+            return self._matrix(e.type, self._columns(e))
+        return self._vector(e.type, self._floats(e.values))
 
     def _floats(self, values: tuple[float, ...]) -> list[str]:
         """Return literals; numpy prints most of them at once."""
         with np.errstate(over="ignore"):
-            texts = map(str, np.array(values, np.float32))
+            texts = np.array(values, np.float32).astype(str).tolist()
         low, high = PLAIN
         return [
             text if low < abs(v) < high else self.scalar(Number(v, FLOAT))
@@ -381,14 +392,6 @@ class Printer(ABC):
         """Return an expression, in brackets unless it needs none."""
         text, level = self.printed(e)
         return text if level == ATOM and not text.startswith("-") else f"({text})"
-
-
-def _columns(product: tuple[Expression, Expression]) -> list[tuple[Expression, Expression]]:
-    """Return a product with a matrix as those of its columns, another one as it is."""
-    left, right = product
-    if not left.type.is_matrix:
-        return [product]
-    return [(column(left, k), right.lanes(LANES[k])) for k in range(left.type.columns)]
 
 
 def indented(text: str) -> str:

@@ -23,9 +23,11 @@ from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
 from .sharing import sizes_in_uniforms
 from .winograd import WINOGRAD
-from .work import Outlines, stored, unrolled
+from .work import Outlines, kept_share, stored, unrolled
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ...ir.graph import Choice, Graph, Node, WeightStorage
     from ...passes.placement.kernels import Work
     from ...passes.placement.target import Target
@@ -84,10 +86,11 @@ class KernelFamilies:
         self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
         self._outlines = Outlines(target)
 
-    def choices(self, node: Node) -> tuple[Choice, ...]:
+    def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
         """Return every way to run a placed node, in order of preference for ties."""
         target = self.target
-        every = [c for family in families_of(node) for c in family.choices(node, target)]
+        families = (f for f in families_of(node) if tiles or f is not WINOGRAD)
+        every = [c for family in families for c in family.choices(node, target)]
         found = [c for c in every if _agrees(c, node.choice)]
         computed = [c for c in found if c.stage == "compute"]
         found = computed if computed and target.stage == "compute" else found
@@ -101,14 +104,11 @@ class KernelFamilies:
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
                 alike = self.work(node, replace(choice, weights=looped))
-                return tuple(stored(w, replace(node, choice=choice), self.target) for w in alike)
+                return tuple(stored(w, node, choice, self.target) for w in alike)
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
                 return (unrolled(work, node),)
-        if node not in self._known:
-            plain = at_default(node)  # the text of a dynamic node would add guards
-            self._known[node] = tuning_key(plain, self.target), plain
-        name, node = self._known[node]
+        name, node = self._plain(node)
         key = name, choice
         works = self._works.get(key)
         if works is None:
@@ -117,11 +117,25 @@ class KernelFamilies:
             self._works[key] = works
         return works
 
+    def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
+        """Return a key: nodes of equal keys do the same with each of the choices."""
+        unrolls = any(c.weights == "constants" and not c.winograd for c in choices)
+        return self._plain(node)[0], choices, kept_share(node) if unrolls else None
+
+    def _plain(self, node: Node) -> tuple[str, Node]:
+        """Return the tuning key of a node, and the node at default sizes."""
+        if node not in self._known:
+            plain = at_default(node)  # the text of a dynamic node would add guards
+            self._known[node] = tuning_key(plain, self.target), plain
+        return self._known[node]
+
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
         """Return the nodes that a choice makes of a node.
 
-        Choices that differ in block, planes and weights alone share one expansion.
+        Choices of tiles that differ in block, planes and weights alone share one expansion.
         """
+        if not choice.winograd:
+            return (replace(node, choice=choice),)
         opened = replace(choice, block=(1, 1), planes=None, weights=None)
         key = name, opened
         if key not in self._expanded:

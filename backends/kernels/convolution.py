@@ -12,6 +12,7 @@ only those of its planes for a fragment pass. :mod:`.winograd` has more ways for
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...ir.graph import Choice as Way
-    from ...ir.graph import Node, Precision, Value
+    from ...ir.graph import Node, Precision, Value, WeightStorage
     from ...ir.types import TextureFormat
     from ...passes.kernel_ops import Parts
     from ...passes.placement.target import Target
@@ -99,10 +100,21 @@ def compute_choices(node: Node, target: Target) -> Iterator[Way]:
         return
     storages = compute_storages(before_store(node), target)
     columns = block_columns(node, target, COLUMNS)
-    for weights, across, planes in product(storages, columns, _compute_planes(node)):
-        yield replace(
-            node.choice, stage="compute", block=(across, 1), planes=planes, weights=weights
-        )
+    yield from _blocks(node.choice, storages, tuple(columns), tuple(_compute_planes(node)))
+
+
+@cache
+def _blocks(
+    opened: Way,
+    storages: tuple[WeightStorage, ...],
+    columns: tuple[int, ...],
+    planes: tuple[int, ...],
+) -> tuple[Way, ...]:
+    """Return every combination, which many layers have in common."""
+    return tuple(
+        replace(opened, stage="compute", block=(across, 1), planes=n, weights=weights)
+        for weights, across, n in product(storages, columns, planes)
+    )
 
 
 def _compute_planes(node: Node) -> list[int]:
@@ -173,7 +185,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     starts = first_sums(bias, conv, group, shader)
     names = [f"a{k}" for k in range(len(group.planes))]
     sums = Sums(body, shader, node)
-    named = names_weights(node, target)
+    named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
     readers = readers_of(cut, shader, tiles) if named else []
     last = last_texels(readers) if shader.bias_last else {}
@@ -258,18 +270,18 @@ def ends(node: Node) -> dict[str, int]:
     return {"i": plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]}
 
 
-def _growth(node: Node) -> Growth | None:
+def _growth(node: Node, choice: Way) -> Growth | None:
     """Return how a program grows with the planes of an invocation, else with its pixels.
 
     Planes are alike if all their lanes are channels and all read the same planes, in a loop:
     weights that are constants may be zero and left out.
     """
-    p, choice = parts(node), node.choice
+    p = parts(node)
     assert isinstance(p.kernel, Conv)
     if not choice.loops:
         return None
     alike = p.kernel.groups == 1 and not p.store and node.result.type.channels % LANES == 0
-    # Of one plane in a dispatch, or in 16 bits, something else than the sums may be alive at most.
+    # In a dispatch, or in 16 bits, the address of the second plane's weights may be alive at most.
     few = 1 if (choice.stage, choice.precision) == ("fragment", "highp") else 2
     if alike and choice.planes is not None and choice.planes > few + 1:
         small, larger = (replace(choice, planes=n) for n in (few, few + 1))
@@ -280,14 +292,13 @@ def _growth(node: Node) -> Growth | None:
 def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
     """Return how a program grows with the pixels of a row, which share what their windows read.
 
-    The second pixel is the first to share; with few pixels, what is alive before the sums is most.
-    Dilated windows share less evenly.
+    The second pixel is the first to share. Dilated windows share less evenly.
     """
     across, down = choice.block
-    if across <= 4 or down > 1 or conv.dilations[1] > 1:
+    if across <= 3 or down > 1 or conv.dilations[1] > 1:
         return None
-    three, four = (replace(choice, block=(n, 1)) for n in (3, 4))
-    return Growth(three, four, across - 3)
+    two, three = (replace(choice, block=(n, 1)) for n in (2, 3))
+    return Growth(two, three, across - 2)
 
 
 CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ...ir.ops import Conv
 from ...ir.ops.window import may_pad
 from ...ir.types import LANES
@@ -19,8 +21,6 @@ from .loads import LANE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import numpy as np
 
     from ...passes.kernel_ops import Parts
     from ..shader.builder import ShaderBuilder
@@ -57,8 +57,7 @@ def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlock
                 weights = [shader.weight(integer(row + n)) for n in range(width)]
                 pairs = [(weight, TEXEL.lanes(LANE[n])) for n, weight in enumerate(weights)]
             else:
-                columns = cut[tap, block, k]
-                pairs = products(columns, TEXEL, tiles.diagonal) if columns.any() else []
+                pairs = products(cut[tap, block, k], TEXEL, tiles.diagonal)
             if pairs:
                 readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
         found.append(dict(sorted(readers.items())))
@@ -139,9 +138,13 @@ def unrolled(
 
 
 def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:
-    """Return the products of one block of constant weights with a vector, to be added up."""
+    """Return the products of one block of constant weights with a vector, to be added up.
+
+    Columns of zeros are left out.
+    """
+    kept = np.count_nonzero(columns, axis=1).tolist()
     if diagonal:
-        return [(constant(columns[0]), v)]
-    if len(columns) == LANES and all(c.any() for c in columns):
+        return [(constant(columns[0]), v)] if kept[0] else []
+    if len(columns) == LANES and all(kept):
         return [(constant(columns), v)]
-    return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if c.any()]
+    return [(constant(c), v.lanes(LANE[i])) for i, c in enumerate(columns) if kept[i]]

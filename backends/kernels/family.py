@@ -51,8 +51,8 @@ class Family:
         lower: yields the GPU passes of such a node, its choice made and expanded.
         unsuited: returns why such a node cannot run in the compute stage, or nothing.
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
-        growth: returns how the program of such a node, its choice made, grows from smaller ones, or
-            None where its counts follow from no others.
+        growth: returns how the program of such a node with a choice grows from smaller ones, whose
+            loops end alike, or None where its counts follow from no others.
         expand: returns the nodes that the choice of such a node makes of it, the last of which
             gives its result. Block, planes and weights of the choice may matter to one node alone,
             whose planes are None as long as they are not chosen.
@@ -63,7 +63,7 @@ class Family:
     lower: Callable[[Node, Target], Iterator[GpuPass]]
     unsuited: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
-    growth: Callable[[Node], Growth | None] = lambda node: None
+    growth: Callable[[Node, Choice], Growth | None] = lambda node, choice: None
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 

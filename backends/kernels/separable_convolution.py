@@ -177,10 +177,10 @@ def _ends(node: Node) -> dict[str, int]:
     return {PLANE.name: first.result.type.planes}
 
 
-def _growth(node: Node) -> Growth | None:
+def _growth(node: Node, choice: Choice) -> Growth | None:
     conv = parts(halves(node)[0]).kernel
     assert isinstance(conv, Conv)
-    return growth_by_pixels(node.choice, conv)
+    return growth_by_pixels(choice, conv)
 
 
 SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _ends, _growth)

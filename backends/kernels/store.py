@@ -253,7 +253,7 @@ def _draw(
 
 def _needed(first: Sequence[Statement], rest: Sequence[Statement]) -> list[Statement]:
     """Return the declarations, and the comments on them, that the statements after them need."""
-    read = names_read(rest)
+    read = names_read(rest, {s.variable.name for s in first if isinstance(s, Declare)})
     kept: list[Statement] = []
     for s in reversed(first):
         if s.variable.name in read if isinstance(s, Declare) else kept:

@@ -14,7 +14,7 @@ from ...passes.placement.kinds import is_parameter, is_separable, planes_in_a_pa
 from .weight_blocks import weight_floats
 
 if TYPE_CHECKING:
-    from ...ir.graph import Node, Stage, WeightStorage
+    from ...ir.graph import Choice, Node, Stage, WeightStorage
     from ...passes.placement.target import Target
 
 LOOPED: tuple[WeightStorage, ...] = ("ubo", "texture", "ssbo")  # in draws, preferred ones first
@@ -74,14 +74,13 @@ def weight_capacity(target: Target, stage: Stage) -> dict[WeightStorage, int]:
     }
 
 
-def names_weights(node: Node, target: Target) -> bool:
+def names_weights(node: Node, choice: Choice, target: Target) -> bool:
     """Whether the code of a convolution's draws names each weight instead of looping over them.
 
     Weights that are constants have to be named. In a uniform block they are where the device keeps
     such weights in registers of constants, which code reads at known places only. Sums of 16 bits
     are blocks of those of one texel in all kernels that read weights.
     """
-    choice = node.choice
     if choice.weights != "ubo":
         return choice.weights == "constants"
     if choice.stage != "fragment" or choice.winograd or not are_known(target.costs):

@@ -8,7 +8,7 @@ evenly with the pixels and the planes of an invocation, small ones are lowered t
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
@@ -35,7 +35,7 @@ from .dispatch import plan_dispatch
 from .weight_storage import names_weights, pass_floats
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable
+    from collections.abc import Container, Hashable, Mapping
 
     from ...ir.graph import Choice, Node, Value
     from ...ir.types import TensorType
@@ -49,6 +49,16 @@ TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of reads of tex
 WEIGHTS, IMAGES_OF_WEIGHTS = "weights", "images of weights"
 HELD = 16 + 3  # scalars of a block of weights, and of what counts its rows and taps
 MANY_PLANES = 8  # maps with more planes share an outline with those of 8
+
+
+@dataclass(frozen=True)
+class _Program:
+    """What the programs of a node's choices have in common: the ends of loops, the structure."""
+
+    node: Node
+    family: Family
+    structure: int
+    ends: Mapping[str, int]
 
 
 class Outlines:
@@ -72,30 +82,28 @@ class Outlines:
             node: with a choice, of known sizes.
             family: whose kernel it is.
         """
-        counts = self._counts(node, family, self._structure(node))
+        program = _Program(node, family, self._structure(node), family.ends(node))
+        counts = self._counts(program, node.choice)
         return _work(node, counts, _invocations(node, self._target))
 
-    def _counts(self, node: Node, family: Family, structure: int) -> Counts:
-        ends = family.ends(node)
-        key = structure, node.choice, *ends.items()
+    def _counts(self, of: _Program, choice: Choice) -> Counts:
+        key = of.structure, choice, *of.ends.items()
         if key in self._totals:
             return self._totals[key]
-        growth = family.growth(node)
+        growth = of.family.growth(of.node, choice)
         if growth is None:
-            counts = self._outline(node, family, structure).total(ends)
+            counts = self._outline(of, choice).total(of.ends)
         else:
-            small, larger = (
-                self._counts(replace(node, choice=c), family, structure)
-                for c in (growth.small, growth.larger)
-            )
+            small, larger = (self._counts(of, c) for c in (growth.small, growth.larger))
             counts = small.grown(larger, growth.steps)
         self._totals[key] = counts
         return counts
 
-    def _outline(self, node: Node, family: Family, structure: int) -> Outline:
-        key = structure, node.choice
+    def _outline(self, of: _Program, choice: Choice) -> Outline:
+        key = of.structure, choice
         if key not in self._outlines:
-            gpu_pass = _lowered(node, family, self._target)
+            node = replace(of.node, choice=choice)
+            gpu_pass = _lowered(node, of.family, self._target)
             self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
         return self._outlines[key]
 
@@ -254,14 +262,14 @@ def _is_depthwise(node: Node) -> bool:
     return isinstance(p.kernel, Conv) and is_depthwise(p.operands[1].shape, p.kernel.groups)
 
 
-def stored(work: Work, node: Node, target: Target) -> Work:
+def stored(work: Work, node: Node, choice: Choice, target: Target) -> Work:
     """Return the work of a convolution with its weights in a block, from that in a texture.
 
     Multiply-adds take weights that the code names from registers of constants: nothing is read.
     """
-    weights = node.choice.weights
+    weights = choice.weights
     assert weights == "ubo" or weights == "ssbo"
-    if names_weights(node, target):
+    if names_weights(node, choice, target):
         named = (work.multiplies + work.operations) / work.invocations
         work = replace(work, alive=work.alive - HELD, weights=0, text=named)
     return replace(work, weights_from=weights)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .types import Type
 
 PROMOTION = 2  # operations that add a 16-bit sum to a 32-bit one: a conversion, an addition
-LEAVES = (Variable, Number, Numbers, Uniform, BuiltIn)
+LEAVES = {Variable, Number, Numbers, Uniform, BuiltIn}
 
 
 def _none() -> defaultdict[str, int]:
@@ -59,7 +59,9 @@ class Counts:
         code: multiply-adds to variables in the text: each loop's once, functions where called.
         text: all arithmetic of floats in the text.
         accumulators: variables that something is added to, as :meth:`Outline.total` counts.
-        alive: scalars that are alive at once (:mod:`.liveness`), of a whole program.
+        alive_outside: scalars that are alive at once (:mod:`.liveness`) outside of loops, of a
+            whole program.
+        alive_inside: the same in loops.
     """
 
     reads: defaultdict[str, int] = field(default_factory=_none)
@@ -70,7 +72,13 @@ class Counts:
     code: float = 0.0
     text: float = 0.0
     accumulators: int = 0
-    alive: int = 0
+    alive_outside: int = 0
+    alive_inside: int = 0
+
+    @property
+    def alive(self) -> int:
+        """Scalars that are alive at once, of a whole program."""
+        return max(self.alive_outside, self.alive_inside)
 
     def multiply(self, left: Type, right: Type) -> None:
         """Count a product that is added to something."""
@@ -117,13 +125,13 @@ class Outline:
     """What a block of a program does: ``own`` once, and blocks in it that have loops.
 
     ``sums`` are the names of the variables that it adds something to, those of its blocks included;
-    ``alive`` is the most that is alive at once, of a whole program.
+    ``alive`` is the most that is alive at once outside of loops and in them, of a whole program.
     """
 
     own: Counts = field(default_factory=Counts)
     blocks: list[tuple[Loop | None, Outline]] = field(default_factory=list)
     sums: set[str] = field(default_factory=set)
-    alive: int = 0
+    alive: tuple[int, int] = (0, 0)
 
     def include(self, block: Outline, loop: Loop | None = None) -> None:
         """Add a block that is done once, or as often as a loop says."""
@@ -142,7 +150,8 @@ class Outline:
         Raises:
             InternalError: for another loop that ends at no number.
         """
-        found = Counts(accumulators=len(self.sums), alive=self.alive)
+        outside, inside = self.alive
+        found = Counts(accumulators=len(self.sums), alive_outside=outside, alive_inside=inside)
         found.add(self.own)
         for loop, block in self.blocks:
             found.add(block.total(ends), 1 if loop is None else _trips(loop, ends))
@@ -206,7 +215,7 @@ class _Outliner:
         own, stack = found.own, [expression]
         while stack:
             e = stack.pop()
-            if isinstance(e, LEAVES):
+            if type(e) in LEAVES:
                 continue
             if isinstance(e, Binary):
                 stack += _binary(e, own)

@@ -509,14 +509,6 @@ def mat4(*columns: Expression) -> Expression:
     return construct(MAT4, *columns)
 
 
-def column(matrix: Expression, index: int) -> Expression:
-    """Return a column of a matrix."""
-    if isinstance(matrix, Numbers):
-        lanes = matrix.type.lanes
-        return Numbers(matrix.values[index * lanes : (index + 1) * lanes])
-    return Column(matrix, index)
-
-
 def offset(position: Expression, x: Int, y: Int) -> Expression:
     """Return an ivec2 moved by (x, y)."""
     if known(x) == 0 and known(y) == 0:

@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from .types import Type
 
 UNROLLED = 4  # trips of a loop that compilers unroll
-FREE = (Variable, Number, Numbers, Uniform, BuiltIn)  # alive already, or no register's
+FREE = {Variable, Number, Numbers, Uniform, BuiltIn}  # alive already, or no register's
 
 
-def most_alive(program: Program) -> int:
-    """Return how many scalars are alive at most at one point of an invocation."""
-    return _Liveness().block(program.main, {})[1]
+def most_alive(program: Program) -> tuple[int, int]:
+    """Return how many scalars are alive at most at one point outside of loops, and in loops."""
+    _, outside, inside = _Liveness().block(program.main, {})
+    return outside, inside
 
 
 def _size(t: Type) -> int:
@@ -42,14 +43,17 @@ class _Liveness:
 
     def block(
         self, statements: Sequence[Statement], after: Mapping[str, int]
-    ) -> tuple[dict[str, int], int]:
-        """Return the sizes of the variables alive before statements, and the most alive in them.
+    ) -> tuple[dict[str, int], int, int]:
+        """Return what is alive before statements, and the most outside and inside of their loops.
 
         Args:
             statements: in order.
             after: the sizes of the variables that are read after them.
+
+        Returns:
+            The sizes of variables, and two numbers of scalars.
         """
-        alive, most = dict(after), sum(after.values())
+        alive, outside, inside = dict(after), sum(after.values()), 0
         for s in reversed(statements):
             if isinstance(s, Declare):
                 alive.pop(s.variable.name, None)
@@ -63,13 +67,16 @@ class _Liveness:
                     own = {s.counter.name: 1}
                     alive |= self._from_outside(body)
                     alive.pop(s.counter.name, None)
-                before, inner = self.block(body, alive | own)
-                most = max(most, inner + _overlap(s))
+                before, *most = self.block(body, alive | own)
+                if isinstance(s, Loop):
+                    inside = max(inside, max(most) + _overlap(s))
+                else:
+                    outside, inside = max(outside, most[0]), max(inside, most[1])
                 alive |= {name: size for name, size in before.items() if name not in own}
             read, working = self._need(s)
             alive |= read
-            most = max(most, sum(alive.values()) + working)
-        return alive, most
+            outside = max(outside, sum(alive.values()) + working)
+        return alive, outside, inside
 
     def _need(self, s: Statement) -> tuple[dict[str, int], int]:
         """Return the sizes of the variables that a statement reads, and the scalars it needs."""
@@ -84,17 +91,15 @@ class _Liveness:
 
         The sizes of the variables that it reads are added to ``read``.
         """
-        if isinstance(e, Variable):
-            read[e.name] = _size(e.type)
-            return 0
-        if isinstance(e, FREE):
+        if type(e) in FREE:
+            if isinstance(e, Variable):
+                read[e.name] = _size(e.type)
             return 0
         held = most = 0
         for operand in e.operands:
-            if isinstance(operand, FREE):
-                self._working(operand, read)
-            else:
-                most = max(most, held + self._working(operand, read))
+            working = self._working(operand, read)
+            if type(operand) not in FREE:
+                most = max(most, held + working)
                 held += _size(operand.type)
         inside = self._function(e.function) if isinstance(e, Invoke) else 0
         return max(most, held + inside, _size(e.type))
@@ -102,7 +107,7 @@ class _Liveness:
     def _function(self, function: Function) -> int:
         if function not in self._functions:
             results = {v.name: _size(v.type) for v in function.results}
-            self._functions[function] = self.block(function.body, results)[1]
+            self._functions[function] = max(self.block(function.body, results)[1:])
         return self._functions[function]
 
     def _from_outside(self, body: Sequence[Statement]) -> dict[str, int]:

@@ -298,7 +298,13 @@ def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
             yield from walk(body)
 
 
-def names_read(statements: Sequence[Statement]) -> set[str]:
-    """Return the names of the variables that statements read."""
-    values = (e for s in walk(statements) for e in parts(*s.expressions))
-    return {e.name for e in values if isinstance(e, Variable)}
+def names_read(statements: Sequence[Statement], among: set[str] | None = None) -> set[str]:
+    """Return the names of the variables that statements read, of all or of some."""
+    found: set[str] = set()
+    for s in walk(statements):
+        for e in parts(*s.expressions):
+            if isinstance(e, Variable) and (among is None or e.name in among):
+                found.add(e.name)
+        if found == among:
+            break
+    return found

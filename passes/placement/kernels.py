@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from ...errors import ShadergenError
     from ...ir.graph import Choice, Node, Stage
     from .target import Target
@@ -75,13 +77,20 @@ class Kernels(Protocol):
     def target(self) -> Target:
         """What is compiled for."""
 
-    def choices(self, node: Node) -> tuple[Choice, ...]:
+    def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
         """Return every way to run a placed node, in order of preference for ties.
 
         The target may force the stage, the storage of weights, Winograd's tiles and the planes of a
         fragment pass; ``node.choice`` may have pinned any of them. Compute and tiles are forced
         only on nodes that can. Empty when the weights do not fit the storage asked for.
+
+        Args:
+            node: to run.
+            tiles: whether Winograd's tiles are among the ways.
         """
+
+    def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
+        """Return a key: nodes of equal keys do the same with each of the choices."""
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""

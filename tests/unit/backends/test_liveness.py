@@ -10,6 +10,11 @@ from shadergen.backends.shader.types import VEC4
 
 
 def alive(body: Body) -> int:
+    return max(alive_by_place(body))
+
+
+def alive_by_place(body: Body) -> tuple[int, int]:
+    """Return what is alive at most outside of loops, and in loops."""
     return most_alive(Program("fragment", "highp", [], [], [], [], body.statements, targets=1))
 
 
@@ -31,6 +36,16 @@ def test_what_a_step_of_a_loop_leaves_to_the_next_is_alive_throughout():
         body.add_products(total, (v, w))
     body.write(0, total + other)
     assert alive(body) == 4 + 4 + 1 + 4 + 4  # total, other, i, v, w
+
+
+def test_what_is_alive_in_loops_is_counted_apart_from_what_is_alive_outside():
+    body = Body()
+    total = body.let("total", vec4(0.0))
+    with body.loop("i", 30):
+        v = body.let("v", vec4(1.0))
+        body.add_products(total, (v, v))
+    body.write(0, total)
+    assert alive_by_place(body) == (4, 4 + 1 + 4)  # total; total, i, v
 
 
 def test_a_value_of_one_step_is_not_alive_in_the_next():

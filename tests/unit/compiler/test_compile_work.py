@@ -12,6 +12,7 @@ import pytest
 from support import graph_of, image, pointwise, refusal
 from support.onnx_models import Inits, model, node, normal
 
+from shadergen.backends.kernels import winograd
 from shadergen.backends.shader.builder import ShaderBuilder
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
@@ -21,6 +22,8 @@ from shadergen.ir.nests import nest_of
 from shadergen.ir.ops import Pad, Reduce
 from shadergen.ir.types import TensorType
 from shadergen.ir.verifier import Sound, verify
+from shadergen.passes import choose_kernels
+from shadergen.passes.predict_cost import Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,8 +122,8 @@ NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
     chain: (200, 2_400),
     sequences: (60, 5_500),
     split: (60, 7_000),
-    residual: (60, 12_000),
-    branches: (60, 7_000),
+    residual: (60, 10_200),
+    branches: (60, 6_300),
     dense: (40, 13_000),
     moves: (30, 22_500),
     summed: (60, 8_300),
@@ -157,16 +160,22 @@ def enlarged(stride: int, folder: Path) -> tuple[Path, Options]:
     return path, make_options(textures="2d", validate=False)
 
 
-def test_too_many_planes_for_the_texture_units_are_refused_before_shaders_are_written(
-    tmp_path, monkeypatch
-):
-    built = []
+@pytest.fixture
+def finished(monkeypatch) -> list[int]:
+    """A list with an item for each program that was lowered."""
+    made: list[int] = []
     finish = ShaderBuilder.finish
-    monkeypatch.setattr(ShaderBuilder, "finish", lambda *a, **k: built.append(1) or finish(*a, **k))
+    monkeypatch.setattr(ShaderBuilder, "finish", lambda *a, **k: made.append(1) or finish(*a, **k))
+    return made
+
+
+def test_too_many_planes_for_the_texture_units_are_refused_before_shaders_are_written(
+    tmp_path, finished
+):
     path, options = enlarged(300, tmp_path)
     error = refusal(compile_model, path, tmp_path / "build", options)
     assert (error.code, error.what) == ("SG0402", "'y' needs 22500 texture units")
-    assert len(built) < 10  # those of candidates that are compared
+    assert len(finished) < 10  # those of candidates that are compared
 
 
 def test_the_nest_of_kernels_of_one_structure_is_made_once(monkeypatch):
@@ -223,12 +232,43 @@ def test_the_verifier_infers_equal_nodes_once():
     assert len(sound.inferences) == 1
 
 
-def test_passes_that_differ_in_their_weights_are_lowered_once(tmp_path, monkeypatch):
-    finished = []
-    finish = ShaderBuilder.finish
+def test_few_of_the_ways_to_run_a_convolution_are_lowered(tmp_path, finished):
+    path = tmp_path / "one.onnx"
+    weights = {"w": normal(32, 16, 3, 3)}
+    onnx.save(model([node("Conv", "x", "w")], weights, {"x": (1, 16, 64, 64)}, 12), path)
+    options = make_options(device="gles31-min", validate=False)
+    decisions = compile_model(path, tmp_path / "build", options).decisions
+    (why,) = (d.why for d in decisions if d.step == "choose kernels")
+    assert "the least of 36" in why
+    # In draws 1 and 2 planes; in dispatches 1 to 3, and 1 to 3 pixels; and the one that is chosen.
+    assert len(finished) == 2 + 3 * 3 + 1
+
+
+def test_layers_that_do_the_same_are_ranked_once_and_listed_in_tiles_only_where_these_can_win(
+    tmp_path, monkeypatch
+):
+    predictors, in_tiles = [], []
     monkeypatch.setattr(
-        ShaderBuilder, "finish", lambda *a, **k: finished.append(1) or finish(*a, **k)
+        choose_kernels, "Predictor", lambda *a: predictors.append(1) or Predictor(*a)
     )
+    listed = winograd._in_tiles
+    monkeypatch.setattr(winograd, "_in_tiles", lambda *a: in_tiles.append(1) or listed(*a))
+    names = ["x", *(f"t{i}" for i in range(9)), "y"]
+    path = tmp_path / "equal.onnx"
+    weights = {f"w{i}": normal(4, 4, 3, 3, seed=i) for i in range(10)}
+    nodes = [
+        node("Conv", a, f"w{i}", outputs=(b,), pads=[1, 1, 1, 1])
+        for i, (a, b) in enumerate(pairwise(names))
+    ]
+    onnx.save(model(nodes, weights, {"x": (1, 4, 8, 8)}, 12), path)
+    compile_model(path, tmp_path / "build", make_options(validate=False))
+    assert len(predictors) == 3  # the first, whose input the application has; the last; the others
+    assert not in_tiles
+    compile_model(path, tmp_path / "build", make_options(device="mali-bifrost", validate=False))
+    assert in_tiles
+
+
+def test_passes_that_differ_in_their_weights_are_lowered_once(tmp_path, finished):
     path = tmp_path / "wide.onnx"
     weights = {"w": normal(128, 4, 3, 3), "b": normal(128)}
     onnx.save(model([node("Conv", "x", "w", "b")], weights, {"x": (1, 4, 8, 8)}, 12), path)
