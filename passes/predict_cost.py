@@ -38,6 +38,7 @@ DOUBT = 1.4
 DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
 GPU_DOUBT = 3.0  # by what GPUs' compilers make of the transforms; their memory has a price
 SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least
+HOPELESS = 2.0  # times a device's registers: its compiler takes many seconds for such a kernel
 CROWDED = 2.0  # times as long takes one with more weights than its device holds as constants
 SHOWS = 0.1  # of the time of units beside the slowest, which hides the rest
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
@@ -98,21 +99,26 @@ class Predictor:
         return least, geometric_mean(least)
 
     def spills(self, choice: Choice) -> bool:
-        """Whether a kernel of the choice spills registers or constants on all of the devices."""
+        """Whether a kernel of the choice spills registers or constants on all of the devices.
+
+        One that is hopeless on a single device counts, too.
+        """
         try:
             return self._on_devices(choice)[1]
         except ShadergenError:
             return False
 
     def _on_devices(self, choice: Choice) -> tuple[np.ndarray, bool]:
-        """Return the nanoseconds on each device, and whether a kernel spills on all of them."""
+        """Return the nanoseconds on each device, and what :meth:`spills` returns."""
         found = self._nanoseconds.get(choice)
         if found is None:
-            first, *others = map(self._devices.times, self.work(choice))
+            works = self.work(choice)
+            first, *others = map(self._devices.times, works)
             times, spills = first
             for own, also in others:
                 times, spills = times + own, spills | also
-            found = self._nanoseconds[choice] = times, bool(spills.all())
+            worst = bool(spills.all()) or any(map(self._devices.hopeless, works))
+            found = self._nanoseconds[choice] = times, worst
         return found
 
     def bill(self, choice: Choice) -> dict[str, float]:
@@ -177,8 +183,7 @@ class _Devices:
 
     def spilling(self, work: Work) -> np.ndarray:
         """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
-        registers = self.texture_registers if work.weights_from == "texel" else self.registers
-        spilled = (work.alive > registers) | (work.taps > self.taps)
+        spilled = (work.alive > self._registers(work)) | (work.taps > self.taps)
         slower: np.ndarray = 1.0 + (SPILLED - 1.0) * spilled
         held = None
         if work.weights_from == "literal":
@@ -186,6 +191,13 @@ class _Devices:
         elif work.weights_from == "ubo":
             held = work.distinct / work.passes > self.uniforms
         return slower if held is None else np.maximum(slower, 1.0 + (CROWDED - 1.0) * held)
+
+    def hopeless(self, work: Work) -> bool:
+        """Whether a kernel needs so many registers that a device's compiler hardly finishes."""
+        return bool((work.alive > HOPELESS * self._registers(work)).any())
+
+    def _registers(self, work: Work) -> np.ndarray:
+        return self.texture_registers if work.weights_from == "texel" else self.registers
 
 
 @cache

@@ -56,7 +56,9 @@ def looped(
     taps, rows = prod(kernel), prod(tiles.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
-    blocks = 1 if tiles.diagonal else shader.size("planes_in", tiles.shape[1])
+    depth = tiles.shape[1]
+    # Compilers move the loads of one plane out of a loop over it; Intel's then spills them.
+    blocks = 1 if depth == 1 else shader.size("planes_in", depth)
     per_tap = shader.size("tap_rows", rows // taps)
     k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
     step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, name)

@@ -74,19 +74,34 @@ def _shuffled(
         layer = integer(q) if everything else PLANE // len(group.planes)  # then q is 0
         for i in range(by):
             for j in range(bx):
-                lanes: list[Expression | float] = []
+                lanes: list[Expression] = []
                 for c in range(q * LANES, min((q + 1) * LANES, channels)):
                     in_order = (c * by + i) * bx + j, (i * bx + j) * t.channels + c
                     k, lane = divmod(in_order[shuffle.order == "dcr"], LANES)
                     lanes.append(planes[k].lanes(LANE[lane]))
-                lanes += [0.0] * (LANES - len(lanes))
+                alone = len(lanes) == 1 and t.channels_per_texel == 1 and shader.by_column
+                value = _led_by(planes[k], lane) if alone else _zeros_after(lanes)
                 where = layer + base if t.layout.kind == "array" else None
-                store = (offset(p, j, i), where, vec4(*lanes))
+                store = (offset(p, j, i), where, value)
                 if not cut:
                     body.store_image(*store)
                     continue
                 with body.when(_inside(shader, group, p, i, j)):
                     body.store_image(*store)
+
+
+def _zeros_after(lanes: Sequence[Expression]) -> Expression:
+    """Return a vec4 of lanes and zeros."""
+    return vec4(*lanes, *[0.0] * (LANES - len(lanes)))
+
+
+def _led_by(value: Expression, lane: int) -> Expression:
+    """Return a vec4 with a lane first, for an image of one channel.
+
+    Intel's compiler adds up a sum where the store takes it from: beside constants, every lane would
+    hold the registers of four during all loops, and spill.
+    """
+    return value.lanes("xyzw"[lane:] + "xyzw"[:lane]) if lane else value
 
 
 def _inside(shader: ShaderBuilder, group: Group, p: Expression, i: int, j: int) -> Expression:

@@ -7,7 +7,6 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_width_in: i32,
     u_height_in: i32,
-    u_planes_in: i32,
     u_tap_rows: i32,
     u_span: i32,
     u_across: i32,
@@ -40,20 +39,18 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var k: i32 = plane * 2 * sizes.u_tap_rows;
     for (var kx = 0; kx < 2; kx += 1) {
         var p: vec2i = corner + vec2i(kx, 0);
-        for (var i = 0; i < sizes.u_planes_in; i += 1) {
-            var v: vec4f = load_x(p, i);
-            {
-                var w0: vec4f = weight(k);
-                a0 += w0 * v.x;
-                var w1: vec4f = weight(k + 1);
-                a0 += w1 * v.y;
-                var w2: vec4f = weight(k + 2);
-                a0 += w2 * v.z;
-                var w3: vec4f = weight(k + 3);
-                a0 += w3 * v.w;
-            }
-            k += 4;
+        var v: vec4f = load_x(p, 0);
+        {
+            var w0: vec4f = weight(k);
+            a0 += w0 * v.x;
+            var w1: vec4f = weight(k + 1);
+            a0 += w1 * v.y;
+            var w2: vec4f = weight(k + 2);
+            a0 += w2 * v.z;
+            var w3: vec4f = weight(k + 3);
+            a0 += w3 * v.w;
         }
+        k += 4;
     }
     store(o, plane, a0);
 }

@@ -10,7 +10,6 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
-uniform int u_planes_in;
 uniform int u_tap_rows;
 uniform int u_span;
 uniform int u_across;
@@ -28,10 +27,10 @@ vec4 weight(int i) { return weights[i]; }
 void store(ivec2 o, int plane, vec4 a0) {
     vec4 y0 = a0;
     ivec2 p = o * ivec2(2, 2);
-    imageStore(u_result, p, vec4(y0.x, 0.0, 0.0, 0.0));
-    imageStore(u_result, p + ivec2(1, 0), vec4(y0.y, 0.0, 0.0, 0.0));
-    imageStore(u_result, p + ivec2(0, 1), vec4(y0.z, 0.0, 0.0, 0.0));
-    imageStore(u_result, p + ivec2(1, 1), vec4(y0.w, 0.0, 0.0, 0.0));
+    imageStore(u_result, p, y0);
+    imageStore(u_result, p + ivec2(1, 0), y0.yzwx);
+    imageStore(u_result, p + ivec2(0, 1), y0.zwxy);
+    imageStore(u_result, p + ivec2(1, 1), y0.wxyz);
 }
 
 void main() {
@@ -44,19 +43,17 @@ void main() {
     vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
     int k = plane * u_tap_rows;
     ivec2 p = corner + ivec2(0, 0);
-    for (int i = 0; i < u_planes_in; ++i) {
-        vec4 v = load_x(p, i);
-        {
-            vec4 w0 = weight(k);
-            a0 += w0 * v.x;
-            vec4 w1 = weight(k + 1);
-            a0 += w1 * v.y;
-            vec4 w2 = weight(k + 2);
-            a0 += w2 * v.z;
-            vec4 w3 = weight(k + 3);
-            a0 += w3 * v.w;
-        }
-        k += 4;
+    vec4 v = load_x(p, 0);
+    {
+        vec4 w0 = weight(k);
+        a0 += w0 * v.x;
+        vec4 w1 = weight(k + 1);
+        a0 += w1 * v.y;
+        vec4 w2 = weight(k + 2);
+        a0 += w2 * v.z;
+        vec4 w3 = weight(k + 3);
+        a0 += w3 * v.w;
     }
+    k += 4;
     store(o, plane, a0);
 }

@@ -10,7 +10,6 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2DArray u_x;
-uniform int u_planes_in;
 uniform int u_tap_rows;
 uniform int u_span;
 uniform int u_across;
@@ -37,19 +36,17 @@ void main() {
     vec4 a0 = o.y % 16 == 5 ? vec4(0.0, 0.5, 1.0, 1.5) : vec4(0.0);
     int k = (plane * 16 + o.y % 16) * u_tap_rows;
     ivec2 p = corner + ivec2(0, 0);
-    for (int i = 0; i < u_planes_in; ++i) {
-        vec4 v = load_x(p, i);
-        {
-            vec4 w0 = weight(k);
-            a0 += w0 * v.x;
-            vec4 w1 = weight(k + 1);
-            a0 += w1 * v.y;
-            vec4 w2 = weight(k + 2);
-            a0 += w2 * v.z;
-            vec4 w3 = weight(k + 3);
-            a0 += w3 * v.w;
-        }
-        k += 4;
+    vec4 v = load_x(p, 0);
+    {
+        vec4 w0 = weight(k);
+        a0 += w0 * v.x;
+        vec4 w1 = weight(k + 1);
+        a0 += w1 * v.y;
+        vec4 w2 = weight(k + 2);
+        a0 += w2 * v.z;
+        vec4 w3 = weight(k + 3);
+        a0 += w3 * v.w;
     }
+    k += 4;
     store(o, plane, a0);
 }

@@ -11,6 +11,7 @@ import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
 
 import shadergen
+from shadergen.backends.devices.families import FITTED
 from shadergen.backends.dialects.glsl_es import print_program
 from shadergen.backends.kernels import KernelFamilies
 from shadergen.backends.kernels.convolution import lower_convolution
@@ -28,7 +29,7 @@ from shadergen.ir.ops import Concat, Pool
 from shadergen.passes.choose_kernels import rank, within_budget
 from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.tuning_key import tuning_key
-from shadergen.passes.predict_cost import Predictor
+from shadergen.passes.predict_cost import HOPELESS, Predictor
 from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl
@@ -191,6 +192,17 @@ def test_weights_that_a_texture_holds_take_registers_until_they_are_read():
     texture = replace(block, weights="texture")
     assert predictor.work(block)[0].alive == predictor.work(texture)[0].alive
     assert (predictor.spills(block), predictor.spills(texture)) == (False, True)
+
+
+def test_a_generic_build_avoids_what_one_family_cannot_compile():
+    options = Options(device="gles31-mobile")
+    x = image(1, 16, 28, 28)
+    node = node_of(conv(RNG, x, 16, (3, 3)), x, options)
+    predictor = Predictor(node, KernelFamilies(options.target()))
+    block = Choice("compute", (4, 1), 1, "ssbo", "highp")
+    hopeless = replace(block, block=(7, 1), planes=4)
+    assert predictor.work(hopeless)[0].alive > HOPELESS * min(c.registers for c in FITTED)
+    assert (predictor.spills(block), predictor.spills(hopeless)) == (False, True)
 
 
 def test_a_cost_is_never_free_and_grows_with_the_map():
