@@ -133,11 +133,11 @@ _NVIDIA = _costs(
     registers=165,
 )  # fmt: skip
 
-# Iris Xe of 96 units. Invocations are priced above the fit as NVIDIA's are.
+# Iris Xe of 96 units. Invocations, of draws too, are priced above the fit as NVIDIA's are.
 _INTEL = _costs(
     "Iris Xe (96 units)",
     {"multiply": 4.1, "operation": 5.0, "texel": 5.0, "sample": 5.0, "compute_texel": 9.0,
-     "fragment": 40.0, "invocation": 1000.0, "ubo": 4.0, "ssbo": 4.4, "literal": 4.4},
+     "fragment": 300.0, "invocation": 1000.0, "ubo": 4.0, "ssbo": 4.4, "literal": 4.4},
     gpu_pass=2000.0,
     code=150.0,
     registers=89,
