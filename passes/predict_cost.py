@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from .placement.kernels import Kernels, Work
 
 # Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
-# and a direct one, which needs a fraction of the memory.
+# and a direct one, which needs a fraction of the memory, where costs do not include memory. Those
+# of GPUs do, and what their compilers count agrees with the predictions.
 DOUBT = 1.4
 DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
-GPU_DOUBT = 3.0  # by what GPUs' compilers make of the transforms; their memory has a price
 SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least
 HOPELESS = 2.0  # times a device's registers: its compiler takes many seconds for such a kernel
 CROWDED = 2.0  # times as long takes one with more weights than its device holds as constants
@@ -168,7 +168,7 @@ class _Devices:
     def doubt(self, tiles: Choice) -> float:
         """Return how many times as long Winograd's tiles may take as predicted."""
         if all(any(unit.load for unit in own.units) for own in self.costs):
-            return GPU_DOUBT
+            return 1.0  # memory has a price
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
     def times(self, work: Work) -> tuple[np.ndarray, np.ndarray]:

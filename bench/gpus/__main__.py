@@ -59,13 +59,17 @@ def count(
     for profile, users in wanted.items():
         say(f"{network.name}: compiled for {profile}")
         try:
-            passes = compiled(network, profile, precision)
+            passes = direct = compiled(network, profile, precision)
+            if any(p.tiles for p in passes):
+                direct = compiled(network, profile, precision, "off")
         except ShadergenError as error:
             result.problem = str(error)
             return result
         shaders = [p.shader for p in passes]
         counts = measure(shaders, users, lambda what: say(f"{network.name}, {what}"))
-        result.figures[profile] = {gpu.name: summed(gpu, passes, counts[gpu.name]) for gpu in users}
+        result.figures[profile] = {
+            gpu.name: summed(gpu, passes, counts[gpu.name], direct) for gpu in users
+        }
     return result
 
 

@@ -16,11 +16,12 @@ IMAGE = re.compile(r"layout\((\w+), binding = \d+\)[^;]*\bimage\w+ (\w+);")
 
 @dataclass(frozen=True)
 class Pass:
-    """One GPU pass: a shader, and how often it runs."""
+    """One GPU pass: a shader, how often it runs, and whether it is a step of Winograd's tiles."""
 
     name: str
     shader: Shader
     invocations: int
+    tiles: bool = False
 
     @property
     def multiply_adds(self) -> float:
@@ -52,7 +53,7 @@ def _pass(build: Path, formats: dict[str, str], entry: dict[str, Any]) -> Pass:
         tuple(sorted(uniforms.items())),
         (entry.get("macs") or 0) / invocations,
     )
-    return Pass(entry["name"], shader, invocations)
+    return Pass(entry["name"], shader, invocations, entry["kernel"] == "winograd")
 
 
 def _known(uniform: dict[str, Any]) -> bool:

@@ -10,12 +10,10 @@ from math import prod
 from pathlib import Path
 
 from .drivers import Answer, compile_shaders
-from .loops import Loop, Nest, doubled, find_nests
+from .loops import Loop, Nest, doubled, find_nests, longer
 from .messages import code_size, spills, variants
 from .shaders import Shader
 from .table import KEPT, Gpu, Numbers, Units
-
-NEARLY = 0.97  # of the multiply-adds that a shader must at least take
 
 
 @dataclass(frozen=True)
@@ -47,15 +45,20 @@ class Count:
 
 @dataclass(frozen=True)
 class _Variants:
-    """A shader, its loop nests, and the same shader with each of its loops doubled."""
+    """A shader, its loop nests, and the same shader with one of its loops changed.
+
+    ``doubled`` has each loop twice, ``longer`` each loop of constant trips with one trip more.
+    """
 
     whole: Shader
     nests: list[Nest]
     doubled: dict[Loop, Shader] = field(default_factory=dict)
+    longer: dict[Loop, Shader] = field(default_factory=dict)
 
-    @property
-    def shaders(self) -> list[Shader]:
-        return [self.whole, *self.doubled.values()]
+    def shaders(self, gpu: Gpu) -> list[Shader]:
+        """Return what a GPU's driver must compile."""
+        changed = () if gpu.tells_loops else self.longer.values()
+        return [self.whole, *self.doubled.values(), *changed]
 
 
 def measure(
@@ -76,9 +79,9 @@ def measure(
         For each GPU by its name, the counts in the order of the shaders.
     """
     every = [_variants(shader) for shader in shaders]
-    asked = [shader for made in every for shader in made.shaders]
 
     def counts(gpu: Gpu) -> list[Count]:
+        asked = [shader for made in every for shader in made.shaders(gpu)]
         answers = compile_shaders(gpu, asked, progress, kept)
         return [_count(gpu, made, answers) for made in every]
 
@@ -92,7 +95,10 @@ def _variants(shader: Shader) -> _Variants:
         return _Variants(shader, nests)
     loops = [loop for nest in nests for loop in nest.loops]
     twice = {loop: replace(shader, source=doubled(shader.source, loop)) for loop in loops}
-    return _Variants(shader, nests, twice)
+    more = {
+        loop: replace(shader, source=longer(shader.source, loop)) for loop in loops if loop.constant
+    }
+    return _Variants(shader, nests, twice, more)
 
 
 def _count(gpu: Gpu, made: _Variants, answers: dict[str, Answer]) -> Count:
@@ -157,13 +163,13 @@ def _looped(
                 sums[unit] += (trips - outer) * cycles
         return sums
 
-    if "loops" in numbers:
+    if gpu.tells_loops:
         return total([loop for nest in made.nests for loop in nest.told(more)])
-    most = max(len(nest.repeating) for nest in made.nests)
-    every = [total([k for nest in made.nests for k in nest.kept(n)]) for n in range(most + 1)]
-    enough = NEARLY * bound(gpu, made.whole)
-    fits = (sums for sums in every if enough and next(iter(sums.values())) >= enough)
-    return next(fits, every[-1])
+    left = {
+        loop: _units(gpu, shader, _numbers(gpu, shader, answers)) == whole
+        for loop, shader in made.longer.items()
+    }
+    return total([loop for nest in made.nests for loop in nest.loops if left.get(loop, True)])
 
 
 def bound(gpu: Gpu, shader: Shader) -> float:

@@ -9,7 +9,8 @@ alone: code that leads to it, and what the compiler moves out of it, both copies
 
 A driver may have unrolled some of the loops, whose trips are then in the body already. Most say
 how many loops they have left, and doubling a loop says how many of these are its own. For others
-the multiply-adds decide: drivers unroll inner loops first, and only those of constant trips.
+each loop of constant trips is compiled with one trip more: a loop that is left takes as many
+instructions as before.
 """
 
 from __future__ import annotations
@@ -125,6 +126,13 @@ def find_nests(source: str, uniforms: Mapping[str, int]) -> list[Nest]:
 def doubled(source: str, loop: Loop) -> str:
     """Return a shader in which a loop stands twice in a row."""
     return source[: loop.end] + source[loop.begin : loop.end] + source[loop.end :]
+
+
+def longer(source: str, loop: Loop) -> str:
+    """Return a shader in which a loop of constant trips has one trip more."""
+    head = HEAD.match(source, loop.begin)
+    assert head is not None
+    return f"{source[: head.end('end')]} + {head['step'] or 1}{source[head.end('end') :]}"
 
 
 def _calls(source: str, loop: Loop) -> int:

@@ -64,13 +64,14 @@ def own_profile(gpu: Gpu) -> str:
     return gpu.family if gpu.family in DEVICES else PLAIN
 
 
-def compiled(network: Network, profile: str, precision: str) -> list[Pass]:
+def compiled(network: Network, profile: str, precision: str, winograd: str = "auto") -> list[Pass]:
     """Compile a network for a device profile; return its GPU passes.
 
     Args:
         network: what to compile.
         profile: the name of the device profile.
         precision: "fp32", "fp16" or "auto".
+        winograd: "auto", or "off" for direct convolutions alone.
     """
     height, width = network.size
     with tempfile.TemporaryDirectory(prefix="shadergen-") as scratch:
@@ -78,6 +79,7 @@ def compiled(network: Network, profile: str, precision: str) -> list[Pass]:
             device=profile,
             input_size=parse_sizes([f"{height}x{width}"]),
             precision=PRECISIONS[precision],
+            winograd=winograd,
         )
         build = Path(scratch) / "build"
         compile_model(network.model(), build, options)

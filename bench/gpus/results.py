@@ -20,7 +20,7 @@ class Figures:
 
     Attributes:
         cycles: of a frame, in millions, on one lane; None if a shader does not compile.
-        bound: the cycles of its multiply-adds alone.
+        bound: the cycles of its multiply-adds alone, with direct convolutions.
         programs: distinct shaders; the figures below are of these.
         registers: the most that a shader takes; None where the driver does not tell.
         spills: of registers, summed.
@@ -65,8 +65,17 @@ class NetworkResult:
         return self.figures.get(self.own.get(gpu, ""), {}).get(gpu)
 
 
-def summed(gpu: Gpu, passes: Sequence[Pass], counts: Sequence[Count]) -> Figures:
-    """Add up the counts of a build's passes."""
+def summed(
+    gpu: Gpu, passes: Sequence[Pass], counts: Sequence[Count], direct: Sequence[Pass] = ()
+) -> Figures:
+    """Add up the counts of a build's passes.
+
+    Args:
+        gpu: that the build is for.
+        passes: of the build.
+        counts: of the passes.
+        direct: those of the same build with direct convolutions, if it has others.
+    """
     distinct = {p.shader.key: (p, c) for p, c in zip(passes, counts, strict=True)}
     every = [count for _, count in distinct.values()]
     failed = [f"{p.name}: {c.error}" for p, c in distinct.values() if c.error]
@@ -77,7 +86,7 @@ def summed(gpu: Gpu, passes: Sequence[Pass], counts: Sequence[Count]) -> Figures
     registers = [c.registers for c in every if c.registers is not None]
     return Figures(
         None if failed else round(sum(taken) / 1e6, 3),
-        round(sum(least) / 1e6, 3),
+        round(sum(bound(gpu, p.shader) * p.invocations for p in direct or passes) / 1e6, 3),
         len(every),
         max(registers, default=None),
         sum(c.spills for c in every),

@@ -49,6 +49,7 @@ class Gpu:
             64 registers of a Mali.
         variant: chooses, of the variants that the driver compiled, the one that runs.
         early_return: how much the driver's numbers count of what follows a return, without loops.
+        tells_loops: whether the driver tells how many loops it has left.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Gpu:
     registers: str = ""
     variant: Callable[[Sequence[Numbers]], Numbers] = lambda variants: variants[-1]
     early_return: float = 1.0
+    tells_loops: bool = True
 
     def registers_of(self, numbers: Numbers) -> int | None:
         """Return the registers that a shader takes, or None where the driver does not tell."""
@@ -218,6 +220,7 @@ GPUS = (
         "nouveau",
         {"NOUVEAU_CHIPSET": "160"},
         registers="gpr",
+        tells_loops=False,
     ),
     _intel("tgl", "Tiger Lake (Gen 12)"),
     _intel("dg2", "DG2 (Gen 12.5)"),

@@ -15,7 +15,7 @@ from gpus.builds import Pass, read_passes
 from gpus.counts import Count, measure
 from gpus.drivers import Answer, DriverMissing, compile_shaders, compiler_of
 from gpus.estimates import PUBLISHED, ratios
-from gpus.loops import doubled, find_nests
+from gpus.loops import doubled, find_nests, longer
 from gpus.messages import about, code_size, spills, variants
 from gpus.networks import SHIPPED, Network, compiled, networks, own_profile
 from gpus.report import as_page
@@ -179,6 +179,14 @@ def test_a_doubled_loop_stands_twice_in_a_row() -> None:
         assert (source.count("int ky"), source.count("int i")) == copies
 
 
+def test_a_longer_loop_of_constant_trips_has_one_trip_more() -> None:
+    (nest,) = find_nests(NEST, {"u_planes": 6})
+    outer, _ = nest.loops
+    (made,) = find_nests(longer(NEST, outer), {"u_planes": 6})
+    assert made.loops[0].trips == (outer.trips or 0) + 1
+    assert longer(NEST, outer).replace(" + 1;", ";") == NEST
+
+
 @pytest.mark.parametrize("source", [NEST, CALLED])
 def test_doubled_shaders_are_valid(source: str, tmp_path: Path) -> None:
     from shadergen.backends.validate import find_glslang
@@ -200,6 +208,8 @@ def test_doubled_shaders_are_valid(source: str, tmp_path: Path) -> None:
 class Driver:
     """A driver whose programs take 10 instructions, 4 for ``ky`` and 30 for ``i``.
 
+    One trip more of a loop that it unrolls takes one instruction more.
+
     Args:
         says: its message, with ``{inst}`` and ``{loops}``.
         left: which loops it does not unroll.
@@ -212,7 +222,8 @@ class Driver:
         answers = {}
         for shader in shaders:
             outer, inner = (shader.source.count(f"int {name} =") for name in ("ky", "i"))
-            inst = 10 + 4 * outer + 30 * inner
+            unrolled = "ky < 3 + 1" in shader.source and "ky" not in self.left
+            inst = 10 + 4 * outer + 30 * inner + unrolled
             loops = sum(shader.source.count(f"int {name} =") for name in self.left)
             answers[shader.key] = Answer((self.says.format(inst=inst, loops=loops),), 1.0)
         return answers
@@ -260,12 +271,12 @@ def test_a_loop_that_runs_once_may_be_left(
     assert counted(monkeypatch, shader, "rpi4", Driver(TOLD, left)).cycles == 14 + 5 * 30
 
 
-def test_loops_that_a_driver_does_not_tell_follow_from_the_multiply_adds(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("left", "cycles"), [((), 14 + 5 * 30), (("ky",), 10 + 3 * (4 + 5 * 30))])
+def test_loops_that_a_driver_does_not_tell_take_no_more_instructions_with_one_trip_more(
+    monkeypatch: pytest.MonkeyPatch, left: Sequence[str], cycles: int
 ) -> None:
-    driver = Driver("type: 4, inst: {inst}, gpr: 9")
-    shader = replace(LOOPED, multiply_adds=100.0)
-    assert counted(monkeypatch, shader, "nv-turing", driver).cycles == 14 + 5 * 30
+    driver = Driver("type: 4, inst: {inst}, gpr: 9", left)
+    assert counted(monkeypatch, LOOPED, "nv-turing", driver).cycles == cycles
 
 
 def test_a_shader_whose_trips_are_unknown_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,7 +290,7 @@ def passes_of(folder: Path, device: str, **options: Any) -> list[Pass]:
 
 
 def test_shaders_of_a_build_carry_formats_and_multiply_adds(tmp_path: Path) -> None:
-    first, *_ = passes_of(tmp_path / "build", "gles30")
+    first, *_ = passes_of(tmp_path / "build", "gles30", mrt=4)
     assert first.shader.targets == ("rgba32f",) * 4
     assert dict(first.shader.formats)["u_x"] == "r32f"
     assert first.multiply_adds == 25 * 16 * 36 * 64
