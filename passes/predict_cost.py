@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
 # and a direct one, which needs a fraction of the memory, where costs do not include memory. Those
-# of GPUs do, and what their compilers count agrees with the predictions.
+# of GPUs do: networks count fewest cycles there if tiles are chosen without doubt.
 DOUBT = 1.4
 DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
 SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least

@@ -50,7 +50,7 @@ class Context:
         trials: makes inputs of a graph to estimate errors with, likewise, where there are no
             samples; None does not estimate.
         decisions: what was decided, in order, each once.
-        rankings: of nodes by what they do, for ``choose_kernels``.
+        rankings: of nodes by what they do, for ``choose_kernels``; none in a changed copy.
     """
 
     kernels: Kernels
@@ -58,7 +58,7 @@ class Context:
     samples: Iterable[Mapping[str, NDArray[Any]]] = ()
     trials: Callable[[Graph], Iterable[Mapping[str, NDArray[Any]]]] | None = None
     decisions: dict[Decision, None] = field(default_factory=dict)  # in order, each once
-    rankings: dict[Hashable, Ranking] = field(default_factory=dict)
+    rankings: dict[Hashable, Ranking] = field(default_factory=dict, init=False)
 
     @property
     def target(self) -> Target:
