@@ -326,7 +326,10 @@ def paired_with(measured: Any, graph: Graph, **options: Any) -> tuple[bool, str]
 
 
 # Predicted to be faster as one, and as two.
-PREDICTED = {"one": two(), "two": two(8, 24, (300, 300), formulas=("x0", "x0"))}
+PREDICTED = {
+    "one": two(),
+    "two": two(8, 24, (300, 300), (5, 5), formulas=("x0", "x0"), pads=(2, 2, 2, 2)),
+}
 
 
 @pytest.mark.parametrize("predicted", PREDICTED)

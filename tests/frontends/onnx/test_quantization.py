@@ -350,9 +350,9 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "scale": (
         node("QuantizeLinear", "x", "s"),
         {"s": np.ones(7, F)},
-        "error[SG0205]: input 1 of QuantizeLinear, of shape [7], does not fit [2, 3]\n"
+        "error[SG0205]: input 1 of QuantizeLinear has shape [7], which does not fit [2, 3]\n"
         "  --> model.onnx: node y (QuantizeLinear), inputs 2x3, 7\n"
-        "  = supported: one number, 3 for axis 1, or one for each block",
+        "  = supported: one number, 3 numbers (axis 1), or one number for each block",
     ),
     "layout": (
         microsoft("QLinearGlobalAveragePool", "x", "s", "z", "s", "z", channels_last=1),
