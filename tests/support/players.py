@@ -1,0 +1,144 @@
+"""Players of user shaders: FFmpeg's libplacebo filter on Vulkan, and mpv in a window in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+PATIENCE = 120  # seconds
+# When a picture is shown, save what the window shows, and end.
+CAPTURE = """
+mp.register_event("playback-restart", function()
+    mp.add_timeout(0.3, function()
+        mp.commandv("screenshot-to-file", os.getenv("CAPTURED"), "window")
+        mp.commandv("quit")
+    end)
+end)
+"""
+# Outputs of mpv by name. ES is not among gpu-next's: it captures no window there.
+MPV = {
+    "gpu, OpenGL": ("--vo=gpu", "--gpu-api=opengl"),
+    "gpu, OpenGL ES": ("--vo=gpu", "--gpu-api=opengl", "--opengl-es=yes"),
+    "gpu, Vulkan": ("--vo=gpu", "--gpu-api=vulkan"),
+    "gpu-next, OpenGL": ("--vo=gpu-next", "--gpu-api=opengl"),
+    "gpu-next, Vulkan": ("--vo=gpu-next", "--gpu-api=vulkan"),
+}
+
+
+def through_ffmpeg(
+    shader: Path, frame: np.ndarray, size: tuple[int, int], pixels: str, scale: float = 1
+) -> np.ndarray:
+    """Return the components of a frame, one after another, after FFmpeg's libplacebo filter.
+
+    Args:
+        shader: the file.
+        frame: its components in FFmpeg's order, of 8 or 16 bits.
+        size: its height and width.
+        pixels: FFmpeg's name of its format.
+        scale: of the filter's output.
+    """
+    require("ffmpeg")
+    if "libplacebo" not in filters():
+        pytest.skip("this FFmpeg has no libplacebo filter")
+    height, width = (round(side * scale) for side in size)
+    steps = (
+        f"hwupload,libplacebo=custom_shader_path={shader.name}:w={width}:h={height}:"
+        f"dithering=-1:format={pixels},hwdownload,format={pixels}"
+    )
+    source = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{size[1]}x{size[0]}", "-i", "-")
+    device = ("-init_hw_device", "vulkan=v:0", "-filter_hw_device", "v")
+    run = subprocess.run(
+        ["ffmpeg", "-v", "error", *device, *source, "-vf", steps, "-f", "rawvideo", "-"],
+        input=frame.tobytes(),
+        capture_output=True,
+        cwd=shader.parent,  # the path in a filter's options needs no escapes
+        timeout=PATIENCE,
+        check=False,
+    )
+    said = run.stderr.decode()
+    if run.returncode and "Device creation failed" in said:
+        pytest.skip("FFmpeg finds no Vulkan device")
+    assert not run.returncode, said
+    assert not said, said  # why a shader is refused: the frame passes as it was
+    return np.frombuffer(run.stdout, frame.dtype)
+
+
+def through_mpv(
+    shader: Path, picture: np.ndarray, output: str, size: tuple[int, int], *options: str
+) -> np.ndarray:
+    """Return what mpv's window shows of a picture, height x width x 3.
+
+    Args:
+        shader: the file.
+        picture: height x width, or height x width x 3, of 8 bits.
+        output: a key of ``MPV``.
+        size: height and width of the window.
+        options: further ones of mpv.
+    """
+    require("mpv")
+    require("xvfb-run")
+    options = (*MPV[output], *options)
+    if "--gpu-api=vulkan" in options:
+        options = (*options, f"--vulkan-device={vulkan_device()}", "--gpu-context=x11vk")
+    else:
+        options = (*options, "--gpu-context=x11egl")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        Image.fromarray(picture).save(folder / "picture.png")
+        (folder / "capture.lua").write_text(CAPTURE)
+        captured = folder / "captured.png"
+        run = subprocess.run(
+            [
+                *("xvfb-run", "-a", "-s", "-screen 0 640x480x24", "mpv", "--no-config"),
+                *("--no-audio", "--pause", "--keep-open=yes", "--image-display-duration=inf"),
+                *("--osc=no", "--osd-level=0", "--no-border", "--dither-depth=no", "--gpu-sw=yes"),
+                f"--geometry={size[1]}x{size[0]}",
+                f"--script={folder / 'capture.lua'}",
+                f"--glsl-shaders={shader}",
+                *options,
+                str(folder / "picture.png"),
+            ],
+            env={**os.environ, "CAPTURED": str(captured), "XDG_RUNTIME_DIR": name},
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        said = run.stdout + run.stderr
+        assert captured.exists(), said
+        assert "error" not in said.lower(), said
+        return np.array(Image.open(captured).convert("RGB"))
+
+
+def require(program: str) -> None:
+    """Skip a test where a program is not installed."""
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+
+
+@cache
+def filters() -> str:
+    return subprocess.run(
+        ["ffmpeg", "-hide_banner", "-filters"], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@cache
+def vulkan_device() -> str:
+    """Return the first device that mpv lists; software must be named. Skip without one."""
+    listed = subprocess.run(
+        ["mpv", "--no-config", "--vulkan-device=help"], capture_output=True, text=True, check=False
+    ).stdout
+    found = re.search(r"'(.+)' \(GPU", listed)
+    if found is None:
+        pytest.skip("mpv finds no Vulkan device")
+    return found[1]
