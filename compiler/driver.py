@@ -263,8 +263,14 @@ def _compile_user_shader(
     with within_the_format():
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
-        files, how = compiled.files, (options.hook, options.upscale_from, options.license)
-        shader = user_shader(files.schedule, files.passes, *how)
+        shader = user_shader(
+            compiled.files.schedule,
+            compiled.files.passes,
+            options.hook,
+            options.upscale_from,
+            options.license,
+            model.stem,
+        )
         if options.validate:
             progress("validating shaders")
         validated = options.validate and validate_user_shader(shader)

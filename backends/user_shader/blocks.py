@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ...ir.types import LANES
 from ..dialects.user_shader import Bindings, print_copy, print_pass
 from ..shader.namer import Namer
 from .expressible import check_binds
@@ -76,7 +77,7 @@ class _Blocks:
         for t in schedule["textures"]:
             stem = namer(t["name"]) if t["layers"] > 1 else ""
             for layer in range(t["layers"]):
-                wish = f"{stem}_{layer}" if stem else t["name"]
+                wish = f"{stem}_c{LANES * layer}" if stem else t["name"]
                 if (t["name"], layer) not in self.names:
                     self.names[t["name"], layer] = namer(wish)
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
@@ -163,5 +164,6 @@ def _channels(texture: Mapping[str, Any], layer: int) -> str:
     """Return which channels a pass computes, unless it is all."""
     if texture["layers"] == 1:
         return ""
-    last = min(4 * layer + 4, texture["channels"])
-    return f", channels {4 * layer} to {last - 1} of {texture['channels']}"
+    first = LANES * layer
+    last = min(first + LANES, texture["channels"]) - 1
+    return f", channels {first} to {last} of {texture['channels']}"

@@ -12,7 +12,7 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 from support import ESPCN, third_party
-from support.picture_networks import denoiser, espcn, save, unet, upscaler
+from support.picture_networks import chroma, denoiser, espcn, save, unet, upscaler
 from support.players import MPV, through_ffmpeg, through_mpv
 
 from shadergen.compiler.driver import compile_model, import_model
@@ -188,3 +188,19 @@ def test_luma_of_videos_is_the_number_stored(pixels, dtype, top, tmp_path):
     assert shown.mean() > 0.7
     assert abs(got[0] / top - wanted)[shown].max() <= 1.5 / 255
     assert abs(got[1:].astype(int) - gray[0, 0]).max() <= 1
+
+
+@pytest.mark.parametrize(("scale", "pixels"), [(1, "yuv444p"), (2, "yuv420p")])
+def test_chroma_is_both_planes(scale, pixels, tmp_path):
+    """The network's pixels are centred on those of luma, as this video says its chroma is."""
+    model, size = chroma(scale), (20, 28)
+    random = np.random.default_rng(3)
+    planes = random.integers(110, 146, (2, size[0] // scale, size[1] // scale)).astype(np.uint8)
+    luma = np.full(size, 120, np.uint8)
+    frame = np.concatenate((luma.ravel(), planes.ravel()))
+    centred = ("-chroma_sample_location", "center")
+    shader = written(model, tmp_path, upscale_from=0.9)
+    got = through_ffmpeg(shader, frame, size, pixels, 1, "yuv444p", centred).reshape(3, *size)
+    wanted = reference(model, planes.transpose(1, 2, 0) / 255)
+    assert codes_apart(got[1:].transpose(1, 2, 0), wanted) <= 1
+    assert abs(got[0].astype(int) - 120).max() <= 1

@@ -19,7 +19,7 @@ vec4 hook() {
 
 //!HOOK LUMA
 //!BIND picture
-//!SAVE relu_0
+//!SAVE relu_c0
 //!WIDTH picture.w
 //!HEIGHT picture.h
 //!COMPONENTS 4
@@ -82,7 +82,7 @@ vec4 hook() {
 
 //!HOOK LUMA
 //!BIND picture
-//!SAVE relu_1
+//!SAVE relu_c4
 //!WIDTH picture.w
 //!HEIGHT picture.h
 //!COMPONENTS 4
@@ -144,8 +144,8 @@ vec4 hook() {
 }
 
 //!HOOK LUMA
-//!BIND relu_0
-//!BIND relu_1
+//!BIND relu_c0
+//!BIND relu_c4
 //!SAVE pixels
 //!WIDTH picture.w
 //!HEIGHT picture.h
@@ -161,14 +161,14 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(relu_0_raw, p, 0);
-    return texelFetch(relu_1_raw, p, 0);
+    if (layer == 0) return texelFetch(relu_c0_raw, p, 0);
+    return texelFetch(relu_c4_raw, p, 0);
 }
 
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 vec4 hook() {
-    ivec2 o = ivec2(relu_0_pos * relu_0_size);
+    ivec2 o = ivec2(relu_c0_pos * relu_c0_size);
     ivec2 corner = o;
     vec4 a0 = vec4(0.0);
     vec4 v;
