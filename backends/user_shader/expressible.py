@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import ShadergenError, few
+from ...errors import ShadergenError, count, few
 from ..devices.profile import USER_SHADER
 from ..gpu import RenderPass
 from .sizes import SYMBOLS, is_fixed, tree
@@ -54,7 +54,8 @@ def check_ports(schedule: Mapping[str, Any]) -> int:
     if picture["channels"] != result["channels"]:
         raise ShadergenError(
             "SG0405",
-            f"the network takes {picture['channels']} channels and gives {result['channels']}",
+            f"the network takes {count(picture['channels'], 'channel')} and gives "
+            f"{result['channels']}",
             why="a user shader replaces the picture that it reads",
             help="end the network at a picture of the same kind with --outputs NAME",
         )
@@ -96,9 +97,8 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):
-            size = f"{_side(result['height'])}x{_side(result['width'])}"
-            why = f"{size} numbers are computed from the whole picture, each by one invocation"
-            help = "replace it by layers of fixed kernels, such as pooling windows"
+            why = "it computes a statistic of the whole picture, which one invocation would read"
+            help = "use layers that see a part of the picture, such as pooling windows"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:
             if textures[read["texture"]]["data"] is not None:

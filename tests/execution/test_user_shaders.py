@@ -12,7 +12,18 @@ import numpy as np
 import onnxruntime as ort
 import pytest
 from support import ESPCN, third_party
-from support.picture_networks import chroma, denoiser, espcn, save, unet, upscaler
+from support.picture_networks import (
+    chroma,
+    denoiser,
+    espcn,
+    gated,
+    grouped,
+    save,
+    transposed,
+    unet,
+    unshuffled,
+    upscaler,
+)
 from support.players import MPV, through_ffmpeg, through_mpv
 
 from shadergen.compiler.driver import compile_model, import_model
@@ -95,6 +106,22 @@ def test_ffmpeg_shows_it_in_16_bits(name, tmp_path):
     assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
 
 
+@pytest.mark.parametrize(
+    ("make", "channels", "scale", "size"),
+    [
+        (transposed, 1, 3, (29, 37)),
+        (grouped, 3, 1, (29, 37)),
+        (gated, 1, 1, (29, 37)),
+        (unshuffled, 1, 1, (30, 38)),
+    ],
+)
+def test_layers_of_many_kinds(make, channels, scale, size, tmp_path):
+    model = make()
+    frame = noise(*size, channels)
+    got = through_filter(written(model, tmp_path), frame, scale)
+    assert codes_apart(got, reference(model, frame / 255)) <= 1
+
+
 def test_the_shipped_network_runs_in_ffmpeg(tmp_path):
     """It replicates the border, and its layers were trained."""
     frame = noise(29, 37, 1)
@@ -145,6 +172,19 @@ def test_mpv_crops_and_rotates_before_or_after(name, output, tmp_path):
     shown = through_mpv(shader, frame.squeeze(), output, size, "--video-rotate=90")
     rotated = (reference(model, np.rot90(frame, -1) / 255), np.rot90(whole, -1))
     assert min(codes_apart(shown[..., : w.shape[2]], w) for w in rotated) <= 1
+
+
+@pytest.mark.parametrize("output", MPV)
+def test_sizes_may_change_while_mpv_plays(output, tmp_path):
+    model = upscaler()
+    shader = written(model, tmp_path)
+    frame, before = noise(29, 37, 3), noise(40, 24, 3)
+    wanted = reference(model, frame / 255)
+    shown = through_mpv(shader, frame, output, (58, 74), before=before)
+    assert codes_apart(shown, wanted) <= 1
+    enlarge = 'mp.set_property("window-scale", 2)'  # the upscaler does not run before
+    shown = through_mpv(shader, frame, output, (29, 37), then=enlarge)
+    assert codes_apart(shown, wanted) <= 1
 
 
 def test_a_restorer_that_halves_runs_at_even_sizes_only(tmp_path):

@@ -115,6 +115,55 @@ def unet() -> ModelProto:
     return net.model(1)
 
 
+def transposed() -> ModelProto:
+    """Return an upscaler of luma by 3, by a transposed convolution as FSRCNN has it."""
+    net = Network(1)
+    x = net.add("Relu", net.conv("x", 1, 8, 3, "conv"), name="relu")
+    w = net.random.normal(0, 0.1, (8, 1, 9, 9)).astype(np.float32)
+    net.add("ConvTranspose", x, net.constant("up.w", w), name="up", strides=[3, 3], pads=[4] * 4,
+            output_padding=[2, 2])  # fmt: skip
+    return net.model(3)
+
+
+def grouped() -> ModelProto:
+    """Return a restorer of RGB: groups, dilations, depthwise convolutions, hard swish."""
+    net = Network(3)
+    x = net.conv("x", 3, 12, 1, "conv1")
+    for name, shape, pad in (("groups", (12, 4, 3, 3), 2), ("depthwise", (12, 1, 5, 5), 4)):
+        w = net.constant(f"{name}.w", net.random.normal(0, 0.2, shape).astype(np.float32))
+        x = net.add("Conv", x, w, name=name, group=12 // shape[1], pads=[pad] * 4,
+                    dilations=[2, 2])  # fmt: skip
+    x = net.conv(net.add("HardSwish", x, name="swish"), 12, 3, 1, "conv2", 0.3)
+    net.add("Add", "x", x, name="residual")
+    return net.model(1)
+
+
+def gated() -> ModelProto:
+    """Return a restorer of luma: norms across channels, split, gate, concatenation, reflection."""
+    net = Network(1)
+    pads = net.constant("pads", np.int64([0, 0, 2, 2, 0, 0, 2, 2]))
+    x = net.add("Pad", "x", pads, name="reflected", mode="reflect")
+    w = net.random.normal(0, 0.2, (10, 1, 5, 5)).astype(np.float32)
+    x = net.add("Conv", x, net.constant("conv1.w", w), name="conv1")
+    mean = net.add("ReduceMean", x, name="mean", axes=[1], keepdims=1)
+    x = net.add("Sub", x, mean, name="centred")
+    halves = net.constant("halves", np.int64([5, 5]))
+    net.nodes.append(helper.make_node("Split", [x, halves], ["a", "b"], name="split", axis=1))
+    x = net.add("Mul", "a", net.add("Sigmoid", "b", name="sigmoid"), name="gate")
+    x = net.conv(net.add("Concat", x, "x", name="both", axis=1), 6, 1, 3, "conv2", 0.3)
+    net.add("Add", "x", x, name="residual")
+    return net.model(1)
+
+
+def unshuffled() -> ModelProto:
+    """Return a restorer of luma that works on blocks of 2x2 pixels, at even sizes."""
+    net = Network(1)
+    x = net.add("SpaceToDepth", "x", name="blocks", blocksize=2)
+    x = net.conv(net.add("Relu", net.conv(x, 4, 8, 3, "conv1"), name="relu"), 8, 4, 3, "conv2", 0.3)
+    net.add("Add", "x", net.add("DepthToSpace", x, name="pixels", blocksize=2), name="residual")
+    return net.model(1)
+
+
 def save(model: ModelProto, folder: Path) -> Path:
     """Write a model as net.onnx."""
     path = folder / "net.onnx"

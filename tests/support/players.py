@@ -17,12 +17,20 @@ from PIL import Image
 PATIENCE = 120  # seconds
 # gpu-next of mpv 0.35 crashes now and then on Mesa's software Vulkan.
 CRASH, ATTEMPTS = "Segmentation fault", 3
-# When a picture is shown, save what the window shows, and end.
+# When the last picture has been shown, do what the test wants, save what the window shows, and end.
 CAPTURE = """
+function capture()
+    mp.commandv("screenshot-to-file", os.getenv("CAPTURED"), "window")
+    mp.commandv("quit")
+end
 mp.register_event("playback-restart", function()
+    if mp.get_property("filename") == "before.png" then
+        mp.add_timeout(0.3, function() mp.commandv("playlist-next") end)
+        return
+    end
     mp.add_timeout(0.3, function()
-        mp.commandv("screenshot-to-file", os.getenv("CAPTURED"), "window")
-        mp.commandv("quit")
+        %s
+        mp.add_timeout(0.3, capture)
     end)
 end)
 """
@@ -93,7 +101,13 @@ def through_ffmpeg(
 
 
 def through_mpv(
-    shader: Path, picture: np.ndarray, output: str, size: tuple[int, int], *options: str
+    shader: Path,
+    picture: np.ndarray,
+    output: str,
+    size: tuple[int, int],
+    *options: str,
+    before: np.ndarray | None = None,
+    then: str = "",
 ) -> np.ndarray:
     """Return what mpv's window shows of a picture, height x width x 3.
 
@@ -103,6 +117,8 @@ def through_mpv(
         output: a key of ``MPV``.
         size: height and width of the window.
         options: further ones of mpv.
+        before: a picture that it shows first.
+        then: what its script does while the picture is shown, in Lua.
     """
     require("mpv")
     require("xvfb-run")
@@ -113,8 +129,12 @@ def through_mpv(
         options = (*options, "--gpu-context=x11egl")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        Image.fromarray(picture).save(folder / "picture.png")
-        (folder / "capture.lua").write_text(CAPTURE)
+        shown = [folder / "picture.png"]
+        Image.fromarray(picture).save(shown[0])
+        if before is not None:
+            shown.insert(0, folder / "before.png")
+            Image.fromarray(before).save(shown[0])
+        (folder / "capture.lua").write_text(CAPTURE % then)
         captured = folder / "captured.png"
         command = [
             *("xvfb-run", "-a", "-s", "-screen 0 640x480x24", "mpv", "--no-config"),
@@ -124,7 +144,7 @@ def through_mpv(
             f"--script={folder / 'capture.lua'}",
             f"--glsl-shaders={shader}",
             *options,
-            str(folder / "picture.png"),
+            *map(str, shown),
         ]
         environment = {**os.environ, "CAPTURED": str(captured), "XDG_RUNTIME_DIR": name}
         for _ in range(ATTEMPTS):

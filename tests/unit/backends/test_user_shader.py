@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from support import ESPCN, refusal
-from support.picture_networks import denoiser, espcn, unet, upscaler
+from support.picture_networks import (
+    chroma,
+    denoiser,
+    espcn,
+    gated,
+    grouped,
+    transposed,
+    unet,
+    unshuffled,
+    upscaler,
+)
 from support.user_shader_grammar import check_terms, parse, value
 
 from shadergen.backends.dialects.user_shader import ROUNDED
@@ -27,7 +37,8 @@ if TYPE_CHECKING:
 
     from shadergen.backends.build_files import BuildFiles
 
-NETWORKS = {"espcn": espcn, "denoiser": denoiser, "upscaler": upscaler, "unet": unet}
+EVERY = (chroma, denoiser, espcn, gated, grouped, transposed, unet, unshuffled, upscaler)
+NETWORKS = {make.__name__: make for make in EVERY}
 OPTIONS = for_user_shader(Options(package="mpv"))
 
 
@@ -218,7 +229,7 @@ REFUSED = {
     ),
     "other channels": (
         of_one("Conv", "k", weights={"k": np.ones((3, 1, 1, 1), np.float32)}),
-        "the network takes 1 channels and gives 3",
+        "the network takes 1 channel and gives 3",
     ),
     "four channels": (
         of_one("Relu", channels=4),
