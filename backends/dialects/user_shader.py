@@ -31,8 +31,7 @@ PAIR = re.compile(r"int\((\w+)_size\.x\)( - \d+)?, int\(\1_size\.y\)\2")
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
 ROUNDED = """vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }"""
 
 

@@ -9,8 +9,7 @@
 //!DESC luma_x2: the picture, a texel for a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 hook() {
@@ -29,8 +28,7 @@ vec4 hook() {
 // 36 multiply-adds a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 load_x(ivec2 p, int plane) {
@@ -92,8 +90,7 @@ vec4 hook() {
 // 36 multiply-adds a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 load_x(ivec2 p, int plane) {
@@ -156,8 +153,7 @@ vec4 hook() {
 // 32 multiply-adds a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
@@ -198,8 +194,7 @@ vec4 hook() {
 // shuffle: DepthToSpace
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 float lane(vec4 v, int i) {

@@ -8,8 +8,7 @@
 //!DESC rgb_restorer: the picture, a texel for a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 hook() {
@@ -27,8 +26,7 @@ vec4 hook() {
 // 108 multiply-adds a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 load_x(ivec2 p, int plane) {
@@ -104,8 +102,7 @@ vec4 hook() {
 // 16 multiply-adds a pixel
 
 vec4 rounded_to_half(vec4 v) {
-    highp uvec4 bits = floatBitsToUint(v);
-    return uintBitsToFloat((bits + 0x0FFFu + ((bits >> 13) & 1u)) & ~0x1FFFu);
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 load_x(ivec2 p, int plane) { return texelFetch(prelu_raw, p, 0); }
