@@ -45,7 +45,13 @@ from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
-from .user_shader import for_user_shader, length_notes, within_the_format, write_user_shader
+from .user_shader import (
+    check_unused,
+    for_user_shader,
+    length_notes,
+    within_the_format,
+    write_user_shader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -217,6 +223,7 @@ def compile_model(
     """
     if options.package == "mpv":
         return _compile_user_shader(model, output, options, progress)
+    check_unused(options)
     variants = variants_of(options)
     for each in (options, *variants.values()):
         each.target()  # refuses wrong options before any work is done

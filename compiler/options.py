@@ -1,4 +1,7 @@
-"""The options of a compilation, parsed from text and checked."""
+"""The options of a compilation, parsed from text and checked.
+
+One class has the options of all targets, with what each means, so this file is long.
+"""
 
 from __future__ import annotations
 

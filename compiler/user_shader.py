@@ -33,6 +33,7 @@ FIXED: dict[str, Any] = {
     "calibrate": None,
     "embed": None,
 }
+OWN = ("hook", "upscale_from", "license")  # options that only user shaders have
 LONG = 1 << 20  # characters of code from where on players take long to compile it
 
 
@@ -55,7 +56,28 @@ def for_user_shader(options: Options) -> Options:
                 supported=f"{flag} {shown}" if shown else "",
                 help="" if shown else f"omit {flag}, or give one profile",
             )
+    if "" in options.input_size and options.dynamic is None:
+        size = "x".join(map(str, options.input_size[""]))
+        raise ShadergenError(
+            "SG0301",
+            f"--input-size {size} is not supported with --target mpv",
+            why="videos have any size",
+            help="omit --input-size; dynamic:HxW sets the size that costs are compared at",
+        )
     return replace(options, **FIXED, dynamic=options.dynamic or True)
+
+
+def check_unused(options: Options) -> None:
+    """Refuse options of user shaders where a build is written.
+
+    Raises:
+        ShadergenError: SG0301.
+    """
+    defaults = {f.name: f.default for f in fields(Options)}
+    for name in OWN:
+        if getattr(options, name) != defaults[name]:
+            flag = "--" + name.replace("_", "-")
+            raise ShadergenError("SG0301", f"{flag} needs --target mpv")
 
 
 @contextmanager

@@ -42,4 +42,8 @@ def test_refuses_by_name(shadergen, tmp_path):
     assert "MAIN has 3 channels, the network 1" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--upscale-from", "0")
     assert "--upscale-from 0.0 is not supported" in ran.err
+    ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--input-size", "36x64")
+    assert "--input-size 36x64 is not supported with --target mpv" in ran.err
+    ran = shadergen("compile", ESPCN, "-o", output, "--input-size", "36x64", "--hook", "LUMA")
+    assert "--hook needs --target mpv" in ran.err
     assert not output.exists()
