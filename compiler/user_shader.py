@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ..backends.devices.profile import USER_SHADER
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
 from .options import Options
@@ -87,10 +88,12 @@ def within_the_format() -> Iterator[None]:
         yield
     except ShadergenError as error:
         if error.code == "SG0402":
-            error.help = (
-                "a pass of a user shader reads 15 textures (60 channels) and has its weights in "
-                "its code: use fewer channels"
+            most = USER_SHADER.texture_units
+            error.why = (
+                f"a pass of a user shader binds at most {most} textures of four channels (players "
+                "on OpenGL have 16 vertex attributes), and has its weights in its code"
             )
+            error.help = "use at most 60 channels in each layer"
         raise
 
 

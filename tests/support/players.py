@@ -136,8 +136,9 @@ def through_mpv(
             Image.fromarray(before).save(shown[0])
         (folder / "capture.lua").write_text(CAPTURE % then)
         captured = folder / "captured.png"
+        display = str(100 + os.getpid() % 500)  # where the search begins: tests run in parallel
         command = [
-            *("xvfb-run", "-a", "-s", "-screen 0 640x480x24", "mpv", "--no-config"),
+            *("xvfb-run", "-a", "-n", display, "-s", "-screen 0 640x480x24", "mpv", "--no-config"),
             *("--no-audio", "--pause", "--keep-open=yes", "--image-display-duration=inf"),
             *("--osc=no", "--osd-level=0", "--no-border", "--dither-depth=no", "--gpu-sw=yes"),
             f"--geometry={size[1]}x{size[0]}",

@@ -276,7 +276,8 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     path.write_bytes(model_of(nodes, {"x": shape}, {"y": shape}, weights).SerializeToString())
     error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
     assert error.code == "SG0402"
-    assert "15 textures" in error.help
+    assert "15 textures" in error.why
+    assert "60 channels" in error.help
     assert not (tmp_path / "net.glsl").exists()
 
 
