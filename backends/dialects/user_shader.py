@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
-PAIR = re.compile(r"int\((\w+)_size\.x\)( - \d+)?, int\(\1_size\.y\)\2")
+PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
 ROUNDED = """vec4 rounded_to_half(vec4 v) {

@@ -32,7 +32,7 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = min(max(p, ivec2(0)), ivec2(int(picture_size.x), int(picture_size.y)) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
 }
@@ -94,7 +94,7 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 load_x(ivec2 p, int plane) {
-    ivec2 nearest = min(max(p, ivec2(0)), ivec2(int(picture_size.x), int(picture_size.y)) - 1);
+    ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
 }
