@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ShadergenError, count, few
+from ...ir.types import MAP_RANK
 from ..devices.profile import USER_SHADER
 from ..gpu import RenderPass
 from .sizes import SYMBOLS, is_fixed, tree
@@ -65,7 +66,9 @@ def check_ports(schedule: Mapping[str, Any]) -> int:
 def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any]) -> None:
     """Refuse a port that is not one float image."""
     wrong = ""
-    if texture["packing"] != "planes":
+    if texture["packing"] != "planes" and len(port["shape"]) == MAP_RANK:
+        wrong = "layers use it as rows of numbers"
+    elif texture["packing"] != "planes":
         wrong = f"it has the shape {_shape(port)}, a picture is batch x channels x height x width"
     elif port["dtype"] != "float32":
         wrong = f"its type is {port['dtype']}, pictures are float32, 0 to 1"
@@ -85,15 +88,15 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
     """
     textures = {t["name"]: t for t in schedule["textures"]}
     for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
-        layer = gpu_pass.node.name
+        layer, result_type = gpu_pass.node.name, gpu_pass.node.result.type
         result = textures[entry["writes"][0]["texture"]]
         if entry["blocks"] or not isinstance(gpu_pass, RenderPass):
             raise _refusal(layer, "its weights are in a buffer", "use --weights constants")
         if result["packing"] != "planes" or result["batch"] != 1:
-            why = f"its result is no image of one batch entry, but {gpu_pass.node.result.type}"
+            why = f"its result is stored as rows of numbers, not as an image: {result_type}"
             raise _refusal(layer, why)
-        if gpu_pass.node.result.type.dtype not in ("float32", "bool"):
-            why = f"its result is {gpu_pass.node.result.type.dtype}, textures hold 16-bit floats"
+        if result_type.dtype not in ("float32", "bool"):
+            why = f"its result is {result_type.dtype}, textures hold 16-bit floats"
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):

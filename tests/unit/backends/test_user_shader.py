@@ -240,6 +240,34 @@ REFUSED = {
                  {"y": [None] * 4}, {}),
         "input 'x' is not a picture",
     ),
+    "rows": (
+        model_of(
+            [
+                helper.make_node("Transpose", ["x"], ["t"], name="last", perm=[0, 2, 3, 1]),
+                helper.make_node("Softmax", ["t"], ["s"], name="softmax", axis=-1),
+                helper.make_node("Transpose", ["s"], ["y"], name="back", perm=[0, 3, 1, 2]),
+            ],
+            {"x": [1, 3, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "input 'x' is not a picture",
+    ),
+    "rows between images": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3]),
+                helper.make_node("Transpose", ["p"], ["t"], name="last", perm=[0, 2, 3, 1]),
+                helper.make_node("Softmax", ["t"], ["s"], name="softmax", axis=-1),
+                helper.make_node("Transpose", ["s"], ["b"], name="back", perm=[0, 3, 1, 2]),
+                helper.make_node("MaxPool", ["b"], ["y"], name="again", kernel_shape=[3, 3]),
+            ],
+            {"x": [1, 3, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "'last' cannot be a pass of a user shader",
+    ),
     "whole picture": (
         model_of(
             [
