@@ -48,6 +48,7 @@ CODES: dict[str, str] = {
     "SG0402": "a kernel exceeds a device limit",
     "SG0403": "a weight storage is not available on the target",
     "SG0404": "a value cannot be represented in the chosen texture format",
+    "SG0405": "a user shader cannot express the network",
     # 05: writing and reading a build
     "SG0501": "the output folder cannot be written",
     "SG0502": "the folder is not a shadergen build",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .gpu import GpuPass
     from .weights import WeightFile
 
 WEIGHTS = "weights.bin"
@@ -15,7 +16,8 @@ WEIGHTS = "weights.bin"
 class BuildFiles:
     """A whole build in memory: the schedule as plain data, and the files beside it.
 
-    ``variants`` are builds for other devices in the same folder, by the files of their schedules.
+    ``passes`` are what the schedule's passes were written from, in the same order. ``variants`` are
+    builds for other devices in the same folder, by the files of their schedules.
     """
 
     schedule: dict[str, Any]
@@ -24,6 +26,7 @@ class BuildFiles:
     layers: dict[str, str] = field(default_factory=dict)  # shader path -> model layers
     weights_path: str = WEIGHTS
     variants: dict[str, BuildFiles] = field(default_factory=dict)
+    passes: tuple[GpuPass, ...] = field(default=(), compare=False, repr=False)
 
     def all_shaders(self) -> tuple[dict[str, str], dict[str, str]]:
         """Return the shaders, and whose layers they are, of this build and its variants."""

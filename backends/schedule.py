@@ -150,7 +150,8 @@ class _Assembly:
         }
         if environment is not None:
             sizes.update(sizes_member(environment))
-        return BuildFiles(data, self.shaders, self.weights, self.layers)
+        passes = tuple(self.passes)
+        return BuildFiles(data, self.shaders, self.weights, self.layers, passes=passes)
 
     def _range(self, i: Input) -> list[float] | None:
         """Return the range that the choice of precisions relies on."""

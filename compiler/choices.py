@@ -23,4 +23,5 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "output_encoding": ("float", "unorm8", "y2rg", "y2rg_half"),
 }
 EMBEDDINGS = ("c",)
+PACKAGES = ("build", "mpv")
 REFERENCES = ("auto", "onnxruntime", "keras", "tensorflow", "numpy")

@@ -15,6 +15,8 @@ from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
+from ..backends.user_shader.file import UserShader, user_shader
+from ..backends.user_shader.validation import validate_user_shader
 from ..backends.validate import validate
 from ..backends.variants import with_variants
 from ..backends.writer import check_replaceable, write_build
@@ -43,6 +45,13 @@ from .notes import compiled_notes
 from .options import Options, parse_preprocessing
 from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
+from .user_shader import (
+    check_unused,
+    for_user_shader,
+    length_notes,
+    within_the_format,
+    write_user_shader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,6 +79,7 @@ class Compilation:
         notes: what else the user should know, a line each.
         calibration: what came of ``--calibrate``.
         variants: the compilations for further devices, by the names of the variants.
+        user_shader: what was written in place of a build (``--target mpv``).
     """
 
     output: Path
@@ -81,6 +91,7 @@ class Compilation:
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
     variants: dict[str, Compilation] = field(default_factory=dict, repr=False)
+    user_shader: UserShader | None = field(default=None, repr=False)
 
 
 def import_model(model: Path | ModelProto, options: Options) -> Graph:
@@ -198,11 +209,11 @@ def compile_graph(
 def compile_model(
     model: Path, output: Path, options: Options, progress: Callable[[str], None] = lambda step: None
 ) -> Compilation:
-    """Compile a model file into a build folder.
+    """Compile a model file into a build folder, or into a user shader.
 
     Args:
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
-        output: the folder to write; an earlier build there is replaced if all goes well.
+        output: the folder or the file to write; an earlier one is replaced if all goes well.
         options: see :class:`~.options.Options`.
         progress: called with the name of each step as it begins.
 
@@ -210,6 +221,9 @@ def compile_model(
         ShadergenError: for anything the user can mend.
         InternalError: for a bug, with the place where the graph was left.
     """
+    if options.package == "mpv":
+        return _compile_user_shader(model, output, options, progress)
+    check_unused(options)
     variants = variants_of(options)
     for each in (options, *variants.values()):
         each.target()  # refuses wrong options before any work is done
@@ -245,6 +259,31 @@ def compile_model(
         notes += tuple(f"{name}: {note}" for note in other.notes if note not in compiled.notes)
     notes += tuple(f"'{output}' held other files, which are kept in '{k}'" for k in kept)
     return replace(compiled, files=files, validated=validated, notes=notes, variants=others)
+
+
+def _compile_user_shader(
+    model: Path, output: Path, options: Options, progress: Callable[[str], None]
+) -> Compilation:
+    options = for_user_shader(options)
+    options.target()
+    dump = Dump(options.dump_ir)
+    with within_the_format():
+        compiled = _compile(model, output, options, dump, progress)
+    with _explained(model, dump):
+        shader = user_shader(
+            compiled.files.schedule,
+            compiled.files.passes,
+            options.hook,
+            options.upscale_from,
+            options.license,
+            model.stem,
+        )
+        if options.validate:
+            progress("validating shaders")
+        validated = options.validate and validate_user_shader(shader)
+        write_user_shader(shader.text, output)
+    notes = (*compiled.notes, *length_notes(shader.text))
+    return replace(compiled, validated=validated, notes=notes, user_shader=shader)
 
 
 def _step_of(progress: Callable[[str], None], name: str, step: str) -> None:

@@ -70,11 +70,11 @@ def make_options(**options: Any) -> Options:
 
 
 def compile_model(model: str | Path, output: str | Path, **options: Any) -> Compilation:
-    """Compile a model file into a build folder.
+    """Compile a model file into a build folder or, with ``package="mpv"``, into a user shader.
 
     Args:
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
-        output: the folder to write; an earlier build there is replaced if all goes well.
+        output: the folder or file to write; an earlier one is replaced if all goes well.
         options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
             ``inputs`` and ``outputs`` a text with commas between the names. ``device`` may be
             several profiles with commas between them, for a build with variants.

@@ -1,4 +1,7 @@
-"""The options of a compilation, parsed from text and checked."""
+"""The options of a compilation, parsed from text and checked.
+
+One class has the options of all targets, with what each means, so this file is long.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
+from ..backends.devices.profile import USER_SHADER
+from ..backends.user_shader.hooks import UPSCALE_FROM
 from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
 from ..passes.attach_preprocessing import Preprocessing
 from ..passes.placement.target import Target
-from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PRECISIONS
+from .choices import CHOICES, EMBEDDINGS, GLSL_VERSIONS, PACKAGES, PRECISIONS
 from .tuning.file import read_tuning
 
 if TYPE_CHECKING:
@@ -77,6 +82,13 @@ class Options:
         validate: validate every shader with glslang if installed.
         embed: "c" also writes the build as C, for applications that ship without files.
         dump_ir: folder for the graph's text after every pass, or None.
+        package: what is written (``--target``): "build", a folder for the runtimes, or "mpv", a
+            user shader.
+        hook: the stage of the player's picture that a user shader replaces, or None for that of the
+            network's channels.
+        upscale_from: how many times larger than the picture the player's output must be for an
+            upscaling user shader to run.
+        license: of the network, for the header of a user shader.
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -111,6 +123,10 @@ class Options:
     validate: bool = True
     embed: str | None = None
     dump_ir: Path | None = None
+    package: str = "build"
+    hook: str | None = None
+    upscale_from: float = UPSCALE_FROM
+    license: str = ""
 
     def target(self) -> Target:
         """Check the options against their allowed values and return the target.
@@ -127,6 +143,10 @@ class Options:
             raise _invalid("glsl", self.glsl, ", ".join(GLSL_VERSIONS))
         if self.embed is not None and self.embed not in EMBEDDINGS:
             raise _invalid("embed", self.embed, ", ".join(EMBEDDINGS))
+        if self.package not in PACKAGES:
+            raise _invalid("target", self.package, ", ".join(PACKAGES))
+        if not 0 < self.upscale_from < math.inf:
+            raise _invalid("upscale_from", self.upscale_from, "a number above 0, such as 1.2")
         if self.mrt is not None and self.mrt < 1:
             raise _invalid("mrt", self.mrt, "1 or more")
         if not abs(self.zero_guard) <= FLOAT32_MAX:
@@ -155,9 +175,10 @@ class Options:
         if self.fetch.startswith("image") and glsl < 310:
             supported = "texel and sample, or --glsl 310 with a --device that has images"
             raise _invalid("fetch", self.fetch, supported)
+        is_user_shader = self.package == "mpv"
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
-            limits=profile.limits,
+            limits=USER_SHADER if is_user_shader else profile.limits,
             glsl=glsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
@@ -174,7 +195,7 @@ class Options:
             input_range=self.input_range or DEFAULT_RANGE,
             costs=profile.costs,
             products=profile.products,
-            shares_programs=profile.shares_programs,
+            shares_programs=profile.shares_programs and not is_user_shader,
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

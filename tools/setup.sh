@@ -5,7 +5,8 @@
 #   PYTHON=python3.12 tools/setup.sh    choose the Python that .venv is made from
 #   tools/setup.sh compare              and what `make bench` compares with
 #   tools/setup.sh gpus                 and the Python packages of `make gpus`
-#   tools/setup.sh test                 and what `make test` runs builds in C++ and on the web with
+#   tools/setup.sh test                 and what `make test` runs builds in C++, on the web and in
+#                                       video players with
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -109,6 +110,18 @@ install_browser() {
     fi
 }
 
+# Players of user shaders, and a display in memory for mpv's window.
+install_players() {
+    local missing
+    missing=$(command -v ffmpeg > /dev/null || echo ffmpeg
+        command -v mpv > /dev/null || echo mpv
+        command -v xvfb-run > /dev/null || echo xvfb xauth)
+    # shellcheck disable=SC2086  # a list of words
+    if [ -n "$missing" ] && ! { command -v apt-get > /dev/null && apt_install $missing; }; then
+        say "missing" $missing "(Debian's names): user shaders will not be tested in players"
+    fi
+}
+
 install_system_packages() {
     local missing
     missing=$(missing_packages | tr '\n' ' ')
@@ -176,7 +189,8 @@ install_venv
 if [ "${1:-}" = test ]; then
     install_browser
     install_cpp
-    install_vulkan # for WGSL
+    install_vulkan # for WGSL and user shaders
+    install_players
 fi
 if [ "${1:-}" = compare ]; then
     install_vulkan

@@ -83,4 +83,14 @@ ES32 = replace(
     compute_images=8,
     workgroup_invocations=1024,
 )
+# Players have no array textures; sizes are checked when they make a texture. They take 16 textures,
+# but pass a position of each to the pixel, and OpenGL promises 16 vertex attributes.
+USER_SHADER = replace(
+    ES30,
+    texture_size=32768,
+    array_texture_layers=1,
+    texture_units=15,
+    draw_buffers=1,
+    uniform_blocks=0,
+)
 MOBILE = replace(ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import rich_click as click
 
+from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
 from ...errors import count, few
-from ..choices import EMBEDDINGS, REFERENCES
+from ..choices import EMBEDDINGS, PACKAGES, REFERENCES
 from .options import compile_options, to_options
 from .output import (
     bytes_text,
@@ -41,8 +42,33 @@ EXIT_DIFFERS = 1
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write; an earlier build there is replaced.",
+    help="Folder to write; an earlier build there is replaced. A file with --target mpv.",
 )
+@click.option(
+    "--target",
+    "package",
+    type=click.Choice(PACKAGES),
+    default="build",
+    show_default=True,
+    help="What to write. build: a folder for the runtimes; mpv: a user shader for mpv and "
+    "libplacebo, one file for pictures of any size.",
+)
+@click.option(
+    "--hook",
+    type=click.Choice(tuple(STAGES)),
+    help="Stage of the player's picture that a user shader replaces; by default LUMA for a "
+    "network of one channel, CHROMA of two, MAIN of three.",
+)
+@click.option(
+    "--upscale-from",
+    type=float,
+    default=UPSCALE_FROM,
+    show_default=True,
+    metavar="FACTOR",
+    help="An upscaling user shader runs where the player's output is more than FACTOR times as "
+    "large as the picture.",
+)
+@click.option("--license", default="", metavar="TEXT", help="License line of a user shader.")
 @compile_options
 @click.option(
     "--input-external",
@@ -59,7 +85,10 @@ EXIT_DIFFERS = 1
 @click.option("--explain", is_flag=True, help="Print each decision of the compiler and its reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
-    """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json."""
+    """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json.
+
+    With --target mpv, compile it into a user shader for mpv and libplacebo.
+    """
     from ..driver import compile_model
     from ..inspection import peak_bytes
     from ..size_texts import at_defaults
@@ -81,6 +110,9 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
             "notes": result.notes,
             "sizes": result.files.schedule.get("sizes"),
         }
+        if (written := result.user_shader) is not None:
+            data["passes"] = len(written.blocks)
+            data |= {"hook": written.hook, "condition": written.condition}
         if result.variants:
             data["variants"] = list(result.variants)
         if (found := result.calibration) is not None:
@@ -125,19 +157,23 @@ def _print_compiled(result: Compilation, output: Path, options: Options) -> None
     size = result.files.weights.size
     textures = f"{bytes_text(peak_bytes(schedule))} of textures"
     weights = f"{bytes_text(size)} of weights" if size else "weights in the shaders"
-    echo(
-        f"{output}: {passes_text(len(passes))}, {si_text(macs)} multiply-adds, {textures}, "
-        f"{weights}"
-    )
+    shaders = len(result.files.all_shaders()[0])
+    if (written := result.user_shader) is not None:
+        shaders = len(written.blocks)
+        what = f"{passes_text(shaders)} on {written.hook}"
+        echo(f"{output}: {what}, {si_text(macs)} multiply-adds, {bytes_text(len(written.text))}")
+    else:
+        what = passes_text(len(passes))
+        echo(f"{output}: {what}, {si_text(macs)} multiply-adds, {textures}, {weights}")
     for name, variant in result.variants.items():
         at_size = at_defaults(variant.files.schedule)["passes"]
         macs = si_text(sum(p["macs"] for p in at_size))
         echo(f"variant {name}: {passes_text(len(at_size))}, {macs} multiply-adds")
-    for line in (*size_lines(result.files.schedule), *result.notes):
+    sizes = written.notes if written else size_lines(result.files.schedule)
+    for line in (*sizes, *result.notes):
         echo(line)
     if result.validated:
-        number = len(result.files.all_shaders()[0])
-        echo(f"glslang accepts {'all ' * (number > 1)}{count(number, 'shader')}")
+        echo(f"glslang accepts {'all ' * (shaders > 1)}{count(shaders, 'shader')}")
     elif options.validate:
         echo("glslang is not installed (Debian: glslang-tools), shaders were not validated")
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from onnx import TensorProto, helper, numpy_helper
 from support import ESPCN, ROOT
 from support.cpp_runtime import need, run
@@ -106,7 +107,7 @@ def test_commands_shown_exist(path: Path) -> None:
             known = {o for p in cli.commands[words[0]].params for o in p.opts}
             wrong += [f"{line}: {w}" for w in words if w.startswith("-") and w not in known]
         else:
-            others = ("pip install .", "sudo apt-get install ", "cmake --build ", "ffmpeg ")
+            others = ("pip install .", "sudo apt-get install ", "cmake --build ", "ffmpeg ", "mpv ")
             wrong += [] if line.startswith(others) else [line]
     assert not wrong
 
@@ -115,6 +116,7 @@ def test_commands_shown_exist(path: Path) -> None:
 def test_options_named_in_prose_exist(path: Path) -> None:
     known = {o for c in cli.commands.values() for p in c.params for o in p.opts} | {"--help"}
     known |= {"--check", "--external"}  # of tools/make_docs.py, of esbuild
+    known |= {"--vo", "--pl-user-shader"}  # of mpv, of VLC
     known |= native_options()
     assert set(re.findall(r"`(--[a-z][a-z0-9-]*)", text_of(path))) <= known
 
@@ -191,6 +193,25 @@ def played(build: Path, array: np.ndarray) -> np.ndarray:
         runner.upload(runner.build.inputs[0].name, array)
         runner.run()
         return runner.read(runner.build.outputs[0].name)
+
+
+def test_network_for_players_compiles_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxscript")
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("docs/players.md", "python")
+    exec(compile(example.replace("range(200)", "range(2)"), "docs/players.md", "exec"), {})
+    ran = CliRunner().invoke(cli, ["compile", "net.onnx", "--target", "mpv", "-o", "net.glsl"])
+    (shown,) = blocks("docs/players.md", "console")
+    assert ran.exit_code == 0
+    for line in ran.output.splitlines():
+        assert re.sub(r"[\d.]+ KiB$", "", line) in shown  # the weights differ, and their digits
+
+
+def test_user_shader_shown_is_what_the_compiler_writes() -> None:
+    (shown,) = blocks("docs/players.md", "glsl")
+    assert shown in text_of(ROOT / "tests" / "golden" / "user_shaders" / "luma_x2.glsl")
 
 
 @pytest.mark.gl

@@ -1,0 +1,150 @@
+"""GLSL of user shaders for mpv and libplacebo: the body of one pass.
+
+The player declares the textures that a pass binds and gives each of them macros: ``conv1_raw`` is a
+sampler, ``conv1_size`` its size as a vec2, ``conv1_pos`` the position of the pixel at hand, 0 to 1.
+It also writes the version and the precisions. So a pass is a function ``vec4 hook()`` with what it
+calls, in the language that GLSL 330 to 450 and GLSL ES 3.0 to 3.2 have in common.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from ...errors import InternalError
+from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
+from ..shader.types import IVEC2
+from .glsl_es import GlslEs
+from .printer import comment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..shader.expressions import BuiltIn, Expression, Texel
+    from ..shader.program import Program
+    from ..shader.statements import Comment, WriteTarget
+
+SIDES = ("x", "y")
+# The sides of one texture, or what both are less.
+PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
+# Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
+# fit: the errors of many layers then add up.
+ROUNDED = """vec4 rounded_to_half(vec4 v) {
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
+}"""
+
+
+@dataclass(frozen=True)
+class Bindings:
+    """What a program's declarations are in a user shader.
+
+    Attributes:
+        textures: the texture that each sampler reads, by the sampler's name.
+        sizes: the text of each uniform, and how tightly its outermost operator binds.
+        pixel: the text of the pixel at hand, an ivec2.
+        alpha: the text of the fourth component of what the pass returns, if not the program's.
+    """
+
+    textures: Mapping[str, str]
+    sizes: Mapping[str, tuple[str, int]]
+    pixel: str
+    alpha: str = ""
+
+
+def side(texture: str, axis: int) -> str:
+    """Return the int of a texture's width (0) or height (1)."""
+    return f"int({texture}_size.{SIDES[axis]})"
+
+
+def both_sides(width: str, height: str) -> str:
+    """Return the ivec2 of two ints, shorter where they are the sides of one texture."""
+    found = PAIR.fullmatch(f"{width}, {height}")
+    return f"ivec2({found[1]}_size){found[2]}" if found else f"ivec2({width}, {height})"
+
+
+def note(text: str) -> str:
+    """Make any text safe inside a line comment; players end a pass at ``//!`` wherever it is."""
+    return comment(text).replace("//!", "// !")
+
+
+class UserShader(GlslEs):
+    """Prints a program with its bindings; see the module."""
+
+    SIMPLE: ClassVar = {kind: name for kind, name in GlslEs.SIMPLE.items() if kind is not Uniform}
+
+    def __init__(self, program: Program, bindings: Bindings) -> None:
+        super().__init__(program.chained)
+        self._bindings = bindings
+        self._compound[Uniform] = self._size
+
+    def _size(self, e: Uniform) -> tuple[str, int]:
+        return self._bindings.sizes[e.name]
+
+    def construct(self, e: Construct) -> str:
+        if e.type != IVEC2 or len(e.parts) != 2:
+            return super().construct(e)
+        x, y = e.parts
+        if isinstance(x, Uniform) and isinstance(y, Uniform):
+            return both_sides(self.expression(x), self.expression(y))
+        if (clamped := _clamped(x, y)) is not None:
+            position, last = clamped
+            most = both_sides(*map(self.expression, last))
+            return f"min(max({self.expression(position)}, ivec2(0)), {most})"
+        return super().construct(e)
+
+    def comment(self, s: Comment) -> str:
+        return f"// {note(s.text)}"
+
+    def built_in(self, e: BuiltIn) -> str:
+        if e.name != "pixel":
+            raise InternalError(f"user shaders have no {e.name}")
+        return self._bindings.pixel
+
+    def texel(self, e: Texel) -> str:
+        if e.position is None or e.layer is not None or e.texture.unit is not None:
+            raise InternalError(f"user shaders fetch from 2D textures only, not {e.texture.name}")
+        name = self._bindings.textures[e.texture.name]
+        return f"texelFetch({name}_raw, {self.expression(e.position)}, 0)"
+
+    def write_target(self, s: WriteTarget) -> str:
+        value, alpha = self.expression(s.value), self._bindings.alpha
+        if alpha and isinstance(s.value, Construct) and isinstance(s.value.parts[-1], Number):
+            *parts, _ = map(self.expression, s.value.parts)
+            value = f"vec4({', '.join(parts)}, {alpha})"
+        elif alpha:
+            value = f"vec4({self.atom(s.value)}.rgb, {alpha})"
+        return f"return rounded_to_half({value});"
+
+
+def _clamped(
+    x: Expression, y: Expression
+) -> tuple[Expression, tuple[Expression, Expression]] | None:
+    """Return a vector and its last places if both components are clamped from 0 to those."""
+    lasts = []
+    vectors = []
+    for clamp, lane in ((x, "x"), (y, "y")):
+        if not (isinstance(clamp, Intrinsic) and clamp.name == "clamp"):
+            return None
+        value, low, high = clamp.arguments
+        if not (isinstance(value, Lanes) and value.names == lane):
+            return None
+        if not (isinstance(low, Number) and low.value == 0 and isinstance(high, Uniform)):
+            return None
+        vectors.append(value.vector)
+        lasts.append(high)
+    return (vectors[0], (lasts[0], lasts[1])) if vectors[0] == vectors[1] else None
+
+
+def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[str]]:
+    """Return the constants and functions of a pass, callees first, and the lines of its body."""
+    glsl = UserShader(program, bindings)
+    body = [line for text in glsl.block(program.main) for line in text.split("\n")]
+    arrays = [glsl.constants(array) for array in program.arrays]
+    return [ROUNDED, *arrays, *glsl.functions()], body
+
+
+def print_copy(texture: str) -> tuple[list[str], list[str]]:
+    """Return the functions and the body of a pass that copies a texture, a texel for a pixel."""
+    at = f"(floor({texture}_pos * {texture}_size) + 0.5) * {texture}_pt"
+    return [ROUNDED], [f"return rounded_to_half({texture}_tex({at}));"]

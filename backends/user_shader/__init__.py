@@ -1,0 +1,12 @@
+"""User shaders for mpv and libplacebo: a schedule and its programs become one GLSL file.
+
+In the order of the data:
+
+- :mod:`.hooks`: where in the player's picture the network goes (``//!HOOK``).
+- :mod:`.expressible`: refuses schedules that the format cannot express.
+- :mod:`.sizes`: sizes in the format's postfix notation, and as GLSL.
+- :mod:`.blocks`: a block of the file for each GPU pass, and one that copies the picture.
+- :mod:`.file`: the text of the file.
+
+Programs are printed by :mod:`..dialects.user_shader`.
+"""

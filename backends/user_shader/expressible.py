@@ -1,0 +1,139 @@
+"""What a user shader cannot express, refused by the layer's name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...errors import ShadergenError, count, few
+from ...ir.types import MAP_RANK
+from ..devices.profile import USER_SHADER
+from ..gpu import RenderPass
+from .sizes import SYMBOLS, is_fixed, tree
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..gpu import GpuPass
+
+
+def check_ports(schedule: Mapping[str, Any]) -> int:
+    """Return how many channels the picture has.
+
+    Raises:
+        ShadergenError: SG0405 for anything but one picture in and one out.
+    """
+    for kind, ports, option in (
+        ("input", schedule["inputs"], "fix others with --input-value NAME=..., or cut with"),
+        ("output", schedule["outputs"], "keep one with"),
+    ):
+        if len(ports) != 1:
+            raise ShadergenError(
+                "SG0405",
+                f"a user shader has one {kind}, the model {len(ports)}",
+                where=few(port["name"] for port in ports),
+                help=f"{option} --{kind}s NAME",
+            )
+    textures = {t["name"]: t for t in schedule["textures"]}
+    (given,), (made,) = schedule["inputs"], schedule["outputs"]
+    picture, result = textures[given["texture"]], textures[made["texture"]]
+    _check_picture("input", given, picture)
+    _check_picture("output", made, result)
+    if (picture["width"], picture["height"]) != tuple([symbol] for symbol in SYMBOLS):
+        raise ShadergenError(
+            "SG0405",
+            f"input '{given['name']}' has a fixed size",
+            why="videos have any size",
+            help="omit --input-size, or give --input-size dynamic:HxW",
+        )
+    if any(is_fixed(tree(result[side])) for side in SYMBOLS):
+        raise ShadergenError(
+            "SG0405",
+            f"output '{made['name']}' is not a picture",
+            why=f"its size is {result['height']}x{result['width']} for every picture",
+            help="end the network at a picture with --outputs NAME",
+        )
+    if picture["channels"] != result["channels"]:
+        raise ShadergenError(
+            "SG0405",
+            f"the network takes {count(picture['channels'], 'channel')} and gives "
+            f"{result['channels']}",
+            why="a user shader replaces the picture that it reads",
+            help="end the network at a picture of the same kind with --outputs NAME",
+        )
+    return int(picture["channels"])
+
+
+def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any]) -> None:
+    """Refuse a port that is not one float image."""
+    wrong = ""
+    if texture["packing"] != "planes" and len(port["shape"]) == MAP_RANK:
+        wrong = "layers use it as rows of numbers"
+    elif texture["packing"] != "planes":
+        wrong = f"it has the shape {_shape(port)}, a picture is batch x channels x height x width"
+    elif port["dtype"] != "float32":
+        wrong = f"its type is {port['dtype']}, pictures are float32, 0 to 1"
+    elif texture["batch"] != 1:
+        wrong = f"it is a batch of {_side(texture['batch'])}"
+    elif texture["layers"] != 1:
+        wrong = f"it has {texture['channels']} channels"
+    if wrong:
+        raise ShadergenError("SG0405", f"{kind} '{port['name']}' is not a picture", why=wrong)
+
+
+def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None:
+    """Refuse what a pass of a user shader cannot do.
+
+    Raises:
+        ShadergenError: SG0405 with the layer.
+    """
+    textures = {t["name"]: t for t in schedule["textures"]}
+    for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
+        layer, result_type = gpu_pass.node.name, gpu_pass.node.result.type
+        result = textures[entry["writes"][0]["texture"]]
+        if entry["blocks"] or not isinstance(gpu_pass, RenderPass):
+            raise _refusal(layer, "its weights are in a buffer", "use --weights constants")
+        if result["packing"] != "planes" or result["batch"] != 1:
+            why = f"its result is stored as rows of numbers, not as an image: {result_type}"
+            raise _refusal(layer, why)
+        if result_type.dtype not in ("float32", "bool"):
+            why = f"its result is {result_type.dtype}, textures hold 16-bit floats"
+            raise _refusal(layer, why)
+        sides = [tree(result[side]) for side in SYMBOLS]
+        if any(map(is_fixed, sides)):
+            why = "it computes a statistic of the whole picture, which one invocation would read"
+            help = "use layers that see a part of the picture, such as pooling windows"
+            raise _refusal(layer, why, help)
+        for read in entry["reads"]:
+            if textures[read["texture"]]["data"] is not None:
+                why = f"it reads the table '{read['texture']}' from a texture"
+                raise _refusal(layer, why)
+
+
+def check_binds(layer: str, number: int) -> None:
+    """Refuse a pass that binds more textures than players allow.
+
+    Raises:
+        ShadergenError: SG0405.
+    """
+    most = USER_SHADER.texture_units
+    if number > most:
+        why = f"it binds {number} textures of four channels, players on OpenGL allow {most}"
+        raise _refusal(layer, why, "use fewer channels")
+
+
+def _refusal(layer: str, why: str, help: str = "") -> ShadergenError:
+    return ShadergenError(
+        "SG0405",
+        f"'{layer}' cannot be a pass of a user shader",
+        where=f"layer {layer}",
+        why=why,
+        help=help or "end the network before it with --outputs NAME, or replace the layer",
+    )
+
+
+def _side(size: Any) -> str:
+    return str(size) if isinstance(size, int) else "dynamic"
+
+
+def _shape(port: Mapping[str, Any]) -> str:
+    return "x".join(map(_side, port["shape"]))

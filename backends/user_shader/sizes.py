@@ -1,0 +1,110 @@
+"""Sizes in a user shader: in postfix notation for the player, and as GLSL ints.
+
+A schedule's sizes are expressions of the symbols ``height`` and ``width`` (:mod:`..sizes`). The
+player computes ``//!WIDTH``, ``//!HEIGHT`` and ``//!WHEN`` in float32, with few operators and at
+most ``MOST_TERMS`` terms. It has no division that rounds down, so a / b becomes (a - a % b) / b,
+which is exact for the sizes of pictures. The numerators of a layer's sizes are never negative.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import ShadergenError
+from ..dialects.printer import ATOM, LEVELS
+from ..dialects.user_shader import side
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ..sizes import Expression
+
+MOST_TERMS = 32  # of mpv and libplacebo
+SYMBOLS = ("width", "height")  # by axis
+
+Tree = int | str | tuple[str, "Tree", "Tree"]  # a number, a symbol, or an operator and its operands
+
+
+def tree(size: int | Expression) -> Tree:
+    """Return a size of a schedule as a tree, which compares as a value."""
+    if isinstance(size, int):
+        return size
+    stack: list[Tree] = []
+    for term in size:
+        if term in ("+", "-", "*", "/", "%", "min", "max"):
+            right, left = stack.pop(), stack.pop()
+            stack.append((str(term), left, right))
+        else:
+            stack.append(term)
+    return stack.pop()
+
+
+def is_fixed(size: Tree) -> bool:
+    """Whether a size is the same for all pictures."""
+    if isinstance(size, tuple):
+        return is_fixed(size[1]) and is_fixed(size[2])
+    return isinstance(size, int)
+
+
+def postfix(size: Tree, names: Mapping[Tree, str]) -> list[str]:
+    """Return a size in the player's postfix notation.
+
+    Args:
+        size: of integers and symbols.
+        names: what sizes are called; both symbols have a name.
+    """
+    if size in names:
+        return [names[size]]
+    if not isinstance(size, tuple):
+        return [str(size)]
+    sign, first, second = size
+    a, b = postfix(first, names), postfix(second, names)
+    if sign == "/":
+        return [*a, *a, *b, "%", "-", *b, "/"]
+    if sign == "min":  # b + (a - b) * (a < b)
+        return [*b, *a, *b, "-", *a, *b, "<", "*", "+"]
+    if sign == "max":
+        return [*b, *a, *b, "-", *a, *b, ">", "*", "+"]
+    return [*a, *b, sign]
+
+
+def checked(terms: Sequence[str], what: str) -> str:
+    """Return terms as the text of a header line.
+
+    Raises:
+        ShadergenError: SG0405 when they are more than players compute.
+    """
+    if len(terms) > MOST_TERMS:
+        raise ShadergenError(
+            "SG0405",
+            f"{what} takes {len(terms)} terms in a user shader",
+            why=f"players compute at most {MOST_TERMS}",
+            help="use strides and scales that are powers of two, or fewer of them",
+        )
+    return " ".join(terms)
+
+
+def glsl(size: Tree, bound: Mapping[Tree, str]) -> tuple[str, int]:
+    """Return the GLSL text of a size, and how tightly its outermost operator binds.
+
+    Args:
+        size: of integers and symbols.
+        bound: the texts of sizes of textures that the pass binds; both symbols have one.
+    """
+    if size in bound:
+        return bound[size], ATOM
+    if not isinstance(size, tuple):
+        return str(size), ATOM
+    sign, left, right = size
+    (a, loose), (b, tight) = glsl(left, bound), glsl(right, bound)
+    if sign in ("min", "max"):
+        return f"{sign}({a}, {b})", ATOM
+    level = LEVELS[sign]
+    a = f"({a})" if loose < level else a
+    b = f"({b})" if tight <= level else b
+    return f"{a} {sign} {b}", level
+
+
+def sides_of(texture: str, width: Tree, height: Tree) -> dict[Tree, str]:
+    """Return the GLSL texts of a texture's sides, by the sizes that they are."""
+    return {height: side(texture, 1), width: side(texture, 0)}

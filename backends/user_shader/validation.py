@@ -1,0 +1,37 @@
+"""Validation of a user shader by glslang, with declarations as players write them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..dialects.glsl_es import templates
+from ..validate import find_glslang, validate
+
+if TYPE_CHECKING:
+    from .file import UserShader
+
+# The oldest and the newest language that players insert a user shader into, and OpenGL ES.
+VERSIONS = {"330": "330 core", "450": "450 core", "300es": "300 es"}
+
+
+def validate_user_shader(shader: UserShader) -> bool:
+    """Compile every pass in every language; return False when glslang is not installed.
+
+    Raises:
+        InternalError: when glslang refuses a pass: naming it and the line.
+    """
+    if find_glslang() is None:
+        return False
+    template = templates().get_template("user_shader_player.frag.j2")
+    sources, layers = {}, {}
+    for number, block in enumerate(shader.blocks):
+        for name, version in VERSIONS.items():
+            path = f"{number:02d}_{name}.frag"
+            sources[path] = template.render(version=version, block=block)
+            layers[path] = block.description
+    with tempfile.TemporaryDirectory() as folder:
+        for path, source in sources.items():
+            (Path(folder) / path).write_text(source)
+        return validate(Path(folder), sources, layers)

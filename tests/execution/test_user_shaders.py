@@ -1,0 +1,246 @@
+"""User shaders in real players, compared with ONNX Runtime on the same pictures.
+
+Players hold what passes save in 16-bit floats: 8-bit results differ by at most one code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+from support import ESPCN, third_party
+from support.picture_networks import (
+    chroma,
+    denoiser,
+    espcn,
+    gated,
+    grouped,
+    save,
+    transposed,
+    unet,
+    unshuffled,
+    upscaler,
+)
+from support.players import MPV, through_ffmpeg, through_mpv
+
+from shadergen.compiler.driver import compile_model, import_model
+from shadergen.compiler.options import Options
+from shadergen.ir.reference import evaluate
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+pytestmark = pytest.mark.gl
+SIZES = ((29, 37), (48, 64), (33, 18), (7, 5))
+NETWORKS = {"espcn": (espcn, 2), "denoiser": (denoiser, 1), "upscaler": (upscaler, 2)}
+NOTHING = """//!HOOK LUMA
+//!BIND HOOKED
+//!WHEN 0
+//!DESC nothing
+vec4 hook() { return vec4(0.0); }
+"""
+# Of 1: three layers' results are rounded to 11 digits each.
+TOLERANCE_16 = 1e-3
+
+
+def written(model: ModelProto | Path, folder: Path, **options: object) -> Path:
+    """Return the user shader of a model."""
+    path = model if isinstance(model, Path) else save(model, folder)
+    shader = folder / "net.glsl"
+    compile_model(path, shader, Options(package="mpv", **options))
+    return shader
+
+
+def reference(model: ModelProto, picture: np.ndarray) -> np.ndarray:
+    """Return ONNX Runtime's result, height x width x channels, of a picture of 0 to 1."""
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (result,) = session.run(None, {"x": picture.transpose(2, 0, 1)[None].astype(np.float32)})
+    return result[0].transpose(1, 2, 0)
+
+
+def noise(height: int, width: int, channels: int, dtype: type = np.uint8) -> np.ndarray:
+    """Return noise, to which every pixel of a result owes something."""
+    random = np.random.default_rng(height)
+    return random.integers(0, np.iinfo(dtype).max + 1, (height, width, channels), dtype)
+
+
+def codes_apart(got: np.ndarray, wanted: np.ndarray) -> int:
+    """Return by how many codes of 8 bits a frame differs from what it should be, 0 to 1."""
+    return int(abs(got.astype(int) - np.rint(wanted * 255)).max())
+
+
+def through_filter(shader: Path, frame: np.ndarray, scale: float) -> np.ndarray:
+    """Return gray or opaque RGB, height x width x channels, after FFmpeg's filter."""
+    size, eight = frame.shape[:2], frame.dtype == np.uint8
+    if frame.shape[2] == 1:
+        pixels = "gray" if eight else "gray16le"
+    else:
+        pixels = "rgba" if eight else "rgba64le"
+        opaque = np.full((*size, 1), np.iinfo(frame.dtype).max, frame.dtype)
+        frame = np.concatenate((frame, opaque), 2)
+    got = through_ffmpeg(shader, frame, size, pixels, scale)
+    return got.reshape(*(round(side * scale) for side in size), frame.shape[2])[..., :3]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ffmpeg_shows_what_onnx_runtime_computes(name, tmp_path):
+    make, scale = NETWORKS[name]
+    model = make()
+    shader = written(model, tmp_path)
+    channels = 1 if name == "espcn" else 3
+    for size in SIZES:
+        frame = noise(*size, channels)
+        got = through_filter(shader, frame, scale)
+        assert codes_apart(got, reference(model, frame / 255)) <= 1, size
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ffmpeg_shows_it_in_16_bits(name, tmp_path):
+    make, scale = NETWORKS[name]
+    model = make()
+    frame = noise(29, 37, 1 if name == "espcn" else 3, np.uint16)
+    got = through_filter(written(model, tmp_path), frame, scale)
+    assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
+
+
+@pytest.mark.parametrize(
+    ("make", "channels", "scale", "size"),
+    [
+        (transposed, 1, 3, (29, 37)),
+        (grouped, 3, 1, (29, 37)),
+        (gated, 1, 1, (29, 37)),
+        (unshuffled, 1, 1, (30, 38)),
+    ],
+)
+def test_layers_of_many_kinds(make, channels, scale, size, tmp_path):
+    model = make()
+    frame = noise(*size, channels)
+    got = through_filter(written(model, tmp_path), frame, scale)
+    assert codes_apart(got, reference(model, frame / 255)) <= 1
+
+
+def test_the_shipped_network_runs_in_ffmpeg(tmp_path):
+    """It replicates the border, and its layers were trained."""
+    frame = noise(29, 37, 1)
+    graph = import_model(ESPCN, Options(input_size={"": (29, 37)}))
+    given = {graph.inputs[0].name: frame.transpose(2, 0, 1)[None] / 255}
+    (wanted,) = evaluate(graph, given).values()
+    got = through_filter(written(ESPCN, tmp_path), frame, 2)
+    assert codes_apart(got, wanted[0].transpose(1, 2, 0).clip(0, 1)) <= 1
+
+
+@pytest.mark.third_party
+def test_acnet_runs_in_ffmpeg(tmp_path):
+    model = third_party("acnet_gan_x2.onnx")
+    frame = noise(29, 37, 1)
+    session = ort.InferenceSession(model, providers=["CPUExecutionProvider"])
+    given = (frame / 255).transpose(2, 0, 1)[None].astype(np.float32)
+    (wanted,) = session.run(None, {session.get_inputs()[0].name: given})
+    got = through_filter(written(model, tmp_path), frame, 2)
+    assert codes_apart(got, wanted[0].transpose(1, 2, 0).clip(0, 1)) <= 1
+
+
+@pytest.mark.parametrize("output", MPV)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_mpv_shows_what_onnx_runtime_computes(name, output, tmp_path):
+    make, scale = NETWORKS[name]
+    model = make()
+    frame = noise(29, 37, 1 if name == "espcn" else 3)
+    size = (29 * scale, 37 * scale)
+    shown = through_mpv(written(model, tmp_path), frame.squeeze(), output, size)
+    wanted = reference(model, frame / 255)
+    assert codes_apart(shown[..., : wanted.shape[2]], wanted) <= 1
+
+
+@pytest.mark.parametrize("output", ["gpu, OpenGL", "gpu-next, OpenGL"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_mpv_crops_and_rotates_before_or_after(name, output, tmp_path):
+    """In either order the picture's borders are the network's."""
+    make, scale = NETWORKS[name]
+    model = make()
+    shader = written(model, tmp_path)
+    frame = noise(64, 48, 1 if name == "espcn" else 3)
+    whole = reference(model, frame / 255)
+    size = (48 * scale, 48 * scale)
+    shown = through_mpv(shader, frame.squeeze(), output, size, "--panscan=1")
+    cropped = (reference(model, frame[8:56] / 255), whole[8 * scale : 56 * scale])
+    assert min(codes_apart(shown[..., : w.shape[2]], w) for w in cropped) <= 1
+    size = (48 * scale, 64 * scale)
+    shown = through_mpv(shader, frame.squeeze(), output, size, "--video-rotate=90")
+    rotated = (reference(model, np.rot90(frame, -1) / 255), np.rot90(whole, -1))
+    assert min(codes_apart(shown[..., : w.shape[2]], w) for w in rotated) <= 1
+
+
+@pytest.mark.parametrize("output", MPV)
+def test_sizes_may_change_while_mpv_plays(output, tmp_path):
+    model = upscaler()
+    shader = written(model, tmp_path)
+    frame, before = noise(29, 37, 3), noise(40, 24, 3)
+    wanted = reference(model, frame / 255)
+    shown = through_mpv(shader, frame, output, (58, 74), before=before)
+    assert codes_apart(shown, wanted) <= 1
+    enlarge = 'mp.set_property("window-scale", 2)'  # the upscaler does not run before
+    shown = through_mpv(shader, frame, output, (29, 37), then=enlarge)
+    assert codes_apart(shown, wanted) <= 1
+
+
+def test_a_restorer_that_halves_runs_at_even_sizes_only(tmp_path):
+    """The build needs even sizes, since its resize does; at others the picture stays as it is."""
+    model = unet()
+    shader = written(model, tmp_path)
+    even, odd = noise(48, 64, 1), noise(29, 37, 1)
+    got = through_filter(shader, even, 1)
+    assert codes_apart(got, reference(model, even / 255)) <= 1
+    assert (through_filter(shader, odd, 1) == odd).all()
+
+
+def test_an_upscaler_runs_from_the_threshold_on(tmp_path):
+    frame = noise(20, 30, 1)
+    plain = tmp_path / "none.glsl"
+    plain.write_text(NOTHING)
+
+    def runs(shader: Path, scale: float) -> bool:
+        without = through_filter(plain, frame, scale)
+        return bool((through_filter(shader, frame, scale) != without).any())
+
+    usual = written(espcn(), tmp_path)
+    assert [runs(usual, scale) for scale in (1, 1.2, 1.3)] == [False, False, True]
+    later = written(espcn(), tmp_path, upscale_from=1.5)
+    assert [runs(later, scale) for scale in (1.3, 1.6)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("pixels", "dtype", "top"), [("yuv444p", np.uint8, 255), ("yuv444p10le", np.uint16, 1023)]
+)
+def test_luma_of_videos_is_the_number_stored(pixels, dtype, top, tmp_path):
+    """Limited range and 10 bits; the player puts chroma back that it does not show the network."""
+    model, size = espcn(), (18, 26)
+    random = np.random.default_rng(3)
+    luma = random.integers(top // 3, top // 2, size).astype(dtype)
+    gray = np.full_like(luma, (top + 1) // 2)
+    frame = np.stack((luma, gray, gray))
+    got = through_ffmpeg(written(model, tmp_path), frame, size, pixels, 2).reshape(3, 36, 52)
+    wanted = reference(model, luma[..., None] / top)[..., 0]
+    shown = (wanted > 0.07) & (wanted < 0.9)  # black and white are 16 and 235 of 255
+    assert shown.mean() > 0.7
+    assert abs(got[0] / top - wanted)[shown].max() <= 1.5 / 255
+    assert abs(got[1:].astype(int) - gray[0, 0]).max() <= 1
+
+
+@pytest.mark.parametrize(("scale", "pixels"), [(1, "yuv444p"), (2, "yuv420p")])
+def test_chroma_is_both_planes(scale, pixels, tmp_path):
+    """The network's pixels are centred on those of luma, as this video says its chroma is."""
+    model, size = chroma(scale), (20, 28)
+    random = np.random.default_rng(3)
+    planes = random.integers(110, 146, (2, size[0] // scale, size[1] // scale)).astype(np.uint8)
+    luma = np.full(size, 120, np.uint8)
+    frame = np.concatenate((luma.ravel(), planes.ravel()))
+    centred = ("-chroma_sample_location", "center")
+    shader = written(model, tmp_path, upscale_from=0.9)
+    got = through_ffmpeg(shader, frame, size, pixels, 1, "yuv444p", centred).reshape(3, *size)
+    wanted = reference(model, planes.transpose(1, 2, 0) / 255)
+    assert codes_apart(got[1:].transpose(1, 2, 0), wanted) <= 1
+    assert abs(got[0].astype(int) - 120).max() <= 1

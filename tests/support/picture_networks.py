@@ -1,0 +1,171 @@
+"""Small ONNX networks from pictures to pictures, of seeded weights, whose results are 0 to 1."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from onnx import ModelProto
+
+
+class Network:
+    """Nodes and weights in the order in which they are added."""
+
+    def __init__(self, channels: int, seed: int = 7) -> None:
+        self.channels = channels
+        self.random = np.random.default_rng(seed)
+        self.nodes: list[Any] = []
+        self.weights: list[Any] = []
+
+    def add(self, op: str, *inputs: str, name: str, **attributes: Any) -> str:
+        self.nodes.append(helper.make_node(op, inputs, [name], name=name, **attributes))
+        return name
+
+    def constant(self, name: str, value: Any) -> str:
+        self.weights.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def conv(self, x: str, into: int, out: int, size: int, name: str, gain: float = 1.0) -> str:
+        """Add a convolution that pads with zeros."""
+        scale = gain / np.sqrt(into * size * size)
+        w = self.random.normal(0, scale, (out, into, size, size)).astype(np.float32)
+        b = self.random.normal(0, 0.1, out).astype(np.float32)
+        inputs = (x, self.constant(f"{name}.w", w), self.constant(f"{name}.b", b))
+        return self.add("Conv", *inputs, name=name, pads=[size // 2] * 4)
+
+    def model(self, scale: int) -> ModelProto:
+        """Return the model, whose result is the last node's, clipped to 0..1."""
+        low, high = self.constant("low", np.float32(0)), self.constant("high", np.float32(1))
+        self.add("Clip", self.nodes[-1].output[0], low, high, name="y")
+        shapes = ([1, self.channels, "h", "w"], [1, self.channels, f"{scale}h", f"{scale}w"])
+        x, y = (
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+            for name, shape in zip("xy", shapes, strict=True)
+        )
+        graph = helper.make_graph(self.nodes, "net", [x], [y], self.weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+        model.ir_version = 8
+        return model
+
+
+def espcn(scale: int = 2) -> ModelProto:
+    """Return an upscaler of luma: convolutions, tanh, a pixel shuffle."""
+    net = Network(1)
+    x = net.conv("x", 1, 16, 5, "conv1")
+    x = net.conv(net.add("Tanh", x, name="tanh1"), 16, 8, 3, "conv2")
+    x = net.conv(net.add("Tanh", x, name="tanh2"), 8, scale * scale, 3, "conv3")
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale, mode="CRD")
+    net.add("Add", x, net.constant("middle", np.float32(0.5)), name="shifted")
+    return net.model(scale)
+
+
+def denoiser() -> ModelProto:
+    """Return a residual network on RGB at its own size."""
+    net = Network(3)
+    x = net.add("Relu", net.conv("x", 3, 12, 3, "conv1"), name="relu1")
+    x = net.add("Relu", net.conv(x, 12, 12, 3, "conv2"), name="relu2")
+    net.add("Add", "x", net.conv(x, 12, 3, 3, "conv3", 0.3), name="residual")
+    return net.model(1)
+
+
+def upscaler(scale: int = 2) -> ModelProto:
+    """Return an upscaler of RGB that adds what a linear resize gives."""
+    net = Network(3)
+    x = net.conv("x", 3, 8, 3, "conv1")
+    slopes = net.constant("slopes", np.full((8, 1, 1), 0.2, np.float32))
+    x = net.add("PRelu", x, slopes, name="prelu")
+    x = net.conv(x, 8, 3 * scale * scale, 3, "conv2", 0.3)
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale, mode="CRD")
+    scales = net.constant("scales", np.array([1, 1, scale, scale], np.float32))
+    net.add("Resize", "x", "", scales, name="enlarged", mode="linear",
+            coordinate_transformation_mode="half_pixel")  # fmt: skip
+    net.add("Add", x, "enlarged", name="sum")
+    return net.model(scale)
+
+
+def chroma(scale: int = 1) -> ModelProto:
+    """Return a residual network on two channels, at its own size or larger."""
+    net = Network(2)
+    x = net.add("Relu", net.conv("x", 2, 8, 3, "conv1"), name="relu1")
+    x = net.conv(x, 8, 2 * scale * scale, 3, "conv2", 0.1)
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale)
+    scales = net.constant("scales", np.array([1, 1, scale, scale], np.float32))
+    net.add("Resize", "x", "", scales, name="enlarged", mode="nearest",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    net.add("Add", "enlarged", x, name="sum")
+    return net.model(scale)
+
+
+def unet() -> ModelProto:
+    """Return a restorer of luma that halves the picture, rounded up, and resizes it back."""
+    net = Network(1)
+    x = net.add("Relu", net.conv("x", 1, 8, 3, "conv1"), name="relu1")
+    half = net.add("MaxPool", x, name="half", kernel_shape=[2, 2], strides=[2, 2], ceil_mode=1)
+    half = net.add("Relu", net.conv(half, 8, 8, 3, "conv2"), name="relu2")
+    shape = net.add("Shape", x, name="shape")
+    net.add("Resize", half, "", "", shape, name="whole", mode="nearest",
+            coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    x = net.add("Concat", x, "whole", name="both", axis=1)
+    net.add("Add", "x", net.conv(x, 16, 1, 3, "conv3", 0.3), name="residual")
+    return net.model(1)
+
+
+def transposed() -> ModelProto:
+    """Return an upscaler of luma by 3, by a transposed convolution as FSRCNN has it."""
+    net = Network(1)
+    x = net.add("Relu", net.conv("x", 1, 8, 3, "conv"), name="relu")
+    w = net.random.normal(0, 0.1, (8, 1, 9, 9)).astype(np.float32)
+    net.add("ConvTranspose", x, net.constant("up.w", w), name="up", strides=[3, 3], pads=[4] * 4,
+            output_padding=[2, 2])  # fmt: skip
+    return net.model(3)
+
+
+def grouped() -> ModelProto:
+    """Return a restorer of RGB: groups, dilations, depthwise convolutions, hard swish."""
+    net = Network(3)
+    x = net.conv("x", 3, 12, 1, "conv1")
+    for name, shape, pad in (("groups", (12, 4, 3, 3), 2), ("depthwise", (12, 1, 5, 5), 4)):
+        w = net.constant(f"{name}.w", net.random.normal(0, 0.2, shape).astype(np.float32))
+        x = net.add("Conv", x, w, name=name, group=12 // shape[1], pads=[pad] * 4,
+                    dilations=[2, 2])  # fmt: skip
+    x = net.conv(net.add("HardSwish", x, name="swish"), 12, 3, 1, "conv2", 0.3)
+    net.add("Add", "x", x, name="residual")
+    return net.model(1)
+
+
+def gated() -> ModelProto:
+    """Return a restorer of luma: norms across channels, split, gate, concatenation, reflection."""
+    net = Network(1)
+    pads = net.constant("pads", np.int64([0, 0, 2, 2, 0, 0, 2, 2]))
+    x = net.add("Pad", "x", pads, name="reflected", mode="reflect")
+    w = net.random.normal(0, 0.2, (10, 1, 5, 5)).astype(np.float32)
+    x = net.add("Conv", x, net.constant("conv1.w", w), name="conv1")
+    mean = net.add("ReduceMean", x, name="mean", axes=[1], keepdims=1)
+    x = net.add("Sub", x, mean, name="centred")
+    halves = net.constant("halves", np.int64([5, 5]))
+    net.nodes.append(helper.make_node("Split", [x, halves], ["a", "b"], name="split", axis=1))
+    x = net.add("Mul", "a", net.add("Sigmoid", "b", name="sigmoid"), name="gate")
+    x = net.conv(net.add("Concat", x, "x", name="both", axis=1), 6, 1, 3, "conv2", 0.3)
+    net.add("Add", "x", x, name="residual")
+    return net.model(1)
+
+
+def unshuffled() -> ModelProto:
+    """Return a restorer of luma that works on blocks of 2x2 pixels, at even sizes."""
+    net = Network(1)
+    x = net.add("SpaceToDepth", "x", name="blocks", blocksize=2)
+    x = net.conv(net.add("Relu", net.conv(x, 4, 8, 3, "conv1"), name="relu"), 8, 4, 3, "conv2", 0.3)
+    net.add("Add", "x", net.add("DepthToSpace", x, name="pixels", blocksize=2), name="residual")
+    return net.model(1)
+
+
+def save(model: ModelProto, folder: Path) -> Path:
+    """Write a model as net.onnx."""
+    path = folder / "net.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path

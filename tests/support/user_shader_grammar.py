@@ -1,0 +1,141 @@
+"""A strict parser of user shaders: what both mpv and libplacebo take, and nothing else.
+
+From mpv's manual ("Shader hooks") and the parsers of mpv 0.35 and libplacebo 4.208.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+STAGES = {
+    *("RGB", "LUMA", "CHROMA", "NATIVE", "MAINPRESUB", "MAIN", "LINEAR", "SIGMOID"),
+    *("PREKERNEL", "POSTKERNEL", "SCALED", "OUTPUT"),
+}
+MOST_BINDS, MOST_TERMS = 15, 32  # 16 textures are one vertex attribute too many for OpenGL
+NAME = re.compile(r"(?!gl_)(?!.*__)[A-Za-z][A-Za-z0-9_]*")
+MACROS = re.compile(r"\b(\w+?)_(raw|pos|size|pt|tex|texOff|rot|off|map|mul|gather)\b")
+SINGLE = ("SAVE", "WIDTH", "HEIGHT", "COMPONENTS", "WHEN", "DESC")
+OPERATORS = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "%": np.fmod,
+    ">": np.greater,
+    "<": np.less,
+    "=": np.equal,
+}
+
+
+@dataclass
+class Pass:
+    """A block; expressions are lists of terms."""
+
+    hook: str = ""
+    binds: list[str] = field(default_factory=list)
+    single: dict[str, str] = field(default_factory=dict)
+    body: str = ""
+
+    def terms(self, key: str) -> list[str]:
+        return self.single[key].split(" ") if key in self.single else []
+
+
+def parse(text: str) -> list[Pass]:
+    """Return the passes of a file, or fail with what is wrong with it."""
+    assert text.isascii()
+    assert text.endswith("}\n")
+    first, *blocks = re.split(r"^(?=//!HOOK )", text, flags=re.MULTILINE)
+    assert all(re.fullmatch(r"(// .*)?", line) for line in first.splitlines())
+    saved: list[str] = []
+    passes = []
+    for block in blocks:
+        one = _block(block)
+        for name in one.binds:
+            assert name == "HOOKED" or name in saved, f"{name} is bound before it is saved"
+        known = {"HOOKED", "OUTPUT", *saved}
+        for key in ("WIDTH", "HEIGHT", "WHEN"):
+            if key in one.single:
+                check_terms(one.terms(key), known)
+        used = {m[1] for m in MACROS.finditer(one.body)} & (known | {"MAIN", "LUMA", "picture"})
+        assert used <= set(one.binds), f"{used - set(one.binds)} is used and not bound"
+        saved += [one.single["SAVE"]] if "SAVE" in one.single else []
+        passes.append(one)
+    assert len(set(saved)) == len(saved), "a texture is saved twice"
+    assert "SAVE" not in passes[-1].single, "nothing replaces the picture"
+    bound = {name for one in passes for name in one.binds}
+    assert set(saved) <= bound, f"nothing reads {set(saved) - bound}"
+    assert len({(one.hook, one.single.get("WHEN")) for one in passes}) == 1
+    return passes
+
+
+def _block(block: str) -> Pass:
+    one, lines = Pass(), block.splitlines()
+    while lines and lines[0].startswith("//!"):
+        line = lines.pop(0)
+        found = re.fullmatch(r"//!([A-Z]+) (\S.*\S|\S)", line)
+        assert found, line
+        key, value = found.groups()
+        if key == "HOOK":
+            assert not one.hook
+            assert value in STAGES, value
+            one.hook = value
+        elif key == "BIND":
+            assert NAME.fullmatch(value), value
+            one.binds.append(value)
+        else:
+            assert key in SINGLE, line
+            assert key not in one.single, f"{key} twice"
+            one.single[key] = value
+    one.body = "\n".join(lines)
+    assert one.hook
+    assert one.binds
+    assert len(one.binds) <= MOST_BINDS
+    assert len(set(one.binds)) == len(one.binds)
+    assert "//!" not in one.body
+    assert "#version" not in one.body
+    assert one.body.count("vec4 hook()") == 1
+    assert "DESC" in one.single
+    assert one.single.get("COMPONENTS", "4") in "1234"
+    if "SAVE" in one.single:
+        assert NAME.fullmatch(one.single["SAVE"])
+        assert one.single["SAVE"] not in STAGES | {"HOOKED"}
+    return one
+
+
+def check_terms(terms: list[str], known: set[str]) -> None:
+    """Fail unless terms are an expression of sizes of known textures."""
+    assert len(terms) <= MOST_TERMS, f"{len(terms)} terms"
+    depth = 0
+    for term in terms:
+        if term in OPERATORS:
+            depth -= 1
+        else:
+            name, _, side = term.partition(".")
+            number = re.fullmatch(r"\d+(\.\d+)?", term)
+            assert number or (name in known and side in ("w", "h", "width", "height")), term
+            depth += 1
+        assert depth > 0, f"{terms} takes from an empty stack"
+    assert depth == 1, f"{terms} leaves {depth} values"
+
+
+def value(terms: list[str], sizes: Mapping[str, tuple[float, float]]) -> float:
+    """Return the value of an expression as players compute it, by (width, height) of textures."""
+    stack: list[np.float32] = []
+    for term in terms:
+        if term in OPERATORS:
+            right, left = stack.pop(), stack.pop()
+            stack.append(np.float32(OPERATORS[term](left, right)))
+        elif re.fullmatch(r"[\d.]+", term):
+            stack.append(np.float32(term))
+        else:
+            name, _, side = term.partition(".")
+            stack.append(np.float32(sizes[name][side.startswith("h")]))
+    (result,) = stack
+    return float(result)

@@ -1,0 +1,343 @@
+"""User shaders as text: their grammar, sizes, hooks, and what is refused by name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from support import ESPCN, refusal
+from support.picture_networks import (
+    chroma,
+    denoiser,
+    espcn,
+    gated,
+    grouped,
+    transposed,
+    unet,
+    unshuffled,
+    upscaler,
+)
+from support.user_shader_grammar import check_terms, parse, value
+
+from shadergen.backends.dialects.user_shader import ROUNDED
+from shadergen.backends.sizes import OPERATORS
+from shadergen.backends.user_shader.file import UserShader, user_shader
+from shadergen.backends.user_shader.hooks import STAGES, chosen_hook
+from shadergen.backends.user_shader.sizes import glsl, postfix, tree
+from shadergen.backends.user_shader.validation import validate_user_shader
+from shadergen.compiler.driver import compile_graph, compile_model, import_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.user_shader import for_user_shader
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from shadergen.backends.build_files import BuildFiles
+
+EVERY = (chroma, denoiser, espcn, gated, grouped, transposed, unet, unshuffled, upscaler)
+NETWORKS = {make.__name__: make for make in EVERY}
+OPTIONS = for_user_shader(Options(package="mpv"))
+
+
+@cache
+def build(name: str) -> BuildFiles:
+    _, files, _ = compile_graph(import_model(NETWORKS[name](), OPTIONS), OPTIONS)
+    return files
+
+
+def shader_of(name: str, **more: Any) -> UserShader:
+    files = build(name)
+    return user_shader(files.schedule, files.passes, **more)
+
+
+def compiled(model: Any) -> UserShader:
+    _, files, _ = compile_graph(import_model(model, OPTIONS), OPTIONS)
+    return user_shader(files.schedule, files.passes)
+
+
+def model_of(
+    nodes: list[Any], shapes: dict[str, Any], results: dict[str, Any], weights: dict[str, Any]
+) -> Any:
+    """Return an ONNX model, of float inputs and outputs by name."""
+    infos = [
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in ports.items()]
+        for ports in (shapes, results)
+    ]
+    arrays = [numpy_helper.from_array(np.asarray(v), k) for k, v in weights.items()]
+    graph = helper.make_graph(nodes, "net", *infos, arrays)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def of_one(
+    op: str, *inputs: str, channels: int = 1, weights: Any = None, out: Any = 4, **more: Any
+) -> Any:
+    """Return a model of one node from an image."""
+    node = helper.make_node(op, ["x", *inputs], ["y"], name="only", **more)
+    shape = [1, channels, "h", "w"]
+    return model_of([node], {"x": shape}, {"y": [None] * out if out else None}, weights or {})
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_strict_parser_takes_every_file(name):
+    shader = shader_of(name)
+    passes = parse(shader.text)
+    assert len(passes) == len(shader.blocks)
+    assert {one.hook for one in passes} == {shader.hook}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_glslang_takes_every_pass_on_its_own(name):
+    assert validate_user_shader(shader_of(name))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_players_compute_the_sizes_of_the_schedule(name):
+    files = build(name)
+    passes = parse(shader_of(name).text)
+    textures = {t["name"]: t for t in files.schedule["textures"]}
+    for height, width in ((1, 1), (48, 64), (29, 37), (1080, 1919), (2160, 4096)):
+        symbols = {"height": height, "width": width}
+        sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
+        for one, entry in zip(passes[1:], files.schedule["passes"], strict=True):
+            got = tuple(value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
+            result = textures[entry["writes"][0]["texture"]]
+            wanted = tuple(number(result[side], symbols) for side in ("width", "height"))
+            assert got == wanted
+            sizes[one.single.get("SAVE", "")] = got
+
+
+def number(size: Any, symbols: dict[str, int]) -> int:
+    """Return the value of an expression of a schedule."""
+    stack: list[int] = []
+    for term in size if isinstance(size, list) else [size]:
+        if term in OPERATORS:
+            right, left = stack.pop(), stack.pop()
+            stack.append(OPERATORS[term](left, right))
+        else:
+            stack.append(symbols.get(term, term))
+    return stack.pop()
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        ["width", 3, "+", 4, "/"],
+        ["width", 2, "/", 1, "+", 3, "*", 2, "-"],
+        ["width", "height", "min", 7, "max"],
+        ["width", "height", "max", 2, "/", "width", 5, "%", "+"],
+    ],
+)
+def test_sizes_mean_the_same_in_postfix_notation_and_in_glsl(size):
+    names = {"width": "HOOKED.w", "height": "HOOKED.h"}
+    terms = postfix(tree(size), names)
+    check_terms(terms, {"HOOKED"})
+    text, _ = glsl(tree(size), {"width": "w", "height": "h"})
+    for w, h in ((1, 1), (7, 3), (1920, 1080), (4095, 2161)):
+        wanted = number(size, {"width": w, "height": h}) if "%" not in size else None
+        here = {"w": w, "h": h, "min": min, "max": max}
+        in_glsl = eval(text.replace("/", "//"), here)  # ints of GLSL
+        assert value(terms, {"HOOKED": (w, h)}) == in_glsl
+        assert wanted in (None, in_glsl)
+
+
+def test_upscalers_run_for_a_larger_output_only():
+    shader = shader_of("upscaler", upscale_from=1.5)
+    terms = shader.condition.split()
+    for output, runs in ((64, 0), (96, 0), (97, 1), (128, 1)):
+        sizes = {"HOOKED": (64, 64), "OUTPUT": (output, output)}
+        assert value(terms, sizes) == runs
+    assert value(terms, {"HOOKED": (64, 64), "OUTPUT": (128, 64)}) == 0
+    assert not shader_of("denoiser").condition
+
+
+def test_sizes_that_the_build_refuses_turn_the_shader_off():
+    terms = shader_of("unet").condition.split()
+    found = {size: value(terms, {"HOOKED": size}) for size in ((64, 48), (64, 47), (63, 48))}
+    assert found == {(64, 48): 1, (64, 47): 0, (63, 48): 0}
+
+
+def test_the_network_s_channels_choose_the_hook():
+    assert [chosen_hook(n, None) for n in (1, 2, 3)] == ["LUMA", "CHROMA", "MAIN"]
+    assert shader_of("denoiser", hook="OUTPUT").hook == "OUTPUT"
+    assert refusal(chosen_hook, 4, None).code == "SG0405"
+    wrong = refusal(chosen_hook, 3, "LUMA")
+    assert wrong.why == "LUMA has 1 channel, the network 3"
+    assert wrong.supported.split(", ") == [n for n, s in STAGES.items() if s.channels == 3]
+    assert "'MAIN'" in refusal(chosen_hook, 3, "MAINN").help
+    assert "fixed at SCALED" in refusal(lambda: shader_of("upscaler", hook="SCALED")).why
+
+
+def test_transparency_passes_through_networks_of_rgb():
+    *_, last = parse(shader_of("upscaler").text)
+    assert "HOOKED_tex(HOOKED_pos).a)" in last.body
+    assert last.binds[-1] == "HOOKED"
+    assert all("HOOKED" not in one.binds for one in parse(shader_of("espcn").text)[1:])
+
+
+def test_layers_called_like_a_player_s_textures_are_renamed():
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="HOOKED"),
+        helper.make_node(
+            "MaxPool", ["a"], ["b"], name="picture", kernel_shape=[3, 3], pads=[1] * 4
+        ),
+        helper.make_node(
+            "MaxPool", ["b"], ["c"], name="gl__a/b", kernel_shape=[3, 3], pads=[1] * 4
+        ),
+        helper.make_node("MaxPool", ["c"], ["y"], name="LUMA", kernel_shape=[3, 3], pads=[1] * 4),
+    ]
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
+    saved = [one.single.get("SAVE") for one in parse(shader.text)]
+    assert saved[0] == "picture"
+    assert "picture_2" in saved
+    assert validate_user_shader(shader)
+
+
+def test_a_name_cannot_forge_a_header_line():
+    node = helper.make_node("Relu", ["x"], ["y"], name="a\n//!HOOK OUTPUT")
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of([node], {"x": shape}, {"y": shape}, {}))
+    assert [one.hook for one in parse(shader.text)] == ["LUMA", "LUMA"]
+
+
+TWO = {"x": [1, 1, "h", "w"], "z": [1, 1, "h", "w"]}
+REFUSED = {
+    "two inputs": (
+        model_of([helper.make_node("Add", ["x", "z"], ["y"])], TWO, {"y": [None] * 4}, {}),
+        "a user shader has one input, the model 2",
+    ),
+    "two outputs": (
+        model_of(
+            [helper.make_node("Relu", ["x"], ["y"]), helper.make_node("Exp", ["x"], ["v"])],
+            {"x": [1, 1, "h", "w"]},
+            {"y": [None] * 4, "v": [None] * 4},
+            {},
+        ),
+        "a user shader has one output, the model 2",
+    ),
+    "classes": (
+        of_one("ReduceMean", axes=[2, 3], keepdims=0, out=2),
+        "output 'y' is not a picture",
+    ),
+    "fixed result": (of_one("GlobalAveragePool"), "output 'y' is not a picture"),
+    "wide result": (
+        of_one("Conv", "k", weights={"k": np.ones((8, 1, 1, 1), np.float32)}),
+        "output 'y' is not a picture",
+    ),
+    "other channels": (
+        of_one("Conv", "k", weights={"k": np.ones((3, 1, 1, 1), np.float32)}),
+        "the network takes 1 channel and gives 3",
+    ),
+    "four channels": (
+        of_one("Relu", channels=4),
+        "a user shader sees no picture of 4 channels",
+    ),
+    "batch": (
+        model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": [2, 1, "h", "w"]},
+                 {"y": [None] * 4}, {}),
+        "input 'x' is not a picture",
+    ),
+    "rows": (
+        model_of(
+            [
+                helper.make_node("Transpose", ["x"], ["t"], name="last", perm=[0, 2, 3, 1]),
+                helper.make_node("Softmax", ["t"], ["s"], name="softmax", axis=-1),
+                helper.make_node("Transpose", ["s"], ["y"], name="back", perm=[0, 3, 1, 2]),
+            ],
+            {"x": [1, 3, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "input 'x' is not a picture",
+    ),
+    "rows between images": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3]),
+                helper.make_node("Transpose", ["p"], ["t"], name="last", perm=[0, 2, 3, 1]),
+                helper.make_node("Softmax", ["t"], ["s"], name="softmax", axis=-1),
+                helper.make_node("Transpose", ["s"], ["b"], name="back", perm=[0, 3, 1, 2]),
+                helper.make_node("MaxPool", ["b"], ["y"], name="again", kernel_shape=[3, 3]),
+            ],
+            {"x": [1, 3, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "'last' cannot be a pass of a user shader",
+    ),
+    "whole picture": (
+        model_of(
+            [
+                helper.make_node("GlobalAveragePool", ["x"], ["m"], name="mean"),
+                helper.make_node("Sub", ["x", "m"], ["y"], name="centred"),
+            ],
+            {"x": [1, 3, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "'mean' cannot be a pass of a user shader",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_format_cannot_express_is_refused_by_name(name):
+    model, what = REFUSED[name]
+    error = refusal(compiled, model)
+    assert (error.code, error.what) == ("SG0405", what)
+    assert error.why or error.supported or error.help
+
+
+@pytest.mark.parametrize("channels", [64, 80])  # players take 16, but on OpenGL 15
+def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
+    w = np.ones((channels, 1, 1, 1), np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["m"], name="wide"),
+        helper.make_node("Conv", ["m", "b"], ["y"], name="joined"),
+    ]
+    weights = {"a": w, "b": w.reshape(1, channels, 1, 1)}
+    shape = [1, 1, "h", "w"]
+    path = tmp_path / "net.onnx"
+    path.write_bytes(model_of(nodes, {"x": shape}, {"y": shape}, weights).SerializeToString())
+    error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
+    assert error.code == "SG0402"
+    assert "15 textures" in error.why
+    assert "60 channels" in error.help
+    assert not (tmp_path / "net.glsl").exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
+                {"variants": ("nvidia",)}, {"glsl": 310}]
+)  # fmt: skip
+def test_options_that_the_format_fixes_are_refused(options):
+    error = refusal(for_user_shader, Options(package="mpv", **options))
+    assert error.code == "SG0301"
+    assert "--target mpv" in error.what
+
+
+def test_a_failed_write_leaves_the_earlier_file(tmp_path):
+    output = tmp_path / "net.glsl"
+    compile_model(ESPCN, output, Options(package="mpv"))
+    text = output.read_text()
+    assert parse(text)
+    refusal(compile_model, ESPCN, output, Options(package="mpv", hook="MAIN"))
+    assert output.read_text() == text
+    compile_model(ESPCN, output, Options(package="mpv", license="MIT"))
+    assert "// license: MIT\n" in output.read_text()
+    error = refusal(compile_model, ESPCN, tmp_path, Options(package="mpv"))
+    assert error.code == "SG0501"
+
+
+def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():
+    """The shader's arithmetic on bits, in numpy."""
+    assert "(floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u" in ROUNDED
+    v = np.random.default_rng(0).normal(0, 1, 10_000).astype(np.float32)
+    v = np.concatenate((v, v * 1e-3, [0.0, 1.0, -1.0, 65504.0])).astype(np.float32)
+    v = v[abs(v) > 2.0**-14]  # smaller ones have fewer digits
+    bits = v.view(np.uint32)
+    rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+    assert (rounded.view(np.float32) == v.astype(np.float16)).all()
