@@ -20,7 +20,7 @@ def recurrent(net: KerasNet) -> Tensor:
     if kind is L.GRU:
         named["reset_after"] = draw.chance(0.5)
     made = kind(draw.integer(1, 6), **named)
-    if draw.chance(0.3):
+    if draw.chance(0.3) and not made.go_backwards:  # Keras's rule
         made = L.Bidirectional(made, merge_mode=draw.one("concat", "sum", "mul", "ave"))
     return net(made, x)
 
