@@ -73,7 +73,7 @@ def row(case: Case, result: dict[str, Any]) -> tuple[str, ...]:
     ranked = {None: "", True: "same", False: "**differ**"}[result["top5"]]
     error = f"{result['error']:.3f}"
     if result["exact"] is not None:
-        error += f" ({result['exact']:.3f})"
+        error += f" ({result['exact']:.3f}, {result['framework']:.3f})"
     if not result["ok"]:
         error = f"**{error}**"
     return (
