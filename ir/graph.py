@@ -74,6 +74,11 @@ class Constant(Value):
     data: np.ndarray
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether all numbers are integers."""
+        return bool((self.data == np.round(self.data)).all())
+
+    @cached_property
     def magnitudes(self) -> tuple[float, float]:
         """The least and the largest absolute value, NaN if any is; infinity and 0 of nothing."""
         sizes = np.abs(self.data)

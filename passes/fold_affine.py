@@ -1,8 +1,9 @@
 """Fold affine maps into the convolution beside them: batch normalisation, biases, scales.
 
 a * conv(x; W, b) + t = conv(x; a*W, a*b + t), where a and t hold one number for each output
-channel. Refused when the convolution feeds anything else, when a or t vary over space, or when a
-folded weight is not finite.
+channel. Refused when the convolution feeds anything else, when a or t vary over space, when a
+folded weight is not finite, or when the result is of integers: sums of whole numbers are exact, and
+those of scaled ones are rounded the other way where they lie between two integers.
 
 conv(reverse(x); W) = conv(x; reverse(W)) for channels in reverse order, as RGB and BGR are to
 each other; for one group.
@@ -39,7 +40,7 @@ class _Affine:
 
 def _match(site: Site) -> _Affine | None:
     node = site.node
-    if not isinstance(node.op, Pointwise):
+    if not isinstance(node.op, Pointwise) or node.op.dtype != "float32":
         return None
     varying = [i for i, v in enumerate(node.inputs) if not isinstance(v, Constant)]
     if len(varying) != 1:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 STEPS = (WinogradPatches, WinogradResult, WinogradTiles)  # that have a kernel of their own here
 NO_ROOM = "the transformed patches exceed the texture size"
 LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
+EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
 LARGEST = 1e30  # of weights: their transforms must stay finite
 
 
@@ -94,6 +95,8 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
         tile: pixels of a tile along an axis.
         target: where it asks for tiles and has compute shaders, these are computed there.
     """
+    if tile not in EXACT and parts(node).operands[1].is_whole:  # type: ignore[union-attr]
+        return "sums of whole numbers, as of quantised layers, are exact without tiles of 4x4"
     if not computes(target):
         return _draws(node, tile, target)
     found = _dispatches(node, tile, target)
