@@ -332,6 +332,19 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path):
     assert error.code == "SG0501"
 
 
+def test_only_user_shaders_and_empty_files_are_replaced(tmp_path):
+    for name, text in (("net.onnx", ESPCN.read_bytes()), ("notes.txt", b"mine\n"), ("a", b"\0")):
+        output = tmp_path / name
+        output.write_bytes(text)
+        error = refusal(compile_model, ESPCN, output, Options(package="mpv"))
+        assert error.code == "SG0501"
+        assert error.what == f"'{output}' exists and is not a user shader of shadergen"
+        assert output.read_bytes() == text
+    (tmp_path / "empty.glsl").touch()
+    compile_model(ESPCN, tmp_path / "empty.glsl", Options(package="mpv", validate=False))
+    assert parse((tmp_path / "empty.glsl").read_text())
+
+
 def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():
     """The shader's arithmetic on bits, in numpy."""
     assert "(floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u" in ROUNDED
