@@ -319,6 +319,18 @@ def test_options_that_the_format_fixes_are_refused(options):
     assert "--target mpv" in error.what
 
 
+def test_refused_options_come_with_what_to_do():
+    error = refusal(for_user_shader, Options(package="mpv", embed="c"))
+    assert (error.what, error.help) == (
+        "--embed c is not supported with --target mpv",
+        "omit --embed",
+    )
+    assert for_user_shader(Options(package="mpv", precision="fp32")).precision == "highp"
+    for name, text in (("", "8x9"), ("x", "x=8x9")):
+        error = refusal(for_user_shader, Options(package="mpv", input_size={name: (8, 9)}))
+        assert error.what == f"--input-size {text} is not supported with --target mpv"
+
+
 def test_a_failed_write_leaves_the_earlier_file(tmp_path):
     output = tmp_path / "net.glsl"
     compile_model(ESPCN, output, Options(package="mpv"))
