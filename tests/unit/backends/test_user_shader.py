@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from support import ESPCN, refusal
+from support import refusal
 from support.picture_networks import (
     chroma,
     denoiser,
@@ -203,6 +203,24 @@ def test_a_name_cannot_forge_a_header_line():
     assert [one.hook for one in parse(shader.text)] == ["LUMA", "LUMA"]
 
 
+def test_long_names_get_no_double_underscores():
+    """GLSL reserves them, and players add _raw, _pos and _size to names."""
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["m"], name="n" * 47 + "/pool", **window),
+        helper.make_node("MaxPool", ["m"], ["y"], name="last", **window),
+    ]
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
+    assert "n" * 47 in [one.single.get("SAVE") for one in parse(shader.text)]
+
+
+def test_a_license_of_several_lines_has_as_many():
+    text = shader_of("denoiser", license="MIT\n//!HOOK LUMA\nsee LICENSE\n").text
+    assert "\n// license: MIT\n// // !HOOK LUMA\n// see LICENSE\n\n//!HOOK MAIN\n" in text
+    assert len(parse(text)) == len(shader_of("denoiser").blocks)
+
+
 TWO = {"x": [1, 1, "h", "w"], "z": [1, 1, "h", "w"]}
 REFUSED = {
     "two inputs": (
@@ -223,6 +241,39 @@ REFUSED = {
         "output 'y' is not a picture",
     ),
     "fixed result": (of_one("GlobalAveragePool"), "output 'y' is not a picture"),
+    "column": (of_one("ReduceMean", axes=[3]), "output 'y' is not a picture"),
+    "cropped": (
+        of_one("Conv", "k", weights={"k": np.ones((1, 1, 3, 3), np.float32)}),
+        "output 'y' is not the whole picture",
+    ),
+    "turned": (of_one("Transpose", perm=[0, 1, 3, 2]), "input 'x' is not a picture"),
+    "turned result": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3],
+                                 pads=[1] * 4),
+                helper.make_node("Transpose", ["p"], ["y"], name="turn", perm=[0, 1, 3, 2]),
+            ],
+            {"x": [1, 1, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "output 'y' is not a picture",
+    ),
+    "turned between layers": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3],
+                                 pads=[1] * 4),
+                helper.make_node("Transpose", ["p"], ["t"], name="turn", perm=[0, 1, 3, 2]),
+                helper.make_node("Conv", ["t", "k"], ["y"], name="conv", pads=[1, 0, 1, 0]),
+            ],
+            {"x": [1, 1, "h", "w"]},
+            {"y": [None] * 4},
+            {"k": np.ones((1, 1, 3, 1), np.float32)},
+        ),
+        "output 'y' is not the whole picture",
+    ),
     "wide result": (
         of_one("Conv", "k", weights={"k": np.ones((8, 1, 1, 1), np.float32)}),
         "output 'y' is not a picture",
@@ -307,54 +358,6 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     assert "15 textures" in error.why
     assert "60 channels" in error.help
     assert not (tmp_path / "net.glsl").exists()
-
-
-@pytest.mark.parametrize(
-    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
-                {"variants": ("nvidia",)}, {"glsl": 310}]
-)  # fmt: skip
-def test_options_that_the_format_fixes_are_refused(options):
-    error = refusal(for_user_shader, Options(package="mpv", **options))
-    assert error.code == "SG0301"
-    assert "--target mpv" in error.what
-
-
-def test_refused_options_come_with_what_to_do():
-    error = refusal(for_user_shader, Options(package="mpv", embed="c"))
-    assert (error.what, error.help) == (
-        "--embed c is not supported with --target mpv",
-        "omit --embed",
-    )
-    assert for_user_shader(Options(package="mpv", precision="fp32")).precision == "highp"
-    for name, text in (("", "8x9"), ("x", "x=8x9")):
-        error = refusal(for_user_shader, Options(package="mpv", input_size={name: (8, 9)}))
-        assert error.what == f"--input-size {text} is not supported with --target mpv"
-
-
-def test_a_failed_write_leaves_the_earlier_file(tmp_path):
-    output = tmp_path / "net.glsl"
-    compile_model(ESPCN, output, Options(package="mpv"))
-    text = output.read_text()
-    assert parse(text)
-    refusal(compile_model, ESPCN, output, Options(package="mpv", hook="MAIN"))
-    assert output.read_text() == text
-    compile_model(ESPCN, output, Options(package="mpv", license="MIT"))
-    assert "// license: MIT\n" in output.read_text()
-    error = refusal(compile_model, ESPCN, tmp_path, Options(package="mpv"))
-    assert error.code == "SG0501"
-
-
-def test_only_user_shaders_and_empty_files_are_replaced(tmp_path):
-    for name, text in (("net.onnx", ESPCN.read_bytes()), ("notes.txt", b"mine\n"), ("a", b"\0")):
-        output = tmp_path / name
-        output.write_bytes(text)
-        error = refusal(compile_model, ESPCN, output, Options(package="mpv"))
-        assert error.code == "SG0501"
-        assert error.what == f"'{output}' exists and is not a user shader of shadergen"
-        assert output.read_bytes() == text
-    (tmp_path / "empty.glsl").touch()
-    compile_model(ESPCN, tmp_path / "empty.glsl", Options(package="mpv", validate=False))
-    assert parse((tmp_path / "empty.glsl").read_text())
 
 
 def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():
