@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ..gpu import GpuPass
 
-LARGEST_SIDE = 8192  # of a picture: larger bounds of sizes are not tested
+LARGEST_SIDE = 8192  # of a picture: bounds that only larger ones exceed are not tested
 EVEN = 2**8 * 3**2 * 5 * 7  # which most strides divide
 WIDEST = 96  # characters of a comment
 
@@ -150,16 +150,20 @@ def _condition(
     names: dict[Tree, str] = {side: f"HOOKED.{side[0]}" for side in SYMBOLS}
     tests = [[f"OUTPUT.{side[0]}", names[side], f"{upscale_from:g}", "*", ">"] for side in larger]
     reasons = []
+    pictures = dict.fromkeys(SYMBOLS, (1, LARGEST_SIDE))
+    allowed = {p["name"]: (p["min"], min(p["max"], LARGEST_SIDE)) for p in sizes["parameters"]}
     bounds = [
-        ([p["name"]], p["min"], p["max"], f"{p['name']} must be {_range(p['min'], p['max'])}")
+        ([p["name"]], p, pictures, f"{p['name']} must be {_range(p['min'], p['max'])}")
         for p in sizes["parameters"]
     ]
-    bounds += [(c["value"], c["min"], c["max"], c["why"]) for c in sizes["constraints"]]
-    for value, low, high, why in bounds:
+    bounds += [(c["value"], c, allowed, c["why"]) for c in sizes["constraints"]]
+    for value, ends, within, why in bounds:
         size = tree(value)
-        least = -LARGEST if low <= 1 and _is_positive(size) else low
-        if found := [t for t in _tests(postfix(size, names), least, high) if t not in tests]:
-            tests += found
+        least, most = _bounds(size, within)
+        low, high = max(least, ends["min"]), min(most, ends["max"])
+        if (low, high) != (least, most):
+            found = _tests(postfix(size, names), low, high, least, most)
+            tests += [test for test in found if test not in tests]
             reasons.append(why)
     joined = [term for k, test in enumerate(tests) for term in (*test, *["*"] * (k > 0))]
     return checked(joined, "the condition on sizes"), reasons
@@ -169,19 +173,26 @@ def _range(low: int, high: int) -> str:
     return f"{low} to {high}" if high < LARGEST_SIDE else f"at least {low}"
 
 
-def _tests(value: Sequence[str], low: int, high: int) -> list[list[str]]:
-    """Return tests of a value's bounds, without those beyond the largest picture."""
+def _bounds(size: Tree, within: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Return between which numbers a size lies, for symbols within theirs."""
+    if not isinstance(size, tuple):
+        return within[size] if isinstance(size, str) else (size, size)
+    sign, *operands = size
+    left, right = (_bounds(operand, within) for operand in operands)
+    if sign in ("/", "%") and right[0] <= 0:
+        return -LARGEST, LARGEST
+    if sign == "%":
+        return 0, right[1] - 1
+    ends = [OPERATORS[sign](a, b) for a in left for b in right]
+    return min(ends), max(ends)
+
+
+def _tests(value: Sequence[str], low: int, high: int, least: int, most: int) -> list[list[str]]:
+    """Return tests that a value from ``least`` to ``most`` is from ``low`` to ``high``."""
     if low == high:
         return [[*value, *_number(low), "="]]
-    tests = [[*value, *_number(low - 1), ">"]] if low > -LARGEST else []
-    return [*tests, [*value, *_number(high + 1), "<"]] if high < LARGEST_SIDE else tests
-
-
-def _is_positive(size: Tree) -> bool:
-    """Whether a size is at least 1 by its form."""
-    if isinstance(size, tuple):
-        return size[0] in ("+", "*") and all(map(_is_positive, size[1:]))
-    return isinstance(size, str) or size > 0
+    tests = [[*value, *_number(low - 1), ">"]] if low > least else []
+    return [*tests, [*value, *_number(high + 1), "<"]] if high < most else tests
 
 
 def _number(value: int) -> list[str]:

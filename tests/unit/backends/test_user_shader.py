@@ -159,6 +159,17 @@ def test_sizes_that_the_build_refuses_turn_the_shader_off():
     assert found == {(64, 48): 1, (64, 47): 0, (63, 48): 0}
 
 
+def test_bounds_that_every_picture_keeps_to_are_not_tested():
+    """The build bounds height * width, of its largest textures."""
+    half = of_one("AveragePool", channels=3, kernel_shape=[2, 2], strides=[2, 2])
+    shader = compiled(half)
+    assert shader.condition == "HOOKED.h 1 > HOOKED.w 1 > *"
+    assert shader.notes == tuple(
+        f"leaves pictures of other sizes as they are: {side} must be at least 2"
+        for side in ("height", "width")
+    )
+
+
 def test_the_network_s_channels_choose_the_hook():
     assert [chosen_hook(n, None) for n in (1, 2, 3)] == ["LUMA", "CHROMA", "MAIN"]
     assert shader_of("denoiser", hook="OUTPUT").hook == "OUTPUT"
