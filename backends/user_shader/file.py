@@ -65,7 +65,8 @@ def user_shader(
         title: of the file and its passes, by default the model's own name.
 
     Raises:
-        ShadergenError: SG0405 for what the format cannot express, SG0301 for a wrong hook.
+        ShadergenError: SG0405 for what the format cannot express, SG0301 for a wrong hook, or a
+            condition on upscaling for a network that does not upscale.
     """
     channels = check_ports(schedule)
     check_passes(schedule, passes)
@@ -85,6 +86,13 @@ def user_shader(
             ),
         )
     larger = [side for side in SYMBOLS if _value(size[side], defaults) > defaults[side]]
+    if not larger and upscale_from != UPSCALE_FROM:
+        raise ShadergenError(
+            "SG0301",
+            f"--upscale-from {upscale_from:g} has no effect",
+            why="the network does not enlarge the picture",
+            help="omit --upscale-from: the player always runs this network",
+        )
     condition, reasons = _condition(schedule["sizes"], larger, upscale_from)
     blocks = tuple(blocks_of(schedule, passes))
     title = note(title or schedule["model"])

@@ -151,6 +151,8 @@ def test_upscalers_run_for_a_larger_output_only():
         assert value(terms, sizes) == runs
     assert value(terms, {"HOOKED": (64, 64), "OUTPUT": (128, 64)}) == 0
     assert not shader_of("denoiser").condition
+    error = refusal(lambda: shader_of("denoiser", upscale_from=1.5))
+    assert error.what == "--upscale-from 1.5 has no effect"
 
 
 def test_sizes_that_the_build_refuses_turn_the_shader_off():
