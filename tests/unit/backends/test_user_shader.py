@@ -229,8 +229,8 @@ def test_long_names_get_no_double_underscores():
 
 
 def test_a_license_of_several_lines_has_as_many():
-    text = shader_of("denoiser", license="MIT\n//!HOOK LUMA\nsee LICENSE\n").text
-    assert "\n// license: MIT\n// // !HOOK LUMA\n// see LICENSE\n\n//!HOOK MAIN\n" in text
+    text = shader_of("denoiser", license="© Zoë\n//!HOOK LUMA\n\ta\\").text
+    assert "\n// license: © Zoë\n// // !HOOK LUMA\n// ?a\\\n\n//!HOOK MAIN\n" in text
     assert len(parse(text)) == len(shader_of("denoiser").blocks)
 
 
