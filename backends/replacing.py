@@ -85,7 +85,7 @@ def replacing_file(output: Path) -> Iterator[Path]:
         OSError: when it cannot be written; ``output`` is as it was then.
     """
     target = Path(os.path.realpath(output))
-    if target.exists() and not target.is_file():
+    if output.exists() and not output.is_file():  # the target of a pipe's link has no path
         yield output
         return
     with _scratch_beside(target, lambda path: None, []) as scratch:

@@ -47,6 +47,7 @@ from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
 from .user_shader import (
     check_unused,
+    check_writable,
     for_user_shader,
     length_notes,
     within_the_format,
@@ -266,6 +267,7 @@ def _compile_user_shader(
 ) -> Compilation:
     options = for_user_shader(options)
     options.target()
+    check_writable(output)
     dump = Dump(options.dump_ir)
     with within_the_format():
         compiled = _compile(model, output, options, dump, progress)

@@ -178,8 +178,12 @@ def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
 def _ranking(
     node: Node, found: tuple[Choice, ...], context: Context, predicted: bool = False
 ) -> Ranking:
-    """Return the candidates of a node by cost; nodes that do the same are ranked once."""
-    key = context.kernels.alike(node, found), predicted
+    """Return the candidates of a node by cost; nodes that do the same are ranked once.
+
+    Nodes of dynamic sizes do the same as those of their default sizes, but are measured apart.
+    """
+    measured = tuning_key(node, context.target) if context.measured else ""
+    key = context.kernels.alike(node, found), predicted, measured
     if key not in context.rankings:
         context.rankings[key] = _ranked(node, found, context, predicted)
     return context.rankings[key]

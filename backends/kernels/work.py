@@ -72,7 +72,7 @@ class Outlines:
         self._target = target
         self._structures: dict[Hashable, int] = {}  # numbered
         self._numbers: dict[Hashable, int] = {}  # of the structures of nodes
-        self._outlines: dict[tuple[int, Choice], Outline] = {}
+        self._outlines: dict[Hashable, Outline] = {}
         self._totals: dict[Hashable, Counts] = {}
 
     def work(self, node: Node, family: Family) -> Work:
@@ -100,7 +100,8 @@ class Outlines:
         return counts
 
     def _outline(self, of: _Program, choice: Choice) -> Outline:
-        key = of.structure, choice
+        once = tuple(end == 1 for end in of.ends.values())  # kernels write no loop then
+        key = of.structure, choice, once
         if key not in self._outlines:
             node = replace(of.node, choice=choice)
             gpu_pass = _lowered(node, of.family, self._target)

@@ -12,7 +12,7 @@ class Namer:
         self.taken: set[str] = set()
 
     def __call__(self, wish: str) -> str:
-        base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")[:48] or "value"
+        base = re.sub(r"[^A-Za-z0-9]+", "_", wish).strip("_")[:48].rstrip("_") or "value"
         if not base[0].isalpha() or base.startswith("gl_"):
             base = f"n_{base}"
         name, k = base, 1

@@ -49,7 +49,7 @@ def check_ports(schedule: Mapping[str, Any]) -> int:
         raise ShadergenError(
             "SG0405",
             f"output '{made['name']}' is not a picture",
-            why=f"its size is {result['height']}x{result['width']} for every picture",
+            why=f"its size is {_side(result['height'])}x{_side(result['width'])}",
             help="end the network at a picture with --outputs NAME",
         )
     if picture["channels"] != result["channels"]:
@@ -74,10 +74,18 @@ def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any
         wrong = f"its type is {port['dtype']}, pictures are float32, 0 to 1"
     elif texture["batch"] != 1:
         wrong = f"it is a batch of {_side(texture['batch'])}"
+    elif _is_turned(port["axes"]):
+        wrong = "its width comes before its height"
     elif texture["layers"] != 1:
         wrong = f"it has {texture['channels']} channels"
     if wrong:
         raise ShadergenError("SG0405", f"{kind} '{port['name']}' is not a picture", why=wrong)
+
+
+def _is_turned(axes: Sequence[int]) -> bool:
+    """Whether the model has the columns of the texture's picture as rows."""
+    height, width = len(axes) - 2, len(axes) - 1
+    return height >= 0 and axes.index(width) < axes.index(height)
 
 
 def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None:

@@ -84,6 +84,24 @@ def test_the_counts_of_small_programs_give_those_of_large_ones(graph, on):
         assert grown == counted, node.choice
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    ("small", "large"),  # inputs, results, groups; of one plane to read and of two
+    [((8, 8, 2), (16, 16, 2)), ((16, 16, 8), (16, 8, 8))],
+)
+def test_groups_of_one_plane_and_of_several_are_counted_apart(small, large, order):
+    target = Options(device="gles30").target()
+    kernels, shared = KernelFamilies(target), Outlines(target)
+    for inputs, results, groups in (small, large)[::order]:
+        x = image(1, inputs, 12, 30)
+        y = conv(RNG, x, results, (3, 3), groups=groups, **SAME)
+        (placed,) = optimise(graph_of(y, inputs=(x,)), Context(kernels)).nodes
+        for node in ways(placed, kernels):
+            if node.choice.weights != "constants":
+                family = family_of(node)
+                assert shared.work(node, family) == Outlines(target).work(node, family)
+
+
 def test_constants_that_are_zero_are_left_out_of_programs_that_are_lowered():
     weights = RNG.normal(size=(16, 8, 1, 1))
     weights[4:8] = 0.0

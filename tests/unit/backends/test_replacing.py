@@ -301,3 +301,12 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     assert file.read_text() == "new"
     assert link.is_symlink()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file.txt", "link.txt"]
+
+
+@linux
+def test_a_pipe_without_a_path_is_written_to():
+    reading, writing = os.pipe()
+    with os.fdopen(reading), replacing_file(Path(f"/dev/fd/{writing}")) as fresh:
+        fresh.write_text("new")
+        os.close(writing)
+        assert os.read(reading, 9) == b"new"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from support import ESPCN, refusal
+from support import refusal
 from support.picture_networks import (
     chroma,
     denoiser,
@@ -151,12 +151,25 @@ def test_upscalers_run_for_a_larger_output_only():
         assert value(terms, sizes) == runs
     assert value(terms, {"HOOKED": (64, 64), "OUTPUT": (128, 64)}) == 0
     assert not shader_of("denoiser").condition
+    error = refusal(lambda: shader_of("denoiser", upscale_from=1.5))
+    assert error.what == "--upscale-from 1.5 has no effect"
 
 
 def test_sizes_that_the_build_refuses_turn_the_shader_off():
     terms = shader_of("unet").condition.split()
     found = {size: value(terms, {"HOOKED": size}) for size in ((64, 48), (64, 47), (63, 48))}
     assert found == {(64, 48): 1, (64, 47): 0, (63, 48): 0}
+
+
+def test_bounds_that_every_picture_keeps_to_are_not_tested():
+    """The build bounds height * width, of its largest textures."""
+    half = of_one("AveragePool", channels=3, kernel_shape=[2, 2], strides=[2, 2])
+    shader = compiled(half)
+    assert shader.condition == "HOOKED.h 1 > HOOKED.w 1 > *"
+    assert shader.notes == tuple(
+        f"leaves pictures of other sizes as they are: {side} must be at least 2"
+        for side in ("height", "width")
+    )
 
 
 def test_the_network_s_channels_choose_the_hook():
@@ -203,6 +216,24 @@ def test_a_name_cannot_forge_a_header_line():
     assert [one.hook for one in parse(shader.text)] == ["LUMA", "LUMA"]
 
 
+def test_long_names_get_no_double_underscores():
+    """GLSL reserves them, and players add _raw, _pos and _size to names."""
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["m"], name="n" * 47 + "/pool", **window),
+        helper.make_node("MaxPool", ["m"], ["y"], name="last", **window),
+    ]
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
+    assert "n" * 47 in [one.single.get("SAVE") for one in parse(shader.text)]
+
+
+def test_a_license_of_several_lines_has_as_many():
+    text = shader_of("denoiser", license="© Zoë\n//!HOOK LUMA\n\ta\\").text
+    assert "\n// license: © Zoë\n// // !HOOK LUMA\n// ?a\\\n\n//!HOOK MAIN\n" in text
+    assert len(parse(text)) == len(shader_of("denoiser").blocks)
+
+
 TWO = {"x": [1, 1, "h", "w"], "z": [1, 1, "h", "w"]}
 REFUSED = {
     "two inputs": (
@@ -223,6 +254,39 @@ REFUSED = {
         "output 'y' is not a picture",
     ),
     "fixed result": (of_one("GlobalAveragePool"), "output 'y' is not a picture"),
+    "column": (of_one("ReduceMean", axes=[3]), "output 'y' is not a picture"),
+    "cropped": (
+        of_one("Conv", "k", weights={"k": np.ones((1, 1, 3, 3), np.float32)}),
+        "output 'y' is not the whole picture",
+    ),
+    "turned": (of_one("Transpose", perm=[0, 1, 3, 2]), "input 'x' is not a picture"),
+    "turned result": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3],
+                                 pads=[1] * 4),
+                helper.make_node("Transpose", ["p"], ["y"], name="turn", perm=[0, 1, 3, 2]),
+            ],
+            {"x": [1, 1, "h", "w"]},
+            {"y": [None] * 4},
+            {},
+        ),
+        "output 'y' is not a picture",
+    ),
+    "turned between layers": (
+        model_of(
+            [
+                helper.make_node("MaxPool", ["x"], ["p"], name="pool", kernel_shape=[3, 3],
+                                 pads=[1] * 4),
+                helper.make_node("Transpose", ["p"], ["t"], name="turn", perm=[0, 1, 3, 2]),
+                helper.make_node("Conv", ["t", "k"], ["y"], name="conv", pads=[1, 0, 1, 0]),
+            ],
+            {"x": [1, 1, "h", "w"]},
+            {"y": [None] * 4},
+            {"k": np.ones((1, 1, 3, 1), np.float32)},
+        ),
+        "output 'y' is not the whole picture",
+    ),
     "wide result": (
         of_one("Conv", "k", weights={"k": np.ones((8, 1, 1, 1), np.float32)}),
         "output 'y' is not a picture",
@@ -307,29 +371,6 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     assert "15 textures" in error.why
     assert "60 channels" in error.help
     assert not (tmp_path / "net.glsl").exists()
-
-
-@pytest.mark.parametrize(
-    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
-                {"variants": ("nvidia",)}, {"glsl": 310}]
-)  # fmt: skip
-def test_options_that_the_format_fixes_are_refused(options):
-    error = refusal(for_user_shader, Options(package="mpv", **options))
-    assert error.code == "SG0301"
-    assert "--target mpv" in error.what
-
-
-def test_a_failed_write_leaves_the_earlier_file(tmp_path):
-    output = tmp_path / "net.glsl"
-    compile_model(ESPCN, output, Options(package="mpv"))
-    text = output.read_text()
-    assert parse(text)
-    refusal(compile_model, ESPCN, output, Options(package="mpv", hook="MAIN"))
-    assert output.read_text() == text
-    compile_model(ESPCN, output, Options(package="mpv", license="MIT"))
-    assert "// license: MIT\n" in output.read_text()
-    error = refusal(compile_model, ESPCN, tmp_path, Options(package="mpv"))
-    assert error.code == "SG0501"
 
 
 def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support import ESPCN, conv, gl_context, graph_of, image, pointwise
+from support.dimensions import new
 
 import shadergen
 from shadergen.backends.devices.families import FITTED
@@ -245,6 +246,21 @@ def test_a_wrong_candidate_is_not_taken():
     predicted = decide({})
     assert decide({predicted: WRONG}) != predicted
     assert decide(dict.fromkeys(found(), WRONG)) == predicted  # nothing else is left
+
+
+def test_what_one_size_measured_counts_though_a_dynamic_one_was_ranked_before():
+    _, height, width = new()
+    direct = Options(device="llvmpipe", winograd="off")
+    fixed, dynamic = (
+        node_of(conv(RNG, x, 8, (3, 3)), x, direct)
+        for x in (image(1, 16, 256, 384), image(1, 16, height, width))
+    )
+    target = direct.target()
+    best = rank(fixed, Context(KernelFamilies(target))).costs[0][1]
+    wrong = {tuning_key(fixed, target): {best: WRONG}}
+    context = Context(KernelFamilies(target), wrong)
+    assert rank(dynamic, context).costs[0][1] == best
+    assert best not in [choice for _, choice in rank(fixed, context).costs]
 
 
 @pytest.mark.parametrize(("slower", "weights"), [(3e6, "constants"), (2e6, "texture")])

@@ -1,0 +1,59 @@
+"""``--target mpv``: options that are refused, and files that are replaced."""
+
+from __future__ import annotations
+
+import pytest
+from support import ESPCN, refusal
+from support.user_shader_grammar import parse
+
+from shadergen.compiler.driver import compile_model
+from shadergen.compiler.options import Options
+from shadergen.compiler.user_shader import for_user_shader
+
+
+@pytest.mark.parametrize(
+    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
+                {"variants": ("nvidia",)}, {"glsl": 310}]
+)  # fmt: skip
+def test_options_that_the_format_fixes_are_refused(options):
+    error = refusal(for_user_shader, Options(package="mpv", **options))
+    assert error.code == "SG0301"
+    assert "--target mpv" in error.what
+
+
+def test_refused_options_come_with_what_to_do():
+    error = refusal(for_user_shader, Options(package="mpv", embed="c"))
+    assert (error.what, error.help) == (
+        "--embed c is not supported with --target mpv",
+        "omit --embed",
+    )
+    assert for_user_shader(Options(package="mpv", precision="fp32")).precision == "highp"
+    for name, text in (("", "8x9"), ("x", "x=8x9")):
+        error = refusal(for_user_shader, Options(package="mpv", input_size={name: (8, 9)}))
+        assert error.what == f"--input-size {text} is not supported with --target mpv"
+
+
+def test_a_failed_write_leaves_the_earlier_file(tmp_path):
+    output = tmp_path / "net.glsl"
+    compile_model(ESPCN, output, Options(package="mpv"))
+    text = output.read_text()
+    assert parse(text)
+    refusal(compile_model, ESPCN, output, Options(package="mpv", hook="MAIN"))
+    assert output.read_text() == text
+    compile_model(ESPCN, output, Options(package="mpv", license="MIT"))
+    assert "// license: MIT\n" in output.read_text()
+    error = refusal(compile_model, ESPCN, tmp_path, Options(package="mpv"))
+    assert error.code == "SG0501"
+
+
+def test_only_user_shaders_and_empty_files_are_replaced(tmp_path):
+    for name, text in (("net.onnx", ESPCN.read_bytes()), ("notes.txt", b"mine\n"), ("a", b"\0")):
+        output = tmp_path / name
+        output.write_bytes(text)
+        error = refusal(compile_model, ESPCN, output, Options(package="mpv"))
+        assert error.code == "SG0501"
+        assert error.what == f"'{output}' exists and is not a user shader of shadergen"
+        assert output.read_bytes() == text
+    (tmp_path / "empty.glsl").touch()
+    compile_model(ESPCN, tmp_path / "empty.glsl", Options(package="mpv", validate=False))
+    assert parse((tmp_path / "empty.glsl").read_text())
