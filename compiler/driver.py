@@ -267,7 +267,7 @@ def _compile_user_shader(
     options = for_user_shader(options)
     options.target()
     dump = Dump(options.dump_ir)
-    with within_the_format():
+    with within_the_format(options.stage):
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
         shader = user_shader(

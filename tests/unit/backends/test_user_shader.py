@@ -33,6 +33,7 @@ from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from shadergen.backends.build_files import BuildFiles
@@ -107,6 +108,31 @@ def test_players_compute_the_sizes_of_the_schedule(name):
             wanted = tuple(number(result[side], symbols) for side in ("width", "height"))
             assert got == wanted
             sizes[one.single.get("SAVE", "")] = got
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_compute_passes_write_planes_side_by_side(name):
+    options = for_user_shader(Options(package="mpv", stage="compute"))
+    _, files, _ = compile_graph(import_model(NETWORKS[name](), options), options)
+    shader = user_shader(files.schedule, files.passes)
+    assert validate_user_shader(shader)
+    passes = parse(shader.text)
+    textures = {t["name"]: t for t in files.schedule["textures"]}
+    for height, width in ((2, 2), (48, 64), (2160, 4096)):
+        symbols = {"height": height, "width": width}
+        sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
+        for one, entry in zip(passes[1:], files.schedule["passes"], strict=True):
+            planes = len(entry["writes"])
+            w, h = (value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
+            result = textures[entry["writes"][0]["texture"]]
+            own = [number(result[side], symbols) for side in ("width", "height")]
+            grid = [w / own[0], h / own[1]]
+            assert grid == {1: [1, 1], 2: [2, 1], 3: [2, 2], 4: [2, 2]}[planes]
+            assert ("COMPUTE" in one.single) == (planes > 1)
+            if planes > 1:
+                block = [int(term) for term in one.terms("COMPUTE")]
+                assert block == [8 * grid[0], 8 * grid[1], 8, 8]
+            sizes[one.single.get("SAVE", "")] = (w, h)
 
 
 def number(size: Any, symbols: dict[str, int]) -> int:
@@ -291,8 +317,8 @@ def test_what_the_format_cannot_express_is_refused_by_name(name):
     assert error.why or error.supported or error.help
 
 
-@pytest.mark.parametrize("channels", [64, 80])  # players take 16, but on OpenGL 15
-def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
+def two_layers(channels: int, folder: Path) -> Path:
+    """Write a network that has so many channels between its layers."""
     w = np.ones((channels, 1, 1, 1), np.float32)
     nodes = [
         helper.make_node("Conv", ["x", "a"], ["m"], name="wide"),
@@ -300,18 +326,34 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     ]
     weights = {"a": w, "b": w.reshape(1, channels, 1, 1)}
     shape = [1, 1, "h", "w"]
-    path = tmp_path / "net.onnx"
+    path = folder / "net.onnx"
     path.write_bytes(model_of(nodes, {"x": shape}, {"y": shape}, weights).SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("channels", [64, 80])  # players take 16, but on OpenGL 15
+def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
+    path = two_layers(channels, tmp_path)
     error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
     assert error.code == "SG0402"
     assert "15 textures" in error.why
-    assert "60 channels" in error.help
+    assert error.help == "use --stage compute, or at most 60 channels in each layer"
     assert not (tmp_path / "net.glsl").exists()
+    compile_model(path, tmp_path / "net.glsl", Options(package="mpv", stage="compute"))
+    *_, last = parse((tmp_path / "net.glsl").read_text())
+    assert len(last.binds) == channels // 16
+
+
+def test_compute_passes_read_up_to_240_channels(tmp_path):
+    options = Options(package="mpv", stage="compute")
+    compile_model(two_layers(240, tmp_path), tmp_path / "net.glsl", options)
+    error = refusal(compile_model, two_layers(241, tmp_path), tmp_path / "net.glsl", options)
+    assert (error.code, error.help) == ("SG0402", "use at most 240 channels in each layer")
 
 
 @pytest.mark.parametrize(
-    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
-                {"variants": ("nvidia",)}, {"glsl": 310}]
+    "options", [{"weights": "ubo"}, {"mrt": 4}, {"stage": "compute", "mrt": 5},
+                {"precision": "auto"}, {"variants": ("nvidia",)}, {"glsl": 310}]
 )  # fmt: skip
 def test_options_that_the_format_fixes_are_refused(options):
     error = refusal(for_user_shader, Options(package="mpv", **options))
