@@ -103,12 +103,13 @@ def test_ffmpeg_shows_what_onnx_runtime_computes(name, tmp_path):
         assert codes_apart(got, reference(model, frame / 255)) <= 1, size
 
 
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_ffmpeg_shows_it_in_16_bits(name, tmp_path):
+def test_ffmpeg_shows_it_in_16_bits(name, stage, tmp_path):
     make, scale = NETWORKS[name]
     model = make()
     frame = noise(29, 37, 1 if name == "espcn" else 3, np.uint16)
-    got = through_filter(written(model, tmp_path), frame, scale)
+    got = through_filter(written(model, tmp_path, stage=stage), frame, scale)
     assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
 
 

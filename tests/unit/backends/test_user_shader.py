@@ -222,6 +222,25 @@ def test_layers_called_like_a_player_s_textures_are_renamed():
     assert validate_user_shader(shader)
 
 
+def test_a_layer_called_out_is_no_name_of_a_compute_pass():
+    """`out_cell` is a variable of these passes, and `out_image` what they write."""
+    w = np.ones((8, 1, 1, 1), np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["m"], name="out"),
+        helper.make_node("Conv", ["m", "b"], ["n"], name="again"),
+        helper.make_node("Conv", ["n", "c"], ["y"], name="last"),
+    ]
+    weights = {"a": w, "b": np.ones((8, 8, 3, 3), np.float32), "c": w.reshape(1, 8, 1, 1)}
+    shape = [1, 1, "h", "w"]
+    options = for_user_shader(Options(package="mpv", stage="compute"))
+    model = import_model(model_of(nodes, {"x": shape}, {"y": [None] * 4}, weights), options)
+    _, files, _ = compile_graph(model, options)
+    shader = user_shader(files.schedule, files.passes)
+    assert sum(block.compute is not None for block in shader.blocks) == 2
+    assert "#define out_cell" not in shader.text
+    assert validate_user_shader(shader)
+
+
 def test_a_name_cannot_forge_a_header_line():
     node = helper.make_node("Relu", ["x"], ["y"], name="a\n//!HOOK OUTPUT")
     shape = [1, 1, "h", "w"]
