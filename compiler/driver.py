@@ -269,7 +269,7 @@ def _compile_user_shader(
     options.target()
     check_writable(output)
     dump = Dump(options.dump_ir)
-    with within_the_format():
+    with within_the_format(options.stage):
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
         shader = user_shader(

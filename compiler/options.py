@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..backends.devices import DEFAULT_DEVICE, device
-from ..backends.devices.profile import USER_SHADER
+from ..backends.devices.profile import user_shader_limits
 from ..backends.user_shader.hooks import UPSCALE_FROM
 from ..errors import ShadergenError, did_you_mean
 from ..ir.dimensions import DynamicDimensionError
@@ -63,7 +63,8 @@ class Options:
         calibrate: a folder of inputs (``compiler.calibration``): "auto" uses bounds measured on
             them if it has no proof.
         textures: "auto", "2d" or "array" (``placement.target.Target``).
-        stage: "auto", "fragment" or "compute".
+        stage: "auto", "fragment" or "compute". In user shaders, "compute" is for passes that write
+            several planes; "auto" is "fragment".
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
             takes the device's faster one.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
@@ -178,11 +179,12 @@ class Options:
         is_user_shader = self.package == "mpv"
         fetch = profile.fetch if self.fetch == "auto" else self.fetch
         return Target(
-            limits=USER_SHADER if is_user_shader else profile.limits,
+            limits=user_shader_limits(self.stage) if is_user_shader else profile.limits,
             glsl=glsl,
             precision=PRECISIONS[self.precision],  # type: ignore[arg-type]
             textures=self.textures,  # type: ignore[arg-type]
-            stage=self.stage,  # type: ignore[arg-type]
+            # The programs of user shaders are those of draws, in compute passes, too.
+            stage="fragment" if is_user_shader else self.stage,  # type: ignore[arg-type]
             fetch="sample" if fetch.startswith("image") and glsl < 310 else fetch,  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
             weight_format=self.weight_format,  # type: ignore[arg-type]

@@ -6,18 +6,18 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ..backends.devices.profile import USER_SHADER
+from ..backends.devices.profile import USER_SHADER, USER_SHADER_COMPUTE, user_shader_limits
 from ..backends.replacing import replacing_file
 from ..errors import ShadergenError, reason
+from ..ir.types import LANES
 from .options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The format has draws of one 2D texture, and neither buffers nor data of a runtime's own.
+# Passes of the format write one 2D texture, and have neither buffers nor data of a runtime's own.
 FIXED: dict[str, Any] = {
-    "stage": "fragment",
     "textures": "2d",
     "fetch": "texel",
     "weights": "constants",
@@ -25,7 +25,6 @@ FIXED: dict[str, Any] = {
     "parameters": "constants",
     "winograd": "off",
     "fuse_separable": "off",
-    "mrt": 1,
     "precision": "highp",
     "output_encoding": "float",
     "glsl": 300,
@@ -47,6 +46,8 @@ def for_user_shader(options: Options) -> Options:
         ShadergenError: SG0301 for an option that asks for something else.
     """
     defaults = {f.name: f.default for f in fields(Options)}
+    stage = "fragment" if options.stage == "auto" else options.stage
+    most = user_shader_limits(stage).draw_buffers
     for name, value in FIXED.items():
         given = getattr(options, name)
         if given not in (defaults[name], value, ALSO.get(name, value)):
@@ -68,7 +69,16 @@ def for_user_shader(options: Options) -> Options:
             why="videos have any size",
             help="omit --input-size; dynamic:HxW sets the size that costs are compared at",
         )
-    return replace(options, **FIXED, dynamic=options.dynamic or True)
+    if (options.mrt or 1) > most:
+        deepest = USER_SHADER_COMPUTE.draw_buffers
+        raise ShadergenError(
+            "SG0301",
+            f"--mrt {options.mrt} is not supported with --target mpv",
+            supported=f"--mrt 1, or up to {deepest} with --stage compute",
+        )
+    return replace(
+        options, **FIXED, stage=stage, mrt=options.mrt or most, dynamic=options.dynamic or True
+    )
 
 
 def check_unused(options: Options) -> None:
@@ -85,18 +95,22 @@ def check_unused(options: Options) -> None:
 
 
 @contextmanager
-def within_the_format() -> Iterator[None]:
+def within_the_format(stage: str) -> Iterator[None]:
     """Say of a kernel that exceeds a limit which limits a user shader has."""
     try:
         yield
     except ShadergenError as error:
         if error.code == "SG0402":
             most = USER_SHADER.texture_units
+            planes = user_shader_limits(stage).draw_buffers
             error.why = (
-                f"a pass of a user shader binds at most {most} textures of four channels (players "
-                "on OpenGL have 16 vertex attributes), and has its weights in its code"
+                f"a pass of a user shader binds at most {most} textures of {LANES * planes} "
+                "channels (players on OpenGL have 16 vertex attributes), and has its weights in "
+                "its code"
             )
-            error.help = "use at most 60 channels in each layer"
+            channels = f"at most {LANES * planes * most} channels in each layer"
+            wide = "" if stage == "compute" else "--stage compute, or "
+            error.help = f"use {wide}{channels}"
         raise
 
 

@@ -93,4 +93,17 @@ USER_SHADER = replace(
     draw_buffers=1,
     uniform_blocks=0,
 )
+# Compute passes write up to four planes side by side, two by two: a pass reads four times as many.
+# 16384 is the largest side of textures of many GPUs.
+USER_SHADER_COMPUTE = replace(
+    USER_SHADER,
+    texture_size=8192,
+    draw_buffers=4,
+    texture_units=4 * USER_SHADER.texture_units,
+)
 MOBILE = replace(ES31, texture_size=4096, array_texture_layers=1024, storage_blocks=4)
+
+
+def user_shader_limits(stage: str) -> Limits:
+    """Return the limits of user shaders whose passes of several planes run in a stage."""
+    return USER_SHADER_COMPUTE if stage == "compute" else USER_SHADER

@@ -4,6 +4,10 @@ The player declares the textures that a pass binds and gives each of them macros
 sampler, ``conv1_size`` its size as a vec2, ``conv1_pos`` the position of the pixel at hand, 0 to 1.
 It also writes the version and the precisions. So a pass is a function ``vec4 hook()`` with what it
 calls, in the language that GLSL 330 to 450 and GLSL ES 3.0 to 3.2 have in common.
+
+A program of several render targets becomes a compute pass, ``void hook()``, which stores them side
+by side in ``out_image``. The pass that reads such a texture gives it one more macro: ``conv1_cell``
+is the size of one plane of it as an ivec2.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from ...errors import InternalError
 from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
 from ..shader.types import IVEC2
 from .glsl_es import GlslEs
-from .printer import comment
+from .printer import LEVELS, comment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
 PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
+CELLS = re.compile(r"(\w+_cell)\.x((?: - \d+)?), \1\.y\2")
+OUT_PIXEL, OUT_CELL = "out_pixel", "out_cell"  # of compute passes, in the main function
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
 ROUNDED = """vec4 rounded_to_half(vec4 v) {
@@ -36,31 +42,76 @@ ROUNDED = """vec4 rounded_to_half(vec4 v) {
 
 
 @dataclass(frozen=True)
+class Grid:
+    """How planes lie side by side in a texture: left to right, then downwards."""
+
+    columns: int = 1
+    rows: int = 1
+
+    @property
+    def is_one(self) -> bool:
+        return self.columns * self.rows == 1
+
+    def at(self, position: str, number: int, cell: str) -> str:
+        """Return the text of a position of a plane in the texture; ``cell`` is a plane's size."""
+        if number == 0:
+            return position
+        return f"{position} + ivec2({number % self.columns}, {number // self.columns}) * {cell}"
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One plane of a texture that a pass saves: the texture's name, and which plane it is."""
+
+    texture: str
+    grid: Grid = Grid()
+    number: int = 0
+
+
+@dataclass(frozen=True)
 class Bindings:
     """What a program's declarations are in a user shader.
 
     Attributes:
-        textures: the texture that each sampler reads, by the sampler's name.
+        textures: the plane that each sampler reads, by the sampler's name.
         sizes: the text of each uniform, and how tightly its outermost operator binds.
         pixel: the text of the pixel at hand, an ivec2.
+        size: the text of the result's width and height, an ivec2.
+        grid: how the program's render targets lie in the result.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
     """
 
-    textures: Mapping[str, str]
+    textures: Mapping[str, Plane]
     sizes: Mapping[str, tuple[str, int]]
     pixel: str
+    size: str
+    grid: Grid = Grid()
     alpha: str = ""
 
 
-def side(texture: str, axis: int) -> str:
-    """Return the int of a texture's width (0) or height (1)."""
-    return f"int({texture}_size.{SIDES[axis]})"
+def side(texture: str, axis: int, grid: Grid) -> str:
+    """Return the int of the width (0) or height (1) of a texture's planes."""
+    return f"int({texture}_size.{SIDES[axis]})" if grid.is_one else f"{texture}_cell.{SIDES[axis]}"
+
+
+def float_size(texture: str, grid: Grid) -> str:
+    """Return the vec2 of the size of a texture's planes."""
+    return f"{texture}_size" if grid.is_one else f"vec2({texture}_cell)"
+
+
+def cell(texture: str, grid: Grid) -> str:
+    """Return the definition of the size of a texture's planes, an ivec2."""
+    sides = f"ivec2({grid.columns}, {grid.rows})"
+    return f"#define {texture}_cell (ivec2({texture}_size) / {sides})"
 
 
 def both_sides(width: str, height: str) -> str:
     """Return the ivec2 of two ints, shorter where they are the sides of one texture."""
-    found = PAIR.fullmatch(f"{width}, {height}")
-    return f"ivec2({found[1]}_size){found[2]}" if found else f"ivec2({width}, {height})"
+    if found := PAIR.fullmatch(f"{width}, {height}"):
+        return f"ivec2({found[1]}_size){found[2]}"
+    if found := CELLS.fullmatch(f"{width}, {height}"):
+        return f"{found[1]}{found[2]}"
+    return f"ivec2({width}, {height})"
 
 
 def note(text: str) -> str:
@@ -99,15 +150,23 @@ class UserShader(GlslEs):
     def built_in(self, e: BuiltIn) -> str:
         if e.name != "pixel":
             raise InternalError(f"user shaders have no {e.name}")
-        return self._bindings.pixel
+        return self._bindings.pixel if self._bindings.grid.is_one else OUT_PIXEL
 
     def texel(self, e: Texel) -> str:
         if e.position is None or e.layer is not None or e.texture.unit is not None:
             raise InternalError(f"user shaders fetch from 2D textures only, not {e.texture.name}")
-        name = self._bindings.textures[e.texture.name]
-        return f"texelFetch({name}_raw, {self.expression(e.position)}, 0)"
+        plane = self._bindings.textures[e.texture.name]
+        name, (position, level) = plane.texture, self.printed(e.position)
+        if plane.number and level < LEVELS["+"]:
+            position = f"({position})"
+        return f"texelFetch({name}_raw, {plane.grid.at(position, plane.number, f'{name}_cell')}, 0)"
 
     def write_target(self, s: WriteTarget) -> str:
+        grid = self._bindings.grid
+        if not grid.is_one:
+            place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
+            value = self.expression(s.value)
+            return f"imageStore(out_image, {place}, rounded_to_half({value}));"
         value, alpha = self.expression(s.value), self._bindings.alpha
         if alpha and isinstance(s.value, Construct) and isinstance(s.value.parts[-1], Number):
             *parts, _ = map(self.expression, s.value.parts)
@@ -140,8 +199,18 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     """Return the constants and functions of a pass, callees first, and the lines of its body."""
     glsl = UserShader(program, bindings)
     body = [line for text in glsl.block(program.main) for line in text.split("\n")]
+    if not bindings.grid.is_one:
+        body = [
+            f"ivec2 {OUT_CELL} = {bindings.size};",
+            f"ivec2 {OUT_PIXEL} = {bindings.pixel};",
+            f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;",
+            *body,
+        ]
+    read = {p.texture: p.grid for p in bindings.textures.values() if not p.grid.is_one}
+    if cells := [cell(*each) for each in read.items()]:
+        cells = ["\n".join(["// width and height of one of the planes in a texture", *cells])]
     arrays = [glsl.constants(array) for array in program.arrays]
-    return [ROUNDED, *arrays, *glsl.functions()], body
+    return [*cells, ROUNDED, *arrays, *glsl.functions()], body
 
 
 def print_copy(texture: str) -> tuple[list[str], list[str]]:

@@ -95,7 +95,8 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
         tile: pixels of a tile along an axis.
         target: where it asks for tiles and has compute shaders, these are computed there.
     """
-    if tile not in EXACT and parts(node).operands[1].is_whole:  # type: ignore[union-attr]
+    weights = parts(node).operands[1]
+    if tile not in EXACT and isinstance(weights, Constant) and weights.is_whole:
         return "sums of whole numbers, as of quantised layers, are exact without tiles of 4x4"
     if not computes(target):
         return _draws(node, tile, target)

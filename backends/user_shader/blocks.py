@@ -3,6 +3,9 @@
 The picture that a player hands over may be cropped, rotated or padded, and be scaled from integers.
 The copy has none of this: its texels are the picture's, from the first on. All other passes
 fetch texels of textures by number, and their borders are the picture's own.
+
+A GPU pass of one render target becomes a fragment pass. One of several becomes a compute pass that
+writes their planes into one larger texture, two by two at most.
 """
 
 from __future__ import annotations
@@ -11,11 +14,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...ir.types import LANES
-from ..dialects.user_shader import Bindings, print_copy, print_pass
+from ..dialects.user_shader import (
+    Bindings,
+    Grid,
+    Plane,
+    both_sides,
+    float_size,
+    print_copy,
+    print_pass,
+)
 from ..shader.namer import Namer
 from .expressible import check_binds
 from .hooks import STAGES
-from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, postfix, sides_of, tree
+from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, postfix, sides_of, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,9 +35,11 @@ if TYPE_CHECKING:
 
 PICTURE, HOOKED = "picture", "HOOKED"
 SCALES = range(2, 9)  # of upscalers, for shorter code
+WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
+COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
 # Names of the player's textures that no layer may take.
-TAKEN = (*STAGES, HOOKED, PICTURE, "ALPHA", "XYZ", "NATIVE_CROPPED", "CHROMA_SCALED")
+TAKEN = (*STAGES, HOOKED, PICTURE, "ALPHA", "XYZ", "NATIVE_CROPPED", "CHROMA_SCALED", "out")
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,8 @@ class Block:
         binds: names of the textures that it reads.
         save: the name of what it writes; empty for the last, which replaces the picture.
         size: width and height as the player computes them; None for those of the picture.
+        compute: for a compute pass, width and height of what a workgroup writes, and then of its
+            invocations; None for a fragment pass.
         comments: what the code is, for people.
         functions: constants and functions.
         body: the lines of ``hook()``.
@@ -50,6 +65,7 @@ class Block:
     comments: Sequence[str]
     functions: Sequence[str]
     body: Sequence[str]
+    compute: tuple[int, int, int, int] | None = None
 
 
 def blocks_of(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> list[Block]:
@@ -66,6 +82,14 @@ def _copy() -> Block:
     return Block("the picture, a texel for a pixel", [HOOKED], PICTURE, None, [], functions, body)
 
 
+@dataclass(frozen=True)
+class _Bound:
+    """A texture that a pass binds: how its planes lie in it, and their width and height."""
+
+    grid: Grid
+    size: tuple[Tree, Tree]
+
+
 class _Blocks:
     def __init__(self, schedule: Mapping[str, Any]) -> None:
         self.schedule = schedule
@@ -73,13 +97,16 @@ class _Blocks:
         self.output = schedule["outputs"][0]["texture"]
         namer = Namer()
         namer.taken.update(TAKEN)
-        self.names: dict[tuple[str, int], str] = {(schedule["inputs"][0]["texture"], 0): PICTURE}
-        for t in schedule["textures"]:
-            stem = namer(t["name"]) if t["layers"] > 1 else ""
-            for layer in range(t["layers"]):
-                wish = f"{stem}_c{LANES * layer}" if stem else t["name"]
-                if (t["name"], layer) not in self.names:
-                    self.names[t["name"], layer] = namer(wish)
+        self.planes = {(schedule["inputs"][0]["texture"], 0): Plane(PICTURE)}
+        written: dict[str, list[list[int]]] = {t["name"]: [] for t in schedule["textures"]}
+        for entry in schedule["passes"]:
+            written[entry["writes"][0]["texture"]].append([w["layer"] for w in entry["writes"]])
+        for texture, groups in written.items():
+            stem = namer(texture) if len(groups) > 1 else ""
+            for layers in sorted(groups):
+                name = namer(f"{stem}_c{LANES * layers[0]}" if stem else texture)
+                for k, layer in enumerate(layers):
+                    self.planes[texture, layer] = Plane(name, grid_of(len(layers)), k)
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
 
     def of(self, passes: Sequence[GpuPass]) -> list[Block]:
@@ -89,33 +116,40 @@ class _Blocks:
         ]
 
     def _block(self, entry: Mapping[str, Any], gpu_pass: GpuPass) -> Block:
-        (written,) = entry["writes"]
-        result = self.textures[written["texture"]]
+        writes = entry["writes"]
+        result = self.textures[writes[0]["texture"]]
+        saved = self.planes[result["name"], writes[0]["layer"]]
         is_last = result["name"] == self.output
         width, height = (tree(result[side]) for side in SYMBOLS)
         reads = {r["uniform"]: (r["texture"], r.get("layer", 0)) for r in entry["reads"]}
         bound: dict[Tree, str] = {}  # sizes, as GLSL
-        binds: dict[str, tuple[Tree, Tree]] = {}
+        binds: dict[str, _Bound] = {}
         for texture, layer in reads.values():
             own = tree(self.textures[texture]["width"]), tree(self.textures[texture]["height"])
-            binds.setdefault(self.names[texture, layer], own)
-        for name, (across, down) in reversed(binds.items()):
-            bound |= sides_of(name, across, down)
+            plane = self.planes[texture, layer]
+            binds.setdefault(plane.texture, _Bound(plane.grid, own))
+        for name, one in reversed(binds.items()):
+            bound |= sides_of(name, one.grid, *one.size)
         settings = {u["name"]: tree(u["value"][0]) for u in entry["uniforms"]}
         wanted = [*settings.values(), width, height]
         if any(_needs(size, bound) for size in wanted) or not binds:
             own = SYMBOLS[0], SYMBOLS[1]
-            binds[PICTURE] = own
-            bound = sides_of(PICTURE, *own) | bound
+            binds[PICTURE] = _Bound(Grid(), own)
+            bound = sides_of(PICTURE, Grid(), *own) | bound
         alpha = ""
         if is_last and result["channels"] == OPAQUE:
-            binds[HOOKED] = (width, height)
+            binds[HOOKED] = _Bound(Grid(), (width, height))
             alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
         check_binds(gpu_pass.node.name, len(binds))
+        columns, rows = saved.grid.columns, saved.grid.rows
+        across, down = WORKGROUP
+        is_compute = not saved.grid.is_one
         bindings = Bindings(
-            {sampler: self.names[read] for sampler, read in reads.items()},
+            {sampler: self.planes[read] for sampler, read in reads.items()},
             {name: glsl(size, bound) for name, size in settings.items()},
-            self._pixel(binds, width, height, bound),
+            COMPUTED_PIXEL if is_compute else self._pixel(binds, width, height, bound),
+            both_sides(glsl(width, bound)[0], glsl(height, bound)[0]),
+            saved.grid,
             alpha,
         )
         functions, body = print_pass(gpu_pass.program, bindings)
@@ -123,13 +157,17 @@ class _Blocks:
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies} multiply-adds a pixel")
         return Block(
-            f"{gpu_pass.node.name}{_channels(result, written['layer'])}",
+            f"{gpu_pass.node.name}{_channels(result, [w['layer'] for w in writes])}",
             list(binds),
-            "" if is_last else self.names[result["name"], written["layer"]],
-            (self._side(gpu_pass, "width", width), self._side(gpu_pass, "height", height)),
+            "" if is_last else saved.texture,
+            (
+                self._side(gpu_pass, "width", times(width, columns)),
+                self._side(gpu_pass, "height", times(height, rows)),
+            ),
             comments,
             functions,
             body,
+            (columns * across, rows * down, across, down) if is_compute else None,
         )
 
     def _side(self, gpu_pass: GpuPass, which: str, size: Tree) -> str:
@@ -137,19 +175,19 @@ class _Blocks:
 
     def _pixel(
         self,
-        binds: Mapping[str, tuple[Tree, Tree]],
+        binds: Mapping[str, _Bound],
         width: Tree,
         height: Tree,
         bound: Mapping[Tree, str],
     ) -> str:
         """Return the pixel at hand: positions are 0 to 1 in all textures alike."""
-        for name, own in binds.items():
-            if own == (width, height) and name != HOOKED:
-                return f"ivec2({name}_pos * {name}_size)"
-        first, (across, down) = next(iter(binds.items()))
+        for name, one in binds.items():
+            if one.size == (width, height) and name != HOOKED:
+                return f"ivec2({name}_pos * {float_size(name, one.grid)})"
+        first, one = next(iter(binds.items()))
         for scale in SCALES:
-            if (width, height) == (("*", across, scale), ("*", down, scale)):
-                return f"ivec2({first}_pos * {first}_size * {scale}.0)"
+            if (width, height) == tuple(("*", side, scale) for side in one.size):
+                return f"ivec2({first}_pos * {float_size(first, one.grid)} * {scale}.0)"
         return f"ivec2({first}_pos * vec2({glsl(width, bound)[0]}, {glsl(height, bound)[0]}))"
 
 
@@ -160,10 +198,15 @@ def _needs(size: Tree, bound: Mapping[Tree, str]) -> bool:
     return not isinstance(size, tuple) or any(_needs(part, bound) for part in size[1:])
 
 
-def _channels(texture: Mapping[str, Any], layer: int) -> str:
+def grid_of(planes: int) -> Grid:
+    """Return how planes lie in a texture: in two columns; of three, a quarter stays unused."""
+    return Grid(min(planes, 2), (planes + 1) // 2)
+
+
+def _channels(texture: Mapping[str, Any], layers: Sequence[int]) -> str:
     """Return which channels a pass computes, unless it is all."""
-    if texture["layers"] == 1:
+    if texture["layers"] == len(layers):
         return ""
-    first = LANES * layer
-    last = min(first + LANES, texture["channels"]) - 1
+    first = LANES * layers[0]
+    last = min(LANES * (layers[-1] + 1), texture["channels"]) - 1
     return f", channels {first} to {last} of {texture['channels']}"

@@ -147,6 +147,7 @@ def _printed(block: Block) -> dict[str, Any]:
         "binds": block.binds,
         "save": block.save,
         "size": block.size,
+        "compute": block.compute,
         "comments": [line for c in block.comments for line in wrap(note(c), WIDEST)],
         "functions": block.functions,
         "body": [indented(line) for line in block.body],

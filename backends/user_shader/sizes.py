@@ -17,6 +17,7 @@ from ..dialects.user_shader import side
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..dialects.user_shader import Grid
     from ..sizes import Expression
 
 MOST_TERMS = 32  # of mpv and libplacebo
@@ -105,6 +106,11 @@ def glsl(size: Tree, bound: Mapping[Tree, str]) -> tuple[str, int]:
     return f"{a} {sign} {b}", level
 
 
-def sides_of(texture: str, width: Tree, height: Tree) -> dict[Tree, str]:
-    """Return the GLSL texts of a texture's sides, by the sizes that they are."""
-    return {height: side(texture, 1), width: side(texture, 0)}
+def sides_of(texture: str, grid: Grid, width: Tree, height: Tree) -> dict[Tree, str]:
+    """Return the GLSL texts of the sides of a texture's planes, by the sizes that they are."""
+    return {height: side(texture, 1, grid), width: side(texture, 0, grid)}
+
+
+def times(size: Tree, factor: int) -> Tree:
+    """Return a multiple of a size."""
+    return size if factor == 1 else ("*", size, factor)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # The oldest and the newest language that players insert a user shader into, and OpenGL ES.
 VERSIONS = {"330": "330 core", "450": "450 core", "300es": "300 es"}
+COMPUTE_VERSIONS = {"430": "430 core", "450": "450 core", "310es": "310 es"}
 
 
 def validate_user_shader(shader: UserShader) -> bool:
@@ -27,8 +28,9 @@ def validate_user_shader(shader: UserShader) -> bool:
     template = templates().get_template("user_shader_player.frag.j2")
     sources, layers = {}, {}
     for number, block in enumerate(shader.blocks):
-        for name, version in VERSIONS.items():
-            path = f"{number:02d}_{name}.frag"
+        versions, suffix = (COMPUTE_VERSIONS, "comp") if block.compute else (VERSIONS, "frag")
+        for name, version in versions.items():
+            path = f"{number:02d}_{name}.{suffix}"
             sources[path] = template.render(version=version, block=block)
             layers[path] = block.description
     with tempfile.TemporaryDirectory() as folder:

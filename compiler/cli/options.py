@@ -134,7 +134,8 @@ def _with_options(
             type=click.Choice(CHOICES["stage"]),
             default="auto",
             show_default=True,
-            help="Shader stage; compute needs GLSL 310 and a --device with compute shaders.",
+            help="Shader stage; compute needs GLSL 310 and a --device with compute shaders. With "
+            "--target mpv, compute passes write up to 16 channels; fragment is the default there.",
         ),
         click.option(
             "--fetch",

@@ -13,16 +13,19 @@ import onnxruntime as ort
 import pytest
 from support import ESPCN, third_party
 from support.picture_networks import (
+    artcnn,
     chroma,
     denoiser,
     espcn,
     gated,
     grouped,
+    residual,
     save,
     transposed,
     unet,
     unshuffled,
     upscaler,
+    wide,
 )
 from support.players import MPV, through_ffmpeg, through_mpv
 
@@ -36,6 +39,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.gl
 SIZES = ((29, 37), (48, 64), (33, 18), (7, 5))
 NETWORKS = {"espcn": (espcn, 2), "denoiser": (denoiser, 1), "upscaler": (upscaler, 2)}
+SIDE_BY_SIDE = NETWORKS | {"wide": (wide, 2), "residual": (residual, 1)}  # in compute passes
+LUMA = ("espcn", "wide")
+COMPUTE = [output for output in MPV if "ES" not in output]  # mpv 0.35 dispatches none on OpenGL ES
 NOTHING = """//!HOOK LUMA
 //!BIND HOOKED
 //!WHEN 0
@@ -97,15 +103,28 @@ def test_ffmpeg_shows_what_onnx_runtime_computes(name, tmp_path):
         assert codes_apart(got, reference(model, frame / 255)) <= 1, size
 
 
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_ffmpeg_shows_it_in_16_bits(name, tmp_path):
+def test_ffmpeg_shows_it_in_16_bits(name, stage, tmp_path):
     make, scale = NETWORKS[name]
     model = make()
     frame = noise(29, 37, 1 if name == "espcn" else 3, np.uint16)
-    got = through_filter(written(model, tmp_path), frame, scale)
+    got = through_filter(written(model, tmp_path, stage=stage), frame, scale)
     assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
 
 
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_ffmpeg_runs_compute_passes(name, tmp_path):
+    make, scale = SIDE_BY_SIDE[name]
+    model = make()
+    shader = written(model, tmp_path, stage="compute")
+    for size in SIZES:
+        frame = noise(*size, 1 if name in LUMA else 3)
+        got = through_filter(shader, frame, scale)
+        assert codes_apart(got, reference(model, frame / 255)) <= 1, size
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
 @pytest.mark.parametrize(
     ("make", "channels", "scale", "size"),
     [
@@ -115,10 +134,10 @@ def test_ffmpeg_shows_it_in_16_bits(name, tmp_path):
         (unshuffled, 1, 1, (30, 38)),
     ],
 )
-def test_layers_of_many_kinds(make, channels, scale, size, tmp_path):
+def test_layers_of_many_kinds(make, channels, scale, size, stage, tmp_path):
     model = make()
     frame = noise(*size, channels)
-    got = through_filter(written(model, tmp_path), frame, scale)
+    got = through_filter(written(model, tmp_path, stage=stage), frame, scale)
     assert codes_apart(got, reference(model, frame / 255)) <= 1
 
 
@@ -155,6 +174,27 @@ def test_mpv_shows_what_onnx_runtime_computes(name, output, tmp_path):
     assert codes_apart(shown[..., : wanted.shape[2]], wanted) <= 1
 
 
+@pytest.mark.parametrize("output", COMPUTE)
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_mpv_runs_compute_passes(name, output, tmp_path):
+    make, scale = SIDE_BY_SIDE[name]
+    model = make()
+    frame = noise(29, 37, 1 if name in LUMA else 3)
+    shader = written(model, tmp_path, stage="compute")
+    shown = through_mpv(shader, frame.squeeze(), output, (29 * scale, 37 * scale))
+    wanted = reference(model, frame / 255)
+    assert codes_apart(shown[..., : wanted.shape[2]], wanted) <= 1
+
+
+def test_mpv_runs_the_shape_of_artcnn_in_9_passes(tmp_path):
+    model = artcnn()
+    frame = noise(29, 37, 1)
+    shader = written(model, tmp_path, stage="compute")
+    assert shader.read_text().count("//!HOOK") == 9
+    shown = through_mpv(shader, frame.squeeze(), "gpu, OpenGL", (58, 74))
+    assert codes_apart(shown[..., :1], reference(model, frame / 255)) <= 1
+
+
 @pytest.mark.parametrize("output", ["gpu, OpenGL", "gpu-next, OpenGL"])
 @pytest.mark.parametrize("name", NETWORKS)
 def test_mpv_crops_and_rotates_before_or_after(name, output, tmp_path):
@@ -174,10 +214,12 @@ def test_mpv_crops_and_rotates_before_or_after(name, output, tmp_path):
     assert min(codes_apart(shown[..., : w.shape[2]], w) for w in rotated) <= 1
 
 
-@pytest.mark.parametrize("output", MPV)
-def test_sizes_may_change_while_mpv_plays(output, tmp_path):
+@pytest.mark.parametrize(
+    ("stage", "output"), [("fragment", o) for o in MPV] + [("compute", o) for o in COMPUTE]
+)
+def test_sizes_may_change_while_mpv_plays(stage, output, tmp_path):
     model = upscaler()
-    shader = written(model, tmp_path)
+    shader = written(model, tmp_path, stage=stage)
     frame, before = noise(29, 37, 3), noise(40, 24, 3)
     wanted = reference(model, frame / 255)
     shown = through_mpv(shader, frame, output, (58, 74), before=before)

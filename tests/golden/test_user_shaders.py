@@ -49,11 +49,14 @@ def rgb_restorer() -> Graph:
     return Graph("rgb_restorer", (x,), (Output("y", y, Port.plain(4)),))
 
 
-@pytest.mark.parametrize("make", [luma_x2, rgb_restorer])
-def test_compiles_to(make):
-    options = for_user_shader(Options(package="mpv"))
+@pytest.mark.parametrize(
+    ("make", "stage"), [(luma_x2, "fragment"), (luma_x2, "compute"), (rgb_restorer, "fragment")]
+)
+def test_compiles_to(make, stage):
+    options = for_user_shader(Options(package="mpv", stage=stage))
     _, files, _ = compile_graph(make(), options)
     shader = user_shader(files.schedule, files.passes, license="MIT")
     assert parse(shader.text)
     assert validate_user_shader(shader)
-    compare(GOLDEN / f"{make.__name__}.glsl", shader.text)
+    name = make.__name__ + "_compute" * (stage == "compute")
+    compare(GOLDEN / f"{name}.glsl", shader.text)

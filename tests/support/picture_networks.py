@@ -73,6 +73,38 @@ def denoiser() -> ModelProto:
     return net.model(1)
 
 
+def wide(size: int = 1) -> ModelProto:
+    """Return an upscaler of luma of 64 and 32 channels; with size 3, the paper's ESPCN."""
+    net = Network(1)
+    x = net.add("Tanh", net.conv("x", 1, 64, 5, "conv1"), name="tanh1")
+    x = net.add("Tanh", net.conv(x, 64, 32, size, "conv2"), name="tanh2")
+    x = net.add("DepthToSpace", net.conv(x, 32, 4, 3, "conv3"), name="shuffle", blocksize=2)
+    net.add("Add", x, net.constant("middle", np.float32(0.5)), name="shifted")
+    return net.model(2)
+
+
+def residual(size: int = 1) -> ModelProto:
+    """Return a network on RGB with a residual block of 32 channels."""
+    net = Network(3)
+    first = net.add("Relu", net.conv("x", 3, 32, 3, "conv1"), name="relu1")
+    x = net.add("Relu", net.conv(first, 32, 32, size, "conv2"), name="relu2")
+    x = net.add("Add", first, net.conv(x, 32, 32, size, "conv3", 0.3), name="block")
+    net.add("Add", "x", net.conv(x, 32, 3, 3, "conv4", 0.3), name="residual")
+    return net.model(1)
+
+
+def artcnn() -> ModelProto:
+    """Return an upscaler of luma of the shape of ArtCNN C4F16."""
+    net = Network(1)
+    first = x = net.conv("x", 1, 16, 3, "conv0")
+    for k in range(1, 5):
+        x = net.add("Relu", net.conv(x, 16, 16, 3, f"conv{k}"), name=f"relu{k}")
+    x = net.add("Add", first, net.conv(x, 16, 16, 3, "conv5", 0.3), name="sum")
+    x = net.add("DepthToSpace", net.conv(x, 16, 4, 3, "conv6"), name="shuffle", blocksize=2)
+    net.add("Add", x, net.constant("middle", np.float32(0.5)), name="shifted")
+    return net.model(2)
+
+
 def upscaler(scale: int = 2) -> ModelProto:
     """Return an upscaler of RGB that adds what a linear resize gives."""
     net = Network(3)

@@ -21,7 +21,7 @@ STAGES = {
 MOST_BINDS, MOST_TERMS = 15, 32  # 16 textures are one vertex attribute too many for OpenGL
 NAME = re.compile(r"(?!gl_)(?!.*__)[A-Za-z][A-Za-z0-9_]*")
 MACROS = re.compile(r"\b(\w+?)_(raw|pos|size|pt|tex|texOff|rot|off|map|mul|gather)\b")
-SINGLE = ("SAVE", "WIDTH", "HEIGHT", "COMPONENTS", "WHEN", "DESC")
+SINGLE = ("SAVE", "WIDTH", "HEIGHT", "COMPONENTS", "COMPUTE", "WHEN", "DESC")
 OPERATORS = {
     "+": np.add,
     "-": np.subtract,
@@ -100,7 +100,10 @@ def _block(block: str) -> Pass:
     assert len(set(one.binds)) == len(one.binds)
     assert "//!" not in one.body
     assert "#version" not in one.body
-    assert one.body.count("vec4 hook()") == 1
+    returns = "void" if "COMPUTE" in one.single else "vec4"
+    assert one.body.count(f"{returns} hook()") == 1
+    assert ("out_image" in one.body) == ("COMPUTE" in one.single)
+    assert re.fullmatch(r"\d+ \d+ \d+ \d+", one.single.get("COMPUTE", "8 8 8 8"))
     assert "DESC" in one.single
     assert one.single.get("COMPONENTS", "4") in "1234"
     if "SAVE" in one.single:

@@ -33,6 +33,7 @@ from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
     from shadergen.backends.build_files import BuildFiles
@@ -107,6 +108,31 @@ def test_players_compute_the_sizes_of_the_schedule(name):
             wanted = tuple(number(result[side], symbols) for side in ("width", "height"))
             assert got == wanted
             sizes[one.single.get("SAVE", "")] = got
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_compute_passes_write_planes_side_by_side(name):
+    options = for_user_shader(Options(package="mpv", stage="compute"))
+    _, files, _ = compile_graph(import_model(NETWORKS[name](), options), options)
+    shader = user_shader(files.schedule, files.passes)
+    assert validate_user_shader(shader)
+    passes = parse(shader.text)
+    textures = {t["name"]: t for t in files.schedule["textures"]}
+    for height, width in ((2, 2), (48, 64), (2160, 4096)):
+        symbols = {"height": height, "width": width}
+        sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
+        for one, entry in zip(passes[1:], files.schedule["passes"], strict=True):
+            planes = len(entry["writes"])
+            w, h = (value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
+            result = textures[entry["writes"][0]["texture"]]
+            own = [number(result[side], symbols) for side in ("width", "height")]
+            grid = [w / own[0], h / own[1]]
+            assert grid == {1: [1, 1], 2: [2, 1], 3: [2, 2], 4: [2, 2]}[planes]
+            assert ("COMPUTE" in one.single) == (planes > 1)
+            if planes > 1:
+                block = [int(term) for term in one.terms("COMPUTE")]
+                assert block == [8 * grid[0], 8 * grid[1], 8, 8]
+            sizes[one.single.get("SAVE", "")] = (w, h)
 
 
 def number(size: Any, symbols: dict[str, int]) -> int:
@@ -206,6 +232,25 @@ def test_layers_called_like_a_player_s_textures_are_renamed():
     saved = [one.single.get("SAVE") for one in parse(shader.text)]
     assert saved[0] == "picture"
     assert "picture_2" in saved
+    assert validate_user_shader(shader)
+
+
+def test_a_layer_called_out_is_no_name_of_a_compute_pass():
+    """`out_cell` is a variable of these passes, and `out_image` what they write."""
+    w = np.ones((8, 1, 1, 1), np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["m"], name="out"),
+        helper.make_node("Conv", ["m", "b"], ["n"], name="again", pads=[1, 1, 1, 1]),
+        helper.make_node("Conv", ["n", "c"], ["y"], name="last"),
+    ]
+    weights = {"a": w, "b": np.ones((8, 8, 3, 3), np.float32), "c": w.reshape(1, 8, 1, 1)}
+    shape = [1, 1, "h", "w"]
+    options = for_user_shader(Options(package="mpv", stage="compute"))
+    model = import_model(model_of(nodes, {"x": shape}, {"y": [None] * 4}, weights), options)
+    _, files, _ = compile_graph(model, options)
+    shader = user_shader(files.schedule, files.passes)
+    assert sum(block.compute is not None for block in shader.blocks) == 2
+    assert "#define out_cell" not in shader.text
     assert validate_user_shader(shader)
 
 
@@ -355,8 +400,8 @@ def test_what_the_format_cannot_express_is_refused_by_name(name):
     assert error.why or error.supported or error.help
 
 
-@pytest.mark.parametrize("channels", [64, 80])  # players take 16, but on OpenGL 15
-def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
+def two_layers(channels: int, folder: Path) -> Path:
+    """Write a network that has so many channels between its layers."""
     w = np.ones((channels, 1, 1, 1), np.float32)
     nodes = [
         helper.make_node("Conv", ["x", "a"], ["m"], name="wide"),
@@ -364,13 +409,29 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     ]
     weights = {"a": w, "b": w.reshape(1, channels, 1, 1)}
     shape = [1, 1, "h", "w"]
-    path = tmp_path / "net.onnx"
+    path = folder / "net.onnx"
     path.write_bytes(model_of(nodes, {"x": shape}, {"y": shape}, weights).SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("channels", [64, 80])  # players take 16, but on OpenGL 15
+def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
+    path = two_layers(channels, tmp_path)
     error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
     assert error.code == "SG0402"
     assert "15 textures" in error.why
-    assert "60 channels" in error.help
+    assert error.help == "use --stage compute, or at most 60 channels in each layer"
     assert not (tmp_path / "net.glsl").exists()
+    compile_model(path, tmp_path / "net.glsl", Options(package="mpv", stage="compute"))
+    *_, last = parse((tmp_path / "net.glsl").read_text())
+    assert len(last.binds) == channels // 16
+
+
+def test_compute_passes_read_up_to_240_channels(tmp_path):
+    options = Options(package="mpv", stage="compute")
+    compile_model(two_layers(240, tmp_path), tmp_path / "net.glsl", options)
+    error = refusal(compile_model, two_layers(241, tmp_path), tmp_path / "net.glsl", options)
+    assert (error.code, error.help) == ("SG0402", "use at most 240 channels in each layer")
 
 
 def test_what_passes_save_is_rounded_to_the_nearest_16_bit_float():

@@ -12,8 +12,8 @@ from shadergen.compiler.user_shader import for_user_shader
 
 
 @pytest.mark.parametrize(
-    "options", [{"weights": "ubo"}, {"stage": "compute"}, {"mrt": 4}, {"precision": "auto"},
-                {"variants": ("nvidia",)}, {"glsl": 310}]
+    "options", [{"weights": "ubo"}, {"stage": "compute", "mrt": 5}, {"mrt": 4},
+                {"precision": "auto"}, {"variants": ("nvidia",)}, {"glsl": 310}]
 )  # fmt: skip
 def test_options_that_the_format_fixes_are_refused(options):
     error = refusal(for_user_shader, Options(package="mpv", **options))
