@@ -66,11 +66,13 @@ class Ranking:
         costs: of those that are not known to be wrong, unless all are.
         measured: whether the nanoseconds were measured, not predicted.
         wrong: whether all candidates are known to be wrong.
+        spilling: those that are predicted to spill, which come last whatever they cost.
     """
 
     costs: tuple[tuple[float, Choice], ...]
     measured: bool = False
     wrong: bool = False
+    spilling: frozenset[Choice] = frozenset()
 
     def without_constants(self) -> Ranking:
         """Return the ranking of the others, or the same if there are none."""
@@ -82,7 +84,8 @@ class Ranking:
         least, best = self.costs[0]
         if self.measured or not best.loops:
             return self.costs[:1]
-        near = (pair for pair in self.costs[1:] if least <= pair[0] <= SHARED * least)
+        fitting = (p for p in self.costs[1:] if best in self.spilling or p[1] not in self.spilling)
+        near = (pair for pair in fitting if least <= pair[0] <= SHARED * least)
         return self.costs[:1] + tuple(pair for pair in near if pair[1].loops)
 
 
@@ -199,7 +202,8 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
         usual = right
         if target.winograd == "auto" and not are_known(target.costs):
             usual = [c for c in right if not c.winograd]
-        return Ranking(predictor.ranked(usual or found), wrong=not right)
+        spilling = frozenset(filter(predictor.spills, usual or found))
+        return Ranking(predictor.ranked(usual or found), wrong=not right, spilling=spilling)
     close = ALIKE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:

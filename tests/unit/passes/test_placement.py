@@ -26,7 +26,7 @@ from shadergen.ir.types import TensorType
 from shadergen.passes import pipeline
 from shadergen.passes.allocate_textures import allocate_textures
 from shadergen.passes.assign_layouts import assign_layouts
-from shadergen.passes.choose_kernels import FEW_PROGRAMS, NETWORK_BUDGET, choose_kernels
+from shadergen.passes.choose_kernels import FEW_PROGRAMS, NETWORK_BUDGET, Ranking, choose_kernels
 from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
@@ -376,3 +376,12 @@ def test_weights_and_bias_together_fit_one_texture_or_go_to_a_storage_block(bias
     y = apply(Conv(), x, weights, *operands, layer="conv")
     (node,) = pipeline.optimise(graph_of(y, inputs=(x,)), Context(KernelFamilies(target))).nodes
     assert (node.choice.stage, node.choice.weights) == ("compute", storage)
+
+
+def test_no_program_is_shared_that_spills() -> None:
+    """It comes last, and costs no more than the best: its cost does not know of the spills."""
+    fits, spills = (Choice(weights="ubo", block=(1, n)) for n in (2, 8))
+    costs = ((1.0, fits), (1.01, spills))
+    assert Ranking(costs).alike() == costs
+    assert Ranking(costs, spilling=frozenset({spills})).alike() == costs[:1]
+    assert Ranking(costs, spilling=frozenset({fits, spills})).alike() == costs
