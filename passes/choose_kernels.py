@@ -1,8 +1,8 @@
 """Choose how each node runs: the cheapest of its candidates, within a budget for unrolled code.
 
 What a candidate takes is measured where a tuning file knows the node, else predicted; a node of
-which some candidates were measured is decided among those. Without a device's own costs nothing
-but a measurement or the user chooses Winograd's tiles.
+which some candidates were measured is decided among those. With default costs nothing but a
+measurement or the user chooses Winograd's tiles.
 
 Weights as constants in the code are fast in each frame and slow to start: at about 0.2 ms for each
 float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
@@ -30,7 +30,7 @@ from ..ir.dimensions import hint
 from ..ir.ops import Conv
 from ..ir.types import LANES
 from .kernel_ops import parts
-from .placement.costs import are_known, cost_text
+from .placement.costs import are_known, are_priced, cost_text
 from .placement.naming import unique_names
 from .placement.target import TILES_OF
 from .placement.tuning_key import tuning_key
@@ -173,7 +173,7 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
 def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
     """Return the ways to run a node: in Winograd's tiles where they can be chosen."""
     target, kernels = context.target, context.kernels
-    usual = target.winograd == "auto" and not are_known(target.costs)
+    usual = target.winograd == "auto" and not are_priced(target.costs)
     few = kernels.choices(node, tiles=False) if usual and not context.measured else ()
     return few or kernels.choices(node)
 
@@ -200,7 +200,7 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
     if predicted or not costs:
         right = [c for c in found if isfinite(known.get(c, 0.0))]
         usual = right
-        if target.winograd == "auto" and not are_known(target.costs):
+        if target.winograd == "auto" and not are_priced(target.costs):
             usual = [c for c in right if not c.winograd]
         spilling = frozenset(filter(predictor.spills, usual or found))
         return Ranking(predictor.ranked(usual or found), wrong=not right, spilling=spilling)

@@ -89,10 +89,8 @@ class Predictor:
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:
         """The nanoseconds of the best choice on each device, and their geometric mean."""
-        every = self._every or self._kernels.choices(self._node)
-        found = [c for c in every if not c.winograd] or every  # generic profiles take no tiles
         times = []
-        for choice in found:
+        for choice in self._every or self._kernels.choices(self._node):
             with suppress(ShadergenError):
                 times.append(self._on_devices(choice)[0])
         least: np.ndarray = np.min(times, axis=0) if times else np.ones(1)  # none fits

@@ -138,6 +138,11 @@ def are_known(devices: tuple[Costs, ...]) -> bool:
     return len(devices) == 1 and devices[0] != UNMEASURED
 
 
+def are_priced(devices: tuple[Costs, ...]) -> bool:
+    """Whether costs are those of devices, one or many, not the default costs."""
+    return UNMEASURED not in devices
+
+
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:
     """Whether 16-bit arithmetic is faster than 32-bit arithmetic on one of some devices."""
 

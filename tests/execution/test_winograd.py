@@ -25,6 +25,7 @@ from shadergen.passes.kernel_ops import (
 )
 from shadergen.passes.kernel_ops.winograd_transforms import TILES, of_kernel, transformed
 from shadergen.passes.pipeline import PIPELINE
+from shadergen.passes.placement.costs import UNMEASURED
 from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.rule import Context
 
@@ -293,10 +294,18 @@ def test_auto_takes_no_tiles_of_a_draw_that_are_as_slow():
     assert kernels(single(16, 16, (360, 640)), device="swiftshader") == ["Conv"]
 
 
-def test_without_measured_costs_only_a_measurement_takes_tiles():
+@pytest.mark.parametrize("device", ["gles31-min", "gles31-mobile"])
+def test_builds_for_many_gpus_take_tiles_where_the_worst_of_them_gains(device):
+    assert kernels(single(64, 64, (56, 56)), device=device) == IN_TILES
+    assert kernels(single(4, 4, (56, 56)), device=device) == ["Conv"]
+
+
+def test_with_default_costs_only_a_measurement_takes_tiles(monkeypatch):
+    unpriced = replace(DEVICES["gles32-desktop"], costs=(UNMEASURED,))
+    monkeypatch.setitem(DEVICES, "default-costs", unpriced)
     graph = single(64, 64, (56, 56))
-    assert kernels(graph, **DESKTOP) == ["Conv"]
-    node, context = choosing(graph, **DESKTOP)
+    assert kernels(graph, device="default-costs") == ["Conv"]
+    node, context = choosing(graph, device="default-costs")
     times = {
         c: 1.0 if c.winograd == 4 else 2.0 for c in KernelFamilies(context.target).choices(node)
     }
