@@ -96,6 +96,6 @@ def browser_notes(generic: Options, variants: Mapping[str, Options]) -> list[str
     if not newer:
         return []
     return [
-        f"no browser runs {', '.join(newer)}: GLSL ES 310 is beyond WebGL 2; "
+        f"browsers cannot run variants in GLSL ES 310 or later: {', '.join(newer)}; "
         "--glsl 300 makes variants for browsers"
     ]

@@ -89,7 +89,7 @@ def _check_folder(folder: Path) -> None:
         raise ShadergenError(
             "SG0501",
             f"'{folder}' holds files that a dump would replace: {few(foreign)}",
-            why="they are not those of an earlier dump",
+            why="no earlier dump wrote these files",
             help="choose another folder with --dump-ir",
         )
 

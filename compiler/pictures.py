@@ -161,6 +161,6 @@ def _logical(shape: tuple[int, ...], axes: tuple[int, ...], name: str) -> tuple[
         raise ShadergenError(
             "SG0605",
             f"'{name}' of shape {shape} is not a picture",
-            help="give and take arrays in .npz files",
+            help="use .npz files for input and output",
         )
     return tuple(shape[a] for a in np.argsort(axes))

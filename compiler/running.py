@@ -188,7 +188,7 @@ def _only(ports: Sequence[Any], what: str) -> Any:
             "SG0605",
             f"the build has {len(ports)} {what}: {names}",
             why=f"a picture works only if the build has one {what.removesuffix('s')}",
-            help="give and take arrays in .npz files",
+            help="use .npz files for input and output",
         )
     return ports[0]
 

@@ -104,9 +104,8 @@ def within_the_format(stage: str) -> Iterator[None]:
             most = USER_SHADER.texture_units
             planes = user_shader_limits(stage).draw_buffers
             error.why = (
-                f"a pass of a user shader binds at most {most} textures of {LANES * planes} "
-                "channels (players on OpenGL have 16 vertex attributes), and has its weights in "
-                "its code"
+                f"a pass binds at most {most} textures of {LANES * planes} channels, because "
+                "players on OpenGL have 16 vertex attributes, and its weights must be constants"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 ROLE = re.compile(r":\w+:`([^`]*)`")  # of Sphinx, as in :class:`Reduce`
-LEAVE = "end the model before it with --outputs NAME,... and run it in the application"
+LEAVE = (
+    "end the model before the operator with --outputs NAME,... and run the operator in the "
+    "application"
+)
 DEFINE = (
-    "where formulas and IR operators can express it, define it: --define FILE, which holds a line "
-    "like: NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
+    "define it, if formulas and operators can express it: --define FILE, which holds a line like: "
+    "NAME(x) = x * sigmoid(x)\nsee docs/expressions.md"
 )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..ir.ops import Op
     from .rule import Context, Site
 
-MOVED = "the transpose moves into the port, which permutes axes by {}"
+MOVED = "the transpose becomes part of the axis order of the input or output: {}"
 
 
 def absorb_transposes(graph: Graph, context: Context) -> Graph:

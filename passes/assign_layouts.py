@@ -130,7 +130,7 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
                 target.weight_format == "float16" and fits
             )
             whole = target.weight_format == "int8" and fits_int8(value.data)
-        why = "every result computed from it is row-packed too" if beside_rows[value] else None
+        why = "all results computed from this tensor are row-packed" if beside_rows[value] else None
         return replace(value, type=_place(value.type, value.name, whole, half, True, context, why))
 
     return graph.rewrite(lambda now, was: None, place_constant)
@@ -151,7 +151,7 @@ def _batches(graph: Graph, target: Target) -> dict[Value, str]:
         if not isinstance(_kernel(n), IN_ROWS) or units > target.limits.texture_units:
             needed.update(n.results, n.inputs)
     return {
-        r: f"channel-packed, each of its {r.shape[0]} batch entries would need a draw"
+        r: f"if channel-packed, each of its {r.shape[0]} batch entries would need a draw"
         for n in graph.nodes
         for r in n.results
         if r.type.in_planes and r not in needed

@@ -121,7 +121,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f"; {SPENT}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f"; {alike[0][1]} would take {other} but needs another shader program"
+            why += f"; {other} with {alike[0][1]}, but needs another shader program"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.unsuited(was)
         context.explain(STEP, names[was], str(choice), why)
@@ -226,7 +226,7 @@ def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool
     """
     together = ranking(fused, context)
     if not together.costs:
-        return context.kernels.unsuited(fused) or "there is no way to run it"
+        return context.kernels.unsuited(fused) or "no kernel can compute the fused layers"
     if together.wrong:
         return "wrong results when measured"
     if forced:

@@ -42,7 +42,7 @@ ROOM = 0.99  # of it: results are rounded
 PROVEN = "mediump"
 CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
-UNPROVEN = "mediump, sums not proven"
+UNPROVEN = "mediump, sums may overflow"
 TOO_INEXACT = "too inexact in 16 bits"
 STEP = "choose precision"
 
@@ -159,9 +159,12 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
     if not _weights_fit(node):
         return "", "the weights of some channels exceed 16 bits"
     if 0 < proven.result.size < HALF_MIN:
-        return "", f"at most {proven.result.size:.4g}, {TOO_SMALL}"
+        return "", f"values up to {proven.result.size:.4g}, {TOO_SMALL}"
     if seen is not None and 0 < seen.result.size / MARGIN < HALF_MIN:
-        return "", f"at most {seen.result.size / MARGIN:.4g} on calibration inputs, {TOO_SMALL}"
+        return (
+            "",
+            f"values up to {seen.result.size / MARGIN:.4g} on calibration inputs, {TOO_SMALL}",
+        )
     most = largest(proven)
     if most <= ROOM * HALF_MAX:
         return PROVEN, f"up to {most:.4g}"

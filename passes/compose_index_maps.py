@@ -127,11 +127,11 @@ def _check(found: _Found, context: Context) -> str:
     kernel = parts(after).kernel
     assert isinstance(kernel, IndexMapped)
     if len(kernel.chains[found.operand]) > MOST_MOVEMENTS:
-        return f"more than {MOST_MOVEMENTS} movements in a row"
+        return f"more than {MOST_MOVEMENTS} index maps in a row"
     if isinstance(parts(node).kernel, Pointwise):
         most = context.target.limits.texture_units
         if context.target.textures == "2d" or len(set(node.inputs)) > most:
-            return "its parameters would become textures"
+            return "each of its parameters would need a texture"
     if context.target.textures == "2d" and x.type.layers > copy.type.layers:
         return f"would read {x.type.layers} textures, or only {copy.type.layers} with a copy"
     if nest_of(kernel, *(v.type for v in parts(after).operands)) is None:

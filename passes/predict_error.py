@@ -313,5 +313,5 @@ def summary(prediction: Prediction, graph: Graph) -> tuple[str, str]:
     half = sum(n.choice.precision == "mediump" for n in graph.nodes)
     what = f"{half} of {len(graph.nodes)} layers in 16 bits"
     if math.isinf(prediction.error):
-        return what, "the network cannot be carried out on trial inputs to estimate its error"
+        return what, "the network does not run on trial inputs, so its error is not estimated"
     return what, f"estimated error {prediction.error:.2g}, kept below {BOUND:g}"

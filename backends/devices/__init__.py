@@ -37,7 +37,7 @@ DEVICES: dict[str, Device] = {
     **SOFTWARE,
 }
 DEFAULT_DEVICE = "gles30"
-SAVED = "shadergen doctor --save FILE.json writes one for the GL at hand"
+SAVED = "to make a profile of the installed GL: shadergen doctor --save FILE.json"
 PROFILE_SUFFIX = ".json"  # of files: other names are of profiles above
 
 
@@ -68,8 +68,8 @@ def _read(path: Path) -> Device:
         renderer = str(found.get("renderer", ""))
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
             raise ValueError(
-                f"glsl is {glsl}, fetch is {fetch!r}: glsl must be 300, 310 or 320, fetch texel, "
-                "sample, image or image-zero"
+                f"its glsl is {glsl} (300, 310 or 320 are supported), its fetch is {fetch!r} "
+                "(texel, sample, image or image-zero are supported)"
             )
     except OSError as error:
         raise ShadergenError(

@@ -97,7 +97,7 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     """
     weights = parts(node).operands[1]
     if tile not in EXACT and isinstance(weights, Constant) and weights.is_whole:
-        return "sums of whole numbers, as of quantised layers, are exact without tiles of 4x4"
+        return "tiles of 4x4 would round sums of whole numbers, which are exact without them"
     if not computes(target):
         return _draws(node, tile, target)
     found = _dispatches(node, tile, target)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..gpu import GpuPass
 
+FIX_INPUTS = "fix the other inputs with --input-value NAME=..."
+
 
 def check_ports(schedule: Mapping[str, Any]) -> int:
     """Return how many channels the picture has.
@@ -23,8 +25,8 @@ def check_ports(schedule: Mapping[str, Any]) -> int:
         ShadergenError: SG0405 for anything but one picture in and one out.
     """
     for kind, ports, option in (
-        ("input", schedule["inputs"], "fix others with --input-value NAME=..., or cut with"),
-        ("output", schedule["outputs"], "keep one with"),
+        ("input", schedule["inputs"], f"{FIX_INPUTS}, or start the network at one tensor with"),
+        ("output", schedule["outputs"], "keep one output with"),
     ):
         if len(ports) != 1:
             raise ShadergenError(
@@ -67,7 +69,7 @@ def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any
     """Refuse a port that is not one float image."""
     wrong = ""
     if texture["packing"] != "planes" and len(port["shape"]) == MAP_RANK:
-        wrong = "layers use it as rows of numbers"
+        wrong = "it is stored as rows of numbers, not as an image"
     elif texture["packing"] != "planes":
         wrong = f"it has the shape {_shape(port)}, a picture is batch x channels x height x width"
     elif port["dtype"] != "float32":
@@ -108,7 +110,7 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             raise _refusal(layer, why)
         sides = [tree(result[side]) for side in SYMBOLS]
         if any(map(is_fixed, sides)):
-            why = "it computes a statistic of the whole picture, which one invocation would read"
+            why = "it computes a statistic: one invocation would read the whole picture"
             help = "use layers that see a part of the picture, such as pooling windows"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:

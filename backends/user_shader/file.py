@@ -108,8 +108,10 @@ def user_shader(
         title=title,
         blocks=[_printed(block) for block in blocks],
     )  # fmt: skip
-    notes = [f"runs where the output is more than {upscale_from:g} times as large"] * bool(larger)
-    notes += [f"leaves pictures of other sizes as they are: {why}" for why in reasons]
+    notes = [
+        f"runs if the player's output is more than {upscale_from:g} times as large as the picture"
+    ] * bool(larger)
+    notes += [f"runs on some sizes only, others are shown unchanged: {why}" for why in reasons]
     return UserShader(text, hook, condition, blocks, tuple(notes))
 
 

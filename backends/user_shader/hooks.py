@@ -52,7 +52,7 @@ def chosen_hook(channels: int, wanted: str | None) -> str:
         supported = "1 channel (luma), 2 (chroma) or 3 (RGB)"
         raise ShadergenError(
             "SG0405",
-            f"a user shader sees no picture of {count(channels, 'channel')}",
+            f"a network of {count(channels, 'channel')} cannot be a user shader",
             supported=supported,
         )
     hook = wanted or DEFAULTS[channels]

@@ -42,7 +42,7 @@ EXIT_DIFFERS = 1
     "--output",
     required=True,
     type=click.Path(path_type=Path),
-    help="Folder to write; an earlier build there is replaced. A file with --target mpv.",
+    help="Folder to write; replaces an earlier build there. With --target mpv: file to write.",
 )
 @click.option(
     "--target",
@@ -56,8 +56,8 @@ EXIT_DIFFERS = 1
 @click.option(
     "--hook",
     type=click.Choice(tuple(STAGES)),
-    help="Stage of the player's picture that a user shader replaces; by default LUMA for a "
-    "network of one channel, CHROMA of two, MAIN of three.",
+    help="Stage of the player's processing at which a user shader replaces the picture. Default: "
+    "LUMA for networks of 1 channel, CHROMA for 2, MAIN for 3.",
 )
 @click.option(
     "--upscale-from",
@@ -65,8 +65,8 @@ EXIT_DIFFERS = 1
     default=UPSCALE_FROM,
     show_default=True,
     metavar="FACTOR",
-    help="An upscaling user shader runs where the player's output is more than FACTOR times as "
-    "large as the picture.",
+    help="An upscaling user shader runs if the player's output is more than FACTOR times as large "
+    "as the picture.",
 )
 @click.option("--license", default="", metavar="TEXT", help="License line of a user shader.")
 @compile_options

@@ -146,6 +146,6 @@ def _print_limits(frame: FrameEstimate) -> None:
     print_table(table)
     start = frame.passes[0].units["start"]
     echo(
-        '"read" counts each texel and weight once, "fetched" every time; '
+        '"read" counts each texel and weight once, "fetched" counts every fetch; '
         f"ms includes {short_text(start)} ms to start a pass"
     )

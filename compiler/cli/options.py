@@ -196,8 +196,8 @@ def _with_options(
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="Format of outputs. float; unorm8: 0..1 in 8 bits; y2rg: red max(y, 0), "
-            "green min(y, 0); y2rg_half: red max(y, 0), green max(-y, 0).",
+            help="Format of outputs: float; unorm8, 0..1 in 8 bits; y2rg, red is max(y, 0) and "
+            "green is min(y, 0); y2rg_half, red is max(y, 0) and green is max(-y, 0).",
         ),
         click.option(
             "--zero-guard",

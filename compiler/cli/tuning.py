@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 from click.core import ParameterSource
 
-from ...errors import ShadergenError
+from ...errors import ShadergenError, count
 from .options import measuring_options, to_options, tune_options
 from .output import echo, new_table, print_table, progress_bar, short_text
 
@@ -81,7 +81,7 @@ def _print_session(session: Session, path: Path) -> None:
     for layer, choice, why in session.wrong:
         echo(f"not used for {layer}: {choice}: {why}")
     if session.left:
-        echo(f"{session.left} kinds of layers are left for another run")
+        echo(f"{count(session.left, 'kind')} of layers not measured yet: run tune again")
     if path.exists():
         echo(f"{path}: use it with --device {session.device} --tuning {path}")
     else:

@@ -84,7 +84,10 @@ class DynamicInputs:
             line = f"dynamic: height is axis {height}, width axis {width} of {_quoted(names)}"
             notes.append(line + ("" if told else f" ({ASSUMED})"))
         if self._kept:
-            notes.append(f"not dynamic: {_quoted(self._kept)}, declared with another size")
+            notes.append(
+                f"not dynamic: {_quoted(self._kept)}, declared with another size than the dynamic "
+                "inputs"
+            )
         return notes
 
     def check(self, inputs: Iterable[Input]) -> None:

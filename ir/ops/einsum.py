@@ -28,7 +28,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
         all(c in ascii_letters for c in text.replace("->", "").replace(",", "").replace("...", ""))
         and "," not in right
         and all(t.count("...") <= 1 for t in (*terms, right)),
-        f"'{equation}' is no equation",
+        f"'{equation}' is not a valid equation",
         supported="letters, commas, '...' and '->', such as ij,jk->ik",
     )
     require(

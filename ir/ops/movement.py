@@ -281,7 +281,10 @@ class Transpose(Movement):
     axes: tuple[int, ...]
 
     def infer(self, x: TensorType) -> TensorType:
-        require(sorted(self.axes) == list(range(x.rank)), f"{self.axes} is no permutation")
+        require(
+            sorted(self.axes) == list(range(x.rank)),
+            f"{self.axes} is not a permutation of the axes",
+        )
         return x.of(tuple(x.shape[a] for a in self.axes))
 
     def reference(self, x: Any) -> Any:

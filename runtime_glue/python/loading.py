@@ -165,7 +165,7 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
             raise
         why = ": ".join((*error.where, error.what))
         raise ShadergenError(
-            "SG0605", f"the build cannot have {described(values)}", why=why
+            "SG0605", f"the build does not support {described(values)}", why=why
         ) from None
     kept = ("shaders", "weights", "variant", "variants")
     return replace(found, **{name: getattr(build, name) for name in kept})

@@ -126,7 +126,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
         if not constraint["min"] <= value <= constraint["max"]:
             raise ShadergenError(
                 "SG0605",
-                f"the build cannot have {described(sizes)}",
+                f"the build does not support {described(sizes)}",
                 why=constraint["why"],
                 help=_nearest(document["sizes"], sizes),
             )

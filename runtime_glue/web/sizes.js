@@ -88,7 +88,7 @@ export function resized(build, sizes) {
     why = [...error.where, error.what].join(": ");
   }
   const all = Object.entries(values).map(([name, value]) => `a ${name} of ${value}`);
-  throw new ShadergenError("SG0605", `the build cannot have ${all.join(" and ")}`, { why });
+  throw new ShadergenError("SG0605", `the build does not support ${all.join(" and ")}`, { why });
 }
 
 /** Return the present sizes with others in place of some; SG0605 where the build has no such. */

@@ -213,7 +213,7 @@ def test_what_pytorch_exports_is_implemented():
     ("word", "says"),
     [
         ("NonMaxSuppression", "the number of boxes depends on their scores"),
-        ("nonmax", "end the model before it with --outputs NAME,..."),
+        ("nonmax", "end the model before the operator with --outputs NAME,..."),
         ("lambda", "Lambda needs a definition: its Python code is never loaded from a model"),
         ("StringLook", "StringLookup is a layer of Keras that is not implemented"),
         ("Conv2dd", "did you mean 'Conv2D'?"),

@@ -12,7 +12,7 @@ def test_compiles_into_one_file(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--license", "MIT")
     assert ran.code == 0, ran.err
     assert "11 GPU passes on LUMA" in ran.out
-    assert "runs where the output is more than 1.2 times as large" in ran.out
+    assert "runs if the player's output is more than 1.2 times as large as the picture" in ran.out
     assert "glslang accepts all 11 shaders" in ran.out
     assert [path.name for path in tmp_path.iterdir()] == ["net.glsl"]
     assert len(parse(output.read_text())) == 11
@@ -34,7 +34,7 @@ def test_refuses_by_name(shadergen, tmp_path):
     output = tmp_path / "net.glsl"
     ran = shadergen("compile", model, "--target", "mpv", "-o", output)
     assert ran.code == 2
-    assert ran.err.startswith("error[SG0405]: a user shader sees no picture of 4 channels")
+    assert ran.err.startswith("error[SG0405]: a network of 4 channels cannot be a user shader")
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--weights", "ubo")
     assert "--weights ubo is not supported with --target mpv" in ran.err
     assert "supported: --weights constants" in ran.err

@@ -91,7 +91,7 @@ def test_many_windows_take_the_draws_of_few() -> None:
     placed, _, context = compile_graph(attention(64))
     assert all(not n.result.type.in_planes for n in placed.nodes)
     explained = {d.why for d in context.decisions if d.decision == "rows"}
-    assert "channel-packed, each of its 64 batch entries would need a draw" in explained
+    assert "if channel-packed, each of its 64 batch entries would need a draw" in explained
 
 
 def middle(reader: str, entries: int) -> Graph:

@@ -108,7 +108,7 @@ bool Sizes::refuse(std::string_view why, Error& error) const {
         tell(given, given.empty() ? "a {} of {}" : " and a {} of {}",
              {parameter.name, parameter.value});
     error.why = why;
-    return fail(error, "SG0605", "the build cannot have {}", {given});
+    return fail(error, "SG0605", "the build does not support {}", {given});
 }
 
 bool Sizes::check(Value sizes, Error& error) const {

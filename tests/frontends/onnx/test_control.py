@@ -297,7 +297,8 @@ REFUSED = {
         "error[SG0201]: The choice of the branch of If depends on data\n"
         "  --> model.onnx: node choose (If), inputs scalar\n"
         "  = why: it is computed from the model's inputs, which are unknown when compiling\n"
-        "  = help: end the model before the operator and run that in the application: --outputs c",
+        "  = help: end the model before the operator and run the operator in the application: "
+        "--outputs c",
     ),
     "trip count": (
         small(

@@ -81,7 +81,7 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "  = help: define it with --define FILE, which holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
         "  = help: w1, w2 stand for the operator's weights; or end the model before the operator "
-        "and run that in the application: --outputs y",
+        "and run the operator in the application: --outputs y",
     ),
     "computed only": (
         small(node("NonZero", name="find")),

@@ -193,7 +193,7 @@ def test_bounds_that_every_picture_keeps_to_are_not_tested():
     shader = compiled(half)
     assert shader.condition == "HOOKED.h 1 > HOOKED.w 1 > *"
     assert shader.notes == tuple(
-        f"leaves pictures of other sizes as they are: {side} must be at least 2"
+        f"runs on some sizes only, others are shown unchanged: {side} must be at least 2"
         for side in ("height", "width")
     )
 
@@ -342,7 +342,7 @@ REFUSED = {
     ),
     "four channels": (
         of_one("Relu", channels=4),
-        "a user shader sees no picture of 4 channels",
+        "a network of 4 channels cannot be a user shader",
     ),
     "batch": (
         model_of([helper.make_node("Relu", ["x"], ["y"])], {"x": [2, 1, "h", "w"]},

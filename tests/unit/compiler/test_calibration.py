@@ -166,7 +166,7 @@ def test_what_16_bits_would_lose_for_being_small_stays_in_32(tmp_path):
     decision, why = explained(graph, folder)["tiny"]
     assert (decision, why) == (
         "highp",
-        "at most 1e-06 on calibration inputs, too small for 16 bits",
+        "values up to 1e-06 on calibration inputs, too small for 16 bits",
     )
 
 

@@ -426,7 +426,7 @@ def test_the_command_writes_a_file_that_compile_takes(tmp_path, monkeypatch, cap
     arguments = ["tune", ESPCN, "--tuning", path, *size, "--frames", 1, "--warm-up", 0]
     cli.main([*map(str, arguments), "--seconds", "0"], standalone_mode=False)
     assert capsys.readouterr().out.splitlines() == [
-        "3 kinds of layers are left for another run",
+        "3 kinds of layers not measured yet: run tune again",
         f"{path} was not written: nothing was measured",
     ]
     cli.main(list(map(str, arguments)), standalone_mode=False)

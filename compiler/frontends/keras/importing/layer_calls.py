@@ -79,7 +79,7 @@ def _layer(layer: Layer) -> Tensor | list[Tensor]:
             where=layer.described,
             supported=", ".join(sorted(LAYERS)),
             help=_leave_weights(layer)
-            or "where formulas and IR operators can express it, define it: --define FILE, see "
+            or "define it, if formulas and operators can express it: --define FILE, see "
             "docs/expressions.md",
         )
     raise _undefined(layer, len(inputs))
@@ -153,7 +153,7 @@ def _operation(layer: Layer) -> Tensor | list[Tensor]:
         where=layer.described,
         supported=", ".join(known),
         help=did_you_mean(short, known)
-        or "where formulas and IR operators can express it, define it: --define FILE, see "
+        or "define it, if formulas and operators can express it: --define FILE, see "
         "docs/expressions.md",
     )
 

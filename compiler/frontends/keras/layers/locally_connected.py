@@ -39,7 +39,7 @@ def locally_connected(axes: int, layer: Layer, inputs: list[Tensor]) -> Tensor:
     same = config.choice("padding", PADDINGS, "valid") == "same"
     stored = config.integer("implementation", 1)
     if stored > 3 or (same and stored == 1):
-        config.unsupported("implementation", stored, "2, 3, and 1 with padding='valid'")
+        config.unsupported("implementation", stored, "2 and 3; 1 only with padding='valid'")
     if layer.data_format != "channels_last":
         config.unsupported("data_format", layer.data_format, "channels_last")
     size, channels = x.shape[2:], x.shape[1]

@@ -50,7 +50,7 @@ def _channel_axis(layer: Layer, x: Tensor) -> int:
     if len(axes) != 1:
         layer.config.unsupported("axis", list(axes), "one axis")
     if x.rank < 2 or not axes[0]:
-        layer.config.malformed("axis", f"an axis of a tensor of rank {x.rank} after the first")
+        layer.config.malformed("axis", f"an axis other than the first of a tensor of rank {x.rank}")
     return axes[0]
 
 

@@ -94,7 +94,7 @@ def move_axis(layer: Layer, a: Arguments) -> Tensor:
     x = a.tensor(0, "x")
     sources, places = a.axes(1, x, 0, "source"), a.axes(2, x, 0, "destination")
     if len(sources) != len(places):
-        a.malformed("destination", "a place for each axis")
+        a.malformed("destination", "as long as 'source'")
     order = [k for k in range(x.rank) if k not in sources]
     for place, source in sorted(zip(places, sources, strict=True)):
         order.insert(place, source)

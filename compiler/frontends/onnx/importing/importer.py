@@ -151,7 +151,7 @@ class Importer:
         if not computed:
             return ""
         return (
-            "end the model before the operator and run that in the application: "
+            "end the model before the operator and run the operator in the application: "
             f"--outputs {','.join(computed)}"
         )
 

@@ -19,35 +19,34 @@
 
    GL. OpenGL ES 3.0 to 3.2, or OpenGL 4.3 and later, whose shaders take `#version 300 es` from
    ARB_ES3_compatibility and its successors. Nothing is linked: every function comes from
-   `get_proc_address`. The context is the application's and must be current on the calling thread
-   in every call of a Runner but the constructor and abandon(). Use a Runner on one thread at a
-   time. Runners are independent, on one context or on several.
+   `get_proc_address`. The context is the application's. It must be current on the calling thread
+   in every call of a Runner, except in the constructor and abandon(). Use a Runner on one thread
+   at a time. Runners are independent, on one context or on several.
 
    Textures. Row 0 of a texture is row 0 of the tensor, the top row of a picture; nothing is
    flipped. Bound inputs are read without a copy: RGBA8, RGBA16F or RGBA32F, drawn or uploaded. They
    are sampled nearest and clamped, whatever their own parameters. A camera or video frame is an
-   external texture (compile with --input-external): it is read through a matrix and filtered by its
-   own parameters, so it may have any size.
+   external texture (compile with --input-external): shaders read the texture through a matrix, and
+   its own parameters filter it, so the frame may have any size.
 
-   run(). Binds, sets uniforms, draws, dispatches, and issues barriers; it neither allocates,
-   compiles, reads back, waits, nor queries GL, with or without `restore_state`. check() reports GL
-   errors. The first run() after a bind records the GL calls of a frame and allocates memory; later
-   frames do not.
+   run(). Binds, sets uniforms, draws, dispatches, and issues barriers. It does not allocate,
+   compile, read back, wait or query GL, with or without `restore_state`. Exception: the first run()
+   after a bind records the GL calls of a frame and allocates memory. check() reports GL errors.
 
    State. By default a Runner resets its bindings to zero: textures and samplers of the units that
    it used, image units, uniform and storage buffers, vertex array, program, framebuffers. It turns
    off blending, culling, dithering, depth, scissor and stencil tests, sets the color mask to all,
    and changes the viewport. With `restore_state` it restores the state of the last save_state(). init()
    calls save_state() once; call it again if the application's state at the time of run() changes,
-   because run() does not query GL. Settings of single draw buffers (glEnablei, glColorMaski) are
-   restored as those of draw buffer 0.
+   because run() does not query GL. All draw buffers get the restored settings of draw buffer 0,
+   even if glEnablei or glColorMaski set them separately.
 
    Errors are values; no exception is thrown, and sources compile with -fno-exceptions -fno-rtti.
-   Their codes and texts are those of docs/errors.md.
+   docs/errors.md lists the codes.
 
-   What it does not do: make a context; decode or convert pictures; flip, scale or convert colours;
-   run while the application has a transform feedback, a conditional render, or a query of its own
-   active; wait for the GPU but in read(), wait() and timings(). */
+   The library does not make a context, decode or convert pictures, or flip, scale or convert
+   colours. Call run() only while no transform feedback, conditional render or query of the
+   application is active. Only read(), wait() and timings() wait for the GPU. */
 
 #ifndef SHADERGEN_SHADERGEN_HPP
 #define SHADERGEN_SHADERGEN_HPP
@@ -77,7 +76,7 @@ constexpr int format_minor = 3;
 
 // An error, or none: `if (auto error = runner.init()) ...`
 struct Error {
-    std::string code;                // SG0503, ...; empty where all is well
+    std::string code;                // SG0503, ...; empty if there is no error
     std::string what;                // one line
     std::vector<std::string> where;  // file, member, pass: the outermost first
     std::string why, supported, help;
@@ -118,8 +117,8 @@ struct PortInfo {
     std::vector<std::int64_t> shape;  // the model's own
     DType dtype = DType::float32;
     Encoding encoding = Encoding::plain;
-    bool is_array = false;     // one array texture, else `textures` 2D ones
-    bool is_external = false;  // or one external texture, of any size
+    bool is_array = false;     // one array texture; otherwise `textures` 2D textures
+    bool is_external = false;  // one external texture, of any size
     int width = 0, height = 0, layers = 0, textures = 0;
     std::string format;  // rgba8, r32f, ...
 };
@@ -130,8 +129,8 @@ struct Size {
     std::int64_t value = 0;
 };
 
-// A file of a build in memory, which must stay there as long as the Build: `shadergen compile
-// --embed c` writes arrays of these.
+// A file of a build in memory. The memory must outlive the Build. `shadergen compile --embed c`
+// writes arrays of such files.
 using File = ::shadergen_file;
 
 using Function = void (*)();
@@ -141,7 +140,7 @@ struct Schedule;
 struct Source;
 class Files;
 
-// A build, read and checked. Copies share it; several Runners may run it.
+// A build, read and checked. Copies share its data, and several Runners may run one build.
 class Build {
 public:
     explicit operator bool() const { return schedule_ != nullptr; }
@@ -149,10 +148,10 @@ public:
     std::string_view model() const;                  // the model's name
     std::string_view variant() const;  // the variant's name; empty for the generic build
     std::size_t passes() const;                      // draws and dispatches of a frame
-    std::string_view pass(std::size_t index) const;  // the name of one
+    std::string_view pass(std::size_t index) const;  // the name of a pass
     std::vector<PortInfo> inputs() const;
     std::vector<PortInfo> outputs() const;
-    std::vector<Size> sizes() const;  // of its parameters; none in a build of fixed size
+    std::vector<Size> sizes() const;  // the dynamic sizes; empty in a build of fixed size
     // Bytes of the textures that a Runner creates at these sizes; inputs are the application's.
     std::int64_t texture_bytes() const;
 
@@ -210,9 +209,9 @@ public:
     // matrix for the bound texture costs nothing: call bind_input before every frame.
     Error bind_input(std::string_view name, unsigned texture, const float* matrix);
 
-    // Write an output to the application's texture. SG0605 when it does not fit; SG0602 when GL
-    // cannot draw to it, or where shaders use it as an image and its storage is mutable or of
-    // another format.
+    // Write an output to the application's texture. SG0605 if the texture does not fit. SG0602 if
+    // GL cannot draw to the texture, or if shaders use it as an image and its storage is
+    // mutable or of another format.
     Error bind_output(std::string_view name, unsigned texture);
     Error bind_output(std::string_view name, const unsigned* textures, std::size_t count);
 
@@ -247,7 +246,7 @@ public:
     std::vector<double> timings();
 
     Error wait();        // return when all frames so far are drawn
-    Error check();       // what GL has to report since the last check: SG0604
+    Error check();       // GL errors since the last check, as SG0604
     Error save_state();  // see restore_state
 
     void close();    // delete all GL objects; the application's textures stay
