@@ -40,11 +40,12 @@ def _precision_notes(target: Target, decisions: Iterable[Decision]) -> Iterable[
     doubtful = dict.fromkeys(d.subject for d in chosen if d.decision == UNPROVEN)
     if doubtful:
         low, high = target.input_range
+        is_small = low >= 0 and high <= 1  # as in user shaders, which cannot have another
+        smaller = "" if is_small else "if your inputs are smaller, give --input-range, or "
         layers = f"layer{'s' * (len(doubtful) > 1)} {few(list(doubtful))}"
         yield (
             f"16-bit sums may overflow to infinity in {layers}, for inputs from {low:g} to "
-            f"{high:g}; if your inputs are smaller, give --input-range, or use --precision auto, "
-            "which computes such layers in 32 bits"
+            f"{high:g}; {smaller}use --precision auto, which computes such layers in 32 bits"
         )
 
 

@@ -216,6 +216,9 @@ class Printer(ABC):
             terms = list(chain.from_iterable(self._by_column(a, b) for a, b in s.products))
         else:
             terms = [" + ".join(self.binary("*", a, b)[0] for a, b in s.products)]
+        wanted = s.target.type
+        if s.products[0][1].type.scalar != wanted.scalar:  # of 16 bits, added up in 32
+            terms = [f"{self.type(wanted)}({term})" for term in terms]
         return "\n".join(f"{self.variable(s.target)} += {term};" for term in terms)
 
     def _by_column(self, left: Expression, right: Expression) -> list[str]:
@@ -227,6 +230,8 @@ class Printer(ABC):
 
     def _columns(self, matrix: Expression) -> list[str]:
         """Return the columns of a matrix."""
+        if isinstance(matrix, Construct):
+            return [self.expression(column) for column in matrix.parts]
         if not isinstance(matrix, Numbers):
             return [self.expression(Column(matrix, k)) for k in range(matrix.type.columns)]
         texts, lanes = self._floats(matrix.values), matrix.type.lanes

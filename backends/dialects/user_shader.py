@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError
 from ..shader.expressions import Construct, Intrinsic, Lanes, Number, Uniform
-from ..shader.types import IVEC2
+from ..shader.halves import with_half_types
+from ..shader.types import FLOAT, IVEC2
 from .glsl_es import GlslEs
 from .printer import LEVELS, comment
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..shader.expressions import BuiltIn, Expression, Texel
     from ..shader.program import Program
     from ..shader.statements import Comment, WriteTarget
+    from ..shader.types import Type
 
 SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
@@ -39,6 +41,28 @@ OUT_PIXEL, OUT_CELL = "out_pixel", "out_cell"  # of compute passes, in the main 
 ROUNDED = """vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }"""
+
+
+# 16-bit types by name: what they are where a compiler has such types, as Vulkan's have, and
+# elsewhere. Functions of GLSL take them from 4.50 on.
+HALF_TYPES = {
+    "f16": ("float16_t", "float"),
+    "f16x2": ("f16vec2", "vec2"),
+    "f16x3": ("f16vec3", "vec3"),
+    "f16x4": ("f16vec4", "vec4"),
+    "f16x4x4": ("f16mat4", "mat4"),
+}
+EXPLICIT = "GL_EXT_shader_explicit_arithmetic_types_float16"
+HALVES = "\n".join(
+    (
+        f"#if defined({EXPLICIT}) && __VERSION__ >= 450",
+        f"#extension {EXPLICIT} : enable",
+        *(f"#define {name} {half}" for name, (half, _) in HALF_TYPES.items()),
+        "#else",
+        *(f"#define {name} {full}" for name, (_, full) in HALF_TYPES.items()),
+        "#endif",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -129,6 +153,16 @@ class UserShader(GlslEs):
         self._bindings = bindings
         self._compound[Uniform] = self._size
 
+    def type(self, t: Type) -> str:
+        if t.scalar != "half":
+            return super().type(t)
+        return f"f16{f'x{t.lanes}' if t.lanes > 1 else ''}{f'x{t.columns}' if t.is_matrix else ''}"
+
+    def scalar(self, number: Number) -> str:
+        if number.type.scalar != "half":
+            return super().scalar(number)
+        return f"f16({super().scalar(Number(number.value, FLOAT))})"
+
     def _size(self, e: Uniform) -> tuple[str, int]:
         return self._bindings.sizes[e.name]
 
@@ -197,6 +231,8 @@ def _clamped(
 
 def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[str]]:
     """Return the constants and functions of a pass, callees first, and the lines of its body."""
+    halves = [HALVES] if program.precision == "mediump" else []
+    program = with_half_types(program)
     glsl = UserShader(program, bindings)
     body = [line for text in glsl.block(program.main) for line in text.split("\n")]
     if not bindings.grid.is_one:
@@ -210,7 +246,7 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     if cells := [cell(*each) for each in read.items()]:
         cells = ["\n".join(["// width and height of one of the planes in a texture", *cells])]
     arrays = [glsl.constants(array) for array in program.arrays]
-    return [*cells, ROUNDED, *arrays, *glsl.functions()], body
+    return [*halves, *cells, ROUNDED, *arrays, *glsl.functions()], body
 
 
 def print_copy(texture: str) -> tuple[list[str], list[str]]:

@@ -13,7 +13,8 @@ import numpy as np
 
 from ...errors import InternalError
 from ..shader.expressions import Number
-from ..shader.types import BOOL, FLOAT, UINT
+from ..shader.halves import with_half_types
+from ..shader.types import BOOL, FLOAT, HALF, UINT
 from .printer import ATOM, INFINITE, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from ..shader.statements import WriteImage, WriteTarget
     from ..shader.types import Type
 
-SCALARS = {"float": "f32", "int": "i32", "uint": "u32", "bool": "bool"}
-SUFFIXES = {"float": "f", "int": "i", "uint": "u", "bool": "<bool>"}
+SCALARS = {"float": "f32", "half": "f16", "int": "i32", "uint": "u32", "bool": "bool"}
+SUFFIXES = {"float": "f", "half": "h", "int": "i", "uint": "u", "bool": "<bool>"}
 TESTS = {"less": "<", "less_equal": "<=", "greater": ">", "equal": "==", "not_equal": "!="}
 FORMATS = {"rgba32f": "rgba32float", "rgba16f": "rgba16float", "r32f": "r32float",
            "rgba8": "rgba8unorm"}  # fmt: skip
@@ -59,12 +60,14 @@ class _Wgsl(Printer):
 
     def type(self, t: Type) -> str:
         if t.is_matrix:
-            return f"mat{t.columns}x{t.lanes}f"
+            return f"mat{t.columns}x{t.lanes}{SUFFIXES[t.scalar]}"
         return SCALARS[t.scalar] if t.lanes == 1 else f"vec{t.lanes}{SUFFIXES[t.scalar]}"
 
     def scalar(self, number: Number) -> str:
         if number.type == FLOAT:
             return float_literal(number.value)
+        if number.type == HALF:
+            return f"f16({float_literal(number.value)})"
         if number.type == BOOL:
             return "true" if number.value else "false"
         return f"{int(number.value)}{'u' if number.type == UINT else ''}"
@@ -114,7 +117,8 @@ class _Wgsl(Printer):
             raise InternalError("the WGSL dialect does not convert numbers to bool")
         if len(e.parts) == 1 and e.type.lanes > 1 and e.parts[0].type.lanes == 1:
             one = e.type.of(1)  # a vector of one number takes that of its own kind alone
-            if e.parts[0].type != one:
+            is_abstract = isinstance(e.parts[0], Number) and e.parts[0].type == FLOAT
+            if e.parts[0].type != one and not (is_abstract and one == HALF):
                 return f"{self.type(e.type)}({self.type(one)}({self.expression(e.parts[0])}))"
         return super().construct(e)
 
@@ -201,14 +205,21 @@ def bindings(program: Program) -> Iterator[tuple[str, TextureBinding | Array | N
         yield at(f"var {t.name}: {kind};"), t
 
 
-def print_program(program: Program) -> str:
+def print_program(program: Program, f16: bool = False) -> str:
     """Return the text of a program.
+
+    Args:
+        program: of any precision.
+        f16: compute in 16 bits what mediump programs allow, on devices that have ``shader-f16``.
 
     Raises:
         InternalError: for an external texture.
     """
-    wgsl = _Wgsl(program.chained)
     lines = [f"// {comment(line)}" for line in program.header]
+    if f16 and program.precision == "mediump":
+        program = with_half_types(program)
+        lines += ["enable f16;"]
+    wgsl = _Wgsl(program.chained)
     lines += ["", "var<private> infinite_bits: u32 = 0x7F800000u;"]
     if program.uniforms:
         members = (f"    {name}: i32," for name in program.uniforms)

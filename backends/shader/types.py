@@ -5,14 +5,15 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-Scalar = Literal["float", "int", "uint", "bool"]
+Scalar = Literal["float", "half", "int", "uint", "bool"]
 
 
 class Type(NamedTuple):
     """A scalar, a vector, or a matrix of columns.
 
     Attributes:
-        scalar: what one component is.
+        scalar: what one component is. Programs with a ``half``, a float of 16 bits, are made by
+            :mod:`.halves`, for languages that have such a type.
         lanes: components of a vector, or rows of a matrix.
         columns: of a matrix; 1 for all else.
     """
@@ -40,6 +41,7 @@ def _vector(scalar: Scalar, lanes: int) -> Type:
 
 
 FLOAT, VEC2, VEC3, VEC4 = (Type("float", n) for n in (1, 2, 3, 4))
+HALF = Type("half")
 INT, IVEC2, IVEC3, IVEC4 = (Type("int", n) for n in (1, 2, 3, 4))
 UINT, UVEC4 = Type("uint"), Type("uint", 4)
 BOOL, BVEC2, BVEC4 = Type("bool"), Type("bool", 2), Type("bool", 4)

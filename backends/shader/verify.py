@@ -90,7 +90,9 @@ def _check(
                 _require(s.value.type == s.target.type, f"{s.target.name} gets another type")
             else:
                 kinds = {type_of("*", a.type, b.type) for a, b in s.products}
-                _require(kinds == {s.target.type}, f"{s.target.name} gets another type")
+                narrow = s.target.type._replace(scalar="half")  # are converted
+                fits = kinds in ({s.target.type}, {narrow})
+                _require(fits, f"{s.target.name} gets another type")
         elif isinstance(s, Loop):
             _require(s.start.type == s.end.type == INT, "a loop counts ints")
             _check(program, s.body, scope | {s.counter.name: INT}, inside)
@@ -128,7 +130,8 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
             fault = "a choice between different types, or by no bool"
     elif isinstance(e, Construct):
         lanes = sum(p.type.lanes for p in e.parts)
-        whole = e.type.is_matrix and [p.type for p in e.parts] == [VEC4] * 4
+        column = e.type.of(e.type.lanes)
+        whole = e.type.is_matrix and [p.type for p in e.parts] == [column] * e.type.columns
         if not whole and lanes not in (1, e.type.lanes):
             fault = f"{lanes} components of {e.type}"
     elif isinstance(e, Invoke):
@@ -163,7 +166,7 @@ def _suits(operator: Operator, a: Type, b: Type) -> bool:
     if operator in COMPARISONS:
         return a == b and (operator == "==" or a.lanes == 1)
     scaled = a.scalar == b.scalar and 1 in (a.lanes, b.lanes)
-    return a == b or scaled or (operator == "*" and a.is_matrix and b == VEC4)
+    return a == b or scaled or (operator == "*" and a.is_matrix and b == a.of(a.columns))
 
 
 def _require(holds: bool, what: str) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...ir.types import LANES
 from ..dialects.user_shader import (
+    HALF_TYPES,
     Bindings,
     Grid,
     Plane,
@@ -39,7 +40,17 @@ WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all plan
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
 COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
 # Names of the player's textures that no layer may take.
-TAKEN = (*STAGES, HOOKED, PICTURE, "ALPHA", "XYZ", "NATIVE_CROPPED", "CHROMA_SCALED", "out")
+TAKEN = (
+    *STAGES,
+    HOOKED,
+    PICTURE,
+    "ALPHA",
+    "XYZ",
+    "NATIVE_CROPPED",
+    "CHROMA_SCALED",
+    "out",
+    *HALF_TYPES,
+)
 
 
 @dataclass(frozen=True)

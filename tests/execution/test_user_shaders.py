@@ -50,6 +50,8 @@ vec4 hook() { return vec4(0.0); }
 """
 # Of 1: three layers' results are rounded to 11 digits each.
 TOLERANCE_16 = 1e-3
+# Of 1, where products and sums are rounded, too. Players on OpenGL compute in 32 bits all the same.
+TOLERANCE_FP16 = 1e-2
 
 
 def written(model: ModelProto | Path, folder: Path, **options: object) -> Path:
@@ -111,6 +113,33 @@ def test_ffmpeg_shows_it_in_16_bits(name, stage, tmp_path):
     frame = noise(29, 37, 1 if name == "espcn" else 3, np.uint16)
     got = through_filter(written(model, tmp_path, stage=stage), frame, scale)
     assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_16
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+@pytest.mark.parametrize("name", NETWORKS)
+def test_ffmpeg_computes_in_16_bits(name, stage, tmp_path):
+    make, scale = NETWORKS[name]
+    model = make()
+    frame = noise(29, 37, 1 if name == "espcn" else 3, np.uint16)
+    shader = written(model, tmp_path, stage=stage, precision="mediump")
+    got = through_filter(shader, frame, scale)
+    assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_FP16
+    in_32_bits = through_filter(written(model, tmp_path, stage=stage), frame, scale)
+    assert (got != in_32_bits).any()
+
+
+@pytest.mark.parametrize(
+    ("stage", "output"), [("fragment", o) for o in MPV] + [("compute", o) for o in COMPUTE]
+)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_mpv_plays_shaders_of_16_bits(name, stage, output, tmp_path):
+    make, scale = NETWORKS[name]
+    model = make()
+    frame = noise(29, 37, 1 if name == "espcn" else 3)
+    shader = written(model, tmp_path, stage=stage, precision="mediump")
+    shown = through_mpv(shader, frame.squeeze(), output, (29 * scale, 37 * scale))
+    wanted = reference(model, frame / 255)
+    assert abs(shown[..., : wanted.shape[2]] / 255 - wanted).max() <= TOLERANCE_FP16 + 0.5 / 255
 
 
 @pytest.mark.parametrize("name", SIDE_BY_SIDE)

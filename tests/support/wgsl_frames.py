@@ -20,12 +20,21 @@ if TYPE_CHECKING:
     from shadergen.backends.gpu import GpuPass
     from shadergen.backends.shader.program import Program
 
-FORMATS = {"rgba32f": ("rgba32float", 4), "r32f": ("r32float", 1), "rg32f": ("rg32float", 2)}
+FORMATS: dict[str, tuple[str, int, type]] = {  # names, components, and what each of them is
+    "r32f": ("r32float", 1, np.float32),
+    "rg32f": ("rg32float", 2, np.float32),
+    "rgba32f": ("rgba32float", 4, np.float32),
+    "r16f": ("r16float", 1, np.float16),
+    "rg16f": ("rg16float", 2, np.float16),
+    "rgba16f": ("rgba16float", 4, np.float16),
+}
 TRIANGLE = """@vertex fn main(@builtin(vertex_index) i: u32) -> @builtin(position) vec4f {
     return vec4f(select(-1.0, 3.0, i == 1u), select(-1.0, 3.0, i == 2u), 0.0, 1.0);
 }
 """
 USES = wgpu.TextureUsage
+USED = USES.TEXTURE_BINDING | USES.COPY_DST | USES.COPY_SRC | USES.RENDER_ATTACHMENT
+NO_IMAGES = ("r16f", "rg16f")  # textures that no compute shader may write
 STAGES = {"fragment": wgpu.ShaderStage.FRAGMENT, "compute": wgpu.ShaderStage.COMPUTE}
 
 
@@ -33,7 +42,8 @@ def device() -> Any:
     """Return a device, or None where there is no adapter."""
     try:
         adapter = wgpu.gpu.request_adapter_sync(power_preference="low-power")
-        return adapter.request_device_sync(required_features=["float32-filterable"])
+        wanted = ["float32-filterable", *({"shader-f16"} & set(adapter.features))]
+        return adapter.request_device_sync(required_features=wanted)
     except Exception:
         return None
 
@@ -41,8 +51,11 @@ def device() -> Any:
 class Frame:
     """A build on a device: textures made and filled, then passes in their order."""
 
-    def __init__(self, gpu: Any, files: BuildFiles, passes: Sequence[GpuPass]) -> None:
+    def __init__(
+        self, gpu: Any, files: BuildFiles, passes: Sequence[GpuPass], f16: bool = False
+    ) -> None:
         self.gpu = gpu
+        self.f16 = f16
         self.schedule = files.schedule
         self.passes = passes
         with tempfile.TemporaryDirectory() as folder:
@@ -71,11 +84,7 @@ class Frame:
             self.slots[key] = self.gpu.create_texture(
                 size=(t["width"], t["height"], layers),
                 format=FORMATS[t["format"]][0],
-                usage=USES.TEXTURE_BINDING
-                | USES.COPY_DST
-                | USES.COPY_SRC
-                | USES.RENDER_ATTACHMENT
-                | USES.STORAGE_BINDING,
+                usage=USED | (0 if t["format"] in NO_IMAGES else USES.STORAGE_BINDING),
             )
         made = self.slots[key]
         if t["data"] is not None:
@@ -84,38 +93,40 @@ class Frame:
         return made
 
     def _write(self, texture: Any, t: dict[str, Any], data: bytes) -> None:
-        row = t["width"] * FORMATS[t["format"]][1] * 4
+        _, lanes, kind = FORMATS[t["format"]]
+        row = t["width"] * lanes * np.dtype(kind).itemsize
         layout = {"bytes_per_row": row, "rows_per_image": t["height"]}
         size = (t["width"], t["height"], t["layers"])
         self.gpu.queue.write_texture({"texture": texture}, data, layout, size)
 
     def _upload(self, name: str, x: np.ndarray) -> None:
         t = self.entries[name]
-        lanes = FORMATS[t["format"]][1]
+        _, lanes, kind = FORMATS[t["format"]]
         n, c, height, width = x.shape
         planes = -(-c // lanes)
-        padded = np.zeros((n, planes * lanes, height, width), np.float32)
+        padded = np.zeros((n, planes * lanes, height, width), kind)
         padded[:, :c] = x
         texels = padded.reshape(n * planes, lanes, height, width).transpose(0, 2, 3, 1)
         self._write(self.textures[name], t, np.ascontiguousarray(texels).tobytes())
 
     def _download(self, name: str, shape: list[int]) -> np.ndarray:
         t = self.entries[name]
-        lanes = FORMATS[t["format"]][1]
+        _, lanes, kind = FORMATS[t["format"]]
         n, c, height, width = shape
-        row = -(-width * lanes * 4 // 256) * 256
+        size = np.dtype(kind).itemsize
+        row = -(-width * lanes * size // 256) * 256
         data = self.gpu.queue.read_texture(
             {"texture": self.textures[name]},
             {"bytes_per_row": row, "rows_per_image": height},
             (width, height, t["layers"]),
         )
-        rows = np.frombuffer(data, np.float32).reshape(t["layers"], height, row // 4)
+        rows = np.frombuffer(data, kind).reshape(t["layers"], height, row // size)
         texels = rows[:, :, : width * lanes].reshape(n, -1, height, width, lanes)
         return texels.transpose(0, 1, 4, 2, 3).reshape(n, -1, height, width)[:, :c]
 
     def _encode(self, encoder: Any, entry: dict[str, Any], gpu_pass: GpuPass) -> None:
         program = gpu_pass.program
-        module = self.gpu.create_shader_module(code=print_program(program))
+        module = self.gpu.create_shader_module(code=print_program(program, self.f16))
         stage = {"module": module, "entry_point": "main"}
         if isinstance(gpu_pass, ComputePass):
             pipeline = self.gpu.create_compute_pipeline(layout="auto", compute=stage)
