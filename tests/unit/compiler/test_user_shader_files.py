@@ -13,7 +13,7 @@ from shadergen.compiler.user_shader import for_user_shader
 
 @pytest.mark.parametrize(
     "options", [{"weights": "ubo"}, {"stage": "compute", "mrt": 5}, {"mrt": 4},
-                {"precision": "auto"}, {"variants": ("nvidia",)}, {"glsl": 310}]
+                {"input_range": (0.0, 255.0)}, {"variants": ("nvidia",)}, {"glsl": 310}]
 )  # fmt: skip
 def test_options_that_the_format_fixes_are_refused(options):
     error = refusal(for_user_shader, Options(package="mpv", **options))
@@ -27,10 +27,14 @@ def test_refused_options_come_with_what_to_do():
         "--embed c is not supported with --target mpv",
         "omit --embed",
     )
-    assert for_user_shader(Options(package="mpv", precision="fp32")).precision == "highp"
     for name, text in (("", "8x9"), ("x", "x=8x9")):
         error = refusal(for_user_shader, Options(package="mpv", input_size={name: (8, 9)}))
         assert error.what == f"--input-size {text} is not supported with --target mpv"
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "auto"])
+def test_the_precision_is_free(precision):
+    assert for_user_shader(Options(package="mpv", precision=precision)).precision == precision
 
 
 def test_a_failed_write_leaves_the_earlier_file(tmp_path):
