@@ -20,13 +20,13 @@ HEAD = """\
 
 <!-- written by `make conformance` from tests/conformance/results.json -->
 
-The backend test suite of the `onnx` package, version {version}, run by
-`shadergen.compiler.onnx_backend`. Each model is compiled, its inputs are uploaded to textures, its
-shaders run on OpenGL ES ({renderer}), and the results are compared within the suite's tolerances.
+This page shows the results of the backend test suite of the `onnx` package, version {version}, with
+`shadergen.compiler.onnx_backend`. Each model is compiled and runs on OpenGL ES ({renderer}), with
+its inputs in textures. The results are compared within the suite's tolerances.
 
 - **pass**: shaders computed the right result from uploaded inputs.
 - **compile-time**: the result depends on no input value (`Constant`, `Shape`, `Range` with fixed
-  operands); shaders only write it out.
+  operands); shaders only write the result.
 - **refused**: by name, with an error code. Code `folded`: the compiler removed all of
   the model's computations on inputs, so no shader reads an input and the case proves nothing.
 - **wrong** and **broken** (crashed, hung, a bug) fail `make conformance`.
@@ -38,8 +38,8 @@ lists the operands that may be compiled in.
 
 Two kinds of arrays are converted before upload. Strings become numbers, which shaders move and
 compare. A float64 array with values beyond float32's range is split by magnitude into several
-arrays, each scaled into the range by its own power of 2. The model runs on each array, and the
-rescaled results are added. This works if the model is linear up to a constant
+arrays. Each of these is scaled into the range by its own power of 2. The model runs on each array,
+and the rescaled results are added. The sum is correct if the model is linear up to a constant
 ([compiler/wide_float64/](../compiler/wide_float64/__init__.py)).
 
 {loosened} have a tolerance of 1e-6 where the exact

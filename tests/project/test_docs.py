@@ -115,7 +115,6 @@ def test_commands_shown_exist(path: Path) -> None:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_options_named_in_prose_exist(path: Path) -> None:
     known = {o for c in cli.commands.values() for p in c.params for o in p.opts} | {"--help"}
-    known |= {"--check", "--external"}  # of tools/make_docs.py, of esbuild
     known |= {"--vo", "--pl-user-shader"}  # of mpv, of VLC
     known |= native_options()
     assert set(re.findall(r"`(--[a-z][a-z0-9-]*)", text_of(path))) <= known
@@ -175,13 +174,24 @@ def test_shaders_to_embed_compile(tmp_path: Path) -> None:
         run("glslangValidator", path)
 
 
+def test_export_from_pytorch_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("onnxscript")
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    export, _ = blocks("README.md", "python")
+    names = {"torch": torch, "model": torch.nn.Conv2d(3, 4, 3)}
+    exec(compile(export, "README.md", "exec"), names)
+    shadergen.compile_model("model.onnx", "build", validate=False)
+    assert shadergen.load("build").inputs[0].shape == (1, 3, 360, 640)
+
+
 @pytest.mark.gl
 def test_python_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = pytest.importorskip("PIL.Image")
     monkeypatch.chdir(tmp_path)
     shadergen.compile_model(ESPCN, "build", input_size="36x64", validate=False)
     images.fromarray(np.zeros((36, 64, 3), np.uint8)).save("photo.png")
-    (example,) = blocks("README.md", "python")
+    _, example = blocks("README.md", "python")
     exec(compile(example, "README.md", "exec"), {})
     assert images.open("luma_x2.png").size == (128, 72)
 
