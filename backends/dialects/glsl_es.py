@@ -71,7 +71,7 @@ class GlslEs(Printer):
         yield f"{'highp ' if full else ''}{self.type(t)} {', '.join(names)};"
 
     def head(self, function: Function) -> str:
-        parameters = [f"{self.type(v.type)} {v.name}" for v in function.parameters]
+        parameters = [f"{self.type(v.type)} {v.name}" for v in self.parameters(function)]
         results = [f"out {self.type(v.type)} {v.name}" for v in function.results]
         returns = "void" if function.returns is None else self.type(function.returns)
         head = f"{returns} {function.name}({', '.join(parameters + results)})"
@@ -121,7 +121,7 @@ class GlslEs(Printer):
         return f"imageLoad({name}, {place})"
 
     def write_target(self, s: WriteTarget) -> str:
-        return f"o_{s.target} = {self.expression(s.value)};"
+        return f"target_{s.target} = {self.expression(s.value)};"
 
     def write_image(self, s: WriteImage) -> str:
         place = self._place(s.position, s.layer)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from abc import ABC, abstractmethod
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -326,8 +326,12 @@ class Printer(ABC):
         return v.name
 
     def arguments(self, e: Invoke) -> list[str]:
-        """Return the arguments of a function of the program."""
-        return [self.expression(a) for a in e.arguments]
+        """Return the arguments that a function of the program needs."""
+        return [self.expression(a) for a in compress(e.arguments, e.function.needed)]
+
+    def parameters(self, function: Function) -> list[Variable]:
+        """Return the parameters that a function reads; the others are not printed."""
+        return list(compress(function.parameters, function.needed))
 
     def uniform(self, e: Uniform) -> str:
         """Return a uniform."""

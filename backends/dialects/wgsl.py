@@ -7,6 +7,7 @@ call; conditions of vectors are vectors. Uniform ints are one struct.
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -80,7 +81,7 @@ class _Wgsl(Printer):
 
     def head(self, function: Function) -> str:
         self._pointers = {v.name for v in function.results}
-        parameters = [f"{v.name}: {self.type(v.type)}" for v in function.parameters]
+        parameters = [f"{v.name}: {self.type(v.type)}" for v in self.parameters(function)]
         results = [f"{v.name}: ptr<function, {self.type(v.type)}>" for v in function.results]
         returns = "" if function.returns is None else f" -> {self.type(function.returns)}"
         return f"fn {function.name}({', '.join(parameters + results)}){returns}"
@@ -105,7 +106,7 @@ class _Wgsl(Printer):
 
     def arguments(self, e: Invoke) -> list[str]:
         count = len(e.function.parameters)
-        values = [self.expression(a) for a in e.arguments[:count]]
+        values = [self.expression(a) for a in compress(e.arguments[:count], e.function.needed)]
         results = (v.name for v in e.arguments[count:])  # type: ignore[attr-defined]
         return values + [name if name in self._pointers else f"&{name}" for name in results]
 
@@ -151,7 +152,7 @@ class _Wgsl(Printer):
         return f"textureLoad({e.texture.name}, {self.expression(e.position)}{layer}, 0)"
 
     def write_target(self, s: WriteTarget) -> str:
-        return f"targets.o_{s.target} = {self.expression(s.value)};"
+        return f"targets.target_{s.target} = {self.expression(s.value)};"
 
     def write_image(self, s: WriteImage) -> str:
         layer = "" if s.layer is None else f", {self.expression(s.layer)}"
@@ -236,7 +237,7 @@ def print_program(program: Program, f16: bool = False) -> str:
         lines += [f"@compute @workgroup_size({program.workgroup})"]
         lines += [f"fn main({local}, {group}) {{", *main, "}"]
     else:
-        targets = (f"    @location({k}) o_{k}: vec4f," for k in range(program.targets))
+        targets = (f"    @location({k}) target_{k}: vec4f," for k in range(program.targets))
         lines += ["struct Targets {", *targets, "}", "@fragment"]
         lines += ["fn main(@builtin(position) position: vec4f) -> Targets {"]
         lines += ["    var targets: Targets;", *main, "    return targets;", "}"]

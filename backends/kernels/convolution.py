@@ -31,7 +31,7 @@ from ..shader.expressions import Choice, Variable, vec4
 from ..shader.statements import Body
 from ..shader.types import VEC4
 from . import family
-from .convolution_loops import looped
+from .convolution_loops import INPUT_PLANE, looped
 from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
 from .input_loader import CORNER, first_tap, loader
@@ -183,7 +183,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     body = Body()
     body.let(CORNER.name, first_tap(shader, conv, tiles.diagonal))
     starts = first_sums(bias, conv, group, shader)
-    names = [f"a{k}" for k in range(len(group.planes))]
+    names = group.results
     sums = Sums(body, shader, node)
     named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
@@ -199,7 +199,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         unrolled(body, shader, p, group, tiles, readers, sums, biases)
     else:
         load = loader(shader, conv, p, x, group)
-        looped(body, shader, conv, tiles, group, kernel, load, sums)
+        looped(body, shader, conv, tiles, group, kernel, load, sums, names)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
         kind += f", of Winograd's patches for tiles of {conv.tile}x{conv.tile}"
@@ -267,7 +267,9 @@ def ends(node: Node) -> dict[str, int]:
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     shape = p.kernel.packed_shape(p.operands[1].shape)
-    return {"i": plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]}
+    return {
+        INPUT_PLANE: plan_blocks(shape, p.kernel.groups, range(node.choice.planes or 1)).shape[1]
+    }
 
 
 def _growth(node: Node, choice: Way) -> Growth | None:

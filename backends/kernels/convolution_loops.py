@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ...ir.types import LANES
 from ...passes.placement.kinds import unrolls_rows
-from ..shader.expressions import Variable, integer, ivec2, offset
-from ..shader.types import VEC4
+from ..shader.expressions import Variable, integer, known, offset
+from ..shader.types import INT, VEC4
 from .input_loader import CORNER
 from .loads import LANE
 from .plane_groups import PIXEL, PLANE
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from .sums import Sums
     from .weight_blocks import WeightBlocks
 
+ROW = Variable("weight_row", INT)  # the next row of weights
+INPUT_PLANE = "input_plane"  # the counter of the loop over these
+
 
 def looped(
     body: Body,
@@ -38,7 +41,7 @@ def looped(
     kernel: list[int],
     load: Function,
     sums: Sums,
-    name: str = "a",
+    names: list[str],
 ) -> None:
     """Write the loops over the taps and the input planes.
 
@@ -51,7 +54,7 @@ def looped(
         kernel: height and width of the weights that are held.
         load: from :func:`loader`.
         sums: of the accumulators.
-        name: what the names of accumulators begin with.
+        names: of the accumulators of each plane, without the ends of :attr:`.Group.pixels`.
     """
     taps, rows = prod(kernel), prod(tiles.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
@@ -59,21 +62,23 @@ def looped(
     depth = tiles.shape[1]
     # Compilers move the loads of one plane out of a loop over it; Intel's then spills them.
     blocks = 1 if depth == 1 else shader.size("planes_in", depth)
-    per_tap = shader.size("tap_rows", rows // taps)
-    k = body.let("k", _first_row(group, taps, per_tap, conv.positions))
-    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, name)
+    per_tap = shader.size("rows_per_tap", rows // taps)
     height, width = _kernel_size(shader, tiles, group, kh, kw)
+    once = {known(height), known(width), known(blocks)} == {1}  # no loop is written
+    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, names, once)
+    body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
     with body.loop("ky", height) as ky:
         if unrolls_rows(conv, kw, group.node.choice.block[0]):
-            p = body.let("p", CORNER + ivec2(0, ky * down))
-            with body.loop("i", blocks) as i:
-                step.write(p, i, k, kw)
-            body.add(k, (kw - 1) * per_tap)  # the other taps of the row
+            tap = body.let("tap", offset(CORNER, 0, ky * down))
+            with body.loop(INPUT_PLANE, blocks) as i:
+                step.write(tap, i, kw)
+            body.comment("Skip the weights of the row's other taps.")
+            body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
-                p = body.let("p", CORNER + ivec2(kx * across, ky * down))
-                with body.loop("i", blocks) as i:
-                    step.write(p, i, k, 1)
+                tap = body.let("tap", offset(CORNER, kx * across, ky * down))
+                with body.loop(INPUT_PLANE, blocks) as i:
+                    step.write(tap, i, 1)
 
 
 def _kernel_size(
@@ -98,7 +103,10 @@ def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """What the innermost loop does: loads, and products with rows of weights from ``k`` on."""
+    """What the innermost loop does: loads, and products with the next rows of weights.
+
+    ``once`` says that there is no loop, so that no further rows follow.
+    """
 
     body: Body
     shader: ShaderBuilder
@@ -108,15 +116,15 @@ class _Step:
     load: Function
     per_tap: Expression
     sums: Sums
-    name: str
+    names: list[str]
+    once: bool
 
-    def write(self, p: Expression, i: Expression, k: Variable, taps: int) -> None:
-        """Write the step of input plane ``i``, and advance ``k`` over its rows.
+    def write(self, first: Expression, i: Expression, taps: int) -> None:
+        """Write the step of input plane ``i``, and advance :data:`ROW` over its weights.
 
         Args:
-            p: the position of the first tap.
+            first: the position of the first tap.
             i: the input plane, of those that an invocation reads.
-            k: the first row.
             taps: how many taps of a row are unrolled: 1 or all.
         """
         body, tiles, conv, group = self.body, self.tiles, self.conv, self.group
@@ -126,10 +134,10 @@ class _Step:
         loaded: dict[str, Variable] = {}
 
         def load(x: int, y: int, plane: Int) -> Variable:
-            """Load the pixel (x, y) away from ``p``."""
+            """Load the pixel (x, y) away from the first tap."""
             alone = len(group.pixels) * taps == 1
-            name = "v" if alone else f"v_{x}_{y}"
-            value = self.load(offset(p, x, y), i + plane)
+            name = "texel" if alone else f"texel_x{x}" + f"_y{y}" * (group.node.choice.block[1] > 1)
+            value = self.load(offset(first, x, y), i + plane)
             if name in loaded:
                 body.assign(loaded[name], value)
             else:
@@ -148,14 +156,15 @@ class _Step:
                 for out in range(planes) if shared else (plane,):
                     pixels = [
                         (
-                            Variable(f"{self.name}{out}{end}", VEC4),
+                            Variable(self.names[out] + end, VEC4),
                             texels[x * stride_x + tap * dilation, y * stride_y],
                         )
                         for x, y, end in group.pixels
                     ]
-                    row = (k + tap * self.per_tap if tap else k) + out * width
+                    row = (ROW + tap * self.per_tap if tap else ROW) + out * width
                     multiply(body, self.shader, row, width, pixels, self.sums, tiles.diagonal)
-        body.add(k, planes * width)
+        if not self.once:
+            body.add(ROW, planes * width)
 
 
 def multiply(
@@ -187,7 +196,7 @@ def multiply(
                 for a, v in pixels:
                     sums.add(a, (w, v if diagonal else v.lanes(LANE[n])))
         elif full or diagonal:
-            block = shader.weight_tile(row) if full else shader.weight(row)
+            block = shader.weight_block(row) if full else shader.weight(row)
             read_once = len(pixels) == 1 and shader.target.products == "matrix"
             factor = block if read_once else body.let("w", block)
             for a, v in pixels:

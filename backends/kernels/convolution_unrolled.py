@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Pairs = list[tuple[Expression, Expression]]  # products, to be added up
     Readers = dict[int, list[tuple[int, Pairs]]]  # by input plane: accumulators, their products
 
-TEXEL = Variable("v", VEC4)  # the one that was read last
+TEXEL = Variable("texel", VEC4)  # the one that was read last
 
 
 def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks) -> list[Readers]:
@@ -97,11 +97,11 @@ def unrolled(
     x, w = p.operands[:2]
     _, depth, planes, width, _ = tiles.shape
     dy, dx = conv.dilations
-    totals = [Variable(f"a{k}", VEC4) for k in range(planes)]
+    totals = [Variable(name, VEC4) for name in group.results]
     body.declare(TEXEL.name, VEC4)
     keeps = planes < depth and shader.precision == "highp" and not biases
     keeps = keeps and pads_with_zeros(shader, conv, x, group)
-    befores = [body.declare(f"before{k}", VEC4) for k in range(planes)] if keeps else []
+    befores = [body.declare(f"before_{t.name}", VEC4) for t in totals] if keeps else []
     loads: dict[Beside, Function] = {}
     inside = body.declare("inside", BOOL) if keeps else None
     for tap, by_plane in enumerate(readers):
@@ -122,9 +122,11 @@ def unrolled(
         for plane, used in by_plane.items():
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(TEXEL, loads[beside](at, integer(plane)))
+            if any((k, tap, plane) in biases for k, _ in used):
+                body.comment("the last texel, whose sums begin with the bias: it spares registers")
             for k, pairs in used:
                 if (k, tap, plane) in biases:
-                    last = body.let(f"last{k}", biases[k, tap, plane])
+                    last = body.let(f"last_{totals[k].name}", biases[k, tap, plane])
                     for pair in pairs:
                         sums.add(last, pair)
                     body.add(totals[k], last)

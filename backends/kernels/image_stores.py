@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def image_stores(
     body: Body, shader: ShaderBuilder, group: Group, values: Sequence[Expression]
 ) -> None:
-    """Write the stores of a pixel ``o``: ``values`` are its planes' vec4."""
+    """Write the stores of a pixel: ``values`` are its planes' vec4."""
     t = group.written.result.type
     assert t.layout is not None
     first = t.first_layer + (0 if group.entries else group.batch * t.planes)
@@ -63,13 +63,13 @@ def _shuffled(
     by, bx = shuffle.block
     everything = len(group.planes) == own.planes
     channels = t.channels if everything else len(group.planes) * LANES // prod(shuffle.block)
-    planes = [body.let(f"y{k}", value) for k, value in enumerate(values)]
+    planes = [body.let(f"value_p{k}", value) for k, value in enumerate(values)]
     corner = PIXEL * ivec2(bx, by)
     if cut:
         (border,) = cut
         assert isinstance(border, Slice)
         corner = corner - ivec2(border.starts[3], border.starts[2])
-    p = body.let("p", corner)
+    p = body.let("shuffled", corner)
     for q in range(-(-channels // LANES)):
         layer = integer(q) if everything else PLANE // len(group.planes)  # then q is 0
         for i in range(by):

@@ -31,7 +31,7 @@ CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that 
 
 
 def first_tap(shader: ShaderBuilder, conv: Conv, depthwise: bool = False) -> Expression:
-    """Return the ivec2 of the first tap of the pixel ``o``.
+    """Return the ivec2 of the first tap of the pixel that is written.
 
     Args:
         shader: where sizes are declared.
@@ -98,6 +98,8 @@ def loader(
         # choosing between two values is cheaper than a branch where invocations are SIMD lanes
         size = shader.size("width_in", width), shader.size("height_in", height)
         edge = ivec2(*size) - 1
+        if beside == "padding":
+            body.comment(f"Beside the map lies padding: {pad:g}.")
         if texture.sampled and conv.enlarged == (1, 1):
             full = shader.precision == "mediump"
             centre = body.let("centre", texture.centre(wanted), full)

@@ -144,9 +144,9 @@ class _Nest:
         function = Function("compute", variables, VEC4, self._element())  # type: ignore[arg-type]
         body = Body()
         accumulators = []
-        for k in range(len(group.planes)):
+        for k, name in enumerate(group.results):
             at = group.at(k, self.shader)
-            accumulators.append(body.let(f"a{k}", function(*(at[name] for name in parameters))))
+            accumulators.append(body.let(name, function(*(at[name] for name in parameters))))
         loops = ", ".join(f"{loop.name} < {loop.trips}" for loop in nest.loops)
         return finish(
             self.shader,

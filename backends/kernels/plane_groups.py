@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression, Int
     from .loads import LoadFunction
 
-PIXEL = Variable("o", IVEC2)  # what an invocation writes, the first of a block
+PIXEL = Variable("pixel", IVEC2)  # what an invocation writes, the first of a block
 PLANE = Variable("plane", INT)  # the first that it writes, in compute
 
 
@@ -96,9 +96,18 @@ class Group:
     def pixels(self) -> list[tuple[int, int, str]]:
         """Column and row of each pixel of an invocation, and how its accumulators' names end."""
         columns, rows = self.node.choice.block
-        if (columns, rows) == (1, 1):
-            return [(0, 0, "")]
-        return [(i, j, f"_{i}{j}") for j in range(rows) for i in range(columns)]
+        return [
+            (i, j, f"_x{i}" * (columns > 1) + f"_y{j}" * (rows > 1))
+            for j in range(rows)
+            for i in range(columns)
+        ]
+
+    @property
+    def results(self) -> list[str]:
+        """The accumulators' names: one for each plane, without the ends of :attr:`pixels`."""
+        if len(self.planes) == 1:
+            return ["result"]
+        return [f"result_p{k}" for k in range(len(self.planes))]
 
     @property
     def fixed(self) -> dict[str, Expr]:

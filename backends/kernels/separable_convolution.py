@@ -25,7 +25,7 @@ from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable
 from ..shader.statements import Body
-from ..shader.types import INT, VEC4
+from ..shader.types import VEC4
 from .convolution import (
     COLUMNS,
     first_sums,
@@ -33,7 +33,7 @@ from .convolution import (
     rows_of,
     weight_format,
 )
-from .convolution_loops import looped, multiply
+from .convolution_loops import ROW, looped, multiply
 from .family import Family, Growth, block_columns, computes, unsuited
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
@@ -117,7 +117,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     shader.weights(blob, storage)
     kernel, out = list(w.shape[2:]), w2.shape[0]
     _, _, height, width = node.result.shape
-    names = [f"a{k}" for k in range(len(group.planes))]
+    names = group.results
     ends = [end for *_, end in group.pixels]
     kind = f"convolution {kernel[0]}x{kernel[1]} in {conv.groups} groups"
     kind += f", then {p.epilogue}" if p.epilogue is not None else ""
@@ -129,17 +129,16 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
         totals.declare([name + end for end in ends], start_sum)
     load = loader(shader, conv, p, x, inner)
     (start_between,) = first_sums(bias, conv, inner, shader)
-    with body.loop(PLANE.name, shader.size("planes_between", between.planes)) as plane:
+    with body.loop(PLANE.name, shader.size("intermediate_planes", between.planes)) as plane:
         between_sums = Sums(body, shader, first)
-        held = between_sums.declare(["m0" + end for end in ends], start_between)
-        looped(body, shader, conv, blocks, inner, kernel, load, between_sums, "m")
+        held = between_sums.declare(["depthwise" + end for end in ends], start_between)
+        looped(body, shader, conv, blocks, inner, kernel, load, between_sums, ["depthwise"])
         _complete(body, shader, inner, held)
-        second_row = plane * (len(names) * columns) + shader.size("second", start)
-        k = Variable("k", INT)
-        body.assign(k, second_row)
+        second_row = plane * (len(names) * columns) + shader.size("pointwise_row", start)
+        body.assign(ROW, second_row)
         for number, name in enumerate(names):
             pixels = [(Variable(name + end, VEC4), m) for end, m in zip(ends, held, strict=True)]
-            multiply(body, shader, k + number * columns, columns, pixels, totals)
+            multiply(body, shader, ROW + number * columns, columns, pixels, totals)
     return finish(
         shader,
         node,
@@ -161,7 +160,7 @@ def _complete(body: Body, shader: ShaderBuilder, inner: Group, held: list[Variab
     """
     p, t = parts(inner.node), inner.node.result.type
     used = t.channels - (t.planes - 1) * LANES
-    last = (PLANE + 1).equals(shader.size("planes_between", t.planes))
+    last = (PLANE + 1).equals(shader.size("intermediate_planes", t.planes))
     for m in held:
         if p.epilogue is not None:
             formula = (p.epilogue, {"y": m}, named(p.extras, "e"), inner, 0)

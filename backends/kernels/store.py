@@ -34,7 +34,7 @@ from .image_stores import image_stores
 from .plane_groups import PIXEL, PLANE, own_uniforms, plus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...ir.graph import Node, Value
     from ..shader.builder import ShaderBuilder
@@ -190,9 +190,9 @@ def finish(
         group: what an invocation writes.
         kernel: its name.
         what: for people.
-        body: the statements that compute accumulators: ``a0`` and so on, in compute with the ends
-            of :attr:`.Group.pixels`.
-        stores: what is written for each plane, see :func:`stores`, of ``a0`` and so on.
+        body: the statements that compute the accumulators :attr:`.Group.results`, in compute with
+            the ends of :attr:`.Group.pixels`.
+        stores: what is written for each plane, see :func:`stores`, of the accumulators.
         macs: multiply-adds of the pass.
         weights: where they are.
     """
@@ -240,7 +240,7 @@ def _draw(
     body: Body,
     values: Sequence[Expression],
 ) -> Program:
-    """Return the program of a draw: a pixel of the viewport is ``o``."""
+    """Return the program of a draw, whose invocations are the pixels of the viewport."""
     first, main = Body(), Body()
     first.let(PIXEL.name, BuiltIn("pixel"))
     first.extend(group.prelude.statements)
@@ -270,25 +270,25 @@ def _compute(
     body: Body,
     values: Sequence[Expression],
 ) -> Program:
-    """Return the program of a dispatch: an invocation computes a block of pixels from ``o`` on."""
+    """Return the program of a dispatch: an invocation computes a block of pixels."""
     written = group.written.result.type
     assert written.layout is not None
     columns, rows = group.node.choice.block
     store = _store(shader, group, values)
     planes_each = len(group.planes)
-    span = shader.size("span", dispatch.span)
-    across = shader.size("across", dispatch.across)
+    span = shader.size("blocks_per_workgroup", dispatch.span)
+    across = shader.size("blocks_across", dispatch.across)
     main = Body()
-    lane = main.let("lane", BuiltIn("lane"))
-    place = main.let("place", BuiltIn("group_x") * span + lane % span)
-    plane = BuiltIn("group_y") * (integer(WORKGROUP) // span) + lane // span
-    main.let(PLANE.name, plane)
-    if planes_each > 1:
-        main.assign(PLANE, PLANE * planes_each)
-    past = place >= across * shader.size("down", dispatch.down)
+    for line in _work_of_an_invocation(columns, rows, planes_each):
+        main.comment(line)
+    invocation = main.let("invocation", BuiltIn("lane"))
+    block = main.let("block", BuiltIn("group_x") * span + invocation % span)
+    plane = BuiltIn("group_y") * (integer(WORKGROUP) // span) + invocation // span
+    main.let(PLANE.name, plane * planes_each)
+    past = block >= across * shader.size("blocks_down", dispatch.down)
     with main.when(any_of([past, shader.size("planes", group.node.result.type.planes) <= PLANE])):
         main.give()
-    pixel = ivec2(place % across, place // across)
+    pixel = ivec2(block % across, block // across)
     main.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
     main.extend(body.statements)
     for i, j, suffix in group.pixels:
@@ -299,6 +299,13 @@ def _compute(
     return shader.finish(
         group.node.name, lines, main.statements, _own(group), result=result, workgroup=WORKGROUP
     )
+
+
+def _work_of_an_invocation(columns: int, rows: int, planes: int) -> Iterator[str]:
+    """Yield comments on how a dispatch spreads its work."""
+    block = "1 pixel" if columns * rows == 1 else f"{rows} x {columns} pixels (rows x columns)"
+    yield f"An invocation computes a block: {block} of {planes} plane{'s' * (planes > 1)}."
+    yield "A workgroup takes some blocks, counted row by row, in as many planes as it has room for."
 
 
 def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:
@@ -313,12 +320,12 @@ def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) ->
         beyond.append(PIXEL.y >= shader.size("height", height))
     body = Body()
     if beyond:
+        body.comment("Blocks at the border reach beyond the map.")
         with body.when(any_of(beyond)):
             body.give()
     image_stores(body, shader, group, values)
     read = names_read(body.statements)
-    sums = [f"a{k}" for k in range(len(group.planes))]
-    accumulators = tuple(Variable(name, VEC4) for name in sums if name in read)
+    accumulators = tuple(Variable(name, VEC4) for name in group.results if name in read)
     return Function("store", (PIXEL, PLANE, *accumulators), None, body.statements)
 
 

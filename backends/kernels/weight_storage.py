@@ -29,7 +29,7 @@ def pass_floats(node: Node, planes: int) -> int:
         return weight_floats(node, planes)
     first, second = halves(node)
     own = weight_floats(first, first.result.type.planes)
-    return own + -own % LANES**2 + weight_floats(second, planes)  # whole tiles
+    return own + -own % LANES**2 + weight_floats(second, planes)  # whole blocks
 
 
 def parameter_floats(node: Node, planes: int, target: Target) -> int:

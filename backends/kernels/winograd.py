@@ -33,7 +33,7 @@ from .convolution import CONSTANT_BUDGET, CONVOLUTION, compute_choices
 from .family import TARGETS, Family, computes, unsuited
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_compute import lower_transform
+from .winograd_compute import PATCH_ROW, lower_transform
 from .winograd_draws import lower_tiles
 
 if TYPE_CHECKING:
@@ -289,7 +289,9 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
 def _ends(node: Node) -> dict[str, int]:
     """Return where the loop over the lines of a patch ends."""
     kernel = parts(node).kernel
-    return {"i": kernel.patch} if isinstance(kernel, (WinogradPatches, WinogradResult)) else {}
+    return (
+        {PATCH_ROW: kernel.patch} if isinstance(kernel, (WinogradPatches, WinogradResult)) else {}
+    )
 
 
 WINOGRAD = Family(_suits, _choices, _lower, unsuited, _ends, expand=expand)

@@ -15,7 +15,7 @@ from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
 from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Number, Variable, filled, integer, ivec2
+from ..shader.expressions import Number, Variable, filled, integer, ivec2, known
 from ..shader.program import Array
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
     from .plane_groups import Group
+
+PATCH_ROW = "patch_row"  # the counter of the loop over the rows of a patch
 
 
 def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -94,9 +96,11 @@ def _patches(
             shader.size("last_row", height + bottom - 1),
         )
     k = op.patch
-    number = PIXEL.y // (k * k) * shader.size("columns", op.columns) + PIXEL.x
+    number: Expression = PIXEL.y // (k * k) * shader.size("columns", op.columns) + PIXEL.x
     across = shader.size("tiles_across", op.tiles(x.type)[1])
     body = Body()
+    body.comment("The number of the tile, and its first pixel.")
+    number = body.let("tile", number)
     corner = ivec2(number % across, number // across) * op.tile
     body.let(CORNER.name, less_padding(shader, corner, op.pads))
     height = group.node.choice.block[1] // k  # lines of the transformed patch
@@ -104,13 +108,15 @@ def _patches(
     if height < k:
         first = PIXEL.y // (height * k) % (k // height) * (height * k)
     load = loader(shader, conv, parts(node), x, group, last)
-    rows = [[f"a0_0{i * k + j}" for j in range(k)] for i in range(height)]
+    rows = _lines(group, k)
 
     def loaded(i: Expression) -> list[Expression]:
         return [load(CORNER + ivec2(j, i), PLANE) for j in range(k)]
 
     _transform(shader, body, "patches", op.tile, rows, loaded, of_patch(op.tile), first)
-    return _finish(shader, node, group, "patches", op.tile, body, [Variable("a0", VEC4)])
+    return _finish(
+        shader, node, group, "patches", op.tile, body, [Variable(group.results[0], VEC4)]
+    )
 
 
 def _result(
@@ -120,16 +126,18 @@ def _result(
     texture = shader.texture(x, "x", group.batch)
     layer = plus(PLANE, group.first_layer(x.type))
     columns = shader.size("columns", x.shape[3])
-    number = PIXEL.y // m * shader.size("tiles_across", op.across) + PIXEL.x // m
+    number: Expression = PIXEL.y // m * shader.size("tiles_across", op.across) + PIXEL.x // m
     body = Body()
+    body.comment("The number of the tile, and the first element of its patch.")
+    number = body.let("tile", number)
     corner = body.let(CORNER.name, ivec2(number % columns, number // columns * (k * k)))
-    rows = [[f"a0_{j}{i}" for j in range(m)] for i in range(m)]
+    rows = _lines(group, m)
 
     def loaded(i: Expression) -> list[Expression]:
         return [texture.fetch(corner + ivec2(0, i * k + j), layer) for j in range(k)]
 
     _transform(shader, body, "result", m, rows, loaded, of_result(m), integer(0))
-    values = stores(shader, node, group, [Variable("a0", VEC4)])
+    values = stores(shader, node, group, [Variable(group.results[0], VEC4)])
     return _finish(shader, node, group, "result", m, body, values)
 
 
@@ -148,9 +156,10 @@ def _transform(
     factors = Array("factors", FLOAT, len(values), values)
     shader.arrays.append(factors)
     size = matrix.shape[1]
-    start = body.let("first", first)
+    start = first if known(first) is not None else body.let("first_factor", first)
     sums = [[body.let(name, filled(0.0, VEC4)) for name in row] for row in rows]
-    with body.loop("i", shader.size("patch", size)) as i:
+    with body.loop(PATCH_ROW, shader.size("patch_rows", size)) as i:
+        body.comment("d: a row of the patch; t: the transformed row, which all rows add up to.")
         d = [body.let(f"d{j}", value) for j, value in enumerate(loaded(i))]
         line = transformed(kind, tile, d, body.let)
         terms = [body.let(f"t{j}", value) for j, value in enumerate(line)]
@@ -158,6 +167,12 @@ def _transform(
             factor = body.let(f"factor{number}", factors[start + (number * size) + i])
             for total, term in zip(row, terms, strict=True):
                 body.add_products(total, (factor, term))
+
+
+def _lines(group: Group, width: int) -> list[list[str]]:
+    """Return the names of a block's accumulators, line by line of so many."""
+    names = [group.results[0] + end for *_, end in group.pixels]
+    return [names[i : i + width] for i in range(0, len(names), width)]
 
 
 def _finish(

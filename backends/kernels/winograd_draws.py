@@ -95,6 +95,7 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
     body = Body()
+    body.comment(f"This pixel is a tile of {m}x{m} pixels of the map; y are its sums.")
     body.let(CORNER.name, less_padding(shader, PIXEL * m, op.pads))
     patches = _patches(body, loader(shader, op, p, x, group), m, k, columns.shape[1])
     sums = Sums(body, shader, node)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 def weight_texture_width(rows: int) -> int:
-    """Return the width of a texture for so many rows: a power of two, whole tiles, about square."""
+    """Return the width of a texture for so many rows: a power of two, about square."""
     return max(LANES, 1 << ((rows - 1).bit_length() + 1) // 2)
 
 
@@ -81,8 +81,8 @@ class ShaderBuilder:
         self._constants: dict[tuple[Value, bool], Array] = {}
         row = Variable("i", INT)
         self.weight = Function("weight", (row,), VEC4)
-        self.weight_tile = Function("tile", (row,), MAT4)
-        self._place = Function("weight_place", (row,), IVEC2)
+        self.weight_block = Function("weight_block", (row,), MAT4)
+        self._position = Function("weight_position", (row,), IVEC2)
         self._weight_at = Function("weight_at", (Variable("at", IVEC2),), VEC4)
         self._vector = Function("vector", (row,), VEC4)
 
@@ -208,18 +208,18 @@ class ShaderBuilder:
         return self.size(f"size_{count}", cast("int", size))
 
     def weights(self, blob: Blob, storage: WeightStorage) -> None:
-        """Keep looped-over weights: ``weight(i)`` is row i, ``weight_tile(i)`` four from i on.
+        """Keep looped-over weights: ``weight(i)`` is row i, ``weight_block(i)`` four from i on.
 
-        Parameters follow them. A tile begins at a multiple of four.
+        Parameters follow them. A block begins at a multiple of four.
         """
         self._weights = (blob, storage)
 
     def weight_columns(self, body: Body, row: Expression) -> list[Expression]:
-        """Return the columns of the tile that begins at a row, each to be read by itself."""
+        """Return the columns of the block that begins at a row, each to be read by itself."""
         assert self._weights is not None
         if self._weights[1] != "texture":
             return [self.weight(row + n) for n in range(LANES)]
-        at = body.let("at", self._place(row))
+        at = body.let("at", self._position(row))
         return [self._weight_at(offset(at, n, 0)) for n in range(LANES)]
 
     def _define_weights(self, weights: Blob, storage: WeightStorage) -> None:
@@ -242,15 +242,15 @@ class ShaderBuilder:
                 make=lambda first: [*weights.make(first), *rows_at(tail, first)],
             )
         i = self.weight.parameters[0]
-        row, tile = Body(), Body()
+        row, block_body = Body(), Body()
         if storage == "texture":
             at, read = self._declare_rows("weights", blob)
             row.give(read(at))
             place, at_place = Body(), Body()
             place.give(at)
             at_place.give(read(self._weight_at.parameters[0]))
-            self._place.body, self._weight_at.body = place.statements, at_place.statements
-            first = tile.let("at", at)
+            self._position.body, self._weight_at.body = place.statements, at_place.statements
+            first = block_body.let("at", at)
             rows = [read(offset(first, k, 0)) for k in range(LANES)]
         elif storage in ("ubo", "ssbo"):
             kind, block = ("uniform", "storage")[storage == "ssbo"], "Weights"
@@ -263,8 +263,8 @@ class ShaderBuilder:
             rows = [array[i + k] for k in range(LANES)]
         else:
             raise InternalError(f"weights in {storage} are not looped over")
-        tile.give(mat4(*rows))
-        self.weight.body, self.weight_tile.body = row.statements, tile.statements
+        block_body.give(mat4(*rows))
+        self.weight.body, self.weight_block.body = row.statements, block_body.statements
 
     @property
     def by_column(self) -> bool:
@@ -328,12 +328,12 @@ class ShaderBuilder:
                 plane_of_pass = number - (self._weights[0].first or 0)
                 start = self._after_weights(Rows(rows, plane_of_pass))
                 first = start - self._tail_count + 1  # of all that are kept there
-                begin = self.size("first_vector", first) if first else integer(0)
+                begin = self.size("first_parameter_row", first) if first else integer(0)
                 return reader(begin + (start - first))
             if self._shares_sizes and len(rows) > 1 and self._has_room(len(rows)):
                 if (value, False) not in self._starts:
                     start = self._after_weights(Rows(rows))
-                    name = f"vector_{sum(t.count > 1 for t in self._tail)}"
+                    name = f"parameter_row_{sum(t.count > 1 for t in self._tail)}"
                     self._starts[value, False] = self.size(name, start)
                 return reader(integer(plane) + self._starts[value, False])
         return self._parameter((value, False), rows, plane)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress, repeat
 from typing import TYPE_CHECKING, Literal
 
-from .expressions import Element, Invoke, integer
+from .expressions import Element, Invoke, Variable, integer
 from .expressions import walk as parts
 from .statements import walk
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ...ir.graph import Precision, Stage
-    from .expressions import Expression, Int, Variable
+    from .expressions import Expression, Int
     from .statements import Statement
     from .types import Type
 
@@ -78,6 +79,23 @@ class Function:
 
     def __call__(self, *arguments: Expression) -> Invoke:
         return Invoke(self, arguments)
+
+    @cached_property
+    def needed(self) -> tuple[bool, ...]:
+        """Whether a call needs each argument: the body, complete by now, reads it."""
+        read: set[str] = set()
+
+        def visit(e: Expression) -> None:
+            if isinstance(e, Variable):
+                read.add(e.name)
+            needed = e.function.needed if isinstance(e, Invoke) else repeat(True)
+            for operand in compress(e.operands, needed):
+                visit(operand)
+
+        for statement in walk(self.body):
+            for expression in statement.expressions:
+                visit(expression)
+        return *(v.name in read for v in self.parameters), *(True for _ in self.results)
 
 
 @dataclass(eq=False)

@@ -14,10 +14,10 @@ uniform sampler2D u_x;
 layout(std140) uniform Weights { vec4 weights[32]; };
 layout(std140) uniform Parameters { vec4 parameters[2]; };
 
-layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
+layout(location = 0) out vec4 target_0;
+layout(location = 1) out vec4 target_1;
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
     vec4 v = texelFetch(u_x, p, 0);
     return mix(v, vec4(0.125), equal(v, vec4(0.0)));
 }
@@ -25,40 +25,40 @@ vec4 load_x(ivec2 p, int plane) {
 vec4 weight(int i) { return weights[i]; }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o;
-    vec4 a0 = parameters[0];
-    vec4 a1 = parameters[1];
-    int k = 0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    ivec2 corner = pixel;
+    vec4 result_p0 = parameters[0];
+    vec4 result_p1 = parameters[1];
+    int weight_row = 0;
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
-            ivec2 p = corner + ivec2(kx, ky * 2);
-            vec4 v = load_x(p, 0);
+            ivec2 tap = corner + ivec2(kx, ky * 2);
+            vec4 texel = load_x(tap);
             {
-                vec4 w0 = weight(k);
-                a0 += w0 * v.x;
-                vec4 w1 = weight(k + 1);
-                a0 += w1 * v.y;
-                vec4 w2 = weight(k + 2);
-                a0 += w2 * v.z;
-                vec4 w3 = weight(k + 3);
-                a0 += w3 * v.w;
+                vec4 w0 = weight(weight_row);
+                result_p0 += w0 * texel.x;
+                vec4 w1 = weight(weight_row + 1);
+                result_p0 += w1 * texel.y;
+                vec4 w2 = weight(weight_row + 2);
+                result_p0 += w2 * texel.z;
+                vec4 w3 = weight(weight_row + 3);
+                result_p0 += w3 * texel.w;
             }
             {
-                vec4 w0 = weight(k + 4);
-                a1 += w0 * v.x;
-                vec4 w1 = weight(k + 4 + 1);
-                a1 += w1 * v.y;
-                vec4 w2 = weight(k + 4 + 2);
-                a1 += w2 * v.z;
-                vec4 w3 = weight(k + 4 + 3);
-                a1 += w3 * v.w;
+                vec4 w0 = weight(weight_row + 4);
+                result_p1 += w0 * texel.x;
+                vec4 w1 = weight(weight_row + 4 + 1);
+                result_p1 += w1 * texel.y;
+                vec4 w2 = weight(weight_row + 4 + 2);
+                result_p1 += w2 * texel.z;
+                vec4 w3 = weight(weight_row + 4 + 3);
+                result_p1 += w3 * texel.w;
             }
-            k += 8;
+            weight_row += 8;
         }
     }
-    o_0 = a0;
-    o_1 = a1;
+    target_0 = result_p0;
+    target_1 = result_p1;
 }
 
 //// shaders/01_gate.frag
@@ -75,8 +75,8 @@ precision highp sampler2DArray;
 uniform sampler2DArray u_x0;
 layout(std140) uniform Parameters { vec4 parameters[3]; };
 
-layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
+layout(location = 0) out vec4 target_0;
+layout(location = 1) out vec4 target_1;
 
 vec4 f_sigmoid_of(vec4 x_, vec4 e_) {
     return mix(vec4(1.0), e_, lessThan(x_, vec4(0.0))) / (1.0 + e_);
@@ -87,7 +87,7 @@ vec4 f_sigmoid(vec4 x_) { return f_sigmoid_of(x_, exp(-abs(x_))); }
 vec4 epilogue(vec4 x0, vec4 x1, vec4 x2) { return (x0 * x1 + x2) * f_sigmoid(x0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    o_0 = epilogue(texelFetch(u_x0, ivec3(o, 0), 0), parameters[0], parameters[2]);
-    o_1 = epilogue(texelFetch(u_x0, ivec3(o, 1), 0), parameters[1], parameters[2]);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    target_0 = epilogue(texelFetch(u_x0, ivec3(pixel, 0), 0), parameters[0], parameters[2]);
+    target_1 = epilogue(texelFetch(u_x0, ivec3(pixel, 1), 0), parameters[1], parameters[2]);
 }

@@ -13,11 +13,12 @@ precision highp sampler2DArray;
 uniform sampler2D u_x;
 uniform sampler2D u_weights;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 3, i >> 2), 0); }
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
+    // Beside the map lies padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(5, 6) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -28,20 +29,20 @@ vec4 f_leaky_relu(vec4 x_, vec4 alpha_) { return max(x_, 0.0) + alpha_ * min(x_,
 vec4 epilogue(vec4 y) { return f_leaky_relu(y, vec4(0.25)); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o - ivec2(1, 1);
-    vec4 a0 = weight(9);
-    int k = 0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    ivec2 corner = pixel - ivec2(1, 1);
+    vec4 result = weight(9);
+    int weight_row = 0;
     for (int ky = 0; ky < 3; ++ky) {
         for (int kx = 0; kx < 3; ++kx) {
-            ivec2 p = corner + ivec2(kx, ky);
-            vec4 v = load_x(p, 0);
+            ivec2 tap = corner + ivec2(kx, ky);
+            vec4 texel = load_x(tap);
             {
-                vec4 w = weight(k);
-                a0 += w * v.x;
+                vec4 w = weight(weight_row);
+                result += w * texel.x;
             }
-            k += 1;
+            weight_row += 1;
         }
     }
-    o_0 = epilogue(a0);
+    target_0 = epilogue(result);
 }

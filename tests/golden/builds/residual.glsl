@@ -14,8 +14,8 @@ uniform sampler2D u_x_0;
 uniform sampler2D u_x_1;
 uniform sampler2D u_weights;
 
-layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
+layout(location = 0) out vec4 target_0;
+layout(location = 1) out vec4 target_1;
 
 const vec4 c_constant[2] = vec4[2](
     vec4(0.0, 0.5, 1.0, 1.5),
@@ -38,7 +38,7 @@ vec4 load_x(ivec2 p, int plane) {
     return prologue(fetch_x(source, plane), c_constant[plane]);
 }
 
-mat4 tile(int i) {
+mat4 weight_block(int i) {
     ivec2 at = ivec2(i & 15, i >> 4);
     return mat4(
         texelFetch(u_weights, at, 0),
@@ -53,34 +53,34 @@ vec4 epilogue(vec4 y, vec4 e1) {
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o - ivec2(0, 1);
-    vec4 a0 = weight(64);
-    vec4 a1 = weight(65);
-    int k = 0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    ivec2 corner = pixel - ivec2(0, 1);
+    vec4 result_p0 = weight(64);
+    vec4 result_p1 = weight(65);
+    int weight_row = 0;
     for (int ky = 0; ky < 2; ++ky) {
         for (int kx = 0; kx < 2; ++kx) {
-            ivec2 p = corner + ivec2(kx, ky);
-            for (int i = 0; i < 2; ++i) {
-                vec4 v = load_x(p, i);
+            ivec2 tap = corner + ivec2(kx, ky);
+            for (int input_plane = 0; input_plane < 2; ++input_plane) {
+                vec4 texel = load_x(tap, input_plane);
                 {
-                    mat4 w = tile(k);
-                    a0 += w[0] * v.x;
-                    a0 += w[1] * v.y;
-                    a0 += w[2] * v.z;
-                    a0 += w[3] * v.w;
+                    mat4 w = weight_block(weight_row);
+                    result_p0 += w[0] * texel.x;
+                    result_p0 += w[1] * texel.y;
+                    result_p0 += w[2] * texel.z;
+                    result_p0 += w[3] * texel.w;
                 }
                 {
-                    mat4 w = tile(k + 4);
-                    a1 += w[0] * v.x;
-                    a1 += w[1] * v.y;
-                    a1 += w[2] * v.z;
-                    a1 += w[3] * v.w;
+                    mat4 w = weight_block(weight_row + 4);
+                    result_p1 += w[0] * texel.x;
+                    result_p1 += w[1] * texel.y;
+                    result_p1 += w[2] * texel.z;
+                    result_p1 += w[3] * texel.w;
                 }
-                k += 8;
+                weight_row += 8;
             }
         }
     }
-    o_0 = epilogue(a0, texelFetch(u_x_0, o, 0));
-    o_1 = vec4(epilogue(a1, texelFetch(u_x_1, o, 0)).x, 0.0, 0.0, 0.0);
+    target_0 = epilogue(result_p0, texelFetch(u_x_0, pixel, 0));
+    target_1 = vec4(epilogue(result_p1, texelFetch(u_x_1, pixel, 0)).x, 0.0, 0.0, 0.0);
 }

@@ -11,7 +11,7 @@ precision highp sampler2DArray;
 
 uniform sampler2D u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 load_value(int below_row, int below_column) {
     return texelFetch(u_value, ivec2(min(max(below_column, 0), 4), min(max(below_row, 0), 3)), 0);
@@ -33,9 +33,9 @@ vec4 compute(int row, int column) {
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = vec4(a0.xyz, 0.0);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = vec4(result.xyz, 0.0);
 }
 
 //// shaders/01_wider.frag
@@ -51,7 +51,7 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 load_value(int row, int below_column) {
     return texelFetch(u_value, ivec3(min(max(below_column, 0), 9), row, 0), 0);
@@ -69,9 +69,9 @@ vec4 compute(int row, int column) {
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = vec4(a0.xyz, 0.0);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = vec4(result.xyz, 0.0);
 }
 
 //// shaders/02_table.frag
@@ -92,7 +92,7 @@ uniform sampler2D u_start;
 uniform sampler2D u_weight;
 uniform sampler2DArray u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 float lane(vec4 v, int i) {
     vec2 pair = i < 2 ? v.xy : v.zw;
@@ -121,7 +121,7 @@ vec4 compute(int row, int column) {
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = vec4(a0.xyz, 0.0);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = vec4(result.xyz, 0.0);
 }

@@ -11,7 +11,7 @@ precision highp sampler2DArray;
 
 uniform sampler2D u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 load_value(int row, int column) {
     return texelFetch(u_value, ivec2(min(column, 3), max(row - 1, 0)), 0);
@@ -20,9 +20,9 @@ vec4 load_value(int row, int column) {
 vec4 compute(int row, int column) { return load_value(row, column); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = a0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = result;
 }
 
 //// shaders/01_abs.frag
@@ -38,13 +38,13 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_x0;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 epilogue(vec4 x0) { return abs(x0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    o_0 = epilogue(texelFetch(u_x0, ivec3(o, 0), 0));
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    target_0 = epilogue(texelFetch(u_x0, ivec3(pixel, 0), 0));
 }
 
 //// shaders/02_join.frag
@@ -60,11 +60,11 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_x0;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    o_0 = texelFetch(u_x0, ivec3(o, 0), 0);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    target_0 = texelFetch(u_x0, ivec3(pixel, 0), 0);
 }
 
 //// shaders/03_shuffle.frag
@@ -80,7 +80,7 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 float lane(vec4 v, int i) {
     vec2 pair = i < 2 ? v.xy : v.zw;
@@ -99,7 +99,7 @@ vec4 compute(int row, int column) {
 vec4 epilogue(vec4 e0, vec4 y, vec4 e1) { return e0 * max(y, 0.0) + e1 * min(y, 0.0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = epilogue(vec4(1.0, 0.0, 0.0, 0.0), a0.xxxx, vec4(0.0, 1.0, 0.0, 0.0));
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = epilogue(vec4(1.0, 0.0, 0.0, 0.0), result.xxxx, vec4(0.0, 1.0, 0.0, 0.0));
 }

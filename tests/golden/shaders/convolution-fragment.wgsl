@@ -8,41 +8,42 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(1) var u_weights: texture_2d<f32>;
 @group(0) @binding(2) var nearest: sampler;
 fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i & 3, i >> u32(2)), 0); }
-fn load_x(p: vec2i, plane: i32) -> vec4f {
+fn load_x(p: vec2i) -> vec4f {
+    // Beside the map lies padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn weight_place(i: i32) -> vec2i { return vec2i(i & 3, i >> u32(2)); }
+fn weight_position(i: i32) -> vec2i { return vec2i(i & 3, i >> u32(2)); }
 fn weight_at(at: vec2i) -> vec4f { return textureLoad(u_weights, at, 0); }
 fn f_relu(x_: vec4f) -> vec4f { return max(x_, vec4f(0.0)); }
 fn epilogue(y: vec4f) -> vec4f { return f_relu(y); }
 struct Targets {
-    @location(0) o_0: vec4f,
+    @location(0) target_0: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var corner: vec2i = o;
-    var a0: vec4f = weight(8);
-    var k: i32 = 0;
+    var pixel: vec2i = vec2i(position.xy);
+    var corner: vec2i = pixel;
+    var result: vec4f = weight(8);
+    var weight_row: i32 = 0;
     for (var kx = 0; kx < 2; kx += 1) {
-        var p: vec2i = corner + vec2i(kx, 0);
-        var v: vec4f = load_x(p, 0);
+        var tap: vec2i = corner + vec2i(kx, 0);
+        var texel: vec4f = load_x(tap);
         {
-            var at: vec2i = weight_place(k);
+            var at: vec2i = weight_position(weight_row);
             var w0: vec4f = weight_at(at);
-            a0 += w0 * v.x;
+            result += w0 * texel.x;
             var w1: vec4f = weight_at(at + vec2i(1, 0));
-            a0 += w1 * v.y;
+            result += w1 * texel.y;
             var w2: vec4f = weight_at(at + vec2i(2, 0));
-            a0 += w2 * v.z;
+            result += w2 * texel.z;
             var w3: vec4f = weight_at(at + vec2i(3, 0));
-            a0 += w3 * v.w;
+            result += w3 * texel.w;
         }
-        k += 4;
+        weight_row += 4;
     }
-    targets.o_0 = epilogue(a0);
+    targets.target_0 = epilogue(result);
     return targets;
 }

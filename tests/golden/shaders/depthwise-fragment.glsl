@@ -12,29 +12,30 @@ precision highp sampler2DArray;
 uniform sampler2D u_x;
 uniform sampler2D u_weights;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i, 0), 0); }
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
+    // Beside the map lies padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o;
-    vec4 a0 = weight(2);
-    int k = 0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    ivec2 corner = pixel;
+    vec4 result = weight(2);
+    int weight_row = 0;
     for (int kx = 0; kx < 2; ++kx) {
-        ivec2 p = corner + ivec2(kx, 0);
-        vec4 v = load_x(p, 0);
+        ivec2 tap = corner + ivec2(kx, 0);
+        vec4 texel = load_x(tap);
         {
-            vec4 w = weight(k);
-            a0 += w * v;
+            vec4 w = weight(weight_row);
+            result += w * texel;
         }
-        k += 1;
+        weight_row += 1;
     }
-    o_0 = a0;
+    target_0 = result;
 }

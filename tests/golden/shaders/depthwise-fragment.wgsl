@@ -8,30 +8,31 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(1) var u_weights: texture_2d<f32>;
 @group(0) @binding(2) var nearest: sampler;
 fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i, 0), 0); }
-fn load_x(p: vec2i, plane: i32) -> vec4f {
+fn load_x(p: vec2i) -> vec4f {
+    // Beside the map lies padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
 struct Targets {
-    @location(0) o_0: vec4f,
+    @location(0) target_0: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var corner: vec2i = o;
-    var a0: vec4f = weight(2);
-    var k: i32 = 0;
+    var pixel: vec2i = vec2i(position.xy);
+    var corner: vec2i = pixel;
+    var result: vec4f = weight(2);
+    var weight_row: i32 = 0;
     for (var kx = 0; kx < 2; kx += 1) {
-        var p: vec2i = corner + vec2i(kx, 0);
-        var v: vec4f = load_x(p, 0);
+        var tap: vec2i = corner + vec2i(kx, 0);
+        var texel: vec4f = load_x(tap);
         {
-            var w: vec4f = weight(k);
-            a0 += w * v;
+            var w: vec4f = weight(weight_row);
+            result += w * texel;
         }
-        k += 1;
+        weight_row += 1;
     }
-    targets.o_0 = a0;
+    targets.target_0 = result;
     return targets;
 }

@@ -11,29 +11,29 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_x;
 
-layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
+layout(location = 0) out vec4 target_0;
+layout(location = 1) out vec4 target_1;
 
 vec4 load_x(ivec2 p, int plane) { return texelFetch(u_x, ivec3(p, plane), 0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o;
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    vec4 a1 = vec4(2.0, 2.5, 3.0, 3.5);
-    vec4 v;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    ivec2 corner = pixel;
+    vec4 result_p0 = vec4(0.0, 0.5, 1.0, 1.5);
+    vec4 result_p1 = vec4(2.0, 2.5, 3.0, 3.5);
+    vec4 texel;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, 0.25, -0.5, 0.5) * v.x;
-    a0 += vec4(-0.5, 0.5, -0.25, 0.75) * v.y;
-    a0 += vec4(-0.25, 0.75, 0.0, -0.75) * v.z;
-    a0 += vec4(0.0, -0.75, 0.25, -0.5) * v.w;
+    texel = load_x(corner, 0);
+    result_p0 += vec4(-0.75, 0.25, -0.5, 0.5) * texel.x;
+    result_p0 += vec4(-0.5, 0.5, -0.25, 0.75) * texel.y;
+    result_p0 += vec4(-0.25, 0.75, 0.0, -0.75) * texel.z;
+    result_p0 += vec4(0.0, -0.75, 0.25, -0.5) * texel.w;
     // tap (0, 0), input plane 1
-    v = load_x(corner, 1);
-    a1 += vec4(-0.25, 0.75, 0.0, -0.75) * v.x;
-    a1 += vec4(0.0, -0.75, 0.25, -0.5) * v.y;
-    a1 += vec4(0.25, -0.5, 0.5, -0.25) * v.z;
-    a1 += vec4(0.5, -0.25, 0.75, 0.0) * v.w;
-    o_0 = a0;
-    o_1 = a1;
+    texel = load_x(corner, 1);
+    result_p1 += vec4(-0.25, 0.75, 0.0, -0.75) * texel.x;
+    result_p1 += vec4(0.0, -0.75, 0.25, -0.5) * texel.y;
+    result_p1 += vec4(0.25, -0.5, 0.5, -0.25) * texel.z;
+    result_p1 += vec4(0.5, -0.25, 0.75, 0.0) * texel.w;
+    target_0 = result_p0;
+    target_1 = result_p1;
 }

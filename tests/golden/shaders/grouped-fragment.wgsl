@@ -8,30 +8,30 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(1) var nearest: sampler;
 fn load_x(p: vec2i, plane: i32) -> vec4f { return textureLoad(u_x, p, plane, 0); }
 struct Targets {
-    @location(0) o_0: vec4f,
-    @location(1) o_1: vec4f,
+    @location(0) target_0: vec4f,
+    @location(1) target_1: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var corner: vec2i = o;
-    var a0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-    var a1: vec4f = vec4f(2.0, 2.5, 3.0, 3.5);
-    var v: vec4f;
+    var pixel: vec2i = vec2i(position.xy);
+    var corner: vec2i = pixel;
+    var result_p0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
+    var result_p1: vec4f = vec4f(2.0, 2.5, 3.0, 3.5);
+    var texel: vec4f;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4f(-0.75, 0.25, -0.5, 0.5) * v.x;
-    a0 += vec4f(-0.5, 0.5, -0.25, 0.75) * v.y;
-    a0 += vec4f(-0.25, 0.75, 0.0, -0.75) * v.z;
-    a0 += vec4f(0.0, -0.75, 0.25, -0.5) * v.w;
+    texel = load_x(corner, 0);
+    result_p0 += vec4f(-0.75, 0.25, -0.5, 0.5) * texel.x;
+    result_p0 += vec4f(-0.5, 0.5, -0.25, 0.75) * texel.y;
+    result_p0 += vec4f(-0.25, 0.75, 0.0, -0.75) * texel.z;
+    result_p0 += vec4f(0.0, -0.75, 0.25, -0.5) * texel.w;
     // tap (0, 0), input plane 1
-    v = load_x(corner, 1);
-    a1 += vec4f(-0.25, 0.75, 0.0, -0.75) * v.x;
-    a1 += vec4f(0.0, -0.75, 0.25, -0.5) * v.y;
-    a1 += vec4f(0.25, -0.5, 0.5, -0.25) * v.z;
-    a1 += vec4f(0.5, -0.25, 0.75, 0.0) * v.w;
-    targets.o_0 = a0;
-    targets.o_1 = a1;
+    texel = load_x(corner, 1);
+    result_p1 += vec4f(-0.25, 0.75, 0.0, -0.75) * texel.x;
+    result_p1 += vec4f(0.0, -0.75, 0.25, -0.5) * texel.y;
+    result_p1 += vec4f(0.25, -0.5, 0.5, -0.25) * texel.z;
+    result_p1 += vec4f(0.5, -0.25, 0.75, 0.0) * texel.w;
+    targets.target_0 = result_p0;
+    targets.target_1 = result_p1;
     return targets;
 }

@@ -10,9 +10,9 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_value;
-uniform int u_span;
-uniform int u_across;
-uniform int u_down;
+uniform int u_blocks_per_workgroup;
+uniform int u_blocks_across;
+uniform int u_blocks_down;
 uniform int u_planes;
 
 layout(local_size_x = 64) in;
@@ -33,14 +33,16 @@ vec4 compute(int row) {
     return maximum;
 }
 
-void store(ivec2 o, int plane, vec4 a0) { imageStore(u_result, o, a0); }
+void store(ivec2 pixel, vec4 result) { imageStore(u_result, pixel, result); }
 
 void main() {
-    int lane = int(gl_LocalInvocationID.x);
-    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
-    if (place >= u_across * u_down || u_planes <= plane) return;
-    ivec2 o = ivec2(place % u_across, place / u_across);
-    vec4 a0 = compute(o.y);
-    store(o, plane, a0);
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    int invocation = int(gl_LocalInvocationID.x);
+    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
+    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across);
+    vec4 result = compute(pixel.y);
+    store(pixel, result);
 }

@@ -5,9 +5,9 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
-    u_span: i32,
-    u_across: i32,
-    u_down: i32,
+    u_blocks_per_workgroup: i32,
+    u_blocks_across: i32,
+    u_blocks_down: i32,
     u_planes: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
@@ -27,14 +27,16 @@ fn compute(row: i32) -> vec4f {
     }
     return maximum;
 }
-fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, a0); }
+fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
-    var lane: i32 = i32(local.x);
-    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
-    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across);
-    var a0: vec4f = compute(o.y);
-    store(o, plane, a0);
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    var invocation: i32 = i32(local.x);
+    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
+    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across);
+    var result: vec4f = compute(pixel.y);
+    store(pixel, result);
 }

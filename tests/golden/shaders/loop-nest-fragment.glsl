@@ -11,7 +11,7 @@ precision highp sampler2DArray;
 
 uniform sampler2D u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 load_value(int row, int tap_row, int tap_column) {
     return texelFetch(u_value, ivec2(tap_column, row + tap_row), 0);
@@ -29,7 +29,7 @@ vec4 compute(int row) {
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y);
-    o_0 = a0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y);
+    target_0 = result;
 }

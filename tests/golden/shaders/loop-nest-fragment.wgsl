@@ -20,13 +20,13 @@ fn compute(row: i32) -> vec4f {
     return maximum;
 }
 struct Targets {
-    @location(0) o_0: vec4f,
+    @location(0) target_0: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var a0: vec4f = compute(o.y);
-    targets.o_0 = a0;
+    var pixel: vec2i = vec2i(position.xy);
+    var result: vec4f = compute(pixel.y);
+    targets.target_0 = result;
     return targets;
 }

@@ -10,50 +10,51 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x;
-uniform int u_tap_rows;
-uniform int u_span;
-uniform int u_across;
-uniform int u_down;
+uniform int u_rows_per_tap;
+uniform int u_blocks_per_workgroup;
+uniform int u_blocks_across;
+uniform int u_blocks_down;
 uniform int u_planes;
 layout(std140) uniform Weights { vec4 weights[4]; };
 
 layout(local_size_x = 64) in;
 layout(r32f, binding = 0) writeonly uniform highp image2D u_result;
 
-vec4 load_x(ivec2 p, int plane) { return texelFetch(u_x, p, 0); }
+vec4 load_x(ivec2 p) { return texelFetch(u_x, p, 0); }
 
 vec4 weight(int i) { return weights[i]; }
 
-void store(ivec2 o, int plane, vec4 a0) {
-    vec4 y0 = a0;
-    ivec2 p = o * ivec2(2, 2);
-    imageStore(u_result, p, y0);
-    imageStore(u_result, p + ivec2(1, 0), y0.yzwx);
-    imageStore(u_result, p + ivec2(0, 1), y0.zwxy);
-    imageStore(u_result, p + ivec2(1, 1), y0.wxyz);
+void store(ivec2 pixel, vec4 result) {
+    vec4 value_p0 = result;
+    ivec2 shuffled = pixel * ivec2(2, 2);
+    imageStore(u_result, shuffled, value_p0);
+    imageStore(u_result, shuffled + ivec2(1, 0), value_p0.yzwx);
+    imageStore(u_result, shuffled + ivec2(0, 1), value_p0.zwxy);
+    imageStore(u_result, shuffled + ivec2(1, 1), value_p0.wxyz);
 }
 
 void main() {
-    int lane = int(gl_LocalInvocationID.x);
-    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
-    if (place >= u_across * u_down || u_planes <= plane) return;
-    ivec2 o = ivec2(place % u_across, place / u_across);
-    ivec2 corner = o;
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    int k = plane * u_tap_rows;
-    ivec2 p = corner + ivec2(0, 0);
-    vec4 v = load_x(p, 0);
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    int invocation = int(gl_LocalInvocationID.x);
+    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
+    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across);
+    ivec2 corner = pixel;
+    vec4 result = vec4(0.0, 0.5, 1.0, 1.5);
+    int weight_row = plane * u_rows_per_tap;
+    ivec2 tap = corner;
+    vec4 texel = load_x(tap);
     {
-        vec4 w0 = weight(k);
-        a0 += w0 * v.x;
-        vec4 w1 = weight(k + 1);
-        a0 += w1 * v.y;
-        vec4 w2 = weight(k + 2);
-        a0 += w2 * v.z;
-        vec4 w3 = weight(k + 3);
-        a0 += w3 * v.w;
+        vec4 w0 = weight(weight_row);
+        result += w0 * texel.x;
+        vec4 w1 = weight(weight_row + 1);
+        result += w1 * texel.y;
+        vec4 w2 = weight(weight_row + 2);
+        result += w2 * texel.z;
+        vec4 w3 = weight(weight_row + 3);
+        result += w3 * texel.w;
     }
-    k += 4;
-    store(o, plane, a0);
+    store(pixel, result);
 }

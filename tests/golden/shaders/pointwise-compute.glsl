@@ -9,9 +9,9 @@ precision highp sampler2D;
 precision highp sampler2DArray;
 
 uniform sampler2D u_x0;
-uniform int u_span;
-uniform int u_across;
-uniform int u_down;
+uniform int u_blocks_per_workgroup;
+uniform int u_blocks_across;
+uniform int u_blocks_down;
 uniform int u_planes;
 
 layout(local_size_x = 64) in;
@@ -25,13 +25,15 @@ vec4 f_sigmoid(vec4 x_) { return f_sigmoid_of(x_, exp(-abs(x_))); }
 
 vec4 epilogue(vec4 x0) { return x0 * f_sigmoid(x0); }
 
-void store(ivec2 o, int plane) { imageStore(u_result, o, epilogue(texelFetch(u_x0, o, 0))); }
+void store(ivec2 pixel) { imageStore(u_result, pixel, epilogue(texelFetch(u_x0, pixel, 0))); }
 
 void main() {
-    int lane = int(gl_LocalInvocationID.x);
-    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
-    if (place >= u_across * u_down || u_planes <= plane) return;
-    ivec2 o = ivec2(place % u_across, place / u_across);
-    store(o, plane);
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    int invocation = int(gl_LocalInvocationID.x);
+    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
+    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across);
+    store(pixel);
 }

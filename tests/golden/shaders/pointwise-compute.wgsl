@@ -4,9 +4,9 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
-    u_span: i32,
-    u_across: i32,
-    u_down: i32,
+    u_blocks_per_workgroup: i32,
+    u_blocks_across: i32,
+    u_blocks_down: i32,
     u_planes: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
@@ -18,13 +18,15 @@ fn f_sigmoid_of(x_: vec4f, e_: vec4f) -> vec4f {
 }
 fn f_sigmoid(x_: vec4f) -> vec4f { return f_sigmoid_of(x_, exp(-abs(x_))); }
 fn epilogue(x0: vec4f) -> vec4f { return x0 * f_sigmoid(x0); }
-fn store(o: vec2i, plane: i32) { textureStore(u_result, o, epilogue(textureLoad(u_x0, o, 0))); }
+fn store(pixel: vec2i) { textureStore(u_result, pixel, epilogue(textureLoad(u_x0, pixel, 0))); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
-    var lane: i32 = i32(local.x);
-    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
-    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across);
-    store(o, plane);
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    var invocation: i32 = i32(local.x);
+    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
+    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across);
+    store(pixel);
 }

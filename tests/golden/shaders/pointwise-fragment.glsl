@@ -10,7 +10,7 @@ precision highp sampler2DArray;
 
 uniform sampler2D u_x0;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 f_sigmoid_of(vec4 x_, vec4 e_) {
     return mix(vec4(1.0), e_, lessThan(x_, vec4(0.0))) / (1.0 + e_);
@@ -21,6 +21,6 @@ vec4 f_sigmoid(vec4 x_) { return f_sigmoid_of(x_, exp(-abs(x_))); }
 vec4 epilogue(vec4 x0) { return x0 * f_sigmoid(x0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    o_0 = epilogue(texelFetch(u_x0, o, 0));
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    target_0 = epilogue(texelFetch(u_x0, pixel, 0));
 }

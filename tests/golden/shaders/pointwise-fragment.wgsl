@@ -11,12 +11,12 @@ fn f_sigmoid_of(x_: vec4f, e_: vec4f) -> vec4f {
 fn f_sigmoid(x_: vec4f) -> vec4f { return f_sigmoid_of(x_, exp(-abs(x_))); }
 fn epilogue(x0: vec4f) -> vec4f { return x0 * f_sigmoid(x0); }
 struct Targets {
-    @location(0) o_0: vec4f,
+    @location(0) target_0: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    targets.o_0 = epilogue(textureLoad(u_x0, o, 0));
+    var pixel: vec2i = vec2i(position.xy);
+    targets.target_0 = epilogue(textureLoad(u_x0, pixel, 0));
     return targets;
 }

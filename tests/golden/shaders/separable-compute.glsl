@@ -12,19 +12,20 @@ precision highp sampler2DArray;
 uniform sampler2D u_x;
 uniform int u_width_in;
 uniform int u_height_in;
-uniform int u_planes_between;
-uniform int u_tap_rows;
-uniform int u_second;
-uniform int u_span;
-uniform int u_across;
-uniform int u_down;
+uniform int u_intermediate_planes;
+uniform int u_rows_per_tap;
+uniform int u_pointwise_row;
+uniform int u_blocks_per_workgroup;
+uniform int u_blocks_across;
+uniform int u_blocks_down;
 uniform int u_planes;
 layout(std140) uniform Weights { vec4 weights[8]; };
 
 layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
+    // Beside the map lies padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -32,39 +33,41 @@ vec4 load_x(ivec2 p, int plane) {
 
 vec4 weight(int i) { return weights[i]; }
 
-void store(ivec2 o, int plane, vec4 a0) { imageStore(u_result, o, a0); }
+void store(ivec2 pixel, vec4 result) { imageStore(u_result, pixel, result); }
 
 void main() {
-    int lane = int(gl_LocalInvocationID.x);
-    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
-    if (place >= u_across * u_down || u_planes <= plane) return;
-    ivec2 o = ivec2(place % u_across, place / u_across);
-    ivec2 corner = o;
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 1.5);
-    for (int plane = 0; plane < u_planes_between; ++plane) {
-        vec4 m0 = vec4(0.0, 0.5, 1.0, 1.5);
-        int k = plane * 2 * u_tap_rows;
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    int invocation = int(gl_LocalInvocationID.x);
+    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
+    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across);
+    ivec2 corner = pixel;
+    vec4 result = vec4(0.0, 0.5, 1.0, 1.5);
+    for (int plane = 0; plane < u_intermediate_planes; ++plane) {
+        vec4 depthwise = vec4(0.0, 0.5, 1.0, 1.5);
+        int weight_row = plane * 2 * u_rows_per_tap;
         for (int kx = 0; kx < 2; ++kx) {
-            ivec2 p = corner + ivec2(kx, 0);
-            vec4 v = load_x(p, plane);
+            ivec2 tap = corner + ivec2(kx, 0);
+            vec4 texel = load_x(tap);
             {
-                vec4 w = weight(k);
-                m0 += w * v;
+                vec4 w = weight(weight_row);
+                depthwise += w * texel;
             }
-            k += 1;
+            weight_row += 1;
         }
-        k = plane * 4 + u_second;
+        weight_row = plane * 4 + u_pointwise_row;
         {
-            vec4 w0 = weight(k);
-            a0 += w0 * m0.x;
-            vec4 w1 = weight(k + 1);
-            a0 += w1 * m0.y;
-            vec4 w2 = weight(k + 2);
-            a0 += w2 * m0.z;
-            vec4 w3 = weight(k + 3);
-            a0 += w3 * m0.w;
+            vec4 w0 = weight(weight_row);
+            result += w0 * depthwise.x;
+            vec4 w1 = weight(weight_row + 1);
+            result += w1 * depthwise.y;
+            vec4 w2 = weight(weight_row + 2);
+            result += w2 * depthwise.z;
+            vec4 w3 = weight(weight_row + 3);
+            result += w3 * depthwise.w;
         }
     }
-    store(o, plane, a0);
+    store(pixel, result);
 }

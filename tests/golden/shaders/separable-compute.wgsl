@@ -7,12 +7,12 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_width_in: i32,
     u_height_in: i32,
-    u_planes_between: i32,
-    u_tap_rows: i32,
-    u_second: i32,
-    u_span: i32,
-    u_across: i32,
-    u_down: i32,
+    u_intermediate_planes: i32,
+    u_rows_per_tap: i32,
+    u_pointwise_row: i32,
+    u_blocks_per_workgroup: i32,
+    u_blocks_across: i32,
+    u_blocks_down: i32,
     u_planes: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
@@ -20,45 +20,48 @@ struct Sizes {
 @group(0) @binding(2) var<uniform> weights: array<vec4f, 8>;
 @group(0) @binding(3) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(4) var nearest: sampler;
-fn load_x(p: vec2i, plane: i32) -> vec4f {
+fn load_x(p: vec2i) -> vec4f {
+    // Beside the map lies padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
 fn weight(i: i32) -> vec4f { return weights[i]; }
-fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, a0); }
+fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
-    var lane: i32 = i32(local.x);
-    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
-    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across);
-    var corner: vec2i = o;
-    var a0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-    for (var plane = 0; plane < sizes.u_planes_between; plane += 1) {
-        var m0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
-        var k: i32 = plane * 2 * sizes.u_tap_rows;
+    // An invocation computes a block: 1 pixel of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    var invocation: i32 = i32(local.x);
+    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
+    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across);
+    var corner: vec2i = pixel;
+    var result: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
+    for (var plane = 0; plane < sizes.u_intermediate_planes; plane += 1) {
+        var depthwise: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
+        var weight_row: i32 = plane * 2 * sizes.u_rows_per_tap;
         for (var kx = 0; kx < 2; kx += 1) {
-            var p: vec2i = corner + vec2i(kx, 0);
-            var v: vec4f = load_x(p, plane);
+            var tap: vec2i = corner + vec2i(kx, 0);
+            var texel: vec4f = load_x(tap);
             {
-                var w: vec4f = weight(k);
-                m0 += w * v;
+                var w: vec4f = weight(weight_row);
+                depthwise += w * texel;
             }
-            k += 1;
+            weight_row += 1;
         }
-        k = plane * 4 + sizes.u_second;
+        weight_row = plane * 4 + sizes.u_pointwise_row;
         {
-            var w0: vec4f = weight(k);
-            a0 += w0 * m0.x;
-            var w1: vec4f = weight(k + 1);
-            a0 += w1 * m0.y;
-            var w2: vec4f = weight(k + 2);
-            a0 += w2 * m0.z;
-            var w3: vec4f = weight(k + 3);
-            a0 += w3 * m0.w;
+            var w0: vec4f = weight(weight_row);
+            result += w0 * depthwise.x;
+            var w1: vec4f = weight(weight_row + 1);
+            result += w1 * depthwise.y;
+            var w2: vec4f = weight(weight_row + 2);
+            result += w2 * depthwise.z;
+            var w3: vec4f = weight(weight_row + 3);
+            result += w3 * depthwise.w;
         }
     }
-    store(o, plane, a0);
+    store(pixel, result);
 }

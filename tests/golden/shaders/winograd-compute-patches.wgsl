@@ -8,10 +8,10 @@ struct Sizes {
     u_tiles_across: i32,
     u_width_in: i32,
     u_height_in: i32,
-    u_patch: i32,
-    u_span: i32,
-    u_across: i32,
-    u_down: i32,
+    u_patch_rows: i32,
+    u_blocks_per_workgroup: i32,
+    u_blocks_across: i32,
+    u_blocks_down: i32,
     u_planes: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
@@ -36,55 +36,61 @@ var<private> factors: array<f32, 16> = array<f32, 16>(
     0.0,
     -1.0
 );
-fn load_x(p: vec2i, plane: i32) -> vec4f {
+fn load_x(p: vec2i) -> vec4f {
+    // Beside the map lies padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn store(o: vec2i, plane: i32, a0: vec4f) { textureStore(u_result, o, plane, a0); }
+fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel, plane, result); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
-    var lane: i32 = i32(local.x);
-    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
-    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across) * vec2i(1, 8);
-    var corner: vec2i = vec2i((o.y / 16 * sizes.u_columns + o.x) % sizes.u_tiles_across, (o.y / 16 * sizes.u_columns + o.x) / sizes.u_tiles_across) * 2 - vec2i(1, 1);
-    var first: i32 = o.y / 8 % 2 * 8;
-    var a0_00: vec4f = vec4f(0.0);
-    var a0_01: vec4f = vec4f(0.0);
-    var a0_02: vec4f = vec4f(0.0);
-    var a0_03: vec4f = vec4f(0.0);
-    var a0_04: vec4f = vec4f(0.0);
-    var a0_05: vec4f = vec4f(0.0);
-    var a0_06: vec4f = vec4f(0.0);
-    var a0_07: vec4f = vec4f(0.0);
-    for (var i = 0; i < sizes.u_patch; i += 1) {
-        var d0: vec4f = load_x(corner + vec2i(0, i), plane);
-        var d1: vec4f = load_x(corner + vec2i(1, i), plane);
-        var d2: vec4f = load_x(corner + vec2i(2, i), plane);
-        var d3: vec4f = load_x(corner + vec2i(3, i), plane);
+    // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    var invocation: i32 = i32(local.x);
+    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
+    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(1, 8);
+    // The number of the tile, and its first pixel.
+    var tile: i32 = pixel.y / 16 * sizes.u_columns + pixel.x;
+    var corner: vec2i = vec2i(tile % sizes.u_tiles_across, tile / sizes.u_tiles_across) * 2 - vec2i(1, 1);
+    var first_factor: i32 = pixel.y / 8 % 2 * 8;
+    var result_y0: vec4f = vec4f(0.0);
+    var result_y1: vec4f = vec4f(0.0);
+    var result_y2: vec4f = vec4f(0.0);
+    var result_y3: vec4f = vec4f(0.0);
+    var result_y4: vec4f = vec4f(0.0);
+    var result_y5: vec4f = vec4f(0.0);
+    var result_y6: vec4f = vec4f(0.0);
+    var result_y7: vec4f = vec4f(0.0);
+    for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
+        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        var d0: vec4f = load_x(corner + vec2i(0, patch_row));
+        var d1: vec4f = load_x(corner + vec2i(1, patch_row));
+        var d2: vec4f = load_x(corner + vec2i(2, patch_row));
+        var d3: vec4f = load_x(corner + vec2i(3, patch_row));
         var t0: vec4f = d0 - d2;
         var t1: vec4f = d1 + d2;
         var t2: vec4f = d2 - d1;
         var t3: vec4f = d1 - d3;
-        var factor0: f32 = factors[first + i];
-        a0_00 += factor0 * t0;
-        a0_01 += factor0 * t1;
-        a0_02 += factor0 * t2;
-        a0_03 += factor0 * t3;
-        var factor1: f32 = factors[first + 4 + i];
-        a0_04 += factor1 * t0;
-        a0_05 += factor1 * t1;
-        a0_06 += factor1 * t2;
-        a0_07 += factor1 * t3;
+        var factor0: f32 = factors[first_factor + patch_row];
+        result_y0 += factor0 * t0;
+        result_y1 += factor0 * t1;
+        result_y2 += factor0 * t2;
+        result_y3 += factor0 * t3;
+        var factor1: f32 = factors[first_factor + 4 + patch_row];
+        result_y4 += factor1 * t0;
+        result_y5 += factor1 * t1;
+        result_y6 += factor1 * t2;
+        result_y7 += factor1 * t3;
     }
-    store(o, plane, a0_00);
-    store(o + vec2i(0, 1), plane, a0_01);
-    store(o + vec2i(0, 2), plane, a0_02);
-    store(o + vec2i(0, 3), plane, a0_03);
-    store(o + vec2i(0, 4), plane, a0_04);
-    store(o + vec2i(0, 5), plane, a0_05);
-    store(o + vec2i(0, 6), plane, a0_06);
-    store(o + vec2i(0, 7), plane, a0_07);
+    store(pixel, plane, result_y0);
+    store(pixel + vec2i(0, 1), plane, result_y1);
+    store(pixel + vec2i(0, 2), plane, result_y2);
+    store(pixel + vec2i(0, 3), plane, result_y3);
+    store(pixel + vec2i(0, 4), plane, result_y4);
+    store(pixel + vec2i(0, 5), plane, result_y5);
+    store(pixel + vec2i(0, 6), plane, result_y6);
+    store(pixel + vec2i(0, 7), plane, result_y7);
 }

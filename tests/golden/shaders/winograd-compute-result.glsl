@@ -11,12 +11,12 @@ precision highp sampler2DArray;
 uniform sampler2DArray u_x;
 uniform int u_columns;
 uniform int u_tiles_across;
-uniform int u_patch;
+uniform int u_patch_rows;
 uniform int u_width;
 uniform int u_height;
-uniform int u_span;
-uniform int u_across;
-uniform int u_down;
+uniform int u_blocks_per_workgroup;
+uniform int u_blocks_across;
+uniform int u_blocks_down;
 uniform int u_planes;
 
 layout(local_size_x = 64) in;
@@ -26,39 +26,44 @@ const float factors[8] = float[8](
     1.0, 1.0, 1.0, 0.0, 0.0, 1.0, -1.0, -1.0
 );
 
-void store(ivec2 o, int plane, vec4 a0) {
-    if (o.x >= u_width || o.y >= u_height) return;
-    imageStore(u_result, o, a0);
+void store(ivec2 pixel, vec4 result) {
+    // Blocks at the border reach beyond the map.
+    if (pixel.x >= u_width || pixel.y >= u_height) return;
+    imageStore(u_result, pixel, result);
 }
 
 void main() {
-    int lane = int(gl_LocalInvocationID.x);
-    int place = int(gl_WorkGroupID.x) * u_span + lane % u_span;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_span) + lane / u_span;
-    if (place >= u_across * u_down || u_planes <= plane) return;
-    ivec2 o = ivec2(place % u_across, place / u_across) * ivec2(2, 2);
-    ivec2 corner = ivec2((o.y / 2 * u_tiles_across + o.x / 2) % u_columns, (o.y / 2 * u_tiles_across + o.x / 2) / u_columns * 16);
-    int first = 0;
-    vec4 a0_00 = vec4(0.0);
-    vec4 a0_10 = vec4(0.0);
-    vec4 a0_01 = vec4(0.0);
-    vec4 a0_11 = vec4(0.0);
-    for (int i = 0; i < u_patch; ++i) {
-        vec4 d0 = texelFetch(u_x, ivec3(corner + ivec2(0, i * 4), plane), 0);
-        vec4 d1 = texelFetch(u_x, ivec3(corner + ivec2(0, i * 4 + 1), plane), 0);
-        vec4 d2 = texelFetch(u_x, ivec3(corner + ivec2(0, i * 4 + 2), plane), 0);
-        vec4 d3 = texelFetch(u_x, ivec3(corner + ivec2(0, i * 4 + 3), plane), 0);
+    // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    int invocation = int(gl_LocalInvocationID.x);
+    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
+    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
+    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across) * ivec2(2, 2);
+    // The number of the tile, and the first element of its patch.
+    int tile = pixel.y / 2 * u_tiles_across + pixel.x / 2;
+    ivec2 corner = ivec2(tile % u_columns, tile / u_columns * 16);
+    vec4 result_x0_y0 = vec4(0.0);
+    vec4 result_x1_y0 = vec4(0.0);
+    vec4 result_x0_y1 = vec4(0.0);
+    vec4 result_x1_y1 = vec4(0.0);
+    for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
+        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        vec4 d0 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4), plane), 0);
+        vec4 d1 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 1), plane), 0);
+        vec4 d2 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 2), plane), 0);
+        vec4 d3 = texelFetch(u_x, ivec3(corner + ivec2(0, patch_row * 4 + 3), plane), 0);
         vec4 t0 = d0 + d1 + d2;
         vec4 t1 = d1 - d2 - d3;
-        float factor0 = factors[first + i];
-        a0_00 += factor0 * t0;
-        a0_10 += factor0 * t1;
-        float factor1 = factors[first + 4 + i];
-        a0_01 += factor1 * t0;
-        a0_11 += factor1 * t1;
+        float factor0 = factors[patch_row];
+        result_x0_y0 += factor0 * t0;
+        result_x1_y0 += factor0 * t1;
+        float factor1 = factors[4 + patch_row];
+        result_x0_y1 += factor1 * t0;
+        result_x1_y1 += factor1 * t1;
     }
-    store(o, plane, a0_00);
-    store(o + ivec2(1, 0), plane, a0_10);
-    store(o + ivec2(0, 1), plane, a0_01);
-    store(o + ivec2(1, 1), plane, a0_11);
+    store(pixel, result_x0_y0);
+    store(pixel + ivec2(1, 0), result_x1_y0);
+    store(pixel + ivec2(0, 1), result_x0_y1);
+    store(pixel + ivec2(1, 1), result_x1_y1);
 }

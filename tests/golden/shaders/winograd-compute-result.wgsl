@@ -6,12 +6,12 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
     u_columns: i32,
     u_tiles_across: i32,
-    u_patch: i32,
+    u_patch_rows: i32,
     u_width: i32,
     u_height: i32,
-    u_span: i32,
-    u_across: i32,
-    u_down: i32,
+    u_blocks_per_workgroup: i32,
+    u_blocks_across: i32,
+    u_blocks_down: i32,
     u_planes: i32,
 }
 @group(0) @binding(0) var<uniform> sizes: Sizes;
@@ -28,39 +28,44 @@ var<private> factors: array<f32, 8> = array<f32, 8>(
     -1.0,
     -1.0
 );
-fn store(o: vec2i, plane: i32, a0: vec4f) {
-    if (o.x >= sizes.u_width || o.y >= sizes.u_height) { return; }
-    textureStore(u_result, o, a0);
+fn store(pixel: vec2i, result: vec4f) {
+    // Blocks at the border reach beyond the map.
+    if (pixel.x >= sizes.u_width || pixel.y >= sizes.u_height) { return; }
+    textureStore(u_result, pixel, result);
 }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
-    var lane: i32 = i32(local.x);
-    var place: i32 = i32(group.x) * sizes.u_span + lane % sizes.u_span;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_span) + lane / sizes.u_span;
-    if (place >= sizes.u_across * sizes.u_down || sizes.u_planes <= plane) { return; }
-    var o: vec2i = vec2i(place % sizes.u_across, place / sizes.u_across) * vec2i(2, 2);
-    var corner: vec2i = vec2i((o.y / 2 * sizes.u_tiles_across + o.x / 2) % sizes.u_columns, (o.y / 2 * sizes.u_tiles_across + o.x / 2) / sizes.u_columns * 16);
-    var first: i32 = 0;
-    var a0_00: vec4f = vec4f(0.0);
-    var a0_10: vec4f = vec4f(0.0);
-    var a0_01: vec4f = vec4f(0.0);
-    var a0_11: vec4f = vec4f(0.0);
-    for (var i = 0; i < sizes.u_patch; i += 1) {
-        var d0: vec4f = textureLoad(u_x, corner + vec2i(0, i * 4), plane, 0);
-        var d1: vec4f = textureLoad(u_x, corner + vec2i(0, i * 4 + 1), plane, 0);
-        var d2: vec4f = textureLoad(u_x, corner + vec2i(0, i * 4 + 2), plane, 0);
-        var d3: vec4f = textureLoad(u_x, corner + vec2i(0, i * 4 + 3), plane, 0);
+    // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
+    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    var invocation: i32 = i32(local.x);
+    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
+    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
+    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(2, 2);
+    // The number of the tile, and the first element of its patch.
+    var tile: i32 = pixel.y / 2 * sizes.u_tiles_across + pixel.x / 2;
+    var corner: vec2i = vec2i(tile % sizes.u_columns, tile / sizes.u_columns * 16);
+    var result_x0_y0: vec4f = vec4f(0.0);
+    var result_x1_y0: vec4f = vec4f(0.0);
+    var result_x0_y1: vec4f = vec4f(0.0);
+    var result_x1_y1: vec4f = vec4f(0.0);
+    for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
+        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        var d0: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4), plane, 0);
+        var d1: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 1), plane, 0);
+        var d2: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 2), plane, 0);
+        var d3: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 3), plane, 0);
         var t0: vec4f = d0 + d1 + d2;
         var t1: vec4f = d1 - d2 - d3;
-        var factor0: f32 = factors[first + i];
-        a0_00 += factor0 * t0;
-        a0_10 += factor0 * t1;
-        var factor1: f32 = factors[first + 4 + i];
-        a0_01 += factor1 * t0;
-        a0_11 += factor1 * t1;
+        var factor0: f32 = factors[patch_row];
+        result_x0_y0 += factor0 * t0;
+        result_x1_y0 += factor0 * t1;
+        var factor1: f32 = factors[4 + patch_row];
+        result_x0_y1 += factor1 * t0;
+        result_x1_y1 += factor1 * t1;
     }
-    store(o, plane, a0_00);
-    store(o + vec2i(1, 0), plane, a0_10);
-    store(o + vec2i(0, 1), plane, a0_01);
-    store(o + vec2i(1, 1), plane, a0_11);
+    store(pixel, result_x0_y0);
+    store(pixel + vec2i(1, 0), result_x1_y0);
+    store(pixel + vec2i(0, 1), result_x0_y1);
+    store(pixel + vec2i(1, 1), result_x1_y1);
 }

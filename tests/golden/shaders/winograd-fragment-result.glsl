@@ -10,7 +10,7 @@ precision highp sampler2DArray;
 
 uniform sampler2DArray u_value;
 
-layout(location = 0) out vec4 o_0;
+layout(location = 0) out vec4 target_0;
 
 vec4 load_value(int row, int column, int channel) {
     return texelFetch(u_value, ivec3(0, row >> 1, ((row & 1) * 8 + column * 4 + channel) >> 2), 0);
@@ -19,7 +19,7 @@ vec4 load_value(int row, int column, int channel) {
 vec4 compute(int row, int column) { return load_value(row, column, 0); }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    vec4 a0 = compute(o.y, o.x);
-    o_0 = a0;
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    vec4 result = compute(pixel.y, pixel.x);
+    target_0 = result;
 }

@@ -10,13 +10,13 @@ fn load_value(row: i32, column: i32, channel: i32) -> vec4f {
 }
 fn compute(row: i32, column: i32) -> vec4f { return load_value(row, column, 0); }
 struct Targets {
-    @location(0) o_0: vec4f,
+    @location(0) target_0: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var a0: vec4f = compute(o.y, o.x);
-    targets.o_0 = a0;
+    var pixel: vec2i = vec2i(position.xy);
+    var result: vec4f = compute(pixel.y, pixel.x);
+    targets.target_0 = result;
     return targets;
 }

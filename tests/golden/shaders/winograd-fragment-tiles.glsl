@@ -11,10 +11,10 @@ precision highp sampler2DArray;
 
 uniform sampler2D u_x;
 
-layout(location = 0) out vec4 o_0;
-layout(location = 1) out vec4 o_1;
-layout(location = 2) out vec4 o_2;
-layout(location = 3) out vec4 o_3;
+layout(location = 0) out vec4 target_0;
+layout(location = 1) out vec4 target_1;
+layout(location = 2) out vec4 target_2;
+layout(location = 3) out vec4 target_3;
 
 void transform(vec4 a, vec4 b, vec4 c, vec4 d, out vec4 t0, out vec4 t1, out vec4 t2, out vec4 t3) {
     t0 = a - c;
@@ -23,25 +23,27 @@ void transform(vec4 a, vec4 b, vec4 c, vec4 d, out vec4 t0, out vec4 t1, out vec
     t3 = b - d;
 }
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
+    // Beside the map lies padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
 }
 
-void transform_row(ivec2 p, int plane, out vec4 t0, out vec4 t1, out vec4 t2, out vec4 t3) {
-    transform(load_x(p, plane), load_x(p + ivec2(1, 0), plane), load_x(p + ivec2(2, 0), plane), load_x(p + ivec2(3, 0), plane), t0, t1, t2, t3);
+void transform_row(ivec2 p, out vec4 t0, out vec4 t1, out vec4 t2, out vec4 t3) {
+    transform(load_x(p), load_x(p + ivec2(1, 0)), load_x(p + ivec2(2, 0)), load_x(p + ivec2(3, 0)), t0, t1, t2, t3);
 }
 
 void main() {
-    ivec2 o = ivec2(gl_FragCoord.xy);
-    ivec2 corner = o * 2 - ivec2(1, 1);
+    ivec2 pixel = ivec2(gl_FragCoord.xy);
+    // This pixel is a tile of 2x2 pixels of the map; y are its sums.
+    ivec2 corner = pixel * 2 - ivec2(1, 1);
     vec4 t00, t01, t02, t03, t10, t11, t12, t13, t20, t21, t22, t23, t30, t31, t32, t33;
     // the patch of input plane 0
-    transform_row(corner, 0, t00, t01, t02, t03);
-    transform_row(corner + ivec2(0, 1), 0, t10, t11, t12, t13);
-    transform_row(corner + ivec2(0, 2), 0, t20, t21, t22, t23);
-    transform_row(corner + ivec2(0, 3), 0, t30, t31, t32, t33);
+    transform_row(corner, t00, t01, t02, t03);
+    transform_row(corner + ivec2(0, 1), t10, t11, t12, t13);
+    transform_row(corner + ivec2(0, 2), t20, t21, t22, t23);
+    transform_row(corner + ivec2(0, 3), t30, t31, t32, t33);
     vec4 v0_00, v0_10, v0_20, v0_30;
     transform(t00, t10, t20, t30, v0_00, v0_10, v0_20, v0_30);
     vec4 v0_01, v0_11, v0_21, v0_31;
@@ -56,9 +58,7 @@ void main() {
     vec4 y11_0 = y00_0;
     vec4 product;
     // position (0, 0)
-    product = mat4(
-        vec4(-0.75, -0.5, -0.25, 0.0),
-//// 130 lines are not stored
+//// 132 lines are not stored
         vec4(0.5, -0.25, -0.125, 0.0),
         vec4(-0.125, 0.0, 0.125, 0.25),
         vec4(0.125, 0.25, -0.5, 0.5),
@@ -74,8 +74,8 @@ void main() {
         vec4(-0.75, -0.5, -0.25, 0.0)
     ) * v0_33;
     y11_0 += product;
-    o_0 = y00_0;
-    o_1 = y01_0;
-    o_2 = y10_0;
-    o_3 = y11_0;
+    target_0 = y00_0;
+    target_1 = y01_0;
+    target_2 = y10_0;
+    target_3 = y11_0;
 }

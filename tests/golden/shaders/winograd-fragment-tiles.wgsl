@@ -12,25 +12,27 @@ fn transform(a: vec4f, b: vec4f, c: vec4f, d: vec4f, t0: ptr<function, vec4f>, t
     (*t2) = c - b;
     (*t3) = b - d;
 }
-fn load_x(p: vec2i, plane: i32) -> vec4f {
+fn load_x(p: vec2i) -> vec4f {
+    // Beside the map lies padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
 }
-fn transform_row(p: vec2i, plane: i32, t0: ptr<function, vec4f>, t1: ptr<function, vec4f>, t2: ptr<function, vec4f>, t3: ptr<function, vec4f>) {
-    transform(load_x(p, plane), load_x(p + vec2i(1, 0), plane), load_x(p + vec2i(2, 0), plane), load_x(p + vec2i(3, 0), plane), t0, t1, t2, t3);
+fn transform_row(p: vec2i, t0: ptr<function, vec4f>, t1: ptr<function, vec4f>, t2: ptr<function, vec4f>, t3: ptr<function, vec4f>) {
+    transform(load_x(p), load_x(p + vec2i(1, 0)), load_x(p + vec2i(2, 0)), load_x(p + vec2i(3, 0)), t0, t1, t2, t3);
 }
 struct Targets {
-    @location(0) o_0: vec4f,
-    @location(1) o_1: vec4f,
-    @location(2) o_2: vec4f,
-    @location(3) o_3: vec4f,
+    @location(0) target_0: vec4f,
+    @location(1) target_1: vec4f,
+    @location(2) target_2: vec4f,
+    @location(3) target_3: vec4f,
 }
 @fragment
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
-    var o: vec2i = vec2i(position.xy);
-    var corner: vec2i = o * 2 - vec2i(1, 1);
+    var pixel: vec2i = vec2i(position.xy);
+    // This pixel is a tile of 2x2 pixels of the map; y are its sums.
+    var corner: vec2i = pixel * 2 - vec2i(1, 1);
     var t00: vec4f;
     var t01: vec4f;
     var t02: vec4f;
@@ -48,17 +50,15 @@ fn main(@builtin(position) position: vec4f) -> Targets {
     var t32: vec4f;
     var t33: vec4f;
     // the patch of input plane 0
-    transform_row(corner, 0, &t00, &t01, &t02, &t03);
-    transform_row(corner + vec2i(0, 1), 0, &t10, &t11, &t12, &t13);
-    transform_row(corner + vec2i(0, 2), 0, &t20, &t21, &t22, &t23);
-    transform_row(corner + vec2i(0, 3), 0, &t30, &t31, &t32, &t33);
+    transform_row(corner, &t00, &t01, &t02, &t03);
+    transform_row(corner + vec2i(0, 1), &t10, &t11, &t12, &t13);
+    transform_row(corner + vec2i(0, 2), &t20, &t21, &t22, &t23);
+    transform_row(corner + vec2i(0, 3), &t30, &t31, &t32, &t33);
     var v0_00: vec4f;
     var v0_10: vec4f;
     var v0_20: vec4f;
     var v0_30: vec4f;
-    transform(t00, t10, t20, t30, &v0_00, &v0_10, &v0_20, &v0_30);
-    var v0_01: vec4f;
-//// 153 lines are not stored
+//// 155 lines are not stored
         vec4f(-0.125, 0.0, 0.125, 0.25),
         vec4f(0.125, 0.25, -0.5, 0.5),
         vec4f(-0.5, 0.5, -0.25, -0.125)
@@ -73,9 +73,9 @@ fn main(@builtin(position) position: vec4f) -> Targets {
         vec4f(-0.75, -0.5, -0.25, 0.0)
     ) * v0_33;
     y11_0 += product;
-    targets.o_0 = y00_0;
-    targets.o_1 = y01_0;
-    targets.o_2 = y10_0;
-    targets.o_3 = y11_0;
+    targets.target_0 = y00_0;
+    targets.target_1 = y01_0;
+    targets.target_2 = y10_0;
+    targets.target_3 = y11_0;
     return targets;
 }

@@ -32,7 +32,8 @@ vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
+    // Beside the map lies padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
@@ -46,53 +47,54 @@ void hook() {
     ivec2 out_cell = ivec2(picture_size);
     ivec2 out_pixel = ivec2(gl_GlobalInvocationID.xy);
     if (any(greaterThanEqual(out_pixel, out_cell))) return;
-    ivec2 o = out_pixel;
-    ivec2 corner = o - ivec2(1, 1);
-    vec4 a0 = vec4(0.0);
-    vec4 a1 = vec4(0.0);
-    vec4 v;
+    ivec2 pixel = out_pixel;
+    ivec2 corner = pixel - ivec2(1, 1);
+    vec4 result_p0 = vec4(0.0);
+    vec4 result_p1 = vec4(0.0);
+    vec4 texel;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, -0.25, 0.25, 0.75) * v.x;
-    a1 += vec4(-0.5, 0.0, 0.5, -0.75) * v.x;
+    texel = load_x(corner);
+    result_p0 += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result_p1 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     // tap (0, 1), input plane 0
-    v = load_x(corner + ivec2(1, 0), 0);
-    a0 += vec4(-0.5, 0.0, 0.5, -0.75) * v.x;
-    a1 += vec4(-0.25, 0.25, 0.75, -0.5) * v.x;
+    texel = load_x(corner + ivec2(1, 0));
+    result_p0 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result_p1 += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
     // tap (0, 2), input plane 0
-    v = load_x(corner + ivec2(2, 0), 0);
-    a0 += vec4(-0.25, 0.25, 0.75, -0.5) * v.x;
-    a1 += vec4(0.0, 0.5, -0.75, -0.25) * v.x;
+    texel = load_x(corner + ivec2(2, 0));
+    result_p0 += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result_p1 += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
     // tap (1, 0), input plane 0
-    v = load_x(corner + ivec2(0, 1), 0);
-    a0 += vec4(0.0, 0.5, -0.75, -0.25) * v.x;
-    a1 += vec4(0.25, 0.75, -0.5, 0.0) * v.x;
+    texel = load_x(corner + ivec2(0, 1));
+    result_p0 += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
+    result_p1 += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
     // tap (1, 1), input plane 0
-    v = load_x(corner + ivec2(1, 1), 0);
-    a0 += vec4(0.25, 0.75, -0.5, 0.0) * v.x;
-    a1 += vec4(0.5, -0.75, -0.25, 0.25) * v.x;
+    texel = load_x(corner + ivec2(1, 1));
+    result_p0 += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
+    result_p1 += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
     // tap (1, 2), input plane 0
-    v = load_x(corner + ivec2(2, 1), 0);
-    a0 += vec4(0.5, -0.75, -0.25, 0.25) * v.x;
-    a1 += vec4(0.75, -0.5, 0.0, 0.5) * v.x;
+    texel = load_x(corner + ivec2(2, 1));
+    result_p0 += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
+    result_p1 += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
     // tap (2, 0), input plane 0
-    v = load_x(corner + ivec2(0, 2), 0);
-    a0 += vec4(0.75, -0.5, 0.0, 0.5) * v.x;
-    a1 += vec4(-0.75, -0.25, 0.25, 0.75) * v.x;
+    texel = load_x(corner + ivec2(0, 2));
+    result_p0 += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
+    result_p1 += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
     // tap (2, 1), input plane 0
-    v = load_x(corner + ivec2(1, 2), 0);
-    a0 += vec4(-0.75, -0.25, 0.25, 0.75) * v.x;
-    a1 += vec4(-0.5, 0.0, 0.5, -0.75) * v.x;
+    texel = load_x(corner + ivec2(1, 2));
+    result_p0 += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result_p1 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     // tap (2, 2), input plane 0
-    v = load_x(corner + ivec2(2, 2), 0);
-    vec4 last0 = vec4(0.0, 0.5, 1.0, 1.5);
-    last0 += vec4(-0.5, 0.0, 0.5, -0.75) * v.x;
-    a0 += last0;
-    vec4 last1 = vec4(2.0, 2.5, 3.0, 3.5);
-    last1 += vec4(-0.25, 0.25, 0.75, -0.5) * v.x;
-    a1 += last1;
-    imageStore(out_image, out_pixel, rounded_to_half(epilogue(a0)));
-    imageStore(out_image, out_pixel + ivec2(1, 0) * out_cell, rounded_to_half(epilogue(a1)));
+    texel = load_x(corner + ivec2(2, 2));
+    // the last texel, whose sums begin with the bias: it spares registers
+    vec4 last_result_p0 = vec4(0.0, 0.5, 1.0, 1.5);
+    last_result_p0 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result_p0 += last_result_p0;
+    vec4 last_result_p1 = vec4(2.0, 2.5, 3.0, 3.5);
+    last_result_p1 += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result_p1 += last_result_p1;
+    imageStore(out_image, out_pixel, rounded_to_half(epilogue(result_p0)));
+    imageStore(out_image, out_pixel + ivec2(1, 0) * out_cell, rounded_to_half(epilogue(result_p1)));
 }
 
 //!HOOK LUMA
@@ -121,25 +123,26 @@ vec4 fetch_x(ivec2 p, int layer) {
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 vec4 hook() {
-    ivec2 o = ivec2(relu_pos * vec2(relu_cell));
-    ivec2 corner = o;
-    vec4 a0 = vec4(0.0);
-    vec4 v;
+    ivec2 pixel = ivec2(relu_pos * vec2(relu_cell));
+    ivec2 corner = pixel;
+    vec4 result = vec4(0.0);
+    vec4 texel;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, -0.5, -0.25, 0.0) * v.x;
-    a0 += vec4(-0.5, -0.25, 0.0, 0.25) * v.y;
-    a0 += vec4(-0.25, 0.0, 0.25, 0.5) * v.z;
-    a0 += vec4(0.0, 0.25, 0.5, 0.75) * v.w;
+    texel = load_x(corner, 0);
+    result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.x;
+    result += vec4(-0.5, -0.25, 0.0, 0.25) * texel.y;
+    result += vec4(-0.25, 0.0, 0.25, 0.5) * texel.z;
+    result += vec4(0.0, 0.25, 0.5, 0.75) * texel.w;
     // tap (0, 0), input plane 1
-    v = load_x(corner, 1);
-    vec4 last0 = vec4(0.0, 0.5, 1.0, 1.5);
-    last0 += vec4(0.25, 0.5, 0.75, -0.75) * v.x;
-    last0 += vec4(0.5, 0.75, -0.75, -0.5) * v.y;
-    last0 += vec4(0.75, -0.75, -0.5, -0.25) * v.z;
-    last0 += vec4(-0.75, -0.5, -0.25, 0.0) * v.w;
-    a0 += last0;
-    return rounded_to_half(a0);
+    texel = load_x(corner, 1);
+    // the last texel, whose sums begin with the bias: it spares registers
+    vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
+    last_result += vec4(0.25, 0.5, 0.75, -0.75) * texel.x;
+    last_result += vec4(0.5, 0.75, -0.75, -0.5) * texel.y;
+    last_result += vec4(0.75, -0.75, -0.5, -0.25) * texel.z;
+    last_result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.w;
+    result += last_result;
+    return rounded_to_half(result);
 }
 
 //!HOOK LUMA
@@ -167,7 +170,7 @@ float load_value(int row, int column, int channel) {
 vec4 compute(int row, int column) { return vec4(load_value(row, column, 0), 0.0, 0.0, 0.0); }
 
 vec4 hook() {
-    ivec2 o = ivec2(pixels_pos * pixels_size * 2.0);
-    vec4 a0 = compute(o.y, o.x);
-    return rounded_to_half(a0);
+    ivec2 pixel = ivec2(pixels_pos * pixels_size * 2.0);
+    vec4 result = compute(pixel.y, pixel.x);
+    return rounded_to_half(result);
 }

@@ -29,7 +29,7 @@ vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-vec4 load_x(ivec2 p, int plane) {
+vec4 load_x(ivec2 p) {
     ivec2 source = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     return texelFetch(picture_raw, source, 0);
 }
@@ -37,58 +37,59 @@ vec4 load_x(ivec2 p, int plane) {
 vec4 epilogue(vec4 y, vec4 e0) { return max(y, 0.0) + e0 * min(y, 0.0); }
 
 vec4 hook() {
-    ivec2 o = ivec2(picture_pos * picture_size);
-    ivec2 corner = o - ivec2(1, 1);
-    vec4 a0 = vec4(0.0);
-    vec4 v;
+    ivec2 pixel = ivec2(picture_pos * picture_size);
+    ivec2 corner = pixel - ivec2(1, 1);
+    vec4 result = vec4(0.0);
+    vec4 texel;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, 0.75, 0.5, 0.25) * v.x;
-    a0 += vec4(-0.25, -0.5, -0.75, 0.75) * v.y;
-    a0 += vec4(0.25, 0.0, -0.25, -0.5) * v.z;
+    texel = load_x(corner);
+    result += vec4(-0.75, 0.75, 0.5, 0.25) * texel.x;
+    result += vec4(-0.25, -0.5, -0.75, 0.75) * texel.y;
+    result += vec4(0.25, 0.0, -0.25, -0.5) * texel.z;
     // tap (0, 1), input plane 0
-    v = load_x(corner + ivec2(1, 0), 0);
-    a0 += vec4(-0.5, -0.75, 0.75, 0.5) * v.x;
-    a0 += vec4(0.0, -0.25, -0.5, -0.75) * v.y;
-    a0 += vec4(0.5, 0.25, 0.0, -0.25) * v.z;
+    texel = load_x(corner + ivec2(1, 0));
+    result += vec4(-0.5, -0.75, 0.75, 0.5) * texel.x;
+    result += vec4(0.0, -0.25, -0.5, -0.75) * texel.y;
+    result += vec4(0.5, 0.25, 0.0, -0.25) * texel.z;
     // tap (0, 2), input plane 0
-    v = load_x(corner + ivec2(2, 0), 0);
-    a0 += vec4(-0.25, -0.5, -0.75, 0.75) * v.x;
-    a0 += vec4(0.25, 0.0, -0.25, -0.5) * v.y;
-    a0 += vec4(0.75, 0.5, 0.25, 0.0) * v.z;
+    texel = load_x(corner + ivec2(2, 0));
+    result += vec4(-0.25, -0.5, -0.75, 0.75) * texel.x;
+    result += vec4(0.25, 0.0, -0.25, -0.5) * texel.y;
+    result += vec4(0.75, 0.5, 0.25, 0.0) * texel.z;
     // tap (1, 0), input plane 0
-    v = load_x(corner + ivec2(0, 1), 0);
-    a0 += vec4(0.0, -0.25, -0.5, -0.75) * v.x;
-    a0 += vec4(0.5, 0.25, 0.0, -0.25) * v.y;
-    a0 += vec4(-0.75, 0.75, 0.5, 0.25) * v.z;
+    texel = load_x(corner + ivec2(0, 1));
+    result += vec4(0.0, -0.25, -0.5, -0.75) * texel.x;
+    result += vec4(0.5, 0.25, 0.0, -0.25) * texel.y;
+    result += vec4(-0.75, 0.75, 0.5, 0.25) * texel.z;
     // tap (1, 1), input plane 0
-    v = load_x(corner + ivec2(1, 1), 0);
-    a0 += vec4(0.25, 0.0, -0.25, -0.5) * v.x;
-    a0 += vec4(0.75, 0.5, 0.25, 0.0) * v.y;
-    a0 += vec4(-0.5, -0.75, 0.75, 0.5) * v.z;
+    texel = load_x(corner + ivec2(1, 1));
+    result += vec4(0.25, 0.0, -0.25, -0.5) * texel.x;
+    result += vec4(0.75, 0.5, 0.25, 0.0) * texel.y;
+    result += vec4(-0.5, -0.75, 0.75, 0.5) * texel.z;
     // tap (1, 2), input plane 0
-    v = load_x(corner + ivec2(2, 1), 0);
-    a0 += vec4(0.5, 0.25, 0.0, -0.25) * v.x;
-    a0 += vec4(-0.75, 0.75, 0.5, 0.25) * v.y;
-    a0 += vec4(-0.25, -0.5, -0.75, 0.75) * v.z;
+    texel = load_x(corner + ivec2(2, 1));
+    result += vec4(0.5, 0.25, 0.0, -0.25) * texel.x;
+    result += vec4(-0.75, 0.75, 0.5, 0.25) * texel.y;
+    result += vec4(-0.25, -0.5, -0.75, 0.75) * texel.z;
     // tap (2, 0), input plane 0
-    v = load_x(corner + ivec2(0, 2), 0);
-    a0 += vec4(0.75, 0.5, 0.25, 0.0) * v.x;
-    a0 += vec4(-0.5, -0.75, 0.75, 0.5) * v.y;
-    a0 += vec4(0.0, -0.25, -0.5, -0.75) * v.z;
+    texel = load_x(corner + ivec2(0, 2));
+    result += vec4(0.75, 0.5, 0.25, 0.0) * texel.x;
+    result += vec4(-0.5, -0.75, 0.75, 0.5) * texel.y;
+    result += vec4(0.0, -0.25, -0.5, -0.75) * texel.z;
     // tap (2, 1), input plane 0
-    v = load_x(corner + ivec2(1, 2), 0);
-    a0 += vec4(-0.75, 0.75, 0.5, 0.25) * v.x;
-    a0 += vec4(-0.25, -0.5, -0.75, 0.75) * v.y;
-    a0 += vec4(0.25, 0.0, -0.25, -0.5) * v.z;
+    texel = load_x(corner + ivec2(1, 2));
+    result += vec4(-0.75, 0.75, 0.5, 0.25) * texel.x;
+    result += vec4(-0.25, -0.5, -0.75, 0.75) * texel.y;
+    result += vec4(0.25, 0.0, -0.25, -0.5) * texel.z;
     // tap (2, 2), input plane 0
-    v = load_x(corner + ivec2(2, 2), 0);
-    vec4 last0 = vec4(0.0, 0.5, 1.0, 1.5);
-    last0 += vec4(-0.5, -0.75, 0.75, 0.5) * v.x;
-    last0 += vec4(0.0, -0.25, -0.5, -0.75) * v.y;
-    last0 += vec4(0.5, 0.25, 0.0, -0.25) * v.z;
-    a0 += last0;
-    return rounded_to_half(epilogue(a0, vec4(0.0, 0.125, 0.25, 0.375)));
+    texel = load_x(corner + ivec2(2, 2));
+    // the last texel, whose sums begin with the bias: it spares registers
+    vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
+    last_result += vec4(-0.5, -0.75, 0.75, 0.5) * texel.x;
+    last_result += vec4(0.0, -0.25, -0.5, -0.75) * texel.y;
+    last_result += vec4(0.5, 0.25, 0.0, -0.25) * texel.z;
+    result += last_result;
+    return rounded_to_half(epilogue(result, vec4(0.0, 0.125, 0.25, 0.375)));
 }
 
 //!HOOK MAIN
@@ -105,20 +106,20 @@ vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
-vec4 load_x(ivec2 p, int plane) { return texelFetch(prelu_raw, p, 0); }
+vec4 load_x(ivec2 p) { return texelFetch(prelu_raw, p, 0); }
 
 vec4 epilogue(vec4 e0, vec4 y) { return e0 + y; }
 
 vec4 hook() {
-    ivec2 o = ivec2(prelu_pos * prelu_size);
-    ivec2 corner = o;
-    vec4 a0 = vec4(0.0, 0.5, 1.0, 0.0);
-    vec4 v;
+    ivec2 pixel = ivec2(prelu_pos * prelu_size);
+    ivec2 corner = pixel;
+    vec4 result = vec4(0.0, 0.5, 1.0, 0.0);
+    vec4 texel;
     // tap (0, 0), input plane 0
-    v = load_x(corner, 0);
-    a0 += vec4(-0.75, 0.25, -0.5, 0.0) * v.x;
-    a0 += vec4(-0.5, 0.5, -0.25, 0.0) * v.y;
-    a0 += vec4(-0.25, 0.75, 0.0, 0.0) * v.z;
-    a0 += vec4(0.0, -0.75, 0.25, 0.0) * v.w;
-    return rounded_to_half(vec4(epilogue(texelFetch(picture_raw, o, 0), a0).xyz, HOOKED_tex(HOOKED_pos).a));
+    texel = load_x(corner);
+    result += vec4(-0.75, 0.25, -0.5, 0.0) * texel.x;
+    result += vec4(-0.5, 0.5, -0.25, 0.0) * texel.y;
+    result += vec4(-0.25, 0.75, 0.0, 0.0) * texel.z;
+    result += vec4(0.0, -0.75, 0.25, 0.0) * texel.w;
+    return rounded_to_half(vec4(epilogue(texelFetch(picture_raw, pixel, 0), result).xyz, HOOKED_tex(HOOKED_pos).a));
 }

@@ -136,11 +136,11 @@ def unset_targets(text: str) -> Iterator[str]:
     """Each target is a vec4 with a location, written once, unconditionally, and not read."""
     text = code(text)
     for line in re.findall(r"^.*\bout \w+ \w+;$", text, re.MULTILINE):
-        declared = re.fullmatch(r"layout\(location = (\d+)\) out vec4 o_(\d+);", line)
+        declared = re.fullmatch(r"layout\(location = (\d+)\) out vec4 target_(\d+);", line)
         if declared is None or declared[1] != declared[2]:
             yield line
             continue
-        name = f"o_{declared[1]}"
+        name = f"target_{declared[1]}"
         writes = re.findall(rf"^ {{4}}{name} = ", text, re.MULTILINE)
         if len(writes) != 1 or len(re.findall(rf"\b{name}\b", text)) != 2:
             yield name
@@ -251,10 +251,10 @@ TEXT: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "powers of negative numbers": (powers_of_anything, "    v = pow(x, y);"),
     "targets left unset": (
         unset_targets,
-        "layout(location = 0) out vec4 o_0;\nvoid main() {\n    if (c) o_0 = v;\n}",
+        "layout(location = 0) out vec4 target_0;\nvoid main() {\n    if (c) target_0 = v;\n}",
     ),
-    "targets without a location": (unset_targets, "out vec4 o_0;"),
-    "targets of other types": (unset_targets, "layout(location = 0) out vec2 o_0;"),
+    "targets without a location": (unset_targets, "out vec4 target_0;"),
+    "targets of other types": (unset_targets, "layout(location = 0) out vec2 target_0;"),
     "precisions": (missing_precisions, "precision highp float;\nprecision mediump int;"),
     "samplers without precision": (
         missing_precisions,

@@ -89,7 +89,7 @@ def test_a_sum_of_32_bits_stays_so_and_takes_converted_products():
         "var v: vec4h = vec4h(textureLoad(u_x, vec2i(0, 0), 0));",
         "total += vec4f(v * v.x);",
         "narrow += v * f16(total.x);",
-        "targets.o_0 = total;",
+        "targets.target_0 = total;",
     ]
 
 
@@ -107,7 +107,7 @@ def test_matrices_functions_and_constants_are_narrow():
     text = print_program(made)
     assert "fn twice(v: vec4h) -> vec4h" in text
     assert "vec4h(0.1, 65504.0, 0.0, -1.0)" in text
-    assert "targets.o_0 = vec4f(total);" in text
+    assert "targets.target_0 = vec4f(total);" in text
     assert "mat4x4h" in text
 
 

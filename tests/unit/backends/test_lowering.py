@@ -357,6 +357,6 @@ def test_generic_builds_add_a_constant_bias_with_the_last_texel(device, late):
     y = conv(np.random.default_rng(0), x, 4, (3, 3))
     files = compile_graph(graph_of(y, inputs=(x,)), weights="constants", device=device)[1]
     (text,) = (t for name, t in files.shaders.items() if name.endswith(".frag"))
-    assert ("vec4 a0 = vec4(0.0);" in text) == late
-    assert ("vec4 last0 = vec4(" in text.rpartition(" v = load_")[2]) == late
-    assert text.count("a0 += last0;") == late
+    assert ("vec4 result = vec4(0.0);" in text) == late
+    assert ("vec4 last_result = vec4(" in text.rpartition(" texel = load_")[2]) == late
+    assert text.count("result += last_result;") == late

@@ -51,7 +51,7 @@ def test_a_shader_that_glslang_refuses_is_a_bug_and_leaves_the_earlier_build(tmp
     assert "glslang refuses a generated shader" in text
     assert re.search(r"shaders/00_\w+\.frag:\d+: 'nowhere' : undeclared identifier", text)
     assert re.search(r"^    layer \S+", text, re.MULTILINE)
-    assert "    ivec2 o = nowhere;" in text
+    assert "    ivec2 pixel = nowhere;" in text
     (graph,) = left.glob("*/failed_after_allocate_textures.ir")
     assert text.endswith(f"the graph was left in {graph}")
     assert contents(build.parent) == before

@@ -23,7 +23,7 @@ from shadergen.passes.placement.summation import (
 )
 from shadergen.passes.predict_cost import Predictor
 
-DECLARED = re.compile(r"^    (highp )?vec4 (a\d+) = vec4\(([^)]*)\);$", re.M)
+DECLARED = re.compile(r"^    (highp )?vec4 (result\w*) = vec4\(([^)]*)\);$", re.M)
 VECTOR = re.compile(r"vec4\(([^)]*)\)")
 
 
@@ -52,9 +52,9 @@ class Mediump:
         self.values[name] = value if name in self.full else self.rounded(value)
 
     def step(self, statement):
-        if found := re.fullmatch(r"v = (?:load_x|load_inside|texelFetch)\((.*)\)", statement):
-            self.keep("v", self.load(found[1]))
-        elif found := re.fullmatch(r"((?:partial_)?a\d+) (\+?=) (.*)", statement):
+        if found := re.fullmatch(r"texel = (?:load_x|load_inside|texelFetch)\((.*)\)", statement):
+            self.keep("texel", self.load(found[1]))
+        elif found := re.fullmatch(r"((?:partial_)?result\w*) (\+?=) (.*)", statement):
             name, sign, value = found.groups()
             value = self.value(value)
             self.keep(name, self.values[name] + value if sign == "+=" else value)
@@ -62,7 +62,7 @@ class Mediump:
     def load(self, where):
         offset = re.search(r"corner \+ ivec2\((\d+), (\d+)\)", where)
         across, down = map(int, offset.groups()) if offset else (0, 0)
-        plane = int(where.rsplit(",", 1)[1])
+        plane = int(re.sub(r"corner( \+ ivec2\(\d+, \d+\))?,? ?", "", where) or 0)
         texels = np.zeros((4, *self.x.shape[1:]), np.float32)
         some = self.x[4 * plane : 4 * plane + 4]
         texels[: len(some)] = some
@@ -82,7 +82,7 @@ class Mediump:
         return self.product(VECTOR.fullmatch(weights)[1], lanes)
 
     def product(self, weights, lanes):
-        v = self.values["v"]
+        v = self.values["texel"]
         if lanes:
             v = v["xyzw".index(lanes)]
         return self.rounded(self.rounded(numbers(weights)) * v)
@@ -119,7 +119,7 @@ def test_the_emulation_adds_up_as_the_emitted_text_does(case, rounded):
     weights, bias = (v.data for v in node.inputs[1:])
     found = blocked_sums(node.op, x, rounded(weights), bias, kernel_terms(node), rounded)
     emitted = Mediump(text, x[0], found.shape[-1], rounded)
-    sums = [emitted.values[f"a{k}"] for k in range(-(-len(bias) // 4))]
+    sums = [v for name, v in sorted(emitted.values.items()) if name.startswith("result")]
     np.testing.assert_array_equal(np.concatenate(sums)[: len(bias)], found[0])
 
 
@@ -128,28 +128,28 @@ def test_short_sums_are_16_bit_and_long_ones_are_added_up_in_32():
     _, long = compiled(CASES["partial sums"])
     assert "highp vec4" not in short
     assert "partial" not in short
-    assert "highp vec4 a0 = " in long
-    assert long.count("a0 += partial_a0;") == 3  # 72 products, 32 at a time
+    assert "highp vec4 result_p0 = " in long
+    assert long.count("result_p0 += partial_result_p0;") == 3  # 72 products, 32 at a time
 
 
 def test_loops_add_up_the_products_of_a_texel():
     node, text = compiled(CASES["partial sums"], weights="ubo")
     assert kernel_terms(node) == 1
-    assert "a0 += w * v;" in text
-    assert "highp vec4 a0 = " in text
+    assert "result_p0 += w * texel;" in text
+    assert "highp vec4 result_p0 = " in text
     node, text = compiled(CASES["short"], weights="ubo")
     assert kernel_terms(node) >= sum_terms(node) == 25
     assert "highp vec4" not in text
 
 
 @pytest.mark.parametrize(
-    ("device", "added"), [("amd-rdna", "a0 += vec4("), ("swiftshader", "a0 += mat4(")]
+    ("device", "added"), [("amd-rdna", "result_p0 += vec4("), ("swiftshader", "result_p0 += mat4(")]
 )
 def test_devices_that_gain_nothing_from_16_bits_add_up_as_in_32(device, added):
     node, text = compiled(CASES["partial sums"], device=device, stage="fragment")
     assert node.choice.partial_terms == kernel_terms(node) == 0
     assert "partial" not in text
-    assert "highp vec4 a0" in text
+    assert "highp vec4 result_p0" in text
     assert added in text
 
 
