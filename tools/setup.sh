@@ -150,6 +150,10 @@ make_venv() {
             fail "$python has no venv module; run: sudo apt-get install $package, then try again"
         fi
     fi
+    if [ -L .venv ]; then # clearing it would empty the environment of another checkout
+        say "replacing the link .venv to $(readlink .venv) by an environment of this checkout"
+        rm .venv
+    fi
     "$python" -m venv --clear .venv
 }
 
