@@ -39,7 +39,8 @@ SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
 COMPUTED_PIXEL = "ivec2(gl_GlobalInvocationID.xy)"
-# Names of the player's textures that no layer may take.
+# Names that no layer may take: of the player's textures, and input and target, because players have
+# variables input_size and target_size and call the size of a texture NAME_size.
 TAKEN = (
     *STAGES,
     HOOKED,
@@ -49,6 +50,8 @@ TAKEN = (
     "NATIVE_CROPPED",
     "CHROMA_SCALED",
     "out",
+    "input",
+    "target",
     *HALF_TYPES,
 )
 
