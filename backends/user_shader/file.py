@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 LARGEST_SIDE = 8192  # of a picture: bounds that only larger ones exceed are not tested
 EVEN = 2**8 * 3**2 * 5 * 7  # which most strides divide
+# What sides may have to be multiples of.
+STEPS = [n for n in range(1, 2**8 + 1) if EVEN % n == 0]
 WIDEST = 96  # characters of a comment
 
 
@@ -75,7 +78,7 @@ def user_shader(
     result = textures[schedule["outputs"][0]["texture"]]
     size = {side: tree(result[side]) for side in SYMBOLS}
     defaults = {p["name"]: p["default"] for p in schedule["sizes"]["parameters"]}
-    _check_scale(size, defaults, schedule["outputs"][0]["name"])
+    scales = _scales(size, defaults, schedule["outputs"][0]["name"])
     if not STAGES[hook].resizable and any(size[side] != side for side in SYMBOLS):
         raise ShadergenError(
             "SG0301",
@@ -85,7 +88,7 @@ def user_shader(
                 name for name, s in STAGES.items() if s.resizable and s.channels == channels
             ),
         )
-    larger = [side for side in SYMBOLS if _value(size[side], defaults) > defaults[side]]
+    larger = [side for side in SYMBOLS if scales[side] > 1]
     if not larger and upscale_from != UPSCALE_FROM:
         raise ShadergenError(
             "SG0301",
@@ -93,7 +96,7 @@ def user_shader(
             why="the network does not enlarge the picture",
             help="omit --upscale-from: the player always runs this network",
         )
-    condition, reasons = _condition(schedule["sizes"], larger, upscale_from)
+    condition, reasons = _condition(schedule["sizes"], size, scales, upscale_from)
     blocks = tuple(blocks_of(schedule, passes))
     title = note(title or schedule["model"])
     header = [
@@ -115,14 +118,17 @@ def user_shader(
     return UserShader(text, hook, condition, blocks, tuple(notes))
 
 
-def _check_scale(size: Mapping[str, Tree], defaults: Mapping[str, int], name: str) -> None:
-    """Refuse a result that is not the whole picture at some scale.
+def _scales(
+    size: Mapping[str, Tree], defaults: Mapping[str, int], name: str
+) -> dict[str, Fraction]:
+    """Return how many times larger the result's sides are; refuse one that is not whole.
 
     Strides and the like may round sizes, but not those of pictures of ``EVEN`` pixels.
     """
+    scales = {}
     for side in SYMBOLS:
         once, twice = (
-            _value(size[side], dict.fromkeys(SYMBOLS, EVEN) | {side: sides}) / sides
+            Fraction(_value(size[side], dict.fromkeys(SYMBOLS, EVEN) | {side: sides}), sides)
             for sides in (EVEN, 2 * EVEN)
         )
         if once != twice:
@@ -136,6 +142,8 @@ def _check_scale(size: Mapping[str, Tree], defaults: Mapping[str, int], name: st
                 why=f"a picture of {given} becomes {made}, which players would stretch",
                 help="pad inside the network, so that sizes are only multiplied",
             )
+        scales[side] = once
+    return scales
 
 
 def _printable(line: str) -> str:
@@ -157,17 +165,30 @@ def _printed(block: Block) -> dict[str, Any]:
 
 
 def _condition(
-    sizes: Mapping[str, Any], larger: Sequence[str], upscale_from: float
+    sizes: Mapping[str, Any],
+    result: Mapping[str, Tree],
+    scales: Mapping[str, Fraction],
+    upscale_from: float,
 ) -> tuple[str, list[str]]:
     """Return when the player runs the shader: for a larger output, at sizes that it accepts.
 
+    A picture whose result is rounded to another size would be stretched: such sizes are refused.
     The list says which sizes these are, for people.
     """
     names: dict[Tree, str] = {side: f"HOOKED.{side[0]}" for side in SYMBOLS}
+    larger = [side for side in SYMBOLS if scales[side] > 1]
     tests = [[f"OUTPUT.{side[0]}", names[side], f"{upscale_from:g}", "*", ">"] for side in larger]
     reasons = []
-    pictures = dict.fromkeys(SYMBOLS, (1, LARGEST_SIDE))
-    allowed = {p["name"]: (p["min"], min(p["max"], LARGEST_SIDE)) for p in sizes["parameters"]}
+    steps = {side: _whole_from(result[side], scales[side]) for side in SYMBOLS}
+    for side, step in steps.items():
+        if step > 1:
+            tests.append([names[side], str(step), "%", "0", "="])
+            reasons.append(f"{side} must be a multiple of {step}")
+    pictures = {side: (step, LARGEST_SIDE) for side, step in steps.items()}
+    allowed = {
+        p["name"]: (max(p["min"], steps[p["name"]]), min(p["max"], LARGEST_SIDE))
+        for p in sizes["parameters"]
+    }
     bounds = [
         ([p["name"]], p, pictures, f"{p['name']} must be {_range(p['min'], p['max'])}")
         for p in sizes["parameters"]
@@ -179,10 +200,21 @@ def _condition(
         low, high = max(least, ends["min"]), min(most, ends["max"])
         if (low, high) != (least, most):
             found = _tests(postfix(size, names), low, high, least, most)
-            tests += [test for test in found if test not in tests]
-            reasons.append(why)
+            if new := [test for test in found if test not in tests]:
+                tests += new
+                reasons.append(why)
     joined = [term for k, test in enumerate(tests) for term in (*test, *["*"] * (k > 0))]
     return checked(joined, "the condition on sizes"), reasons
+
+
+def _whole_from(size: Tree, scale: Fraction) -> int:
+    """Return of what a side of the picture must be a multiple for a result that is not rounded."""
+
+    def is_whole(side: int) -> bool:
+        return _value(size, dict.fromkeys(SYMBOLS, side)) == side * scale
+
+    several = range(EVEN, EVEN + 4 * STEPS[-1])
+    return next((n for n in STEPS if all(map(is_whole, several[::n]))), EVEN)
 
 
 def _range(low: int, high: int) -> str:

@@ -189,13 +189,44 @@ def test_sizes_that_the_build_refuses_turn_the_shader_off():
 
 def test_bounds_that_every_picture_keeps_to_are_not_tested():
     """The build bounds height * width, of its largest textures."""
-    half = of_one("AveragePool", channels=3, kernel_shape=[2, 2], strides=[2, 2])
-    shader = compiled(half)
+    reflected = np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    pad = helper.make_node("Pad", ["x", "pads"], ["p"], name="pad", mode="reflect")
+    pool = helper.make_node("MaxPool", ["p"], ["y"], name="pool", kernel_shape=[3, 3])
+    shape = [1, 3, "h", "w"]
+    shader = compiled(model_of([pad, pool], {"x": shape}, {"y": shape}, {"pads": reflected}))
     assert shader.condition == "HOOKED.h 1 > HOOKED.w 1 > *"
     assert shader.notes == tuple(
         f"runs on some sizes only, others are shown unchanged: {side} must be at least 2"
         for side in ("height", "width")
     )
+
+
+@pytest.mark.parametrize("factor", [2, 3, 6])
+def test_pictures_whose_result_would_be_rounded_are_shown_unchanged(factor):
+    """At its default size, which 3 does not divide, the network makes the picture higher."""
+    weights = np.ones((factor * factor, 1, 3, 3), np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["m"], strides=[factor] * 2, pads=[1] * 4),
+        helper.make_node("DepthToSpace", ["m"], ["y"], blocksize=factor),
+    ]
+    shader = compiled(model_of(nodes, {"x": [1, 1, "h", "w"]}, {"y": [None] * 4}, {"w": weights}))
+    assert " filters LUMA in " in shader.text
+    terms = shader.condition.split()
+    for height in range(1, 20):
+        runs = value(terms, {"HOOKED": (5 * factor, height)})
+        assert runs == value(terms, {"HOOKED": (height, 5 * factor)}) == (height % factor == 0)
+    for note, side in zip(shader.notes, ("width", "height"), strict=True):
+        assert note.endswith(f"shown unchanged: {side} must be a multiple of {factor}")
+
+
+def test_scales_that_are_no_integers_need_whole_results():
+    scales = {"scales": np.array([1, 1, 1.5, 0.75], np.float32)}
+    shader = compiled(of_one("Resize", "", "scales", weights=scales, mode="linear"))
+    terms = shader.condition.split()
+    sizes = ((8, 6), (8, 5), (6, 6), (8, 7), (12, 2))
+    output = (1000, 1000)
+    found = [s for s in sizes if value(terms, {"HOOKED": s, "OUTPUT": output})]
+    assert found == [(8, 6), (12, 2)]
 
 
 def test_the_network_s_channels_choose_the_hook():
@@ -233,6 +264,19 @@ def test_layers_called_like_a_player_s_textures_are_renamed():
     assert saved[0] == "picture"
     assert "picture_2" in saved
     assert validate_user_shader(shader)
+
+
+@pytest.mark.parametrize("name", ["input", "target"])
+def test_no_texture_s_size_is_called_like_the_player_s(name):
+    """Players define input_size and target_size, and the size of a texture as NAME_size."""
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4}
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["m"], name=name, **window),
+        helper.make_node("MaxPool", ["m"], ["y"], name="last", **window),
+    ]
+    shape = [1, 1, "h", "w"]
+    shader = compiled(model_of(nodes, {"x": shape}, {"y": shape}, {}))
+    assert f"{name}_2" in [one.single.get("SAVE") for one in parse(shader.text)]
 
 
 def test_a_layer_called_out_is_no_name_of_a_compute_pass():
