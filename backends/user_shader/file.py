@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import lcm
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,10 @@ def _condition(
     tests = [[f"OUTPUT.{side[0]}", names[side], f"{upscale_from:g}", "*", ">"] for side in larger]
     reasons = []
     steps = {side: _whole_from(result[side], scales[side]) for side in SYMBOLS}
+    for constraint in sizes["constraints"]:
+        match tree(constraint["value"]):
+            case ("%", str(side), int(step)) if constraint["min"] == constraint["max"] == 0:
+                steps[side] = lcm(steps[side], step)
     for side, step in steps.items():
         if step > 1:
             tests.append([names[side], str(step), "%", "0", "="])

@@ -185,6 +185,7 @@ def test_sizes_that_the_build_refuses_turn_the_shader_off():
     terms = shader_of("unet").condition.split()
     found = {size: value(terms, {"HOOKED": size}) for size in ((64, 48), (64, 47), (63, 48))}
     assert found == {(64, 48): 1, (64, 47): 0, (63, 48): 0}
+    assert " ".join(terms) == "HOOKED.w 2 % 0 = HOOKED.h 2 % 0 = *"  # both are at least 2, then
 
 
 def test_bounds_that_every_picture_keeps_to_are_not_tested():
