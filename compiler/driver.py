@@ -50,6 +50,7 @@ from .user_shader import (
     check_writable,
     for_user_shader,
     length_notes,
+    overflow_notes,
     within_the_format,
     write_user_shader,
 )
@@ -284,7 +285,7 @@ def _compile_user_shader(
             progress("validating shaders")
         validated = options.validate and validate_user_shader(shader)
         write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *length_notes(shader.text))
+    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader.text))
     return replace(compiled, validated=validated, notes=notes, user_shader=shader)
 
 

@@ -6,15 +6,24 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..backends.devices.profile import USER_SHADER, USER_SHADER_COMPUTE, user_shader_limits
 from ..backends.replacing import replacing_file
-from ..errors import ShadergenError, reason
-from ..ir.types import LANES
+from ..errors import ShadergenError, few, reason
+from ..ir.reference import Machine, as_logical, evaluate
+from ..ir.types import HALF_MAX, LANES
+from ..passes.predict_error import SIDE, at_size
 from .options import Options
+from .random_inputs import trial_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from ..ir.graph import Graph, Value
 
 # Passes of the format write one 2D texture, and have neither buffers nor data of a runtime's own.
 FIXED: dict[str, Any] = {
@@ -163,3 +172,40 @@ def length_notes(text: str) -> tuple[str, ...]:
     if len(text) <= LONG:
         return ()
     return (f"{len(text) / LONG:.1f} MB of code: players take long to start it",)
+
+
+def overflow_notes(graph: Graph) -> tuple[str, ...]:
+    """Return which results between passes exceed the players' textures for some picture.
+
+    Args:
+        graph: as compiled. It is carried out on small pictures.
+    """
+    watch = _Watch()
+    try:
+        sized = at_size(graph, SIDE)
+        for inputs in trial_inputs(sized):
+            evaluate(sized, as_logical(sized, inputs), machine=watch)
+    except (ShadergenError, IndexError, ValueError):
+        return ()  # it does not take small pictures
+    outputs = {o.value for o in sized.outputs}
+    inner = [(n.name, v) for n in sized.nodes for v in n.results if v not in outputs]
+    over = list(dict.fromkeys(name for name, v in inner if not watch.largest[v] <= HALF_MAX))
+    if not over:
+        return ()
+    layers = f"layer{'s' * (len(over) > 1)} {few(over)}"
+    return (
+        f"values of {layers} exceed 65504 for random pictures, and players store larger values as "
+        "infinity; scale the weights down",
+    )
+
+
+class _Watch(Machine):
+    """Remembers the largest number of each tensor."""
+
+    def __init__(self) -> None:
+        self.largest: dict[Value, float] = {}
+
+    def hold(self, value: Value, array: NDArray[Any]) -> NDArray[Any]:
+        size = float(np.abs(array).max(initial=0)) if array.dtype.kind == "f" else 0.0
+        self.largest[value] = max(size, self.largest.get(value, 0.0))
+        return array

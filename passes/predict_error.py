@@ -151,13 +151,13 @@ def _effort(graph: Graph) -> int:
 def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
     """Return what to measure with, or None where a graph cannot be carried out at that size."""
     try:
-        sized = _at_size(graph, side)
+        sized = at_size(graph, side)
         return _Trials(sized, _inputs(graph, sized, context))
     except (ShadergenError, IndexError, ValueError):
         return None  # a size is part of what it computes; an index points beyond a table
 
 
-def _at_size(graph: Graph, side: int | None) -> Graph:
+def at_size(graph: Graph, side: int | None) -> Graph:
     """Return a graph without dynamic dimensions, its images no larger than a side.
 
     Nodes are not rewritten one part at a time: operands of a known size that meet an operator of an

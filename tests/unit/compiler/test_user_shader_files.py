@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from support import ESPCN, refusal
+from support.picture_networks import Network, save
 from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
@@ -61,3 +63,17 @@ def test_only_user_shaders_and_empty_files_are_replaced(tmp_path):
     (tmp_path / "empty.glsl").touch()
     compile_model(ESPCN, tmp_path / "empty.glsl", Options(package="mpv", validate=False))
     assert parse((tmp_path / "empty.glsl").read_text())
+
+
+@pytest.mark.parametrize("gain", [1.0, 1e6])
+def test_values_beyond_the_textures_of_players_are_noted(gain, tmp_path):
+    net = Network(1)
+    x = net.conv("x", 1, 8, 3, "loud", gain)
+    x = net.add("MaxPool", x, name="pool", kernel_shape=[3, 3], pads=[1] * 4)
+    net.add("Mul", net.conv(x, 8, 1, 3, "last"), net.constant("k", np.float32(1 / gain)), name="m")
+    done = compile_model(
+        save(net.model(1), tmp_path), tmp_path / "net.glsl", Options(package="mpv")
+    )
+    found = [note for note in done.notes if "exceed 65504" in note]
+    assert len(found) == (gain > 1)
+    assert not found or found[0].startswith("values of layers loud, pool exceed 65504")
