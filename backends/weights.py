@@ -74,6 +74,11 @@ class WeightFile:
                 return False
         return True
 
+    def read(self, offset: int, size: int) -> bytes:
+        """Return a range of the file."""
+        self._file.seek(offset)
+        return self._file.read(size)
+
     def sha256(self) -> str:
         """Return the digest of the whole file."""
         return self._digest.hexdigest()

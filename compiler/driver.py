@@ -274,8 +274,7 @@ def _compile_user_shader(
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
         shader = user_shader(
-            compiled.files.schedule,
-            compiled.files.passes,
+            compiled.files,
             options.hook,
             options.upscale_from,
             options.license,
@@ -285,7 +284,7 @@ def _compile_user_shader(
             progress("validating shaders")
         validated = options.validate and validate_user_shader(shader)
         write_user_shader(shader.text, output)
-    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader.text))
+    notes = (*compiled.notes, *overflow_notes(compiled.graph), *length_notes(shader))
     return replace(compiled, validated=validated, notes=notes, user_shader=shader)
 
 

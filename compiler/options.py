@@ -187,6 +187,8 @@ class Options:
             stage="fragment" if is_user_shader else self.stage,  # type: ignore[arg-type]
             fetch="sample" if fetch.startswith("image") and glsl < 310 else fetch,  # type: ignore[arg-type]
             weights=self.weights,  # type: ignore[arg-type]
+            # GPUs that play videos read constants fast, and each pass is a program anyway.
+            prefers_constants=is_user_shader,
             weight_format=self.weight_format,  # type: ignore[arg-type]
             winograd=self.winograd,  # type: ignore[arg-type]
             fuse_separable=self.fuse_separable,  # type: ignore[arg-type]

@@ -98,6 +98,7 @@ class Bindings:
 
     Attributes:
         textures: the plane that each sampler reads, by the sampler's name.
+        tables: the texture of constants that a sampler reads, by the sampler's name.
         sizes: the text of each uniform, and how tightly its outermost operator binds.
         pixel: the text of the pixel at hand, an ivec2.
         size: the text of the result's width and height, an ivec2.
@@ -106,6 +107,7 @@ class Bindings:
     """
 
     textures: Mapping[str, Plane]
+    tables: Mapping[str, str]
     sizes: Mapping[str, tuple[str, int]]
     pixel: str
     size: str
@@ -189,6 +191,8 @@ class UserShader(GlslEs):
     def texel(self, e: Texel) -> str:
         if e.position is None or e.layer is not None or e.texture.unit is not None:
             raise InternalError(f"user shaders fetch from 2D textures only, not {e.texture.name}")
+        if table := self._bindings.tables.get(e.texture.name):
+            return f"texelFetch({table}, {self.expression(e.position)}, 0)"
         plane = self._bindings.textures[e.texture.name]
         name, (position, level) = plane.texture, self.printed(e.position)
         if plane.number and level < LEVELS["+"]:

@@ -80,18 +80,35 @@ def choices(node: Node, target: Target) -> Iterator[Way]:
 
 def _fragment_choices(node: Node, target: Target) -> Iterator[Way]:
     capacity = weight_capacity(target, "fragment")
-    free = target.weights == "auto"
     for planes in fragment_planes(node, target):
         unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
         for weights in ("constants", *LOOPED):
-            if not free and weights != target.weights:
+            are_constants = weights == "constants"
+            if (unrolled if are_constants else looped) > capacity[weights]:
                 continue
-            size = unrolled if weights == "constants" else looped
-            if size > capacity[weights]:
-                continue
-            if free and weights == "constants" and size > CONSTANT_BUDGET * 4:
+            if target.weights == "auto":
+                if not _takes(node, unrolled, target, are_constants):
+                    continue
+            elif weights != target.weights:
                 continue
             yield replace(node.choice, stage="fragment", planes=planes, weights=weights)
+
+
+def _takes(node: Node, size: int, target: Target, are_constants: bool) -> bool:
+    """Whether "auto" makes a draw's weights, of so many bytes, constants, or reads them."""
+    few = size <= CONSTANT_BUDGET * 4
+    if target.prefers_constants:
+        return (few or not _has_unit_for_weights(node, target)) == are_constants
+    return few or not are_constants
+
+
+def _has_unit_for_weights(node: Node, target: Target) -> bool:
+    """Whether a draw can read a texture of weights beside its input, a texture for each plane.
+
+    Several planes may share a texture that was written with as many render targets.
+    """
+    planes = parts(node).operands[0].type.planes
+    return planes + target.limits.draw_buffers <= target.limits.texture_units
 
 
 def compute_choices(node: Node, target: Target) -> Iterator[Way]:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...ir.types import LANES
 from ..dialects.user_shader import (
     HALF_TYPES,
@@ -25,13 +27,14 @@ from ..dialects.user_shader import (
     print_pass,
 )
 from ..shader.namer import Namer
-from .expressible import check_binds
+from .expressible import TABLES, check_binds
 from .hooks import STAGES
 from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, postfix, sides_of, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ..build_files import BuildFiles
     from ..gpu import GpuPass
 
 PICTURE, HOOKED = "picture", "HOOKED"
@@ -63,6 +66,7 @@ class Block:
     Attributes:
         description: what it is, for the player's statistics.
         binds: names of the textures that it reads.
+        tables: names of the textures of constants that it reads.
         save: the name of what it writes; empty for the last, which replaces the picture.
         size: width and height as the player computes them; None for those of the picture.
         compute: for a compute pass, width and height of what a workgroup writes, and then of its
@@ -80,15 +84,42 @@ class Block:
     functions: Sequence[str]
     body: Sequence[str]
     compute: tuple[int, int, int, int] | None = None
+    tables: Sequence[str] = ()
 
 
-def blocks_of(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> list[Block]:
-    """Return the blocks of a schedule that has passed the checks.
+@dataclass(frozen=True)
+class Table:
+    """A texture of constants, of four 32-bit floats a texel.
+
+    Attributes:
+        name: of its sampler.
+        width: in texels.
+        height: in texels.
+        data: the texels row by row, as hexadecimal digits.
+    """
+
+    name: str
+    width: int
+    height: int
+    data: str
+
+
+def blocks_of(files: BuildFiles) -> tuple[list[Block], list[Table]]:
+    """Return the blocks, and the tables that they read, of a build that has passed the checks.
 
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
     """
-    return [_copy(), *_Blocks(schedule).of(passes)]
+    blocks = _Blocks(files.schedule)
+    found = [_copy(), *blocks.of(files.passes)]
+    textures = {t["name"]: t for t in files.schedule["textures"]}
+    tables = []
+    for texture, name in blocks.tables.items():
+        t = textures[texture]
+        numbers = np.frombuffer(files.weights.read(**t["data"]), TABLES[t["format"]])
+        data = numbers.astype("<f4").tobytes().hex()
+        tables.append(Table(name, t["width"], t["height"], data))
+    return found, tables
 
 
 def _copy() -> Block:
@@ -112,7 +143,10 @@ class _Blocks:
         namer = Namer()
         namer.taken.update(TAKEN)
         self.planes = {(schedule["inputs"][0]["texture"], 0): Plane(PICTURE)}
-        written: dict[str, list[list[int]]] = {t["name"]: [] for t in schedule["textures"]}
+        self.tables: dict[str, str] = {}  # names in the file, by texture
+        written: dict[str, list[list[int]]] = {
+            t["name"]: [] for t in schedule["textures"] if t["data"] is None
+        }
         for entry in schedule["passes"]:
             written[entry["writes"][0]["texture"]].append([w["layer"] for w in entry["writes"]])
         for texture, groups in written.items():
@@ -121,6 +155,9 @@ class _Blocks:
                 name = namer(f"{stem}_c{LANES * layers[0]}" if stem else texture)
                 for k, layer in enumerate(layers):
                     self.planes[texture, layer] = Plane(name, grid_of(len(layers)), k)
+        for t in schedule["textures"]:
+            if t["data"] is not None:
+                self.tables[t["name"]] = namer(t["name"])
         self.sizes: dict[Tree, str] = {s: f"{PICTURE}.{s[0]}" for s in SYMBOLS}  # for the player
 
     def of(self, passes: Sequence[GpuPass]) -> list[Block]:
@@ -135,7 +172,9 @@ class _Blocks:
         saved = self.planes[result["name"], writes[0]["layer"]]
         is_last = result["name"] == self.output
         width, height = (tree(result[side]) for side in SYMBOLS)
-        reads = {r["uniform"]: (r["texture"], r.get("layer", 0)) for r in entry["reads"]}
+        every = {r["uniform"]: (r["texture"], r.get("layer", 0)) for r in entry["reads"]}
+        tables = {s: self.tables[t] for s, (t, _) in every.items() if t in self.tables}
+        reads = {sampler: read for sampler, read in every.items() if sampler not in tables}
         bound: dict[Tree, str] = {}  # sizes, as GLSL
         binds: dict[str, _Bound] = {}
         for texture, layer in reads.values():
@@ -154,12 +193,13 @@ class _Blocks:
         if is_last and result["channels"] == OPAQUE:
             binds[HOOKED] = _Bound(Grid(), (width, height))
             alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
-        check_binds(gpu_pass.node.name, len(binds))
+        check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
         columns, rows = saved.grid.columns, saved.grid.rows
         across, down = WORKGROUP
         is_compute = not saved.grid.is_one
         bindings = Bindings(
             {sampler: self.planes[read] for sampler, read in reads.items()},
+            tables,
             {name: glsl(size, bound) for name, size in settings.items()},
             COMPUTED_PIXEL if is_compute else self._pixel(binds, width, height, bound),
             both_sides(glsl(width, bound)[0], glsl(height, bound)[0]),
@@ -182,6 +222,7 @@ class _Blocks:
             functions,
             body,
             (columns * across, rows * down, across, down) if is_compute else None,
+            list(dict.fromkeys(tables.values())),
         )
 
     def _side(self, gpu_pass: GpuPass, which: str, size: Tree) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...errors import ShadergenError, count, few
 from ...ir.types import MAP_RANK
 from ..devices.profile import USER_SHADER
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
     from ..gpu import GpuPass
 
+TABLES = {"rgba32f": np.float32, "rgba16f": np.float16}  # textures of constants, by format
+LARGEST_TABLE = 8192  # texels along a side, which players' GPUs have
 FIX_INPUTS = "fix the other inputs with --input-value NAME=..."
 
 
@@ -114,8 +118,13 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
             help = "use layers that see a part of the picture, such as pooling windows"
             raise _refusal(layer, why, help)
         for read in entry["reads"]:
-            if textures[read["texture"]]["data"] is not None:
-                why = f"it reads the table '{read['texture']}' from a texture"
+            table = textures[read["texture"]]
+            if table["data"] is not None and (
+                table["format"] not in TABLES
+                or max(table["width"], table["height"]) > LARGEST_TABLE
+            ):
+                size = f"{table['width']}x{table['height']} {table['format']}"
+                why = f"it reads the table '{table['name']}' of {size} from a texture"
                 raise _refusal(layer, why)
 
 

@@ -53,6 +53,8 @@ class Target:
         textures: one array texture for a tensor, or one 2D texture for each plane; "auto" uses
             2D for inputs and outputs of one plane.
         weights: where convolution weights live; "auto" chooses for each layer.
+        prefers_constants: whether "auto" makes all weights constants that the budget for unrolled
+            code has room for, whatever the predicted times.
         weight_format: format of weights in textures; arithmetic is not affected.
         winograd: size of the Winograd tiles of 3x3 convolutions; "off" computes them directly,
             "auto" takes the faster way.
@@ -85,6 +87,7 @@ class Target:
     precision: Precision | Literal["auto"] = "highp"
     textures: Literal["auto", "2d", "array"] = "auto"
     weights: Literal["auto"] | WeightStorage = "auto"
+    prefers_constants: bool = False
     weight_format: WeightFormat = "float32"
     winograd: Literal["auto", "off", "2x2", "4x4"] = "auto"
     fuse_separable: Literal["auto", "off", "on"] = "auto"

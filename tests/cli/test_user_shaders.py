@@ -37,7 +37,7 @@ def test_refuses_by_name(shadergen, tmp_path):
     assert ran.err.startswith("error[SG0405]: a network of 4 channels cannot be a user shader")
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--weights", "ubo")
     assert "--weights ubo is not supported with --target mpv" in ran.err
-    assert "supported: --weights constants" in ran.err
+    assert "supported: --weights auto, constants, texture" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--hook", "MAIN")
     assert "MAIN has 3 channels, the network 1" in ran.err
     ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--upscale-from", "0")

@@ -170,6 +170,37 @@ def test_layers_of_many_kinds(make, channels, scale, size, stage, tmp_path):
     assert codes_apart(got, reference(model, frame / 255)) <= 1
 
 
+@pytest.mark.parametrize(("precision", "tolerance"), [("highp", 1), ("mediump", 3)])
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+def test_ffmpeg_reads_weights_from_textures(stage, precision, tolerance, tmp_path):
+    model = espcn()
+    shader = written(model, tmp_path, stage=stage, weights="texture", precision=precision)
+    assert "//!TEXTURE" in shader.read_text()
+    frame = noise(29, 37, 1)
+    got = through_filter(shader, frame, 2)
+    assert codes_apart(got, reference(model, frame / 255)) <= tolerance
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+@pytest.mark.parametrize("output", COMPUTE)  # on OpenGL ES, mpv has no textures of 32-bit floats
+def test_mpv_reads_weights_from_textures(stage, output, tmp_path):
+    model = espcn()
+    frame = noise(29, 37, 1)
+    shader = written(model, tmp_path, stage=stage, weights="texture")
+    shown = through_mpv(shader, frame.squeeze(), output, (58, 74))
+    assert codes_apart(shown[..., :1], reference(model, frame / 255)) <= 1
+
+
+def test_a_layer_too_large_for_constants_runs_in_ffmpeg(tmp_path):
+    """It took players minutes to compile 9216 constants in one pass."""
+    model = wide(size=3)
+    shader = written(model, tmp_path, stage="compute")
+    assert "//!TEXTURE" in shader.read_text()
+    frame = noise(29, 37, 1)
+    got = through_filter(shader, frame, 2)
+    assert codes_apart(got, reference(model, frame / 255)) <= 1
+
+
 def test_the_shipped_network_runs_in_ffmpeg(tmp_path):
     """It replicates the border, and its layers were trained."""
     frame = noise(29, 37, 1)

@@ -55,7 +55,7 @@ def rgb_restorer() -> Graph:
 def test_compiles_to(make, stage):
     options = for_user_shader(Options(package="mpv", stage=stage))
     _, files, _ = compile_graph(make(), options)
-    shader = user_shader(files.schedule, files.passes, license="MIT")
+    shader = user_shader(files, license="MIT")
     assert parse(shader.text)
     assert validate_user_shader(shader)
     name = make.__name__ + "_compute" * (stage == "compute")

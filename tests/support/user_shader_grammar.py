@@ -50,7 +50,9 @@ class Pass:
 def parse(text: str) -> list[Pass]:
     """Return the passes of a file, or fail with what is wrong with it."""
     assert text[text.index("//!") :].isascii()  # what players compile
-    assert text.endswith("}\n")
+    text, *tables = re.split(r"^(?=//!TEXTURE )", text, flags=re.MULTILINE)
+    assert text.rstrip("\n").endswith("}")
+    named = [_table(block).name for block in tables]
     first, *blocks = re.split(r"^(?=//!HOOK )", text, flags=re.MULTILINE)
     assert all(re.fullmatch(r"(// .*)?", line) for line in first.splitlines())
     saved: list[str] = []
@@ -58,7 +60,9 @@ def parse(text: str) -> list[Pass]:
     for block in blocks:
         one = _block(block)
         for name in one.binds:
-            assert name == "HOOKED" or name in saved, f"{name} is bound before it is saved"
+            is_there = name == "HOOKED" or name in saved or name in named
+            assert is_there, f"{name} is bound before it is saved"
+            assert name not in named or re.search(rf"\({name}, ", one.body), f"{name} is not read"
         known = {"HOOKED", "OUTPUT", *saved}
         for key in ("WIDTH", "HEIGHT", "WHEN"):
             if key in one.single:
@@ -67,12 +71,39 @@ def parse(text: str) -> list[Pass]:
         assert used <= set(one.binds), f"{used - set(one.binds)} is used and not bound"
         saved += [one.single["SAVE"]] if "SAVE" in one.single else []
         passes.append(one)
-    assert len(set(saved)) == len(saved), "a texture is saved twice"
+    assert len({*saved, *named}) == len(saved) + len(named), "a texture is there twice"
     assert "SAVE" not in passes[-1].single, "nothing replaces the picture"
     bound = {name for one in passes for name in one.binds}
-    assert set(saved) <= bound, f"nothing reads {set(saved) - bound}"
+    unread = {*saved, *named} - bound
+    assert not unread, f"nothing reads {unread}"
     assert len({(one.hook, one.single.get("WHEN")) for one in passes}) == 1
     return passes
+
+
+@dataclass(frozen=True)
+class Table:
+    """A texture of constants, and its texels: height x width x 4."""
+
+    name: str
+    texels: np.ndarray
+
+
+def tables_of(text: str) -> list[Table]:
+    """Return the textures of constants of a file."""
+    return [_table(block) for block in re.split(r"^(?=//!TEXTURE )", text, flags=re.M)[1:]]
+
+
+def _table(block: str) -> Table:
+    found = re.fullmatch(
+        r"//!TEXTURE (\w+)\n//!SIZE (\d+) (\d+)\n//!FORMAT rgba32f\n//!FILTER NEAREST\n"
+        r"([0-9a-f]+)\n+",
+        block,
+    )
+    assert found, block[:200]
+    name, width, height, data = found.groups()
+    assert NAME.fullmatch(name), name
+    texels = np.frombuffer(bytes.fromhex(data), "<f4")
+    return Table(name, texels.reshape(int(height), int(width), 4))
 
 
 def _block(block: str) -> Pass:

@@ -20,7 +20,7 @@ from support.picture_networks import (
     unshuffled,
     upscaler,
 )
-from support.user_shader_grammar import check_terms, parse, value
+from support.user_shader_grammar import check_terms, parse, tables_of, value
 
 from shadergen.backends.dialects.user_shader import ROUNDED
 from shadergen.backends.sizes import OPERATORS
@@ -51,12 +51,12 @@ def build(name: str) -> BuildFiles:
 
 def shader_of(name: str, **more: Any) -> UserShader:
     files = build(name)
-    return user_shader(files.schedule, files.passes, **more)
+    return user_shader(files, **more)
 
 
 def compiled(model: Any) -> UserShader:
     _, files, _ = compile_graph(import_model(model, OPTIONS), OPTIONS)
-    return user_shader(files.schedule, files.passes)
+    return user_shader(files)
 
 
 def model_of(
@@ -114,7 +114,7 @@ def test_players_compute_the_sizes_of_the_schedule(name):
 def test_compute_passes_write_planes_side_by_side(name):
     options = for_user_shader(Options(package="mpv", stage="compute"))
     _, files, _ = compile_graph(import_model(NETWORKS[name](), options), options)
-    shader = user_shader(files.schedule, files.passes)
+    shader = user_shader(files)
     assert validate_user_shader(shader)
     passes = parse(shader.text)
     textures = {t["name"]: t for t in files.schedule["textures"]}
@@ -293,9 +293,43 @@ def test_a_layer_called_out_is_no_name_of_a_compute_pass():
     options = for_user_shader(Options(package="mpv", stage="compute"))
     model = import_model(model_of(nodes, {"x": shape}, {"y": [None] * 4}, weights), options)
     _, files, _ = compile_graph(model, options)
-    shader = user_shader(files.schedule, files.passes)
+    shader = user_shader(files)
     assert sum(block.compute is not None for block in shader.blocks) == 2
     assert "#define out_cell" not in shader.text
+    assert validate_user_shader(shader)
+
+
+def convolution(channels: int, size: int, out: int = 4) -> Any:
+    """Return a network whose middle layer reads so many channels, and its weights."""
+    random = np.random.default_rng(0)
+    first, last = np.ones((channels, 1, 1, 1), np.float32), np.ones((1, out, 1, 1), np.float32)
+    k = random.normal(size=(out, channels, size, size)).astype(np.float32)
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["m"], name="first"),
+        helper.make_node("Conv", ["m", "k"], ["n"], name="middle", pads=[size // 2] * 4),
+        helper.make_node("Conv", ["n", "b"], ["y"], name="last"),
+    ]
+    shape = [1, 1, "h", "w"]
+    return model_of(nodes, {"x": shape}, {"y": shape}, {"a": first, "k": k, "b": last}), k
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+@pytest.mark.parametrize(
+    ("channels", "size", "read"),
+    [(32, 5, False), (48, 5, True), (60, 5, False)],  # 60: no texture unit is left
+)
+def test_weights_beyond_the_budget_of_constants_are_textures(channels, size, read, stage):
+    options = for_user_shader(Options(package="mpv", stage=stage))
+    model, k = convolution(channels, size)
+    _, files, _ = compile_graph(import_model(model, options), options)
+    shader = user_shader(files)
+    tables = tables_of(shader.text)
+    assert bool(tables) == (read or (stage, channels) == ("compute", 60))
+    if tables:
+        (table,) = tables
+        rows = table.texels.reshape(-1, 4)[: k.size // 4]  # tap, input, lanes are outputs
+        np.testing.assert_array_equal(rows, k.transpose(2, 3, 1, 0).reshape(-1, 4))
+    assert parse(shader.text)
     assert validate_user_shader(shader)
 
 
