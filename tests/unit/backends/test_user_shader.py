@@ -498,6 +498,7 @@ def test_layers_that_read_too_many_textures_are_refused(channels, tmp_path):
     path = two_layers(channels, tmp_path)
     error = refusal(compile_model, path, tmp_path / "net.glsl", Options(package="mpv"))
     assert error.code == "SG0402"
+    assert error.what == f"'joined' reads {channels // 4} planes of 4 channels"
     assert "15 textures" in error.why
     assert error.help == "use --stage compute, or at most 60 channels in each layer"
     assert not (tmp_path / "net.glsl").exists()
