@@ -219,7 +219,7 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         looped(body, shader, conv, tiles, group, kernel, load, sums, names)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
-        kind += f", of Winograd's patches for tiles of {conv.tile}x{conv.tile}"
+        kind = f"Winograd products, {conv.tile}x{conv.tile} tiles: {kind}"
     if conv.groups > 1:
         kind += f" in {conv.groups} groups"
     return finish(

@@ -63,7 +63,9 @@ def _nest(node: Node) -> tuple[Nest, tuple[int, ...]]:
     """Return a node's nest and the shape of its result, before any epilogue."""
     p = parts(node)
     if p.prologue is not None:
-        raise InternalError(f"{node.name}: a nest has no prologue, assign_layouts takes it apart")
+        raise InternalError(
+            f"{node.name}: a loop nest has no prologue: assign_layouts splits it off"
+        )
     nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if nest is None:
         raise InternalError(f"{node.name}: {type(p.kernel).__name__} has no kernel")
@@ -204,9 +206,9 @@ class _Nest:
         """
         counter, body = self.nest.loops[-1].name, self.body
         self.own[counter] = first
-        of = " and of ".join(sorted(self.texels))
+        of = " and ".join(sorted(self.texels))
         last = "The last step." if count == 1 else f"The last {count} steps."
-        body.comment(last if suffix else f"A texel of {of} holds four steps.")
+        body.comment(last if suffix else f"Four steps share a texel of {of}.")
         texels = {
             name: body.let(f"{name}_texel{suffix}", self.loads[name].call(self.own))
             for name in sorted(self.texels)

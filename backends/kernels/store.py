@@ -198,7 +198,7 @@ def finish(
     """
     p = parts(node)
     after = [str(e) for e in (p.epilogue,) if e is not None]
-    after += [f"stored as {type(m).__name__}" for m in parts(group.written).store]
+    after += [f"stored by {type(m).__name__}" for m in parts(group.written).store]
     before = [str(e) for e in (p.prologue,) if e is not None]
     what = what + "".join(f", loads {e}" for e in before) + "".join(f", then {e}" for e in after)
     lines = header(group, what, macs)

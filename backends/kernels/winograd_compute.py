@@ -79,7 +79,7 @@ def transformed(
     if (kind, tile) == ("result", 4):
         p, q, r, s = let("p", b + c), let("q", b - c), let("r", e + f), let("s", e - f)
         return [a + p + r, q + 2.0 * s, p + 4.0 * r, q + 8.0 * s + g]
-    raise InternalError(f"no transform of {kind} in tiles of {tile}")
+    raise InternalError(f"no transform of {kind} for {tile}x{tile} tiles")
 
 
 def _patches(
@@ -184,5 +184,6 @@ def _finish(
     body: Body,
     values: Sequence[Expression],
 ) -> GpuPass:
-    what = f"Winograd {kind} for tiles of {tile}x{tile}"
+    which = "input" if kind == "patches" else "output"
+    what = f"Winograd {which} transform, {tile}x{tile} tiles"
     return finish(shader, node, group, "winograd", what, body, values)

@@ -107,7 +107,7 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
         node,
         group,
         "winograd",
-        f"convolution 3x3, {x.shape[1]} to {shape[0]} channels, in Winograd's tiles of {m}x{m}",
+        f"convolution 3x3, {x.shape[1]} to {shape[0]} channels, by Winograd with {m}x{m} tiles",
         body,
         [Variable(f"y{a}{b}_{i}", VEC4) for a, b in pixels for i in range(len(starts))],
         macs=group.channels * shape[1] * k * k * height * width,

@@ -124,7 +124,7 @@ def blocks_of(files: BuildFiles) -> tuple[list[Block], list[Table]]:
 
 def _copy() -> Block:
     functions, body = print_copy(HOOKED)
-    return Block("the picture, a texel for a pixel", [HOOKED], PICTURE, None, [], functions, body)
+    return Block("copy of the picture", [HOOKED], PICTURE, None, [], functions, body)
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class _Blocks:
         functions, body = print_pass(gpu_pass.program, bindings)
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
-            comments.append(f"{multiplies} multiply-adds a pixel")
+            comments.append(f"{multiplies} multiply-adds per pixel")
         return Block(
             f"{gpu_pass.node.name}{_channels(result, [w['layer'] for w in writes])}",
             list(binds),

@@ -111,7 +111,7 @@ vec4 compute(int row, int column) {
     float start = load_start(row);
     int start_at = int(floor(start + 0.5));
     vec4 total = vec4(0.0);
-    // A texel of weight holds four steps.
+    // Four steps share a texel of weight.
     vec4 weight_texel = load_weight(row);
     total += weight_texel.x * load_value(start_at, 0, column);
     total += weight_texel.y * load_value(start_at, 1, column);

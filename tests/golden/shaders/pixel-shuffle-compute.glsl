@@ -1,5 +1,5 @@
 #version 310 es
-// conv, shuffle: convolution 1x1, 4 to 4 channels, then stored as DepthToSpace
+// conv, shuffle: convolution 1x1, 4 to 4 channels, then stored by DepthToSpace
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes shuffle: float32 1x1x8x4, r32f 2d, plane 0 of 1
 // cost   128 multiply-adds

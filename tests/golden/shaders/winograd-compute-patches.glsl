@@ -1,5 +1,5 @@
 #version 310 es
-// conv: Winograd patches for tiles of 2x2
+// conv: Winograd input transform, 2x2 tiles
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes conv: float32 1x4x16x2, rgba32f array, plane 0 of 1
 

@@ -1,4 +1,4 @@
-// conv: convolution 1x1, 4 to 4 channels, of Winograd's patches for tiles of 2x2
+// conv: Winograd products, 2x2 tiles: convolution 1x1, 4 to 4 channels
 // reads  conv: float32 1x4x16x2, rgba32f array
 // writes conv: float32 1x4x16x2, rgba32f array, plane 0 of 1
 // cost   512 multiply-adds

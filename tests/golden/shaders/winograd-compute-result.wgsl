@@ -1,4 +1,4 @@
-// conv: Winograd result for tiles of 2x2
+// conv: Winograd output transform, 2x2 tiles
 // reads  conv: float32 1x4x16x2, rgba32f array
 // writes conv: float32 1x4x4x2, rgba32f 2d, plane 0 of 1
 

@@ -1,5 +1,5 @@
 #version 300 es
-// conv: convolution 3x3, 4 to 4 channels, in Winograd's tiles of 2x2
+// conv: convolution 3x3, 4 to 4 channels, by Winograd with 2x2 tiles
 // reads  x: float32 1x4x4x2, rgba32f 2d
 // writes conv: float32 1x16x2x1, rgba32f array, planes 0, 1, 2, 3 of 4
 // cost   512 multiply-adds

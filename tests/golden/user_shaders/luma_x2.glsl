@@ -6,7 +6,7 @@
 //!BIND HOOKED
 //!SAVE picture
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
-//!DESC luma_x2: the picture, a texel for a pixel
+//!DESC luma_x2: copy of the picture
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -25,7 +25,7 @@ vec4 hook() {
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: relu, channels 0 to 3 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
-// 36 multiply-adds a pixel
+// 36 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -89,7 +89,7 @@ vec4 hook() {
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: relu, channels 4 to 7 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
-// 36 multiply-adds a pixel
+// 36 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -154,7 +154,7 @@ vec4 hook() {
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: pixels
 // pixels: convolution 1x1, 8 to 4 channels
-// 32 multiply-adds a pixel
+// 32 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);

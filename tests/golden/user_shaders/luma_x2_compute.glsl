@@ -6,7 +6,7 @@
 //!BIND HOOKED
 //!SAVE picture
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
-//!DESC luma_x2: the picture, a texel for a pixel
+//!DESC luma_x2: copy of the picture
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -26,7 +26,7 @@ vec4 hook() {
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
 //!DESC luma_x2: relu
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
-// 72 multiply-adds a pixel
+// 72 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -106,7 +106,7 @@ void hook() {
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
 //!DESC luma_x2: pixels
 // pixels: convolution 1x1, 8 to 4 channels
-// 32 multiply-adds a pixel
+// 32 multiply-adds per pixel
 
 // width and height of one of the planes in a texture
 #define relu_cell (ivec2(relu_size) / ivec2(2, 1))

@@ -5,7 +5,7 @@
 //!HOOK MAIN
 //!BIND HOOKED
 //!SAVE picture
-//!DESC rgb_restorer: the picture, a texel for a pixel
+//!DESC rgb_restorer: copy of the picture
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -23,7 +23,7 @@ vec4 hook() {
 //!COMPONENTS 4
 //!DESC rgb_restorer: prelu
 // features, prelu: convolution 3x3, 3 to 4 channels, then max(y, 0) + e0 * min(y, 0)
-// 108 multiply-adds a pixel
+// 108 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
@@ -100,7 +100,7 @@ vec4 hook() {
 //!HEIGHT picture.h
 //!DESC rgb_restorer: add
 // residual, add: convolution 1x1, 4 to 3 channels, then e0 + y
-// 16 multiply-adds a pixel
+// 16 multiply-adds per pixel
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
