@@ -154,7 +154,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
         if host.dtype.kind == "f" and (np.isinf(stored) & np.isfinite(host)).any():
             raise ShadergenError(
                 "SG0605",
-                f"the array holds {np.abs(host[np.isfinite(host)]).max():g}",
+                f"the array holds {np.abs(host[np.isfinite(host)]).max():g}, too large for {format}",
                 why=f"the largest number of {format} is {np.finfo(stored.dtype).max:g}",
             )
         host = stored
@@ -170,7 +170,7 @@ def _check_span(host: NDArray[Any], port: Port) -> None:
         raise ShadergenError(
             "SG0605",
             f"input '{port.name}' holds {host.min():g} to {host.max():g}",
-            why=f"the build's 16-bit floats rely on values from {low:g} to {high:g}",
+            why=f"the build's 16-bit floats need inputs from {low:g} to {high:g}",
             help="compile with a wider --input-range, or with --precision highp",
         )
 
@@ -187,8 +187,8 @@ def _check_integers(host: NDArray[Any], port: Port) -> None:
     if host.size and (host.max() > EXACT_INTEGERS or host.min() < -EXACT_INTEGERS):
         raise ShadergenError(
             "SG0605",
-            f"the array holds {host.min()} to {host.max()}",
-            why=f"shaders hold integers exactly up to {EXACT_INTEGERS}",
+            f"the array holds integers from {host.min()} to {host.max()}",
+            why=f"shaders represent integers exactly up to {EXACT_INTEGERS}",
         )
 
 

@@ -87,7 +87,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     room = texture.width * texture.height * texture.layers
     if not texture.is_planes and needed > room:
         refuse(
-            f"{texture.batch} rows of {texture.channels} take {needed} texels, there are {room}",
+            f"{texture.batch} rows of {texture.channels} take {needed} texels, the texture has {room}",
             f"{member}.batch",
         )
     if texture.is_planes and needed != texture.layers:
@@ -144,7 +144,7 @@ def _check_port(port: Port, texture: Texture, member: Place) -> None:
                 f"{member}.shape",
             )
     if port.dtype != "float32" and port.encoding != "float":
-        refuse(f"the encoding {port.encoding} holds no {port.dtype}", f"{member}.dtype")
+        refuse(f"the encoding {port.encoding} does not support {port.dtype}", f"{member}.dtype")
     if port.encoding == "unorm8" and texture.bits != 8:
         refuse(f"the encoding unorm8 needs an 8-bit texture, not {texture.format}", member)
     if (port.encoding == "float" or port.encoding == "y2rg") and texture.bits == 8:
@@ -359,7 +359,7 @@ def _check_requirements(build: Build) -> None:
             texture = build.textures[write.texture]
             if texture.bits > build.requires.color_bits:
                 refuse(
-                    f"color_buffer does not allow the {texture.format} of a pass",
+                    f"color_buffer does not allow format {texture.format}, which a pass writes",
                     "requires.color_buffer",
                 )
 

@@ -118,7 +118,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
             try:
                 known[key] = evaluate(expression, sizes)
             except ValueError as error:
-                malformed(f"this size has no value: {error}", f"{SCHEDULE}: {place(path)}")
+                malformed(f"this size cannot be computed: {error}", f"{SCHEDULE}: {place(path)}")
         return known[key]
 
     for i, constraint in enumerate(document.get("sizes", {}).get("constraints", ())):

@@ -132,7 +132,7 @@ function toBytes(values, isFloat) {
 function checkSpan(values, { name, range }) {
   if (!range || values.every((v) => v >= range[0] && v <= range[1])) return;
   throw new ShadergenError("SG0605", `input '${name}' holds ${span(values)}`, {
-    why: `the build's 16-bit floats rely on values from ${range.join(" to ")}`,
+    why: `the build's 16-bit floats need inputs from ${range.join(" to ")}`,
     help: "compile with a wider --input-range, or with --precision highp",
   });
 }
@@ -146,8 +146,8 @@ function checkIntegers(values, { name, dtype }) {
     throw new ShadergenError("SG0605", `input '${name}' is of bool, the array is not`);
   }
   if (!values.every((v) => Math.abs(v) <= EXACT_INTEGERS)) {
-    throw new ShadergenError("SG0605", `the array holds ${span(values)}`, {
-      why: `shaders hold integers exactly up to ${EXACT_INTEGERS}`,
+    throw new ShadergenError("SG0605", `the array holds integers from ${span(values)}`, {
+      why: `shaders represent integers exactly up to ${EXACT_INTEGERS}`,
     });
   }
 }
@@ -158,7 +158,8 @@ function checkSize(values, format, type) {
   const limit = TOO_LARGE[type];
   const found = values.find((v) => Math.abs(v) >= limit && Number.isFinite(v));
   if (found === undefined) return;
-  throw new ShadergenError("SG0605", `the array holds ${+found.toPrecision(6)}`, {
+  const number = +found.toPrecision(6);
+  throw new ShadergenError("SG0605", `the array holds ${number}, too large for ${format}`, {
     why: `the largest number of ${format} is ${+LARGEST[type].toPrecision(6)}`,
   });
 }

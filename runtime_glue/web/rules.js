@@ -70,7 +70,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
   const needed = texture.batch * (Math.floor(((texture.channels + LANES) - 1) / LANES));
   const room = (texture.width * texture.height) * texture.layers;
   if (!(texture.packing === "planes") && (needed > room)) {
-    refuse(`${texture.batch} rows of ${texture.channels} take ${needed} texels, there are ${room}`, `${member}.batch`);
+    refuse(`${texture.batch} rows of ${texture.channels} take ${needed} texels, the texture has ${room}`, `${member}.batch`);
   }
   if ((texture.packing === "planes") && (needed !== texture.layers)) {
     refuse(`${texture.batch} x ${texture.channels} channels take ${needed} layers, not ${texture.layers}`, `${member}.layers`);
@@ -121,7 +121,7 @@ function checkPort(port, texture, member) {
     }
   }
   if ((port.dtype !== "float32") && (port.encoding !== "float")) {
-    refuse(`the encoding ${port.encoding} holds no ${port.dtype}`, `${member}.dtype`);
+    refuse(`the encoding ${port.encoding} does not support ${port.dtype}`, `${member}.dtype`);
   }
   if ((port.encoding === "unorm8") && (parseInt(formatOf(texture).type) !== 8)) {
     refuse(`the encoding unorm8 needs an 8-bit texture, not ${texture.format}`, member);
@@ -333,7 +333,7 @@ function checkRequirements(build) {
     for (const write of gpuPass.writes) {
       const texture = build.textures.get(write.texture);
       if (parseInt(formatOf(texture).type) > COLOR_BITS[build.requires.color_buffer]) {
-        refuse(`color_buffer does not allow the ${texture.format} of a pass`, "requires.color_buffer");
+        refuse(`color_buffer does not allow format ${texture.format}, which a pass writes`, "requires.color_buffer");
       }
     }
   }

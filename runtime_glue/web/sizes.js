@@ -128,6 +128,6 @@ function valueOf(expression, values, where) {
   try {
     return evaluate(expression, values);
   } catch (error) {
-    return malformed(`this size has no value: ${error}`, `${SCHEDULE}: ${where}`);
+    return malformed(`this size cannot be computed: ${error}`, `${SCHEDULE}: ${where}`);
   }
 }

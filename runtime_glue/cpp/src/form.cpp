@@ -242,7 +242,7 @@ private:
             return wrong(place, "expressions need the member 'sizes'", {});
         std::string why;
         sizes_->evaluate(value, result, why);
-        return why.empty() || wrong(place, "this size has no value: {}", {why});
+        return why.empty() || wrong(place, "this size cannot be computed: {}", {why});
     }
 
     const Sizes* sizes_;

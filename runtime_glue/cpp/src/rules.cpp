@@ -95,7 +95,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
     const auto needed = texture.batch * (((texture.channels + lanes) - 1) / lanes);
     const auto room = (texture.width * texture.height) * texture.layers;
     if (!texture.is_planes && (needed > room)) {
-        return refuse(error, "{} rows of {} take {} texels, there are {}", {texture.batch, texture.channels, needed, room}, member, "batch");
+        return refuse(error, "{} rows of {} take {} texels, the texture has {}", {texture.batch, texture.channels, needed, room}, member, "batch");
     }
     if (texture.is_planes && (needed != texture.layers)) {
         return refuse(error, "{} x {} channels take {} layers, not {}", {texture.batch, texture.channels, needed, texture.layers}, member, "layers");
@@ -149,7 +149,7 @@ bool check_port(const Port& port, const Texture& texture, const Place& member, E
         }
     }
     if ((port.dtype != DType::float32) && (port.encoding != Encoding::plain)) {
-        return refuse(error, "the encoding {} holds no {}", {name_of(port.encoding), name_of(port.dtype)}, member, "dtype");
+        return refuse(error, "the encoding {} does not support {}", {name_of(port.encoding), name_of(port.dtype)}, member, "dtype");
     }
     if ((port.encoding == Encoding::unorm8) && (texture.format->bits() != 8)) {
         return refuse(error, "the encoding unorm8 needs an 8-bit texture, not {}", {texture.format->name}, member);
@@ -378,7 +378,7 @@ bool check_requirements(const Schedule& build, Error& error) {
         for (const auto& write : gpu_pass.writes) {
             const auto& texture = build.textures[at(write.texture)];
             if (texture.format->bits() > build.required.color_bits()) {
-                return refuse(error, "color_buffer does not allow the {} of a pass", {texture.format->name}, "requires.color_buffer");
+                return refuse(error, "color_buffer does not allow format {}, which a pass writes", {texture.format->name}, "requires.color_buffer");
             }
         }
     }

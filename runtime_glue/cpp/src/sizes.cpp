@@ -118,7 +118,7 @@ bool Sizes::check(Value sizes, Error& error) const {
         std::string wrong;
         evaluate(constraint["value"], value, wrong);
         if (!wrong.empty())
-            return malformed(error, "this size has no value: {}", {wrong},
+            return malformed(error, "this size cannot be computed: {}", {wrong},
                              say("sizes.constraints[{}].value", {i}));
         if (value < constraint.integer("min") || value > constraint.integer("max"))
             return refuse(constraint.text("why"), error);
