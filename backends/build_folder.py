@@ -128,10 +128,10 @@ def check_own(folder: Path, help: str) -> None:
         return
     why = "a build replaces the whole folder"
     if SCHEDULE in found.foreign:
-        why += f", and this {SCHEDULE} was not written by shadergen"
+        why += f"; this {SCHEDULE} was not written by shadergen"
     raise ShadergenError(
         "SG0501",
-        f"'{folder}' holds files that belong to no build: {few(found.foreign, 5)}",
+        f"'{folder}' holds files that are not part of a build: {few(found.foreign, 5)}",
         why=why,
         help=help,
     )

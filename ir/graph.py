@@ -140,7 +140,7 @@ class Choice:
         pixels = "" if self.block == (1, 1) else f"{self.block[1]}x{self.block[0]} pixels of "
         planes = f"{self.planes} plane{'s' * (self.planes != 1)}"
         weights = f", weights in {self.weights}" if self.weights else ""
-        tiles = f", Winograd tiles of {self.winograd}x{self.winograd}" if self.winograd else ""
+        tiles = f", {self.winograd}x{self.winograd} Winograd tiles" if self.winograd else ""
         return f"{self.stage}, {pixels}{planes}{weights}{tiles}"
 
 

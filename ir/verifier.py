@@ -89,7 +89,7 @@ def _check_value(value: Value, inputs: set[Input], user: str) -> None:
         _hold(same, f"constant '{value.name}' is not of its type {value.type}", user)
     else:
         own = isinstance(value, Result) and value.node.results[value.index] is value
-        _hold(own, f"'{value.name}' is no result of its node", user)
+        _hold(own, f"'{value.name}' is not a result of its node", user)
 
 
 def _check_type(t: TensorType, name: str) -> None:

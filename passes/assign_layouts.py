@@ -300,7 +300,7 @@ def _check_half(size: float, what: str) -> None:
     if size > HALF_MAX:
         raise ShadergenError(
             "SG0404",
-            f"{what} holds {size:g}",
-            why=f"16-bit floats end at {HALF_MAX:g}",
+            f"{what} holds {size:g}, too large for 16 bits",
+            why=f"the largest 16-bit float is {HALF_MAX:g}",
             help="compile with --precision auto or highp",
         )

@@ -53,8 +53,7 @@ ALIKE = 1.03  # measured times that are closer are not told apart: prediction de
 PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
 SHARED = 1.05  # predictions that are closer do not pay for a program of their own
 SPENT = (
-    "constant weights would be faster here but compile slowly: the compile budget goes to layers "
-    "that gain more"
+    "constant weights would be faster here but slow to compile: other layers gain more from them"
 )
 
 
@@ -114,7 +113,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         why = "measured " if found.measured else "predicted "
         why += cost_text(target.costs, cost, found.measured)
         if len(allowed.costs) > 1:
-            why += f", the least of {len(allowed.costs)}"
+            why += f", the lowest of {len(allowed.costs)} candidates"
         elif len(found.costs) == 1 and not cost:
             why = "the only choice"
         if allowed.costs[0] != found.costs[0]:

@@ -68,7 +68,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
         elif choice.precision == "mediump":
             said = [why, _sums(was, choice, context)]
             if predicted is not None and was in predicted.growth:
-                said.append(f"the result errs by {predicted.growth[was]:.2g}")
+                said.append(f"estimated error of the result {predicted.growth[was]:.2g}")
                 said.append(f"16 bits save {saved_bytes(was) / 1024:.3g} KiB")
             why = "; ".join(filter(None, said))
         if auto or why:

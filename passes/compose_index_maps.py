@@ -145,7 +145,7 @@ def _check(found: _Found, context: Context) -> str:
     composed, copied = fair(through, least), fair(two, least)
     if composed > copied:
         one, with_copy = cost_text(costs, composed), cost_text(costs, copied)
-        return f"predicted {one}, {with_copy} with a copy"
+        return f"predicted {one} without a copy, {with_copy} with a copy"
     return ""
 
 

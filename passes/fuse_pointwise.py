@@ -231,10 +231,7 @@ def _check_prologue(found: _Prologue, context: Context) -> str:
     if len(calls) > MAX_PROLOGUE or any(c.function not in CHEAP for c in calls):
         return "the formula before the convolution is too expensive to repeat for every tap"
     if any(c.function == "div" and not isinstance(c.args[1], Num) for c in calls):
-        return (
-            "the formula may divide by zero in unused lanes: 0 * infinity is NaN, so zero weights "
-            "would not hide it"
-        )
+        return "the formula may divide by zero in unused lanes: zero weights times infinity are NaN"
     return ""
 
 

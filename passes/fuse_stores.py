@@ -97,7 +97,9 @@ def _check(found: _Store, context: Context) -> str:
     return why_apart(fused, (found.conv, found.node), context, target.stage == "compute")
 
 
-STORE: Rule[_Store] = Rule("fuse store", _match, _check, lambda found: _fused(found).result)
+STORE: Rule[_Store] = Rule(
+    "fuse scatter epilogue", _match, _check, lambda found: _fused(found).result
+)
 
 
 def fuse_stores(graph: Graph, context: Context) -> Graph:

@@ -68,8 +68,8 @@ def _read(path: Path) -> Device:
         renderer = str(found.get("renderer", ""))
         if glsl not in get_args(GlslVersion) or fetch not in get_args(Fetch):
             raise ValueError(
-                f"its glsl is {glsl} (300, 310 or 320 are supported), its fetch is {fetch!r} "
-                "(texel, sample, image or image-zero are supported)"
+                f"glsl is {glsl}, must be 300, 310 or 320; "
+                f"fetch is {fetch!r}, must be texel, sample, image or image-zero"
             )
     except OSError as error:
         raise ShadergenError(

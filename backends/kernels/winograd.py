@@ -76,7 +76,9 @@ def untiled(node: Node, target: Target) -> str:
     if isinstance(found, str):
         return found
     return (
-        NO_ROOM if computes(target) or node is opened else "dynamic sizes need compute shaders here"
+        NO_ROOM
+        if computes(target) or node is opened
+        else "Winograd at dynamic sizes needs compute shaders"
     )
 
 
@@ -97,7 +99,7 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     """
     weights = parts(node).operands[1]
     if tile not in EXACT and isinstance(weights, Constant) and weights.is_whole:
-        return "tiles of 4x4 would round sums of whole numbers, which are exact without them"
+        return "4x4 tiles would round sums of integers that are exact without Winograd"
     if not computes(target):
         return _draws(node, tile, target)
     found = _dispatches(node, tile, target)

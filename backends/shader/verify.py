@@ -149,7 +149,7 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
         if e.texture not in program.textures:
             fault = f"{e.texture.name} is not declared"
         elif not (placed and layered):
-            fault = f"{e.texture.name} is read at no place of its kind"
+            fault = f"{e.texture.name} is read with coordinates of another texture kind"
     elif isinstance(e, Element):
         if e.array not in program.arrays or e.index.type != INT:
             fault = f"no array {e.array.name}"

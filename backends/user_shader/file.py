@@ -121,7 +121,7 @@ def user_shader(
         f"runs if the player's output is more than {upscale_from:g} times as large as the picture"
     ] * bool(larger)
     notes += [NEEDS_FLOAT_TEXTURES] * bool(tables)
-    notes += [f"runs on some sizes only, others are shown unchanged: {why}" for why in reasons]
+    notes += [f"{why}; pictures of other sizes are shown unchanged" for why in reasons]
     return UserShader(text, hook, condition, tuple(blocks), tuple(tables), tuple(notes))
 
 

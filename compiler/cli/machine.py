@@ -52,7 +52,7 @@ def ops(pattern: str, as_json: bool) -> None:
     if as_json:
         print_json([asdict(e) for e in found])
         return
-    table = new_table("source", "name", "what it does, within which limits")
+    table = new_table("source", "name", "description")
     for e in found:
         table.add_row(e.source, e.name, e.summary)
     print_table(table)

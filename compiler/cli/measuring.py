@@ -92,7 +92,7 @@ def _print_report(report: Report) -> None:
 
 
 def _print_ceilings(report: Report) -> None:
-    table = new_table("ceiling", "stage", "at most", "with")
+    table = new_table("ceiling", "stage", "rate", "measured with")
     for c in report.ceilings.measured:
         unit = "GFLOP/s" if c.kind == "multiply-add" else "GB/s"
         shape = max(c.shapes, key=lambda name: c.shapes[name])

@@ -75,7 +75,7 @@ def _print_session(session: Session, path: Path) -> None:
         print_table(table)
         echo(
             f"tuning made these layers {_number(session.gain())}x faster; rank correlation of "
-            f"predicted and measured times: {_number(session.correlation())} over all, "
+            f"predicted and measured times: {_number(session.correlation())} overall, "
             f"{_number(session.correlation_within())} among the candidates of a layer"
         )
     for layer, choice, why in session.wrong:

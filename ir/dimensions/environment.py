@@ -218,12 +218,12 @@ def divided(environment: ShapeEnvironment, a: Polynomial, b: Polynomial) -> Poly
     What b divides is taken out, and what the rest comes to is left as an :class:`Operation`.
     """
     if not b.terms:
-        raise ZeroDivisionError("a size divided by 0")
+        raise ZeroDivisionError("division of a size by 0")
     if b.is_number and b.constant < 0:  # what reads quotients expects positive divisors
         a, b = (Polynomial.number(0).plus(p, -1) for p in (a, b))
     if not b.is_number and environment.bounds_of(b)[0] <= 0:
         if environment.hint(b) <= 0:
-            raise DynamicDimensionError("a quotient by a size that may be 0 or negative")
+            raise DynamicDimensionError("division by a size that may be 0 or negative")
         environment.add_guard(b, 1.0, inf)
     if not b.is_number:
         a, b = reduced(a, b, lambda atom: environment._atom_bounds(atom)[0] > 0)

@@ -142,5 +142,5 @@ def as_fraction(value: object) -> SymbolicFraction:
         return SymbolicFraction(cast("int", value))
     exact = Fraction(float(value))  # type: ignore[arg-type]
     if abs(exact.numerator) > LARGEST_FACTOR or exact.denominator > LARGEST_FACTOR:
-        raise DynamicDimensionError(f"arithmetic of a size and the float {float(exact):.6g}")
+        raise DynamicDimensionError(f"arithmetic on a size and the float {float(exact):.6g}")
     return SymbolicFraction(exact.numerator, exact.denominator)

@@ -169,7 +169,7 @@ def as_int(environment: ShapeEnvironment, polynomial: Polynomial) -> int:
 def polynomial_of(value: object) -> Polynomial | None:
     """Return an integer of any kind as a polynomial, None for what is none."""
     if isinstance(value, float):
-        raise DynamicDimensionError(f"arithmetic of a size and the float {value:.6g}")
+        raise DynamicDimensionError(f"arithmetic on a size and the float {value:.6g}")
     if isinstance(value, SymbolicInt):
         return value.polynomial
     if isinstance(value, (bool, int)):

@@ -56,7 +56,7 @@ class Attention(Op):
         return q[0], q[heads], k[heads], q[length], k[length], q[3], v[3]
 
     def infer(self, q: TensorType, k: TensorType, v: TensorType, *more: TensorType) -> TensorType:
-        require(q.rank == k.rank == v.rank == 4, "queries, keys and values take rank 4")
+        require(q.rank == k.rank == v.rank == 4, "queries, keys and values must have rank 4")
         b, n, m, s, t, d, e = self._sizes(q, k, v)
         require(k.shape[0] == v.shape[0] == b, "queries, keys and values differ in batch")
         require(k.shape[:3] == v.shape[:3], "keys and values differ in batch, heads or length")

@@ -48,13 +48,13 @@ class ConvLSTM(Op):
         h: TensorType,
         c: TensorType,
     ) -> tuple[TensorType, ...]:
-        require(x.rank >= 4, "a sequence of maps takes rank 4 or more")
+        require(x.rank >= 4, "a sequence of maps must have rank 4 or more")
         require(sorted(self.gates) == sorted("iofc"), f"unknown gates '{self.gates}'")
-        require(len(self.activations) == 3, "an LSTM takes three activations")
+        require(len(self.activations) == 3, "an LSTM needs three activations")
         steps, batch = x.shape[:2]
         seen = self.of_input.infer(x.of((steps * batch, *x.shape[2:])), w, b)
         state = (batch, seen.shape[1] // 4, *seen.shape[2:])
-        require(h.shape == state == c.shape, f"first states take the shape {list(state)}")
+        require(h.shape == state == c.shape, f"initial states must have shape {list(state)}")
         kept = self.of_state.infer(h, r)
         gates = kept.shape[1:], seen.shape[1:]
         require(

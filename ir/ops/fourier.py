@@ -100,7 +100,7 @@ class Spectrum(Op):
     transform: DFT
 
     def infer(self, x: TensorType, turns: TensorType) -> TensorType:
-        require(turns.shape == (self.transform.length, 2), "twiddle factors of another length")
+        require(turns.shape == (self.transform.length, 2), "the table of cosines and sines has another length")
         return self.transform.infer(x)
 
     def reference(self, x: Any, turns: Any) -> Any:
@@ -146,10 +146,10 @@ class Frames(Movement):
     step: int
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank == 3, "a signal takes rank 3")
+        require(x.rank == 3, "a signal must have rank 3")
         require(
             1 <= self.length <= x.shape[1] and self.step >= 1,
-            f"frames of {self.length} every {self.step} do not fit a signal of {x.shape[1]}",
+            f"frames of length {self.length} every {self.step} do not fit a signal of {x.shape[1]}",
         )
         count = 1 + (x.shape[1] - self.length) // self.step
         return x.of((x.shape[0], count, self.length, x.shape[2]))

@@ -41,12 +41,12 @@ class MatMul(Op):
     """
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
-        require(a.rank >= 1 and b.rank >= 1, "a product of matrices takes no scalar")
+        require(a.rank >= 1 and b.rank >= 1, "a matrix product needs rank 1 or more, not a scalar")
         inner = a.shape[-1], b.shape[-2:][0]
         require(
             inner[0] == inner[1],
-            f"a product of {shape_text(a.shape)} and {shape_text(b.shape)}: a row of the first has "
-            f"{inner[0]} numbers, a column of the second {inner[1]}",
+            f"{shape_text(a.shape)} and {shape_text(b.shape)} cannot be multiplied: rows of {inner[0]} "
+            f"elements, columns of {inner[1]}",
         )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         require(batch is not None, "the batch axes of the operands do not broadcast")
@@ -179,7 +179,7 @@ class Det(Op):
     """
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 2 and x.shape[-1] == x.shape[-2], "a determinant takes square matrices")
+        require(x.rank >= 2 and x.shape[-1] == x.shape[-2], "a determinant needs square matrices")
         if x.shape[-1] > LARGEST_DETERMINANT:
             raise ShadergenError(
                 "SG0205",

@@ -65,7 +65,7 @@ class LRN(Op):
     bias: float = 1.0
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank >= 2, "normalisation across channels takes a tensor of rank 2 or more")
+        require(x.rank >= 2, "normalisation across channels needs a tensor of rank 2 or more")
         require(self.size >= 1, f"size={self.size}")
         return TensorType(x.shape)
 

@@ -256,7 +256,7 @@ class Rearrange(Movement):
             prod(self.split) == x.size == prod(self.shape),
             f"{x.size} elements do not fill {self.split} and {self.shape}",
         )
-        require(sorted(self.axes) == list(range(len(self.split))), f"{self.axes} permutes nothing")
+        require(sorted(self.axes) == list(range(len(self.split))), f"{self.axes} is not a permutation of the axes")
         return x.of(self.shape)
 
     def reference(self, x: Any) -> Any:
@@ -313,7 +313,7 @@ class DepthToSpace(Movement):
     order: Literal["crd", "dcr"] = "crd"
 
     def infer(self, x: TensorType) -> TensorType:
-        require(x.rank == 4, "depth to space takes a tensor of rank 4")
+        require(x.rank == 4, "depth to space needs a tensor of rank 4")
         require(min(self.block) >= 1, f"block {self.block} is not supported: 1 or more")
         n, c, h, w = x.shape
         by, bx = self.block

@@ -83,7 +83,7 @@ def _check(x: TensorType, axes: Axes, parameters: tuple[TensorType, ...], most: 
 
 
 def _channels(x: TensorType, parameters: tuple[TensorType, ...], count: int, what: str) -> None:
-    require(x.rank >= 2, f"{what} takes a tensor of rank 2 or more")
+    require(x.rank >= 2, f"{what} needs a tensor of rank 2 or more")
     require(
         len(parameters) == count and all(p.shape == (x.shape[1],) for p in parameters),
         f"{what} takes {count} parameters of shape ({x.shape[1]},)",
@@ -195,7 +195,7 @@ class InstanceNormalization(Op):
     epsilon: float = 1e-5
 
     def infer(self, x: TensorType, *parameters: TensorType) -> TensorType:
-        require(x.rank >= 3, "instance normalisation takes a tensor of rank 3 or more")
+        require(x.rank >= 3, "instance normalisation needs a tensor of rank 3 or more")
         _channels(x, parameters, 2, "instance normalisation")
         return TensorType(x.shape)
 

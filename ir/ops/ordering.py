@@ -158,7 +158,7 @@ class Sorted(Op):
     def infer(self, x: TensorType, order: TensorType) -> TensorType:
         rank = order.rank
         require(0 <= self.axis < rank, f"axis {self.axis} is out of range for rank {rank}")
-        require(broadcast(x.shape, order.shape) == order.shape, "the order has another shape")
+        require(broadcast(x.shape, order.shape) == order.shape, "the order must have the shape of the operand")
         count = order.shape[self.axis]
         require(
             1 <= self.size <= count, f"{self.size} elements cannot be taken from an axis of {count}"

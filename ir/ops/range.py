@@ -41,7 +41,7 @@ class Range(Op):
             all(
                 -EXACT_INTEGERS < n < EXACT_INTEGERS for n in (self.first, span, self.first + span)
             ),
-            "float32 cannot hold the numbers of the range",
+            "float32 cannot represent the numbers of the range",
         )
         return TensorType((self.count,), self.dtype)
 

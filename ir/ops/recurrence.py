@@ -39,7 +39,7 @@ def check_steps(op: Op, steps: int) -> None:
         raise ShadergenError(
             "SG0202",
             f"{type(op).__name__} over {steps} steps is not implemented",
-            why="it is unrolled, and every step takes two GPU passes or more",
+            why="the layer is unrolled, and every step takes at least two GPU passes",
             supported=f"up to {LONGEST_SEQUENCE} steps",
             help="give the model a shorter sequence",
         )
@@ -76,7 +76,7 @@ class Recurrence(Op):
     ) -> tuple[TensorType, ...]:
         letters, biases = self._letters()
         require(sorted(self.gates) == sorted(letters), f"unknown gates '{self.gates}'")
-        require(x.rank == 3 and w.rank == 2 and r.rank == 2, "x takes rank 3, w and r rank 2")
+        require(x.rank == 3 and w.rank == 2 and r.rank == 2, "x must have rank 3, w and r rank 2")
         steps, batch, features = x.shape
         units, columns = r.shape
         require(
@@ -95,9 +95,9 @@ class Recurrence(Op):
         )
         require(
             all(t.shape == (batch, units) for t in more[:states]),
-            f"initial states take the shape {batch}x{units}",
+            f"initial states must have shape {batch}x{units}",
         )
-        require(all(t.shape == (units,) for t in more[states:][:extras]), "peepholes do not fit")
+        require(all(t.shape == (units,) for t in more[states:][:extras]), f"peepholes must have shape {units}")
         require(not self.masked or more[-1].shape == (steps, batch), "the mask does not fit x")
         check_steps(self, steps)
         return (x.of((steps, batch, units)), *(x.of((batch, units)),) * states)
@@ -197,7 +197,7 @@ class RNN(Recurrence):
     gates: str = "h"
 
     def _letters(self) -> tuple[str, int]:
-        require(len(self.activations) == 1, "an RNN takes one activation")
+        require(len(self.activations) == 1, "an RNN needs one activation")
         return "h", 1
 
     def _step(
@@ -226,7 +226,7 @@ class GRU(Recurrence):
     linear_before_reset: bool = False
 
     def _letters(self) -> tuple[str, int]:
-        require(len(self.activations) == 2, "a GRU takes two activations")
+        require(len(self.activations) == 2, "a GRU needs two activations")
         return "zrh", 4 if self.linear_before_reset else 3
 
     def _step(
@@ -293,7 +293,7 @@ class LSTM(Recurrence):
         return 2, 3 if self.peepholes else 0
 
     def _letters(self) -> tuple[str, int]:
-        require(len(self.activations) == 3, "an LSTM takes three activations")
+        require(len(self.activations) == 3, "an LSTM needs three activations")
         return "iofc", 4
 
     def _step(

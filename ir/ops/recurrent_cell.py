@@ -35,9 +35,9 @@ class RecurrentGates(Op):
     """
 
     def infer(self, p: TensorType, s: TensorType, r: TensorType) -> TensorType:
-        require(p.rank == s.rank == 3 and r.rank == 2, "p and s take rank 3, r takes rank 2")
+        require(p.rank == s.rank == 3 and r.rank == 2, "p and s must have rank 3, r rank 2")
         require(p.shape[1] == s.shape[1] and s.shape[0] >= 2, "p and s differ in batch")
-        require((s.shape[2], p.shape[2]) == r.shape, "r does not fit between s and p")
+        require((s.shape[2], p.shape[2]) == r.shape, "the shape of r does not match s and p")
         return p.of(p.shape[1:])
 
     def reference(self, p: Any, s: Any, r: Any) -> Any:
@@ -108,7 +108,7 @@ class RecurrentCell(Op):
     masked: bool = False
 
     def infer(self, g: TensorType, s: TensorType, *more: TensorType) -> TensorType:
-        require(s.rank == 3 and s.shape[0] == len(self.formulas) + 1, "another number of states")
+        require(s.rank == 3 and s.shape[0] == len(self.formulas) + 1, "there must be one state for each formula")
         _, batch, units = s.shape
         require(g.shape[:1] == (batch,) and g.shape[1] % units == 0, "g does not fit s")
         extras = more[:-1] if self.masked else more
@@ -170,11 +170,11 @@ class GatedFormula(Op):
     axis: int
 
     def infer(self, g: TensorType, *s: TensorType) -> TensorType:
-        require(bool(s) and {t.shape for t in s} == {s[0].shape}, "operands of several shapes")
-        require(0 <= self.axis < s[0].rank == g.rank, "parts along another axis")
+        require(bool(s) and {t.shape for t in s} == {s[0].shape}, "operands s0, s1, ... differ in shape")
+        require(0 <= self.axis < s[0].rank == g.rank, "axis is out of range, or g and s0 differ in rank")
         size = s[0].shape[self.axis]
         shape = (*g.shape[: self.axis], size, *g.shape[self.axis + 1 :])
-        require(shape == s[0].shape and g.shape[self.axis] % size == 0, "g has other parts")
+        require(shape == s[0].shape and g.shape[self.axis] % size == 0, "g does not divide into parts of the shape of s0")
         return s[0]
 
     def reference(self, g: Any, *s: Any) -> Any:
@@ -214,7 +214,7 @@ class StackStates(Movement):
     def infer(self, *inputs: TensorType) -> TensorType:
         require(bool(inputs), "nothing to stack")
         require({t.shape for t in inputs} == {inputs[0].shape}, "the states differ in shape")
-        require(inputs[0].rank == 3, "states take rank 3")
+        require(inputs[0].rank == 3, "states must have rank 3")
         return inputs[0].of((len(inputs), *inputs[0].shape[1:]))
 
     def reference(self, *inputs: Any) -> Any:

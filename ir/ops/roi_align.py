@@ -44,7 +44,7 @@ class RoiAlign(Op):
     def infer(
         self, x: TensorType, rois: TensorType, batch: TensorType, *counts: TensorType
     ) -> TensorType:
-        require(x.rank == 4, "RoiAlign takes a tensor of rank 4")
+        require(x.rank == 4, "RoiAlign needs a tensor of rank 4")
         require(
             rois.rank == 2 and rois.shape[1] == 4 and batch.shape == rois.shape[:1],
             "regions of interest are rows of 4 numbers, with a batch entry for each",

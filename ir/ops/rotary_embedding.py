@@ -36,7 +36,7 @@ class RotaryEmbedding(Op):
     def infer(
         self, x: TensorType, cos: TensorType, sin: TensorType, *ids: TensorType
     ) -> TensorType:
-        require(x.rank == 4, "a rotary embedding takes rank 4")
+        require(x.rank == 4, "a rotary embedding needs rank 4")
         require(
             0 < self.features <= x.shape[3] and self.features % 2 == 0,
             f"the number of rotated features, {self.features}, must be even and 2 to {x.shape[3]}",

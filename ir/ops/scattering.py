@@ -130,7 +130,7 @@ class ScatterND(Op):
     def infer(self, x: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         require(self.reduction in REDUCTIONS, f"unknown reduction '{self.reduction}'")
         require(
-            indices.rank >= 1 and x.rank >= 1, "ScatterND takes indices and data of rank 1 or more"
+            indices.rank >= 1 and x.rank >= 1, "ScatterND needs indices and data of rank 1 or more"
         )
         k = indices.shape[-1]
         require(k <= x.rank, f"indices over {k} axes do not fit rank {x.rank}")

@@ -134,7 +134,7 @@ class WinogradProducts(_Tiled, Conv):
         return ONE * self.patch + ONE
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
-        require(w.shape[2:] == (TAPS, TAPS), "Winograd's products are of 3x3 weights")
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd products need 3x3 weights")
         require(self == WinogradProducts(tile=self.tile), "products take no attributes of Conv")
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
         require(x.rank == 4 and x.shape[2] % self.positions == 0, "no map of patches")
@@ -174,7 +174,7 @@ class WinogradTiles(_Tiled, Conv):
         return transformed(w, self.tile, np.float32)
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
-        require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd tiles need 3x3 weights")
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
         n, o, height, width = super().infer(x, w, *bias).shape
         m = self.tile

@@ -96,7 +96,7 @@ DECIDED = "rounding or comparing coordinates computed from dynamic sizes needs a
         (many_sizes, "a tensor of 18 values computed from sizes"),
         (antialiased, "an antialiased resize needs a fixed size"),
         (odd_scale, "a resize by 1.7"),
-        (scaled_as_floats, "arithmetic of a size and the float 1.7 needs a fixed size"),
+        (scaled_as_floats, "arithmetic on a size and the float 1.7 needs a fixed size"),
     ],
 )
 def test_what_needs_a_size_is_refused_by_its_layer(network_of: Any, says: str) -> None:

@@ -357,7 +357,7 @@ REFUSED = {
             ),
             {"c": np.array(1)},
         ),
-        "error[SG0105]: the condition of If is not one truth value",
+        "error[SG0105]: the condition of If must be a single bool",
     ),
     "sequence out": (
         small(node("SequenceConstruct", "x")),

@@ -79,7 +79,7 @@ def test_sources_of_others_are_not_replaced(tmp_path):
     build = tmp_path / "net"
     compile_espcn(build)
     (build / "net.c").write_text("int main(void) { return 0; }\n")
-    with pytest.raises(ShadergenError, match=r"holds files that belong to no build: net\.c"):
+    with pytest.raises(ShadergenError, match=r"holds files that are not part of a build: net\.c"):
         compile_espcn(build)
 
 
@@ -88,13 +88,13 @@ def test_arrays_of_another_build_are_not_replaced(tmp_path):
     compile_espcn(tmp_path / "other", embed="c")
     build.mkdir()
     (tmp_path / "other" / "other.h").rename(build / "other.h")
-    with pytest.raises(ShadergenError, match=r"belong to no build: other\.h"):
+    with pytest.raises(ShadergenError, match=r"are not part of a build: other\.h"):
         compile_espcn(build)
     (build / "other.h").rename(tmp_path / "other.h")
     compile_espcn(build)
     text = (tmp_path / "other.h").read_text("utf-8")
     (build / "other.h").write_text(text.replace("espcn_x2", "another"), "utf-8")
-    with pytest.raises(ShadergenError, match=r"belong to no build: other\.h"):
+    with pytest.raises(ShadergenError, match=r"are not part of a build: other\.h"):
         compile_espcn(build)
 
 
@@ -105,12 +105,12 @@ def test_arrays_that_were_edited_or_copied_are_not_replaced(tmp_path, name):
     generated = written.read_text("utf-8")
     copy = written.with_stem("mine")
     copy.write_text(generated, "utf-8")
-    with pytest.raises(ShadergenError, match=rf"belong to no build: {copy.name}\n"):
+    with pytest.raises(ShadergenError, match=rf"are not part of a build: {copy.name}\n"):
         compile_espcn(build, embed="c")
     copy.unlink()
     for edited in (f"{generated}\nint mine;\n", generated.replace("size_t", "int", 1)):
         written.write_text(edited, "utf-8")
-        with pytest.raises(ShadergenError, match=rf"belong to no build: {written.name}\n"):
+        with pytest.raises(ShadergenError, match=rf"are not part of a build: {written.name}\n"):
             compile_espcn(build, embed="c")
         assert written.read_text("utf-8") == edited
     written.write_text(generated, "utf-8")

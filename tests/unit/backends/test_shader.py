@@ -176,7 +176,7 @@ def test_a_layer_is_given_where_a_texture_has_layers():
     flat = TextureBinding("u_y", "2d")
     for texture, layer in ((TEXTURE, None), (flat, integer(0))):
         body = wrong(lambda b, t=texture, at=layer: b.let("t", Texel(t, ivec2(0, 0), at)))
-        with pytest.raises(InternalError, match="read at no place of its kind"):
+        with pytest.raises(InternalError, match="is read with coordinates of another texture kind"):
             verify(program(body, textures=[TEXTURE, flat]))
 
 

@@ -130,7 +130,7 @@ def test_a_folder_is_a_build_only_where_its_schedule_says_so(tmp_path, kind):
     before = contents(tmp_path)
     refused = refusal(write_build, FILES, tmp_path / "b", nothing)
     assert refused.code == "SG0501"
-    assert refused.what.endswith("belong to no build: schedule.json, shaders, weights.bin")
+    assert refused.what.endswith("are not part of a build: schedule.json, shaders, weights.bin")
     assert "schedule.json was not written by shadergen" in refused.why
     assert contents(tmp_path) == before
 
@@ -140,7 +140,7 @@ def test_a_folder_without_a_schedule_is_no_build(tmp_path):
     (tmp_path / "b" / "schedule.json").unlink()
     before = contents(tmp_path)
     refused = refusal(write_build, FILES, tmp_path / "b", nothing)
-    assert refused.what.endswith("belong to no build: shaders, weights.bin")
+    assert refused.what.endswith("are not part of a build: shaders, weights.bin")
     assert contents(tmp_path) == before
 
 
@@ -196,7 +196,7 @@ def test_what_is_beside_a_build_or_of_another_kind_is_refused(tmp_path, name, ma
     before = contents(tmp_path)
     refused = refusal(write_build, FILES, tmp_path / "b", nothing)
     assert refused.code == "SG0501"
-    assert refused.what == f"'{tmp_path / 'b'}' holds files that belong to no build: {named}"
+    assert refused.what == f"'{tmp_path / 'b'}' holds files that are not part of a build: {named}"
     assert refused.help == "name a new or empty folder with -o"
     assert contents(tmp_path) == before
 
@@ -215,7 +215,7 @@ def test_what_comes_into_the_folder_while_compiling_is_refused(tmp_path):
         (tmp_path / "b" / "notes.txt").write_text("mine")
 
     refused = refusal(write_build, files_of("shaders/new.frag"), tmp_path / "b", meanwhile)
-    assert refused.what.endswith("belong to no build: notes.txt")
+    assert refused.what.endswith("are not part of a build: notes.txt")
     assert {p.name for p in (tmp_path / "b").rglob("*.*")} == {
         "notes.txt", "schedule.json", "weights.bin", "a.frag"
     }  # fmt: skip

@@ -98,7 +98,11 @@ def test_room_is_left_for_numbers_twice_as_large(tmp_path):
     x = image(1, 4, 2, 2)
     graph = graph_of(pointwise("x0 * 1000", x, layer="y"), inputs=(x,))
     for largest, decision, cost in (
-        (32.0, "mediump, by calibration", "; the result errs by 0; 16 bits save 0.0312 KiB"),
+        (
+            32.0,
+            "mediump, by calibration",
+            "; estimated error of the result 0; 16 bits save 0.0312 KiB",
+        ),
         (33.0, "highp", ""),
     ):
         folder = samples(tmp_path / "in", graph, np.full(x.shape, largest, np.float32))
@@ -153,7 +157,7 @@ def test_loops_compute_in_32_bits_and_only_their_result_counts(tmp_path):
     folder = samples(tmp_path, graph, np.broadcast_to(rows[:, None], x.shape).astype(np.float32))
     assert explained(graph, folder)["y"] == (
         "mediump, by calibration",
-        "up to 2.56e+06; up to 5000 on calibration inputs; the result errs by 0; "
+        "up to 2.56e+06; up to 5000 on calibration inputs; estimated error of the result 0; "
         "16 bits save 0.00781 KiB",
     )
 

@@ -103,7 +103,7 @@ MALFORMED = {
     "constant 'c' is not of its type": Graph(
         "g", (x,), (Output("y", Constant(X4, "c", np.zeros(3, np.float32)), PLAIN),)
     ),
-    "'r' is no result of its node": Graph(
+    "'r' is not a result of its node": Graph(
         "g",
         (x,),
         (Output("y", Result(X4, "r", good.node), PLAIN),),  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Numbers that follow from sizes alone."""
+"""Evenly spaced numbers computed from sizes."""
 
 from __future__ import annotations
 

@@ -91,7 +91,10 @@ def test_constants_beyond_fp16_are_refused_at_mediump(where):
     c = constant(np.full(huge, -7e4), "huge")
     y = apply(Conv(), X, c) if where == "weights" else pointwise("x0 * x1", X, c)
     refused = refusal(lambda: placed(y, X, precision="mediump"))
-    assert (refused.code, refused.what) == ("SG0404", "constant 'huge' holds 70000")
+    assert (refused.code, refused.what) == (
+        "SG0404",
+        "constant 'huge' holds 70000, too large for 16 bits",
+    )
     placed(y, X)
 
 
@@ -159,8 +162,8 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     assert stored[f"small{len(values) - 2}"] == "texture"
     (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
     assert why.endswith(
-        "the least of 6; constant weights would be faster here but compile slowly: the compile "
-        "budget goes to layers that gain more"
+        "the lowest of 6 candidates; constant weights would be faster here but slow to compile: "
+        "other layers gain more from them"
     )
 
 

@@ -208,7 +208,7 @@ def _scanned(
 def _per(node: OnnxNode, name: str, count: int, default: int) -> tuple[int, ...]:
     values = node.integers(name, (default,) * count)
     if len(values) != count:
-        raise ShadergenError("SG0105", f"attribute {name}={list(values)} has not {count} entries")
+        raise ShadergenError("SG0105", f"attribute {name}={list(values)} needs {count} entries")
     return values
 
 
@@ -227,7 +227,7 @@ def _known(node: OnnxNode, item: Item, role: str) -> NDArray[Any]:
 def _condition(node: OnnxNode, item: Item, role: str) -> bool:
     array = _known(node, item, role)
     if array.size != 1 or array.dtype.kind != "b":
-        raise ShadergenError("SG0105", f"the condition of {node.op} is not one truth value")
+        raise ShadergenError("SG0105", f"the condition of {node.op} must be a single bool")
     return bool(array.reshape(()))
 
 

@@ -308,7 +308,9 @@ def qlinear_concat(node: OnnxNode) -> Item:
     """QLinearConcat of com.microsoft: the result's scale comes first."""
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
         number = count(len(node.inputs), "input")
-        raise ShadergenError("SG0105", f"QLinearConcat has {number}, not 2 plus 3 for each tensor")
+        raise ShadergenError(
+            "SG0105", f"QLinearConcat has {number}, needs 2 plus 3 for each tensor"
+        )
     parts = [_value(_dequantized(node, k)) for k in range(2, len(node.inputs), 3)]
     axis = node.axis(node.integer("axis"), parts[0].type.rank)
     return _result(node, node.apply(Concat(axis), *parts), 0)

@@ -100,7 +100,7 @@ def join(node: OnnxNode) -> Tensor:
     rank = len(items[0].shape) + new
     axis = node.axis(node.integer("axis"), rank)
     if new and len({i.shape for i in items}) > 1:
-        raise ShadergenError("SG0205", "the tensors to put side by side differ in shape")
+        raise ShadergenError("SG0205", "the tensors to stack along a new axis differ in shape")
     if new:
         shape = items[0].shape
         wide = Reshape((*shape[:axis], 1, *shape[axis:]))

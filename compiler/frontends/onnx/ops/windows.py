@@ -98,7 +98,7 @@ def numbers(node: OnnxNode, name: str, default: int, count: int, least: int) -> 
     """Read ``count`` integers of at least ``least``, by default all equal."""
     values = node.integers(name, (default,) * count)
     if len(values) != count:
-        raise ShadergenError("SG0105", f"attribute {name}={list(values)} has not {count} entries")
+        raise ShadergenError("SG0105", f"attribute {name}={list(values)} needs {count} entries")
     if min(values) < least:
         raise ShadergenError(
             "SG0202",

@@ -33,7 +33,7 @@ def check_parts(data: bytes) -> None:
         raise ShadergenError(
             "SG0401",
             "the file has too many parts",
-            why=f"its nodes, attributes, shapes and other parts count more than {MAX_PARTS}",
+            why=f"it has more than {MAX_PARTS} nodes, attributes, shapes and other parts",
             help="simplify the model with onnxsim, or remove its metadata_props and value_info",
         )
 

@@ -37,8 +37,7 @@ def refuse_discontinuities(result: Item | None) -> None:
     if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
         raise DynamicDimensionError(
             "rounding or comparing coordinates computed from dynamic sizes",
-            why="float division of sizes is inexact; rounding or comparing could turn the error "
-            "into another result",
+            why="float division of sizes is inexact; rounding or comparing could change the result",
         )
 
 
