@@ -6,10 +6,9 @@
 ...     result = runner.read("out")
 
 :func:`load` reads and checks a build without touching GL; :class:`Runner` makes its GL objects once
-and then only binds and draws. Of a build with variants for several devices, ``load("build",
-device=context.info())`` takes the one for the context. An application with a context of its own
-passes ``None`` for the context and gives its textures to :meth:`Runner.bind_input` and
-:meth:`Runner.bind_output`.
+and then only binds and draws. If a build has variants, ``load("build", device=context.info())``
+loads the variant for the context's GPU. An application with its own context passes ``None`` for the
+context and passes its textures to :meth:`Runner.bind_input` and :meth:`Runner.bind_output`.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ __all__ = ["Build", "DeviceInfo", "HeadlessContext", "Runner", "load", "query_de
 
 
 def __getattr__(name: str) -> Any:
-    """Return :class:`Runner` by its name before 1.0."""
+    """Return :class:`Runner` for its deprecated name ``Player``."""
     if name == "Player":
         warn("Player is now called Runner", DeprecationWarning, stacklevel=2)
         return Runner

@@ -1,7 +1,7 @@
 """An OpenGL ES 3 context without a window, by EGL.
 
-Tried in this order: the GPUs among the devices that EGL lists, Mesa's surfaceless platform, the
-other devices, the default display. On each, OpenGL ES 3.2, then 3.1, then 3.0. GPUs come first
+The order of attempts is: GPUs among EGL's devices, Mesa's surfaceless platform, other devices, the
+default display. Each is asked for OpenGL ES 3.2, then 3.1, then 3.0. GPUs come first
 because Mesa's surfaceless platform may be its software renderer beside another vendor's GPU.
 """
 
@@ -37,17 +37,17 @@ _SOFTWARE_DEVICE = b"EGL_MESA_device_software"
 
 
 class HeadlessContext:
-    """A context that draws to textures only. Several may live side by side.
+    """A context that draws to textures only. Several may exist at the same time.
 
-    Making one makes it current on the calling thread; :meth:`make_current` changes that. The EGL
-    display stays open until the process ends, since other contexts may share it.
+    A new context is current on the calling thread. The EGL display stays open until the process
+    ends, because other contexts may share it.
 
     Args:
-        platform: one of ``PLATFORMS`` alone, instead of each in turn.
-        device: which of EGL's devices the platform "device" takes; by default the first that works.
+        platform: the only one of ``PLATFORMS`` to try; by default all.
+        device: index of the EGL device for platform "device"; by default the first that works.
 
     Raises:
-        ShadergenError: SG0601, saying what was tried.
+        ShadergenError: SG0601, listing the attempts.
     """
 
     def __init__(self, platform: str | None = None, device: int | None = None) -> None:
@@ -96,7 +96,7 @@ class HeadlessContext:
                 yield name, egl.eglGetPlatformDisplayEXT(_PLATFORM_SURFACELESS_MESA, None, None)
 
     def _open(self, display: int | None) -> str:
-        """Make a context on a display; return why that fails, or an empty string."""
+        """Make a context on a display; return the reason for a failure, or an empty string."""
         egl = self._egl
         if not display:
             return "there is no such display"
@@ -138,7 +138,7 @@ class HeadlessContext:
         return None
 
     def _create(self, display: int, config: int, robust: bool) -> int | None:
-        """Create the context of the highest version; with reset notification if there is any."""
+        """Create a context of the highest version, with reset notification if supported."""
         reset = (_RESET_STRATEGY_EXT, _LOSE_CONTEXT_ON_RESET)
         for major, minor in VERSIONS:
             version = (_CONTEXT_MAJOR, major, _CONTEXT_MINOR, minor)
@@ -158,7 +158,7 @@ class HeadlessContext:
         return f"EGL error 0x{self._egl.eglGetError():04x}"
 
     def make_current(self) -> None:
-        """Let GL calls of this thread go to this context."""
+        """Make this context current on the calling thread."""
         egl = self._egl
         if self._context is None:
             raise ShadergenError("SG0601", "the GL context is closed")
@@ -173,7 +173,7 @@ class HeadlessContext:
             )
 
     def release(self) -> None:
-        """Leave this thread without a current context, so that another thread may take this one."""
+        """Release the context from this thread, so that another thread can make it current."""
         if self._context is not None and self._egl.eglGetCurrentContext() == self._context:
             self._egl.eglMakeCurrent(self._display, None, None, None)
 

@@ -38,7 +38,7 @@ _HELP = "compile the model for this device ('shadergen doctor' shows what it off
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A GL context: ``es`` is its OpenGL ES version, ``limits`` by the schedule's names."""
+    """A GL context: ``es`` is its OpenGL ES version, ``limits`` has the names of the schedule."""
 
     vendor: str
     renderer: str
@@ -50,12 +50,12 @@ class DeviceInfo:
 
     @property
     def draws_float(self) -> bool:
-        """Whether textures of 32-bit floats can be drawn to."""
+        """Whether 32-bit float textures are color-renderable."""
         return self.es >= (3, 2) or _FLOAT in self.extensions
 
     @property
     def draws_half_float(self) -> bool:
-        """Whether textures of 16-bit floats can be drawn to."""
+        """Whether 16-bit float textures are color-renderable."""
         return self.draws_float or _HALF_FLOAT in self.extensions
 
 
@@ -100,7 +100,7 @@ def query_device(gl: Any = None) -> DeviceInfo:
 
 
 def _limit(gl: Any, enum: int) -> int:
-    """Return a limit; of one for each of three axes, the least."""
+    """Return a limit; if the limit has three axes, the smallest."""
     if enum != gl.GL_MAX_COMPUTE_WORK_GROUP_COUNT:
         return get_integer(gl, enum)
     counts = [asked(gl.glGetIntegeri_v, enum, axis) for axis in range(3)]
@@ -119,7 +119,7 @@ def _text(gl: Any, enum: int) -> str:
 
 
 def check_requirements(requires: Requires, device: DeviceInfo) -> None:
-    """Refuse a device that lacks a requirement of the build.
+    """Raise an error if a device lacks a requirement of the build.
 
     Raises:
         ShadergenError: SG0602, naming everything that is missing.

@@ -1,7 +1,7 @@
-"""Read schedule.json: hostile text in, a document of the right form out.
+"""Read schedule.json: from untrusted text to a document that fits the schema.
 
-JSON that Python accepts and other runtimes do not (NaN, Infinity, numbers beyond float64, a name
-given twice, half of a surrogate pair) is refused here, so a build that one runtime runs, all run.
+JSON that only Python accepts is refused (NaN, Infinity, numbers beyond float64, duplicate names,
+lone surrogates), so that all runtimes accept the same builds.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _MESSAGE_LENGTH = 200
 
 
 def read_document(folder: Path) -> dict[str, Any]:
-    """Return the schedule of the build in ``folder``, valid by the schema.
+    """Return the schedule of the build in ``folder``, checked against the schema.
 
     Raises:
-        ShadergenError: SG0502 when the folder is no build, SG0503 when the schedule is malformed,
-            SG0504 when its version is another major one than this runtime's.
+        ShadergenError: SG0502 if the folder is not a build, SG0503 if the schedule is malformed,
+            SG0504 if the schedule has another major version than this runtime.
     """
     try:
         return parse_document(read_limited(folder / SCHEDULE))
@@ -49,7 +49,7 @@ def read_document(folder: Path) -> dict[str, Any]:
 
 
 def read_limited(path: Path) -> bytes:
-    """Return the bytes of a schedule's file, which are not too many.
+    """Return the bytes of a schedule's file, up to ``MAX_SCHEDULE_BYTES``.
 
     Raises:
         ShadergenError: SG0503 when they are.
@@ -61,7 +61,7 @@ def read_limited(path: Path) -> bytes:
 
 
 def parse_document(content: bytes) -> dict[str, Any]:
-    """Return the schedule in a text, valid by the schema.
+    """Return the schedule in a text, checked against the schema.
 
     Raises:
         ShadergenError: SG0502 to SG0504.
@@ -81,7 +81,7 @@ def malformed(what: str, where: str = SCHEDULE, **more: str) -> NoReturn:
 
 
 def parse(content: bytes) -> Any:
-    """Return JSON as Python objects; refuse what only some readers accept."""
+    """Return JSON as Python objects; refuse JSON that only some parsers accept."""
     try:
         document = json.loads(
             content.decode("utf-8"),
@@ -129,7 +129,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def check_version(document: Any) -> bool:
-    """Return whether the schedule is of a newer minor version; refuse other major ones."""
+    """Return whether the schedule has a newer minor version; refuse other major versions."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ShadergenError(
             "SG0502", f"{SCHEDULE} is not a schedule", why=f'it lacks "format": "{FORMAT}"'
@@ -155,7 +155,7 @@ def validate(document: dict[str, Any], *, lenient: bool = False) -> None:
 
     Args:
         document: the parsed schedule.
-        lenient: ignore members that the schema does not know, which newer minor versions may add.
+        lenient: ignore unknown members, which newer minor versions may add.
     """
     if _validator(lenient).is_valid(document):
         return
@@ -181,7 +181,7 @@ def _schema(lenient: bool) -> Any:
 
 
 def _opened(schema: Any) -> Any:
-    """Return a schema that lets objects have members that it does not know."""
+    """Return a schema that allows unknown members."""
     if isinstance(schema, list):
         return [_opened(s) for s in schema]
     if not isinstance(schema, dict):

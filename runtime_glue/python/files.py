@@ -1,4 +1,4 @@
-"""Read the files of a build, none from outside its folder, none larger or other than stated."""
+"""Read the files of a build: only from its folder, and only with the stated size and checksum."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def resolve(folder: Path, name: str) -> Path:
     """Return the path of a file of the build.
 
     Raises:
-        ShadergenError: SG0503 when it leads outside the folder, SG0505 when there is no such file.
+        ShadergenError: SG0503 if the path leads outside the folder, SG0505 if the file is missing.
     """
     # a drive letter or backslash cannot come here: the schema allows only [A-Za-z0-9_.-] and /
     if ".." in name.split("/"):
@@ -49,7 +49,7 @@ def _unreadable(name: str, error: OSError) -> ShadergenError:
 
 
 def read_variant(path: Path, name: str) -> dict[str, Any]:
-    """Return the schedule of a variant, valid by the schema; it has no variants itself."""
+    """Return the schedule of a variant, checked against the schema. Variants have no variants."""
     try:
         document = parse_document(read_limited(path))
     except OSError as error:

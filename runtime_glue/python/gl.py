@@ -1,9 +1,9 @@
 """OpenGL ES and EGL as the plain functions of their C headers.
 
-PyOpenGL knows the names, types and constants; its wrappers stay aside, because they ask glGetError
-after every call, which :meth:`Runner.run` promises not to do, and because their behaviour depends
-on flags and on a platform choice that belong to the application. Pointers are ``c_void_p``: pass
-``array.ctypes.data``, a ctypes array, bytes or None.
+Names, types and constants come from PyOpenGL. Its wrappers are not used: they call glGetError after
+every call, which :meth:`Runner.run` must not do, and they depend on flags and a platform that the
+application sets. Pointers are ``c_void_p``: pass ``array.ctypes.data``, a ctypes array, bytes or
+None.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Library:
 
 
 def asked(function: Any, *arguments: Any) -> int:
-    """Return the integer that a GL function writes to where its last argument points."""
+    """Return the integer that a GL function writes through its last argument, a pointer."""
     value = ctypes.c_int(0)
     function(*arguments, ctypes.byref(value))
     return value.value

@@ -1,7 +1,7 @@
 """Read a build from its folder.
 
-Everything is checked before a single GL call: the form (:mod:`.document`), the files
-(:mod:`.files`) and how the parts refer to each other (:mod:`.rules`).
+Everything is checked before the first GL call: the document against the schema (:mod:`.document`),
+the files (:mod:`.files`), and references between members (:mod:`.rules`).
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ def load(
 ) -> Build:
     """Read and check the build in ``folder``. Makes no GL call.
 
-    Of a build with variants, the one for ``device`` is loaded: the first for its renderer whose
-    requirements it meets at these sizes. If there is none, and without a device, the generic build
+    If the build has variants, the first one is loaded that matches the device's renderer and whose
+    requirements the device meets at these sizes. Otherwise, and without a device, the generic build
     is loaded.
 
     Args:
-        folder: what the compiler wrote.
-        sizes: of a build that leaves sizes open, those that shall not be its defaults.
-        device: what runs the build: ``HeadlessContext.info()``, or :func:`query_device`.
-        variant: the name of the variant to load, instead of the one for a device.
+        folder: the build folder.
+        sizes: dynamic sizes by name; others keep their defaults.
+        device: the GL that will run the build: ``HeadlessContext.info()`` or :func:`query_device`.
+        variant: the name of the variant to load; overrides ``device``.
 
     Raises:
-        ShadergenError: SG0502 to SG0505, for whatever keeps the build from being run; SG0605,
-            when it cannot have these sizes, or has no such variant.
+        ShadergenError: SG0502 to SG0505 if the build is invalid; SG0605 if the build does not
+            support these sizes or has no such variant.
     """
     folder = Path(folder)
     try:
@@ -75,18 +75,18 @@ def load(
 
 
 def check_schedule(folder: str | Path, variant: str | None = None) -> dict[str, Any]:
-    """Check the schedule in ``folder`` as :func:`load` does, and none of the files that it names.
+    """Check the schedule in ``folder`` like :func:`load`, without shaders and weights.
 
     Args:
-        folder: what the compiler wrote.
-        variant: the name of one, whose schedule is checked instead.
+        folder: the build folder.
+        variant: the variant whose schedule is checked; by default the generic build.
 
     Returns:
         The schedule.
 
     Raises:
-        ShadergenError: SG0502 to SG0505, for whatever keeps it from being run; SG0605 when the
-            build has no such variant.
+        ShadergenError: SG0502 to SG0505 if the schedule is invalid; SG0605 if the build has no
+            such variant.
     """
     return _chosen(Path(folder), variant)[0]
 
@@ -97,7 +97,7 @@ def _chosen(
     device: DeviceInfo | None = None,
     sizes: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any], Build]:
-    """Return the schedule of the build that is asked for, and the build without its files."""
+    """Return the requested schedule, and the build without its files."""
     document = read_document(folder)
     entries = document.get("variants", [])
     names = [entry["name"] for entry in entries]
@@ -138,7 +138,7 @@ def _opened(folder: Path, entry: Mapping[str, Any]) -> tuple[dict[str, Any], Bui
 
 
 def _runs(build: Build, device: DeviceInfo, sizes: Mapping[str, int]) -> bool:
-    """Whether a device meets what a build requires at some sizes, and the build has these."""
+    """Whether a device meets the requirements of a build at some sizes that the build supports."""
     try:
         check_requirements(resized(build, sizes).requires, device)
     except ShadergenError as error:
@@ -149,10 +149,10 @@ def _runs(build: Build, device: DeviceInfo, sizes: Mapping[str, int]) -> bool:
 
 
 def resized(build: Build, sizes: Mapping[str, int]) -> Build:
-    """Return a build at other sizes; sizes not given stay. Makes no GL call.
+    """Return a build at other sizes; sizes not named stay. Makes no GL call.
 
     Raises:
-        ShadergenError: SG0605, when it cannot have these sizes.
+        ShadergenError: SG0605 if the build does not support these sizes.
     """
     document = build.sizes.document if build.sizes else {}
     values = chosen(document, build.sizes.values if build.sizes else {}, sizes)
@@ -172,7 +172,7 @@ def resized(build: Build, sizes: Mapping[str, int]) -> Build:
 
 
 def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:
-    """Return a document at its own sizes as a build without its files, checked."""
+    """Return a document at its default sizes as a checked build without its files."""
     try:
         return _checked(folder, document, defaults(document))
     except ShadergenError as error:
@@ -182,7 +182,7 @@ def _at_defaults(folder: Path, document: Mapping[str, Any]) -> Build:
 
 
 def _checked(folder: Path, document: Mapping[str, Any], values: Mapping[str, int]) -> Build:
-    """Return a document at sizes as a build without its files, checked as one of fixed sizes."""
+    """Return a document at given sizes as a checked build without its files."""
     resolved = resolve(document, values)
     if values:
         validate(resolved, lenient=True)

@@ -1,4 +1,4 @@
-"""GL objects of a runner: made at init, deleted together at close."""
+"""GL objects of a runner: created in init(), deleted together in close()."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MAX_ERRORS = 32
 
 
 class Objects:
-    """Makes GL objects and remembers them."""
+    """Creates GL objects and deletes them together."""
 
     def __init__(self, gl: Any) -> None:
         self._gl = gl
@@ -48,7 +48,7 @@ class Objects:
         return program
 
     def delete(self) -> None:
-        """Delete everything made."""
+        """Delete all objects."""
         for kind, name in reversed(self._made):
             if kind == "program":
                 self._gl.glDeleteProgram(name)
@@ -59,7 +59,7 @@ class Objects:
 
 
 def forget_errors(gl: Any) -> None:
-    """Take the errors that the application left, so that they are not laid at our door."""
+    """Clear errors that the application left, so that they are not reported as ours."""
     for _ in range(_MAX_ERRORS):
         if not gl.glGetError():
             return
@@ -70,7 +70,7 @@ def check_errors(gl: Any, doing: str) -> None:
 
     Args:
         gl: the GL functions.
-        doing: what was tried, to complete "while ...".
+        doing: the operation, as a clause after "while".
 
     Raises:
         ShadergenError: SG0604.

@@ -23,12 +23,12 @@ def refuse(what: str, member: Place) -> NoReturn:
 
 
 def repeats(items: Sequence[str] | Sequence[int]) -> bool:
-    """Whether an item is there twice."""
+    """Whether an item occurs twice."""
     return len(set(items)) < len(items)
 
 
 def listed(numbers: Sequence[int]) -> str:
-    """Return numbers as a message has them."""
+    """Return numbers as text for a message."""
     return f"[{', '.join(map(str, numbers))}]"
 
 
@@ -39,5 +39,5 @@ def by_slot(build: Build) -> list[Texture]:
 
 
 def most(used: Use, limit: str, value: int) -> None:
-    """Raise the use of a limit."""
+    """Raise the recorded use of a limit."""
     used[limit] = max(used.get(limit, 0), value)

@@ -1,12 +1,12 @@
 """Tensors as texels: pure numpy, no GL.
 
-The model's own array is ``logical.transpose(axes)``. A logical tensor lies in one of two ways.
-Packed in planes it is N, C, H, W, its shape padded
-with ones on the left: four consecutive channels share the lanes of one texel, so layer
-``n * ceil(C/4) + c // 4`` holds channel c of batch entry n in lane ``c % 4``, and texel row 0 is
-tensor row 0. Packed in rows it is ``batch`` rows of ``channels`` elements, the last axis: four
-neighbours share a texel, and the texels follow one another from left to right, from top to bottom,
-from layer to layer. Texels are arrays of (layers, height, width, components).
+The model's own array is ``logical.transpose(axes)``. A logical tensor is stored in one of two
+layouts. Channel-packed, it is N, C, H, W, with ones added on the left of its shape: four
+consecutive channels share a texel, so layer ``n * ceil(C/4) + c // 4`` holds channel c of batch
+entry n in lane ``c % 4``. Texel row 0 is tensor row 0. Row-packed, it is ``batch`` rows of
+``channels`` elements along the last axis: four neighbours share a texel, and texels fill the
+texture from left to right, from top to bottom, then layer by layer. Texels are arrays of (layers,
+height, width, components).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def to_logical(host: NDArray[Any], axes: Sequence[int]) -> NDArray[Any]:
 
 
 def pack(logical: NDArray[Any], texture: Texture) -> NDArray[Any]:
-    """Lay a logical tensor out as the texels of a texture; lanes that hold nothing are zero.
+    """Return a logical tensor as the texels of a texture; unused lanes are zero.
 
     Numbers are converted to the format's type as numpy does; see :func:`encode` for images.
     """
@@ -97,7 +97,7 @@ def pack(logical: NDArray[Any], texture: Texture) -> NDArray[Any]:
 
 
 def unpack(texels: NDArray[Any], texture: Texture) -> NDArray[Any]:
-    """Return texels as N, C, H, W, or as rows, (batch, channels), of their own type."""
+    """Return texels as N, C, H, W or as rows (batch, channels), of the texels' type."""
     _, h, w, components = texels.shape
     batch, channels = texture.batch, texture.channels
     planes = -(-channels // LANES)
@@ -117,7 +117,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def host_array(array: ArrayLike, port: Port) -> NDArray[Any]:
-    """Return an array of numbers of an input's own shape.
+    """Return an array of real numbers that has the input's shape.
 
     Raises:
         ShadergenError: SG0605.
@@ -139,7 +139,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
     """Return the model's own array as texels of an input texture.
 
     Raises:
-        ShadergenError: SG0605, when ``host`` holds numbers that the texture cannot.
+        ShadergenError: SG0605 if the texture cannot represent numbers in ``host``.
     """
     format = texture.format
     if port.encoding == "unorm8":
@@ -152,9 +152,10 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             stored = host.astype(FORMATS[format].dtype)
         if host.dtype.kind == "f" and (np.isinf(stored) & np.isfinite(host)).any():
+            largest = np.abs(host[np.isfinite(host)]).max()
             raise ShadergenError(
                 "SG0605",
-                f"the array holds {np.abs(host[np.isfinite(host)]).max():g}, too large for {format}",
+                f"the array holds {largest:g}, too large for {format}",
                 why=f"the largest number of {format} is {np.finfo(stored.dtype).max:g}",
             )
         host = stored
@@ -162,7 +163,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
 
 
 def _check_span(host: NDArray[Any], port: Port) -> None:
-    """Refuse values outside the range that the build relies on."""
+    """Refuse values outside the build's input range."""
     if port.range is None or not host.size:
         return
     low, high = port.range
@@ -176,7 +177,7 @@ def _check_span(host: NDArray[Any], port: Port) -> None:
 
 
 def _check_integers(host: NDArray[Any], port: Port) -> None:
-    """Refuse what an input of integers or truth values cannot take exactly."""
+    """Refuse values that an integer or bool input cannot represent exactly."""
     if host.dtype.kind == "f" and not (host == np.rint(host)).all():
         raise ShadergenError(
             "SG0605", f"input '{port.name}' is of {port.dtype}, the array holds fractions"
@@ -193,7 +194,7 @@ def _check_integers(host: NDArray[Any], port: Port) -> None:
 
 
 def _to_unorm8(host: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return image values 0..255; floats are taken as 0..1 and rounded."""
+    """Return image values 0..255; floats in 0..1 are scaled and rounded."""
     if host.dtype == np.uint8:
         return host
     supported = "uint8 from 0 to 255, or floats from 0 to 1"
@@ -215,8 +216,8 @@ def _to_unorm8(host: NDArray[Any]) -> NDArray[np.uint8]:
 def decode(texels: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
     """Return texels of an output texture as the model's own array, of the port's type.
 
-    8-bit texels stand for 0..1. ``y2rg`` holds a number as R + G, its positive and its negative
-    part; ``y2rg_half`` as R - G.
+    8-bit texels represent 0..1. With encoding ``y2rg`` a number is R + G, its positive and its
+    negative part; with ``y2rg_half`` it is R - G.
     """
     values = texels.astype(np.float32)
     if texels.dtype == np.uint8:

@@ -1,4 +1,4 @@
-"""Compile and link the shaders of a build, each program once however many passes use it."""
+"""Compile and link the shaders of a build; passes with equal shaders share a program."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _LOG_LINE = re.compile(r"^\s*(?:[A-Za-z]+:\s*)?\d+(?::|\()(\d+)")
 class Program:
     """A linked program.
 
-    ``units`` gives each sampler its texture unit, ``bindings`` each block its target and index, and
-    ``varying`` lists the uniforms whose value depends on the pass, with their locations;
-    ``matrices`` has those of external textures.
+    ``units`` maps samplers to texture units, ``bindings`` maps blocks to target and index,
+    ``varying`` maps uniforms whose value depends on the pass to locations, and ``matrices`` does so
+    for matrices of external textures.
     """
 
     name: int
@@ -52,8 +52,8 @@ def build_programs(gl: Any, objects: Objects, build: Build) -> list[Program]:
     """Return the program of each pass.
 
     Raises:
-        ShadergenError: SG0603 with the numbered source around each complaint; SG0503 when a buffer
-            is smaller than the block it is bound to, or a workgroup other than the shader's.
+        ShadergenError: SG0603 with the numbered source around each compiler message; SG0503 if a
+            buffer is smaller than its block, or a workgroup differs from the shader's.
     """
     users: dict[tuple[str, ...], list[GpuPass]] = {}
     keys = []
@@ -111,7 +111,7 @@ def _program(
 
 
 def set_uniforms(gl: Any, programs: Sequence[Program], passes: Sequence[GpuPass]) -> list[Program]:
-    """Return the program of each pass, with the uniforms of passes at other sizes set anew."""
+    """Return the program of each pass, with the uniforms set for other sizes."""
     users: dict[int, list[GpuPass]] = {}
     for program, gpu_pass in zip(programs, passes, strict=True):
         users.setdefault(program.name, []).append(gpu_pass)
@@ -149,7 +149,7 @@ def _error(what: str, log: str, path: str, gpu_pass: GpuPass) -> ShadergenError:
 
 
 def interleave(log: str, source: str) -> str:
-    """Return the compiler's complaints, each under the numbered source lines before it."""
+    """Return the compiler's messages, each below the numbered source lines that it names."""
     lines = source.splitlines()
     complaints: dict[int, list[str]] = {}
     loose = []
@@ -196,7 +196,7 @@ def _check_workgroup(gl: Any, program: int, passes: Sequence[GpuPass]) -> None:
 
 
 def _set_uniforms(gl: Any, program: int, passes: Sequence[GpuPass]) -> dict[str, int]:
-    """Set the uniforms on which the passes agree; return the locations of the others."""
+    """Set uniforms whose value is equal in all passes; return the locations of the others."""
     values: dict[str, set[Uniform]] = {}
     for uniform in (u for p in passes for u in p.uniforms):
         values.setdefault(uniform.name, set()).add(uniform)
@@ -223,7 +223,7 @@ def _bind_blocks(
     gpu_pass: GpuPass,
     bindings: dict[str, tuple[int, int]],
 ) -> None:
-    """Give each block of a pass a binding; a block that the compiler dropped gets none."""
+    """Assign a binding to each block of a pass that the compiler kept."""
     for block in gpu_pass.blocks:
         buffer = build.buffers[block.buffer]
         name = block.block.encode()

@@ -1,7 +1,7 @@
-"""The GL calls of one frame, worked out beforehand.
+"""The GL calls of one frame, recorded once.
 
-A frame is a list of (function, arguments): nothing is looked up, made, asked or waited for while it
-runs. Redundant binds are left out when the list is made.
+A frame is a list of (function, arguments). Running it creates no objects, queries nothing and waits
+for nothing. Redundant binds are omitted when the list is recorded.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Calls before the passes, of each pass, and after them."""
+    """Calls before the passes, of each pass, and after the passes."""
 
     before: list[Call]
     passes: list[list[Call]]
@@ -66,7 +66,7 @@ class Frame:
 
 
 def record(gl: Any, build: Build, bound: Bound) -> Frame:
-    """Work out the calls of a frame."""
+    """Record the calls of a frame."""
     units = range(max((len(p.units) for p in bound.programs), default=0))
     before: list[Call] = [(gl.glDisable, (getattr(gl, name),)) for name in _OFF]
     before.append((gl.glColorMask, (1, 1, 1, 1)))
@@ -93,7 +93,7 @@ def record(gl: Any, build: Build, bound: Bound) -> Frame:
 
 
 class _Recorder:
-    """Records passes in order, and so knows what each finds bound."""
+    """Records passes in order and tracks the bindings between them."""
 
     def __init__(self, gl: Any, build: Build, bound: Bound) -> None:
         self._gl = gl
@@ -169,7 +169,7 @@ class _Recorder:
             calls.append((gl.glBindImageTexture, (unit, *arguments)))
 
     def _set(self, calls: list[Call], function: str, *arguments: int) -> None:
-        """Record a call unless the last one of its function was the same."""
+        """Record a call unless the last call of the same function had equal arguments."""
         if self._state.get(function) != arguments:
             self._state[function] = arguments
             calls.append((getattr(self._gl, function), arguments))

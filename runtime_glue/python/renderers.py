@@ -1,12 +1,12 @@
-"""Recognise GPUs by the names that drivers, ANGLE and browsers give them.
+"""Recognise GPUs by the renderer names of drivers, ANGLE and browsers.
 
 A name is read as words: runs of ASCII letters and digits in lower case, without the marks "r" and
 "tm". ``ANGLE (Qualcomm, Adreno (TM) 640, OpenGL ES 3.2)`` is read as ``angle qualcomm adreno 640
 opengl es 3 2``. A pattern matches consecutive whole words; in it, ``?`` stands for one letter or
 digit and ``*`` for any characters, spaces included: ``adreno 6??*``, ``intel* xe``.
 
-Every runtime matches alike (cpp/src/variants.cpp, web/variants.js). Patterns are no regular
-expressions: those differ between languages, and a hostile one can take forever.
+All runtimes match the same way (cpp/src/variants.cpp, web/variants.js). Patterns are not regular
+expressions, because these differ between languages and can take exponential time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def matches(patterns: Iterable[str], renderer: str) -> bool:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Find the parts between ``*`` one after another, each where it is first."""
+    """Find the parts between ``*`` from left to right, each at its first occurrence."""
     at = 0
     for part in f" {pattern} ".split("*"):
         found = re.compile(re.escape(part).replace(r"\?", "[a-z0-9]")).search(text, at)

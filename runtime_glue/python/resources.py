@@ -1,4 +1,4 @@
-"""All GL objects of a build, made once."""
+"""All GL objects of a build, created once."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ MATRIX = 16  # numbers
 class Resources:
     """Programs, textures, framebuffers and buffers of a build on a GL.
 
-    ``textures`` holds the GL textures of each tensor by its name: the runner's own, or what the
-    application bound in their place. An input has none at first. ``matrices`` are those of external
-    textures; frames read them where they lie.
+    ``textures`` maps tensor names to GL textures: the runner's, or those that the application bound
+    instead. Inputs have none at first. ``matrices`` holds the matrices of external textures; frames
+    read them in place.
     """
 
     def __init__(self, gl: Any, build: Build, device: DeviceInfo) -> None:
@@ -103,10 +103,10 @@ class Resources:
         return buffers
 
     def rebind(self, name: str) -> None:
-        """Let all passes write a tensor to the textures that it has now.
+        """Point all passes that write a tensor at its current textures.
 
         Raises:
-            ShadergenError: SG0602, when GL cannot draw to them, or use them as the images they are.
+            ShadergenError: SG0602 if GL cannot draw to the textures or bind them as images.
         """
         if name in self._images:
             check_images(self._gl, self._build.textures[name], self.textures[name])
@@ -115,12 +115,12 @@ class Resources:
                 self._attach(i)
 
     def resize(self, build: Build) -> None:
-        """Make the textures of a build anew at other sizes; programs and weights stay.
+        """Create the textures of a build again at other sizes; programs and weights stay.
 
-        What the application bound is let go. Where GL refuses, all is as it was.
+        Textures bound by the application are unbound. If GL refuses, nothing changes.
 
         Args:
-            build: the same one at other sizes.
+            build: the same build at other sizes.
 
         Raises:
             ShadergenError: SG0602 or SG0604.
@@ -147,7 +147,7 @@ class Resources:
         self._bound = replace(self._bound, programs=programs)
 
     def delete(self) -> None:
-        """Delete all that was made."""
+        """Delete all objects."""
         self.sized.delete()
         self.objects.delete()
 
@@ -157,7 +157,7 @@ class Resources:
             self._clear(i)
 
     def _attach(self, index: int) -> None:
-        """Point the framebuffer of a pass, if it draws, at the textures that it writes."""
+        """Attach the textures that a draw writes to its framebuffer."""
         gpu_pass = self._build.passes[index]
         if isinstance(gpu_pass, ComputePass):
             return
@@ -170,8 +170,8 @@ class Resources:
     def _clear(self, index: int) -> None:
         """Make the driver allocate memory now instead of in the first frame.
 
-        It also keeps Mesa's llvmpipe from misreporting the first timer query of a context that has
-        drawn nothing.
+        Clearing also keeps Mesa's llvmpipe from misreporting the first timer query of a context
+        that has drawn nothing.
         """
         gl = self._gl
         if isinstance(self._build.passes[index], ComputePass):
@@ -182,5 +182,5 @@ class Resources:
         gl.glBindFramebuffer(gl.GL_DRAW_FRAMEBUFFER, 0)
 
     def record(self) -> Frame:
-        """Work out the calls of a frame with the textures as they are bound now."""
+        """Record the calls of a frame with the current textures."""
         return record(self._gl, self._build, self._bound)

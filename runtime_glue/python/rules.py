@@ -1,8 +1,8 @@
 """Rules between the parts of a schedule that a JSON Schema cannot state.
 
-Each rule is a sentence of docs/schedule.md, and each refusal an SG0503 that names the member. These
-are the rules of every runtime: tools/make_web.py translates this file to C++ and JavaScript, so it
-keeps to the Python that tools/runtimes/rules.py knows.
+Each rule is a sentence of docs/schedule.md. A violation raises SG0503 with the member's name. All
+runtimes have these rules: tools/make_web.py translates this file to C++ and JavaScript, so the file
+uses only the Python that tools/runtimes/rules.py can translate.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ANY_LAYER = -1
 
 
 def check(build: Build, weights_size: int) -> None:
-    """Refuse a build whose parts do not fit each other.
+    """Raise SG0503 if parts of a build contradict each other.
 
     Args:
-        build: the schedule; its shaders and weights are not looked at.
+        build: the schedule; shaders and weights are not read.
         weights_size: bytes of the weights file.
     """
     inputs: set[Ref] = {port.texture for port in build.inputs}
@@ -87,7 +87,7 @@ def _check_texture(texture: Texture, member: Place, weights_size: int, is_input:
     room = texture.width * texture.height * texture.layers
     if not texture.is_planes and needed > room:
         refuse(
-            f"{texture.batch} rows of {texture.channels} take {needed} texels, the texture has {room}",
+            f"{texture.batch} rows of {texture.channels} need {needed} texels, not {room}",
             f"{member}.batch",
         )
     if texture.is_planes and needed != texture.layers:
@@ -159,7 +159,7 @@ def _check_known(build: Build, name: Ref, member: Place) -> None:
 
 
 def _check_passes(build: Build, inputs: set[Ref], written: set[Layer]) -> None:
-    """Walk the passes in their order, and add the layers that they write."""
+    """Check the passes in order, and collect the layers that they write."""
     given: set[Ref] = {
         texture.name
         for texture in build.textures.values()

@@ -70,7 +70,7 @@ class Runner:
     # once
 
     def init(self) -> None:
-        """Check the requirements and make all GL objects. A second call does nothing.
+        """Check the requirements and create all GL objects. A second call does nothing.
 
         Raises:
             ShadergenError: SG0602 when the GL lacks something, SG0603 when a shader does not
@@ -130,8 +130,8 @@ class Runner:
                 texture, as Android's ``SurfaceTexture.getTransformMatrix`` gives them.
 
         Raises:
-            ShadergenError: SG0605, when it does not fit the schedule's texture, and where a matrix
-                is missing or does not belong.
+            ShadergenError: SG0605 if the texture does not fit the schedule, or a matrix is missing
+                or not allowed.
         """
         port, resources = self._port(self._inputs, "input", name)
         numbers = self._matrix(port, matrix)
@@ -147,8 +147,9 @@ class Runner:
         """Write an output to the application's texture: an array texture, or its 2D textures.
 
         Raises:
-            ShadergenError: SG0605, when it does not fit; SG0602, when GL cannot draw to it, or
-                where shaders use it as an image and its storage is mutable or of another format.
+            ShadergenError: SG0605 if the texture does not fit the schedule; SG0602 if GL cannot
+                draw to the texture, or if shaders store to the texture as an image and its storage
+                is mutable or has another format.
         """
         port, resources = self._port(self._outputs, "output", name)
         before = resources.textures[port.texture]
@@ -176,7 +177,7 @@ class Runner:
         return names[layer]
 
     def upload(self, name: str, array: ArrayLike) -> None:
-        """Copy an array of the model's own shape to a texture of the runner's, and read that.
+        """Copy an array of the model's own shape to the runner's texture, and read this texture.
 
         An input of encoding "unorm8" takes uint8 from 0 to 255 or floats from 0 to 1.
 
@@ -380,7 +381,7 @@ class Runner:
         return list(map(float, numbers))
 
     def _check(self, port: Port, names: tuple[int, ...], resources: Resources) -> None:
-        """Refuse textures of the application for a port, as far as GL tells."""
+        """Refuse textures of the application that do not fit a port, as far as GL can tell."""
         texture = self.build.textures[port.texture]
         forget_errors(self._gl)
         check_textures(self._gl, port, texture, names, levels=resources.device.es >= (3, 1))

@@ -1,4 +1,4 @@
-"""The schedule as Python objects: what docs/schedule.md lists."""
+"""The schedule as Python objects; docs/schedule.md describes each member."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXTERNAL = "external"
 
 @dataclass(frozen=True, slots=True)
 class Requires:
-    """Requirements on the GL; ``limits`` holds the largest use of each limit."""
+    """Requirements on the GL; ``limits`` maps limits to the values that the build needs."""
 
     glsl: int
     color_buffer: str
@@ -57,7 +57,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Texture:
-    """A tensor in one array texture, in ``layers`` 2D textures, or in an external one."""
+    """A tensor in an array texture, in ``layers`` 2D textures, or in an external texture."""
 
     name: str
     kind: str
@@ -87,7 +87,7 @@ class Texture:
 
     @property
     def has_images(self) -> bool:
-        """Whether shaders may have it as an image, too."""
+        """Whether shaders can also bind it as an image."""
         return self.format in IMAGES
 
     @property
@@ -106,13 +106,13 @@ class Texture:
 
     @property
     def bytes(self) -> int:
-        """Bytes of all its texels."""
+        """Bytes of all texels."""
         return self.width * self.height * self.layers * FORMATS[self.format].bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A range of the weights file that shaders see as a ``kind`` block."""
+    """A range of the weights file, bound as a uniform or storage block (``kind``)."""
 
     name: str
     kind: str
@@ -125,10 +125,12 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A texture, or with ``layer`` one layer of a 2D one; of an array the first layer and how many.
+    """A texture that a pass reads.
 
-    Bound to the sampler ``uniform``, or where that is empty to the image unit ``image``. Of an
-    external one ``matrix`` is the uniform that takes the application's matrix.
+    ``layer`` selects one of a tensor's 2D textures; ``layers`` are the first layer and the number
+    of layers that are read of an array texture. The texture is bound to the sampler ``uniform`` or,
+    if this is empty, to image unit ``image``. For an external texture, ``matrix`` is the uniform of
+    the application's matrix.
     """
 
     texture: str
@@ -233,9 +235,9 @@ class ComputePass(GpuPass):
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """The dynamic sizes of a build and their current values.
+    """The dynamic sizes of a build.
 
-    ``values`` are the present sizes by their names, ``document`` the schedule with expressions.
+    ``values`` maps names to current sizes, ``document`` is the schedule with expressions.
     """
 
     values: Mapping[str, int]
@@ -244,11 +246,11 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A build in memory: the schedule, its shaders' sources by path, and its weights.
+    """A build in memory: the schedule, shader sources by path, and weights.
 
-    All numbers are of the present sizes; ``sizes`` is None where those are fixed. ``variant`` is
-    the name of this variant, empty for the generic build. ``variants`` are the names of the
-    variants of a generic build.
+    All numbers are for the current sizes; ``sizes`` is None if all sizes are fixed. ``variant`` is
+    the name of this variant, empty for the generic build. ``variants`` lists the variants of a
+    generic build.
     """
 
     folder: Path
@@ -273,9 +275,9 @@ class Build:
 
 
 def parsed(kind: Any, value: Any) -> Any:
-    """Return JSON of right form as a type of this module, or as one of its members' types.
+    """Return valid JSON as an object of this module, or as the type of one of its members.
 
-    JSON knows no integers: 640.0 is one by the schema, so every one is converted.
+    The schema accepts 640.0 as an integer, so every integer is converted.
     """
     return _conversion(kind)(value)
 

@@ -1,8 +1,8 @@
-"""Sizes that a build leaves open: expressions of the schedule, worked out for sizes at hand.
+"""Dynamic sizes: evaluate the expressions of a schedule.
 
-A schedule may have expressions in place of integers, arrays in postfix notation of integers,
-parameters and operators: ``["width", 3, "+", 4, "/"]``. :func:`resolve` returns the schedule that a
-build of fixed sizes would have; everything after it is the same for both.
+A schedule may have expressions in place of integers: arrays of integers, parameters and operators
+in postfix notation, such as ``["width", 3, "+", 4, "/"]``. :func:`resolve` replaces them with
+integers, so that the code after it only handles fixed sizes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Tree = dict[str, "_Tree"]
 
 
 def _tree(members: Iterable[str]) -> _Tree:
-    """Return paths of members by their parts; an end has nothing below it."""
+    """Return paths of members as a tree of their parts; leaves are empty."""
     tree: _Tree = {}
     for member in members:
         below = tree
@@ -52,10 +52,10 @@ def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
 
     Args:
         expression: integers, names of parameters and operators.
-        values: of the parameters.
+        values: of the parameters, by name.
 
     Raises:
-        ValueError: what is wrong, to follow a colon.
+        ValueError: the reason, as a clause after a colon.
     """
     stack: list[int] = []
     for term in expression:
@@ -80,10 +80,10 @@ def evaluate(expression: Sequence[Any], values: Mapping[str, int]) -> int:
 
 
 def defaults(document: Mapping[str, Any]) -> dict[str, int]:
-    """Return the parameters of a valid document with their defaults; none of a fixed build.
+    """Return the default of each parameter of a valid document; empty for a fixed build.
 
     Raises:
-        ShadergenError: SG0503, when a name is taken or a default outside its bounds.
+        ShadergenError: SG0503 if a name is used twice or a default is outside its bounds.
     """
     values: dict[str, int] = {}
     for i, parameter in enumerate(document.get("sizes", {}).get("parameters", ())):
@@ -101,11 +101,11 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
     """Return a valid document without expressions.
 
     Args:
-        document: valid by the schema.
-        sizes: a value for every parameter, as :func:`defaults` and :func:`chosen` give them.
+        document: fits the schema.
+        sizes: a value for every parameter, from :func:`defaults` or :func:`chosen`.
 
     Raises:
-        ShadergenError: SG0503, when an expression has no value; SG0605, when the sizes break a
+        ShadergenError: SG0503 if an expression cannot be evaluated; SG0605 if the sizes violate a
             constraint of the build.
     """
     known: dict[tuple[Any, ...], int] = {}
@@ -132,7 +132,7 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
             )
 
     def walk(node: Any, members: _Tree, path: tuple[str | int, ...]) -> Any:
-        """Return a part of the document, in which ``members`` may be expressions."""
+        """Return a part of the document with the expressions in ``members`` evaluated."""
         if not members:
             return value_of(node, path) if isinstance(node, list) else node
         result = node
@@ -152,10 +152,10 @@ def resolve(document: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, 
 def chosen(
     document: Mapping[str, Any], present: Mapping[str, int], sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return the present sizes of the parameters with others in place of some.
+    """Return the current sizes with some of them replaced.
 
     Raises:
-        ShadergenError: SG0605, when there is no such parameter or its bounds do not hold the size.
+        ShadergenError: SG0605 if there is no such parameter or the size is outside its bounds.
     """
     values = dict(present)
     open_sizes = document.get("sizes", {})
@@ -192,7 +192,7 @@ def chosen(
 
 
 def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
-    """Return sizes that a build can have, as a help: the nearest, or others where that is far."""
+    """Return a help text with supported sizes: the nearest ones, or any if the search is long."""
     bounds = {p["name"]: (int(p["min"]), int(p["max"])) for p in open_sizes["parameters"]}
     wanted: dict[str, int] = {name: sizes[name] for name in bounds}
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in wanted.values()):
@@ -224,14 +224,14 @@ def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
 
 
 class _Search:
-    """Checks constraints, and stops after so many: schedules of others may have very many."""
+    """Checks constraints up to a maximum count, since a schedule may have very many."""
 
     def __init__(self, constraints: Sequence[Any]) -> None:
         self.left = _CHECKS
         self.constraints = constraints
 
     def holds(self, values: Mapping[str, int]) -> bool:
-        """Whether sizes satisfy all constraints on these parameters; no, when time is up."""
+        """Whether sizes satisfy all constraints on these parameters; False past the maximum."""
         for constraint in self.constraints:
             expression = constraint["value"]
             if not all(t in values or t in OPERATORS for t in expression if isinstance(t, str)):
@@ -246,7 +246,7 @@ class _Search:
         return True
 
     def allowed(self, name: str, wanted: int, least: int, most: int) -> Iterator[int]:
-        """Yield what one parameter may be by the constraints on it alone, the nearest first."""
+        """Yield values of a parameter that satisfy the constraints on it alone, nearest first."""
         start = min(max(wanted, least), most)
         for step in range(max(start - least, most - start) + 1):
             for value in dict.fromkeys((start - step, start + step)):

@@ -1,4 +1,4 @@
-"""Textures and framebuffers on GL: make, fill, draw to, read back.
+"""Textures and framebuffers on GL: create, fill, attach, read back.
 
 The GL textures of a tensor are a tuple: one array texture, or one 2D texture for each layer.
 """
@@ -40,7 +40,7 @@ def target_of(gl: Any, texture: Texture) -> int:
 
 
 def make_textures(gl: Any, objects: Objects, texture: Texture) -> tuple[int, ...]:
-    """Make the GL textures of a tensor, without content, nearest and clamped."""
+    """Create the GL textures of a tensor, without content, nearest and clamped."""
     target = target_of(gl, texture)
     internal = getattr(gl, f"GL_{texture.format.upper()}")
     names = tuple(objects.make("texture") for _ in range(texture.objects))
@@ -56,7 +56,7 @@ def make_textures(gl: Any, objects: Objects, texture: Texture) -> tuple[int, ...
 
 
 def make_sampler(gl: Any, objects: Objects) -> int:
-    """Make the sampler through which every texture is read, the application's included."""
+    """Create the sampler for all textures, including the application's."""
     sampler = objects.make("sampler")
     _sample_nearest(gl, gl.glSamplerParameteri, sampler)
     return sampler
@@ -72,7 +72,7 @@ def _sample_nearest(gl: Any, set_parameter: Any, of: int) -> None:
 def fill_textures(
     gl: Any, texture: Texture, names: tuple[int, ...], texels: NDArray[Any] | bytes
 ) -> None:
-    """Fill a tensor's textures with texels of its format, layer after layer."""
+    """Upload texels to a tensor's textures, layer by layer."""
     target = target_of(gl, texture)
     external = getattr(gl, _EXTERNAL[FORMATS[texture.format].components])
     type_ = getattr(gl, _TYPES[texture.format.lstrip("rgba")])
@@ -96,7 +96,7 @@ def fill_textures(
 def attach(
     gl: Any, framebuffer: int, layers: Sequence[tuple[Texture, tuple[int, ...], int]]
 ) -> None:
-    """Let a framebuffer draw to layers, attachment i to ``layers[i]``.
+    """Attach layers to a framebuffer: attachment i is ``layers[i]``.
 
     Raises:
         ShadergenError: SG0602, when GL cannot draw to textures of these formats.
@@ -129,7 +129,7 @@ def _status_name(gl: Any, status: int) -> str:
 
 
 def check_images(gl: Any, texture: Texture, names: tuple[int, ...]) -> None:
-    """Refuse an application's textures that shaders cannot have as images of the stated format.
+    """Refuse an application's textures that cannot be bound as images of the stated format.
 
     Raises:
         ShadergenError: SG0602.
@@ -166,7 +166,7 @@ def _attach_layer(
 def read_textures(
     gl: Any, framebuffer: int, texture: Texture, names: tuple[int, ...]
 ) -> NDArray[Any]:
-    """Return a tensor's texels; bytes where the GL textures hold bytes, else float32."""
+    """Return a tensor's texels: uint8 for 8-bit textures, otherwise float32."""
     target, point = gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0
     gl.glBindFramebuffer(target, framebuffer)
     gl.glReadBuffer(point)
@@ -190,10 +190,10 @@ def read_textures(
 
 
 def await_textures(gl: Any, framebuffer: int, texture: Texture, names: tuple[int, ...]) -> None:
-    """Return when a tensor's textures are drawn, by reading one texel of the last layer back.
+    """Wait until a tensor's textures are drawn, by reading back one texel of the last layer.
 
-    A texel cannot come early. glFinish may: browsers only submit on it, as drivers of GPUs that
-    draw by tiles have done.
+    A read-back waits for the draw. glFinish may not: browsers and some drivers of tile-based GPUs
+    only submit the work.
     """
     target, point = gl.GL_READ_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0
     gl.glBindFramebuffer(target, framebuffer)
@@ -214,7 +214,7 @@ def _holds_floats(gl: Any, target: int, point: int) -> bool:
 
 
 def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the names of an application's textures, as many as an input or output takes.
+    """Return the names of an application's textures, one for each texture of the port.
 
     Raises:
         ShadergenError: SG0605.
@@ -237,17 +237,17 @@ def names_of(port: Port, texture: Texture, given: int | Iterable[int]) -> tuple[
 def check_textures(
     gl: Any, port: Port, texture: Texture, names: tuple[int, ...], *, levels: bool
 ) -> None:
-    """Refuse an application's textures of other sizes than the schedule's, or without colours.
+    """Refuse an application's textures of another size than the schedule's, or without colour.
 
-    Those of another kind leave an error with GL.
+    Textures of another target raise a GL error.
 
     Args:
         gl: the GL functions.
-        port: the input or output that they are for.
-        texture: what the schedule says.
+        port: the input or output.
+        texture: the port's texture in the schedule.
         names: the application's textures.
-        levels: whether GL can tell of sizes and formats, as OpenGL ES 3.1 can; external textures
-            are of any.
+        levels: whether sizes and formats can be queried: in OpenGL ES 3.1, and not for external
+            textures.
 
     Raises:
         ShadergenError: SG0605.
@@ -272,7 +272,7 @@ def check_textures(
 
 
 def _mismatch(gl: Any, target: int, texture: Texture, name: int) -> str:
-    """Return what keeps the bound texture from being read or written as floats, or nothing."""
+    """Return why the bound texture cannot be read or written as floats, or nothing."""
 
     def ask(what: str) -> int:
         return asked(gl.glGetTexLevelParameteriv, target, 0, getattr(gl, f"GL_TEXTURE_{what}"))

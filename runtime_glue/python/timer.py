@@ -18,9 +18,9 @@ EXTENSION = "GL_EXT_disjoint_timer_query"
 
 
 def step_through(gl: Any, passes: Iterable[list[Call]]) -> tuple[float, ...]:
-    """Draw passes, each when the one before is done; return the milliseconds of each.
+    """Draw passes one at a time; return the milliseconds of each.
 
-    What a GPU would overlap is kept apart, and every time holds the wait's own.
+    Passes do not overlap on the GPU, and each time includes the wait.
     """
     elapsed = []
     for *binds, (draw, arguments) in passes:
@@ -37,8 +37,8 @@ def step_through(gl: Any, passes: Iterable[list[Call]]) -> tuple[float, ...]:
 class Timer:
     """Queries for the draws of a frame.
 
-    A query spans the draw and not the binds before it, since binding a framebuffer lets some GPUs
-    finish the pass before.
+    A query spans the draw, not the binds before it: on some GPUs, binding a framebuffer finishes
+    the pass before.
     """
 
     def __init__(self, gl: Any, objects: Objects, count: int) -> None:
@@ -48,7 +48,7 @@ class Timer:
         self._disturbed()
 
     def run(self, passes: Iterable[list[Call]]) -> None:
-        """Draw passes, the draw being the last call of each, and time them."""
+        """Draw passes and time the last call of each, which is the draw."""
         gl = self._gl
         begin, end, elapsed = gl.glBeginQueryEXT, gl.glEndQueryEXT, gl.GL_TIME_ELAPSED_EXT
         for query, calls in zip(self._queries, passes, strict=True):
@@ -61,7 +61,7 @@ class Timer:
         self._used = True
 
     def milliseconds(self) -> tuple[float, ...]:
-        """Return the time of each pass of the last frame run; nothing if there is none to trust."""
+        """Return the time of each pass of the last frame; empty if the times are unreliable."""
         if not self._used:
             return ()
         gl = self._gl

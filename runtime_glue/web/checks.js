@@ -1,4 +1,4 @@
-// Check a schedule that may be anything: its text, its form, and how its parts refer to each other.
+// Check an untrusted schedule: its text, its members against the schema, and the rules between them.
 
 import { malformed } from "./document.js";
 import { show, validate } from "./forms.js";

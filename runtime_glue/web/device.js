@@ -1,4 +1,4 @@
-// What a WebGL 2 context offers, and whether that is enough for a build.
+// Limits and extensions of a WebGL 2 context, checked against a build's requirements.
 
 import { ShadergenError } from "./errors.js";
 

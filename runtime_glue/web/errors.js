@@ -1,6 +1,6 @@
 // Errors that teach, of the same codes and words as in Python: errors.py, docs/errors.md.
 
-/** A mistake that can be mended: `code`, `what`, `where`, `why`, `supported`, `help`. */
+/** A mistake of the user: `code`, `what`, `where`, `why`, `supported`, `help`. */
 export class ShadergenError extends Error {
   constructor(code, what, { where = [], why = "", supported = "", help = "" } = {}) {
     super(what);

@@ -1,9 +1,9 @@
-// Complaints of shader compilers, for people.
+// Messages of shader compilers, shown with the source lines.
 
 const CONTEXT_LINES = 3;
 const MAX_LOG_LINES = 100;
 
-/** Return the compiler's complaints, each under the numbered source lines before it. */
+/** Return the compiler's messages, each below the numbered source lines that it names. */
 export function interleave(log, source) {
   const lines = source.split("\n");
   const shown = [];

@@ -1,4 +1,4 @@
-// Fetch the files of a build, none from outside its folder, none larger or other than stated.
+// Fetch the files of a build: only from its folder, and only with the stated size and checksum.
 
 import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";

@@ -1,11 +1,11 @@
-// Fetch a build, and check it where nobody has yet; no GL call is made.
+// Fetch a build, and check it unless its checksum shows that the compiler wrote it. Makes no GL call.
 
 import { isNewer, readDocument, shadersOf } from "./document.js";
 import { ShadergenError } from "./errors.js";
 import { checksum, fetchSchedule, fetchShader, fetchWeights } from "./files.js";
 
 /**
- * A build in memory: the members of its schedule at `values` of its open sizes, the shaders' sources
+ * A build in memory: the members of its schedule at `values` of its dynamic sizes, the shaders' sources
  * by path, and the weights. `rules` are the functions of checks.js and sizes.js, as far as it needs them.
  */
 export class Build {
@@ -34,15 +34,14 @@ export class Build {
 }
 
 /**
- * Fetch the build in a folder, checked; `sizes` are those that shall not be its defaults.
+ * Fetch and check the build in a folder; `sizes` are dynamic sizes, others keep their defaults.
  *
- * Throws a ShadergenError, SG0502 to SG0505, for whatever keeps the build from being run; SG0605,
- * when it cannot have these sizes. `fetch` may be given to get files elsewhere: from an archive, with
- * credentials; `digest`, SHA-256 of bytes, for pages where the browser offers none. `trusted` says
- * whether the schedule is taken unchecked but for its version. Where it is not given, that is when
- * the sizes are fixed and the schedule's own checksum says that it is as the compiler wrote it, after
- * the same checks. Modules that are not needed are not fetched. Of a build with variants for several
- * devices, the one for the context `gl` is fetched; without `gl`, the generic one.
+ * Throws a ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if the build does not
+ * support the sizes. `fetch` can replace the page's fetch, to read an archive or send credentials.
+ * `digest` is SHA-256 for pages without `crypto.subtle`. With `trusted` only the schedule's version is
+ * checked; by default a build of fixed sizes with a matching checksum is trusted, because the compiler
+ * made the same checks. Modules that are not needed are not fetched. If the build has variants, the
+ * variant for the context `gl` is fetched; without `gl`, the generic build.
  */
 export async function load(url, sizes, options = {}) {
   const subtle = globalThis.crypto?.subtle;

@@ -1,4 +1,4 @@
-// What rules.js, which is made from the Python runtime's rules, is written in.
+// Helpers of rules.js, which is generated from the Python runtime's rules.
 
 import { malformed, SCHEDULE } from "./document.js";
 import { formatOf, product } from "./pixels.js";

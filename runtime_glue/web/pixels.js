@@ -1,4 +1,4 @@
-// Tensors as texels, without GL: docs/schedule.md says how they lie.
+// Tensors as texels, without GL: docs/schedule.md describes the layouts.
 
 import { ShadergenError } from "./errors.js";
 
@@ -8,7 +8,7 @@ const EXACT_INTEGERS = 2 ** 24; // up to here a float32 holds every integer
 const LARGEST = { "16f": 65504, "32f": 2 ** 128 - 2 ** 104 };
 const TOO_LARGE = { "16f": 65520, "32f": 2 ** 128 - 2 ** 103 }; // what rounds to infinity
 
-/** Return what a texel of a format is: how many components, of which type. */
+/** Return the number and the type of a format's components. */
 export function formatOf({ format }) {
   const [letters, type] = format.match(/[a-z]+|.+/g);
   return { components: letters.length, type };

@@ -1,5 +1,5 @@
-// Compile and link shaders, each program once however many passes use it, without waiting where the
-// browser can tell when it is done.
+// Compile and link shaders; passes with equal shaders share a program. Does not wait where the
+// browser can tell when a program is ready.
 
 import { lost, until } from "./device.js";
 import { samplersOf, shadersOf } from "./document.js";

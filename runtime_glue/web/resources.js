@@ -1,4 +1,4 @@
-// All GL objects of a build, made once. Programs and weights stay when sizes change; what depends on
+// All GL objects of a build, created once. Programs and weights stay when sizes change; what depends on
 // sizes (textures, framebuffers, uniforms) is a set of its own, which is replaced.
 
 import { checkErrors } from "./device.js";

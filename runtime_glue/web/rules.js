@@ -70,7 +70,7 @@ function checkTexture(texture, member, weightsSize, isInput) {
   const needed = texture.batch * (Math.floor(((texture.channels + LANES) - 1) / LANES));
   const room = (texture.width * texture.height) * texture.layers;
   if (!(texture.packing === "planes") && (needed > room)) {
-    refuse(`${texture.batch} rows of ${texture.channels} take ${needed} texels, the texture has ${room}`, `${member}.batch`);
+    refuse(`${texture.batch} rows of ${texture.channels} need ${needed} texels, not ${room}`, `${member}.batch`);
   }
   if ((texture.packing === "planes") && (needed !== texture.layers)) {
     refuse(`${texture.batch} x ${texture.channels} channels take ${needed} layers, not ${texture.layers}`, `${member}.layers`);

@@ -1,6 +1,6 @@
-// Types of the web runtime. What the members of a schedule mean stands in docs/schedule.md.
+// Types of the web runtime. docs/schedule.md describes the members of a schedule.
 
-/** A mistake that can be mended; docs/errors.md lists the codes. `message` has all of it. */
+/** A mistake of the user; docs/errors.md lists the codes. `message` is the complete text. */
 export class ShadergenError extends Error {
   readonly code: `SG${string}`;
   readonly what: string;
@@ -51,7 +51,7 @@ export interface Texture {
   readonly batch: number;
 }
 
-/** One draw, as much of it as an application may want to know. */
+/** One draw: its name, layers and work. */
 export interface Pass {
   readonly name: string;
   readonly layers: readonly string[];
@@ -82,7 +82,7 @@ export class Build {
   readonly values: Sizes;
   /** The name of the variant that was picked; undefined for the generic build. */
   readonly variant?: string;
-  /** The build at other sizes; sizes not given stay. SG0605 if it does not support them. */
+  /** The build at other sizes; sizes not given stay. SG0605 if the build does not support the sizes. */
   resized(sizes: Sizes): Build;
 }
 
@@ -92,8 +92,8 @@ export interface LoadOptions {
   /** SHA-256 of bytes, for pages that are not secure (neither https nor localhost). */
   digest?(bytes: Uint8Array): Promise<ArrayBuffer>;
   /**
-   * true: never check the schedule (the page has loaded the build before); false: always check it (a stranger's
-   * build). By default a build of fixed sizes with a matching checksum is not checked.
+   * true: never check the schedule (the page has loaded the build before); false: always check the schedule
+   * (an untrusted build). By default a build of fixed sizes with a matching checksum is not checked.
    */
   trusted?: boolean;
   /** The context that will run the build. If the build has variants, the one for this context is fetched. */

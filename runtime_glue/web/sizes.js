@@ -1,5 +1,5 @@
-// Sizes that a build leaves open: expressions of the schedule, worked out for sizes at hand. After
-// resolve() a build is like one of fixed sizes.
+// Dynamic sizes: evaluate the expressions of a schedule. resolve() replaces them with integers, so that
+// the code after it only handles fixed sizes.
 
 import { malformed, SCHEDULE } from "./document.js";
 import { ShadergenError } from "./errors.js";

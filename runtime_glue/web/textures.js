@@ -1,4 +1,4 @@
-// Textures and framebuffers on GL. Those of a tensor are a list: one array texture, or one 2D
+// Textures and framebuffers on GL. The textures of a tensor are a list: one array texture, or one 2D
 // texture for each layer. Texel row 0 is the top row of an image.
 
 import { ShadergenError } from "./errors.js";
@@ -7,7 +7,7 @@ import { formatOf } from "./pixels.js";
 export const isArray = (texture) => texture.kind === "array";
 export const targetOf = (gl, texture) => (isArray(texture) ? gl.TEXTURE_2D_ARRAY : gl.TEXTURE_2D);
 
-/** Make the GL textures of a tensor, without content, nearest and clamped. */
+/** Create the GL textures of a tensor, without content, nearest and clamped. */
 export function makeTextures(gl, texture) {
   const { width, height, layers, format } = texture;
   const target = targetOf(gl, texture);

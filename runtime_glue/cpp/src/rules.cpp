@@ -95,7 +95,7 @@ bool check_texture(const Texture& texture, const Place& member, std::int64_t wei
     const auto needed = texture.batch * (((texture.channels + lanes) - 1) / lanes);
     const auto room = (texture.width * texture.height) * texture.layers;
     if (!texture.is_planes && (needed > room)) {
-        return refuse(error, "{} rows of {} take {} texels, the texture has {}", {texture.batch, texture.channels, needed, room}, member, "batch");
+        return refuse(error, "{} rows of {} need {} texels, not {}", {texture.batch, texture.channels, needed, room}, member, "batch");
     }
     if (texture.is_planes && (needed != texture.layers)) {
         return refuse(error, "{} x {} channels take {} layers, not {}", {texture.batch, texture.channels, needed, texture.layers}, member, "layers");
