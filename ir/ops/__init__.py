@@ -1,6 +1,6 @@
-"""Every operator that models are made of. A new one means: its class, its import here, a test.
+"""All operators of the IR. A new operator needs a class, an import here and a test.
 
-The operators that only kernels need are in ``passes.kernel_ops``.
+Operators that exist only for kernels are in ``passes.kernel_ops``.
 """
 
 from __future__ import annotations

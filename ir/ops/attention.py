@@ -31,8 +31,8 @@ class Attention(Op):
     c(scale * q[b, n, s] . k[b, m, t]) + bias[b, n, s, t], m = n // (N / M), and
     c(x) = softcap * tanh(x / softcap), or x where ``softcap`` is 0.
 
-    A query does not see the keys where the mask is 0 or the bias minus infinity, nor, if
-    ``causal``, those with t > s + ``offset``; one that sees none has the result 0.
+    A query ignores keys where the mask is 0 or the bias is minus infinity and, if ``causal``, keys
+    with t > s + ``offset``. A query without keys gives 0.
 
     q: (B, N, S, D), k: (B, M, T, D), v: (B, M, T, E), heads M dividing N, or, with
     ``heads_last``, (B, S, N, D), (B, T, M, D) and (B, T, M, E); then, as ``biased`` and ``masked``
@@ -109,7 +109,7 @@ class Attention(Op):
         return apply(Reshape((b, s, n, e) if self.heads_last else (b, n, s, e)), y)
 
     def _shares(self, scores: Value, *more: Value) -> Value:
-        """Return what every key contributes."""
+        """Return the weight of every key."""
         x = _formula("x0 * scale", scale=self.scale)
         if self.softcap:
             x = _formula("c * tanh(x / c)", c=self.softcap, x=x)
@@ -129,7 +129,7 @@ class Attention(Op):
 
 
 def guarded_softmax(x: Value) -> Value:
-    """Return the softmax over the last axis, which is 0 where every score is minus infinity."""
+    """Return the softmax over the last axis; 0 if all scores are minus infinity."""
     axis = x.type.rank - 1
     text = f"exp(x0 - max(x1, -{FLOAT_MAX!r}))"
     highest = apply(Reduce("max", (axis,)), x)

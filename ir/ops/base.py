@@ -34,9 +34,9 @@ class Op:
 
     @cached_property
     def structure(self) -> tuple[Any, ...] | None:
-        """A key that is equal for operators that compute alike; None if a dimension is dynamic.
+        """A key that is equal for operators with the same computation; None for dynamic sizes.
 
-        It tells apart what ``==`` does not but a shader may: 0 from -0, and 1 from 1.0.
+        Unlike ``==``, the key distinguishes 0 from -0 and 1 from 1.0, which differ in shaders.
         """
         found: list[Any] = [type(self)]
         todo: list[Any] = [*vars(self).values()]
@@ -69,10 +69,10 @@ class Op:
         return None
 
     def permuted(self, axes: tuple[int, ...]) -> Op | None:
-        """Return what does the same before a transpose, or None where nothing does.
+        """Return the equivalent operator before a transpose, or None if there is none.
 
         With t = Transpose(axes): ``self(t(x), t(y), ...) = t(self.permuted(axes)(x, y, ...))``,
-        operands that are constants or of lower rank aside.
+        except for operands that are constants or have a lower rank.
         """
         return None
 
@@ -85,19 +85,19 @@ OPS: dict[str, type[Op]] = {}  # by name: those that the text form and the verif
 
 
 def register(names: Mapping[str, object]) -> None:
-    """Add the operators among the names of a module to ``OPS``, but for abstract classes."""
+    """Add the operators of a module to ``OPS``, except abstract classes."""
     for name, thing in sorted(names.items()):
         if isinstance(thing, type) and issubclass(thing, Op) and is_dataclass(thing):
             OPS[name] = thing
 
 
 def shape_text(shape: Iterable[int]) -> str:
-    """Return a shape as people write it, 1x3x90x160."""
+    """Return a shape as text: ``1x3x90x160``."""
     return "x".join(map(str, shape)) or "scalar"
 
 
 def unlike_text(shapes: Iterable[Iterable[int]], axis: int) -> str:
-    """Return why tensors cannot be joined along an axis: their other sizes differ."""
+    """Return the message for tensors that cannot be joined, because other sizes differ."""
     different = " and ".join(dict.fromkeys(map(shape_text, shapes)))
     return f"tensors of {different} cannot be joined along axis {axis}: their other sizes differ"
 

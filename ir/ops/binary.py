@@ -1,4 +1,4 @@
-"""Networks of signs: convolution and dense layers whose weights and inputs are -1 or 1."""
+"""Binary networks: convolution and dense layers whose weights and inputs are -1 or 1."""
 
 from __future__ import annotations
 
@@ -45,9 +45,8 @@ class BinaryConv(Op):
     """Convolution of signs, -1 or 1.
 
     y = conv(sign(x), sign(w)) * scale + bias, where sign(0) = 1. Attributes are those of
-    :class:`Conv`. Padding comes after the signs are taken: with zeros it takes no part, with 1 or
-    -1 it is what networks of packed bits compute. Without ``binary_input`` the weights alone are
-    signs.
+    :class:`Conv`. Padding is added after taking signs: 0 adds nothing to a sum; 1 or -1 is the
+    padding of bit-packed networks. Without ``binary_input`` only the weights become signs.
 
     x: (N, C, spatial), w: (O, C/groups, kernel), scale, bias: (O,), optional
     -> y: (N, O, windows).
@@ -63,7 +62,7 @@ class BinaryConv(Op):
 
     @property
     def conv(self) -> Conv:
-        """The convolution of what has become signs."""
+        """The convolution of the signs."""
         return Conv(self.strides, self.dilations, self.pads, self.groups, pad_value=self.pad_value)
 
     def infer(self, x: TensorType, w: TensorType, *parameters: TensorType) -> TensorType:
@@ -91,8 +90,8 @@ class BinaryConv(Op):
 class BinaryDense(Op):
     """Fully connected layer of signs, -1 or 1.
 
-    y = sign(x) @ sign(w)^T * scale + bias, where sign(0) = 1. Without ``binary_input`` the weights
-    alone are signs. Of x, all axes but the first are inputs.
+    y = sign(x) @ sign(w)^T * scale + bias, where sign(0) = 1. Without ``binary_input`` only the
+    weights become signs. All axes of x except the first are flattened to inputs.
 
     x: (N, ...) of C elements each, w: (O, C), scale, bias: (O,), optional -> y: (N, O).
     Source: MPSCNNBinaryFullyConnected.

@@ -1,4 +1,4 @@
-"""Windows as channels, by which many axes become few, and columns back to an image."""
+"""Windows as channels, which reduces the number of axes, and columns back to an image."""
 
 from __future__ import annotations
 

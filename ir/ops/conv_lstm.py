@@ -1,4 +1,4 @@
-"""Long short-term memory whose products are convolutions."""
+"""LSTM whose products are convolutions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .recurrent_cell import GatedFormula
 class ConvLSTM(Op):
     """An ``LSTM`` over a sequence of maps: its gates are x[t] * w + h * r + b, where * convolves.
 
-    ``of_input`` and ``of_state`` say how each convolves; the second keeps the size of a map.
+    ``of_input`` and ``of_state`` are the two convolutions; ``of_state`` keeps the size of a map.
     ``activations``, ``gates`` and ``reverse`` are those of ``LSTM``.
 
     x: (T, B, C, spatial), w: (4*F, C, kernel), r: (4*F, F, kernel), b: (4*F,), and the first

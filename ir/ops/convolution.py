@@ -45,10 +45,9 @@ class Conv(Op):
     before], where i and k have an entry for each spatial axis, g(o) is the first channel of o's
     group and x' continues x beyond its border: by ``pad_value`` in mode "constant", by the nearest
     element ("edge"), mirrored without or with the border element ("reflect", "symmetric"), or
-    periodically ("wrap"). ``pads`` holds what is before each axis, then what is after each. With
-    ``zero_guard`` not 0, every element of x that is exactly 0, padding included, is read as
-    ``zero_guard``. With ``enlarged``, x is first upsampled by these integer factors, to the nearest
-    element.
+    periodically ("wrap"). ``pads`` holds the padding before each axis, then after each axis. If
+    ``zero_guard`` is not 0, every element of x that is exactly 0, padding included, is read as
+    ``zero_guard``. ``enlarged`` are integer factors: x is first upsampled by repeating elements.
 
     x: (N, C, spatial), w: (O, C/groups, kernel), b: (O,), optional -> y: (N, O, windows).
     Source: ONNX Conv-11; padding modes as numpy.pad.
@@ -64,7 +63,7 @@ class Conv(Op):
     enlarged: Sizes = (1, 1)
 
     def seen(self, x: TensorType) -> TensorType:
-        """Return the type of x as the windows see it, enlarged."""
+        """Return the type of x after upsampling by ``enlarged``."""
         if self.enlarged == (1, 1):
             return x
         require(x.rank == 4, "enlarged needs a feature map of rank 4")
@@ -124,7 +123,7 @@ class Conv(Op):
         return TensorType((x.shape[0], o, *(window.count for window in along)))
 
     def taps(self, x: Any, w: Any) -> Iterator[tuple[tuple[int, ...], Any]]:
-        """Yield each tap's index and what the windows read there: (N, C, windows)."""
+        """Yield each tap's index and the elements that all windows read there: (N, C, windows)."""
         along = self.windows(TensorType(x.shape), TensorType(w.shape))
         if self.enlarged != (1, 1):
             x = x.repeat(self.enlarged[0], 2).repeat(self.enlarged[1], 3)
@@ -221,7 +220,7 @@ class Conv(Op):
 
 
 def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
-    """Refuse ranks and lists of attributes that do not fit each other (SG0205)."""
+    """Raise SG0205 if ranks and lists of attributes do not match."""
     axes = x.rank - 2
     require(
         axes >= 1 and w.rank == x.rank,
@@ -234,5 +233,5 @@ def check_convolution(op: Any, x: TensorType, w: TensorType) -> None:
 
 
 def is_depthwise(shape: tuple[int, ...], groups: int) -> bool:
-    """Whether every output channel reads the input channel of its own number, OIHW weights."""
+    """Whether output channel c reads only input channel c, for OIHW weights."""
     return groups > 1 and shape[1] == 1 and shape[0] == groups

@@ -1,4 +1,4 @@
-"""Deformable convolution: every tap of a kernel has a place of its own."""
+"""Deformable convolution: every tap of a kernel has its own position."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class DeformConv(Op):
 def _mask_and_bias(
     operands: tuple[T, ...], rank: Callable[[T], int]
 ) -> tuple[tuple[T, ...], tuple[T, ...]]:
-    """Tell the optional operands apart: a mask has the rank of a map."""
+    """Return mask and bias from the optional operands: only a mask has the rank of a map."""
     mask = tuple(v for v in operands[:1] if rank(v) == MAP_RANK)
     return mask, operands[len(mask) :]
 

@@ -19,7 +19,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
     """Return the labels of operands and result; an ellipsis becomes letters that were not used.
 
     Raises:
-        ShadergenError: SG0205 when it is no equation, or does not fit operands of ``ranks``.
+        ShadergenError: SG0205 if the equation is invalid or does not fit operands of ``ranks``.
     """
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
@@ -63,7 +63,7 @@ def label_sizes(terms: Sequence[str], shapes: Sequence[tuple[int, ...]]) -> dict
     """Return the size of each label; sizes of 1 broadcast.
 
     Raises:
-        ShadergenError: SG0205 when one label has several sizes.
+        ShadergenError: SG0205 if a label has several sizes.
     """
     sizes: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):

@@ -27,11 +27,11 @@ class DFT(Op):
     """The discrete Fourier transform along an axis, of ``length`` points.
 
     Y[k] = sum over n of X[n] * exp(-2 pi i n k / length); with ``inverse``, the sign is plus and
-    the sum divided by the length. The last axis of x holds X: real, or real and imaginary part.
-    X is cut, or continued by zeros, to the length.
+    the sum divided by the length. The last axis of x holds X: the real part, or real and imaginary
+    part. X is cropped or padded with zeros to the length.
 
-    ``onesided``: only Y[0] ... Y[length // 2], since those of real X mirror them. The inverse then
-    takes X[0] ... X[length // 2] and gives real Y.
+    ``onesided``: only Y[0] ... Y[length // 2], because the others mirror them for real X. The
+    inverse then takes X[0] ... X[length // 2] and gives real Y.
 
     x: any shape, the last size 1 or 2 -> y: the axis of the new size, the last axis of size 2, or
     of 1 for the inverse of a one-sided transform.
@@ -92,7 +92,7 @@ class DFT(Op):
 class Spectrum(Op):
     """A Fourier transform with given tables of cosines and sines.
 
-    Drivers' own are too coarse, and slow.
+    Tables are used because the sine of drivers is inexact and slow.
 
     x: as ``transform`` takes it, turns: (length, 2) -> y: as it gives it.
     """
@@ -100,7 +100,10 @@ class Spectrum(Op):
     transform: DFT
 
     def infer(self, x: TensorType, turns: TensorType) -> TensorType:
-        require(turns.shape == (self.transform.length, 2), "the table of cosines and sines has another length")
+        require(
+            turns.shape == (self.transform.length, 2),
+            "the table of cosines and sines has another length",
+        )
         return self.transform.infer(x)
 
     def reference(self, x: Any, turns: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Products of matrices, sums of products by equation, determinants."""
+"""Matrix products, Einstein summation, determinants."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ LARGEST_DETERMINANT = 6  # its formula has 6 * 2^5 products
 
 @dataclass(frozen=True)
 class MatMul(Op):
-    """The product of matrices: y[.., i, j] = sum over k of a[.., i, k] * b[.., k, j].
+    """Matrix product: y[.., i, j] = sum over k of a[.., i, k] * b[.., k, j].
 
-    Axes before the last two broadcast. A vector stands for a row on the left and for a column on
-    the right; that axis is not in the result.
+    Axes before the last two broadcast. A vector is a row on the left and a column on the right; the
+    result has no axis for a vector.
 
     a: (..., M, K) or (K,), b: (..., K, N) or (K,) -> y: (..., M, N), of the type of a.
     Source: numpy.matmul; ONNX MatMul-13.
@@ -45,8 +45,8 @@ class MatMul(Op):
         inner = a.shape[-1], b.shape[-2:][0]
         require(
             inner[0] == inner[1],
-            f"{shape_text(a.shape)} and {shape_text(b.shape)} cannot be multiplied: rows of {inner[0]} "
-            f"elements, columns of {inner[1]}",
+            f"{shape_text(a.shape)} and {shape_text(b.shape)} cannot be multiplied: rows of "
+            f"{inner[0]} elements, columns of {inner[1]}",
         )
         batch = broadcast(a.shape[:-2], b.shape[:-2])
         require(batch is not None, "the batch axes of the operands do not broadcast")
@@ -119,7 +119,7 @@ class Einsum(Op):
         return nest.give("total")
 
     def decompose(self, *inputs: Value) -> Value | None:
-        """Sum first over what one operand alone has, then multiply two operands at a time."""
+        """Sum first over labels of a single operand, then multiply two operands at a time."""
         types = [v.type for v in inputs]
         terms, result = self._parse(types)
         sizes = label_sizes(terms, [t.shape for t in types])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def centred(kernel: Sizes) -> Sizes:
-    """Return the padding, before and after, that centres a window; even ones reach one further."""
+    """Return the padding before and after that centres a window; even windows extend by 1 more."""
     return (*((k - 1) // 2 for k in kernel), *(k // 2 for k in kernel))
 
 
@@ -171,7 +171,7 @@ class LocalVariance(Op):
         return np.nanmean([(t - mean) ** 2 for t in taps(x, along, fill)], 0)
 
     def nest(self, x: TensorType, mean: TensorType) -> Nest:
-        """Where an element does not count, the mean itself is read, which differs by nothing."""
+        """An excluded element is read as the mean, so its difference is 0."""
         along = windows(x, self.kernel, (), (), centred(self.kernel))
         nest = NestBuilder()
         own = coordinates(x.rank)

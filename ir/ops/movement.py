@@ -51,12 +51,12 @@ class Movement(Op):
 
 
 def _unpermuted(values: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return what an operator has for each axis, in the order from before a transpose."""
+    """Return per-axis attributes in the axis order before a transpose."""
     return tuple(values[axes.index(a)] for a in range(len(axes)))
 
 
 def moved(op: Movement, value: Value) -> Value:
-    """Apply a movement, to a constant at once."""
+    """Apply a movement; movements of constants are computed now."""
     if isinstance(value, Constant):
         return constant(np.ascontiguousarray(op.reference(value.data)), value.name)
     return apply(op, value)
@@ -66,9 +66,9 @@ def moved(op: Movement, value: Value) -> Value:
 class Pad(Movement):
     """Continue a tensor beyond its border.
 
-    y[i] = x[i - before] where that exists; elsewhere ``value`` in mode "constant", the nearest
-    element ("edge"), the mirrored one without or with the border element ("reflect",
-    "symmetric"), or the periodic one ("wrap").
+    y[i] = x[i - before] inside x; outside, ``value`` in mode "constant", the nearest element
+    ("edge"), the mirrored element without or with the border element ("reflect", "symmetric"), or
+    the element at the periodic position ("wrap").
 
     x: any shape -> y: shape + before + after, per axis.
     Source: numpy.pad; ONNX Pad-19.
@@ -120,7 +120,7 @@ class Pad(Movement):
 class Concat(Movement):
     """Join tensors along ``axis`` (counted from the left, not negative).
 
-    x0, x1, ...: equal shapes but for that axis -> y: their sizes added there.
+    x0, x1, ...: shapes that are equal except along ``axis`` -> y: the sum of the sizes along it.
     Source: ONNX Concat-13.
     """
 
@@ -146,7 +146,7 @@ class Concat(Movement):
         return np.concatenate(inputs, self.axis)
 
     def decompose(self, *inputs: Value) -> Value | None:
-        """Join groups first where there are more operands than a shader can read."""
+        """Concatenate in stages if there are more operands than a shader can read."""
         if len(inputs) <= MOST_OPERANDS:
             return None
         groups = [inputs[k : k + MOST_OPERANDS] for k in range(0, len(inputs), MOST_OPERANDS)]
@@ -169,7 +169,7 @@ class Concat(Movement):
 
 @dataclass(frozen=True)
 class Slice(Movement):
-    """Take ``sizes`` elements from ``starts`` on, every ``steps``-th; steps may be negative.
+    """Take ``sizes`` elements from ``starts`` on, with strides ``steps``, which may be negative.
 
     y[i] = x[starts + steps*i].  x: any shape -> y: ``sizes``.
     Source: ONNX Slice-13 with resolved bounds.
@@ -217,7 +217,7 @@ class Slice(Movement):
 
 @dataclass(frozen=True)
 class Reshape(Movement):
-    """Give the elements, in row-major order, another shape.
+    """Change the shape; elements keep their row-major order.
 
     x: any shape -> y: ``shape``, of as many elements.
     Source: ONNX Reshape-14 with a resolved shape.
@@ -241,8 +241,8 @@ class Reshape(Movement):
 class Rearrange(Movement):
     """Split axes, permute them, join them again: reshape(transpose(reshape(x, split), axes)).
 
-    Channel shuffle, pixel unshuffle and the like are spelled so, over more axes than a texture
-    has; here they are one index map.
+    Channel shuffle, pixel unshuffle and the like have intermediate shapes with more axes than a
+    texture can have. This operator is a single index map.
 
     x: any shape, split: a shape of as many elements, axes: a permutation of it -> y: ``shape``.
     """
@@ -256,7 +256,10 @@ class Rearrange(Movement):
             prod(self.split) == x.size == prod(self.shape),
             f"{x.size} elements do not fill {self.split} and {self.shape}",
         )
-        require(sorted(self.axes) == list(range(len(self.split))), f"{self.axes} is not a permutation of the axes")
+        require(
+            sorted(self.axes) == list(range(len(self.split))),
+            f"{self.axes} is not a permutation of the axes",
+        )
         return x.of(self.shape)
 
     def reference(self, x: Any) -> Any:
@@ -342,7 +345,7 @@ class DepthToSpace(Movement):
 
 @dataclass(frozen=True)
 class ResizeNearest(Movement):
-    """Resample by picking elements: y[..., i, ...] = x[..., clamp((p*i + q) // r), ...].
+    """Nearest-neighbour resampling: y[..., i, ...] = x[..., clamp((p*i + q) // r), ...].
 
     ``steps`` holds (p, q, r) for each axis; frontends find it with ``indexing.step_function``,
     which covers every coordinate-transformation and rounding mode exactly.

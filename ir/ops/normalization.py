@@ -1,8 +1,8 @@
-"""Normalisation by statistics: what lies around is made to have mean 0 and deviation 1, or norm 1.
+"""Normalisation to mean 0 and deviation 1, or to norm 1, over some axes.
 
-The variance is never the difference of two large means, which would cancel: it is updated along
-with the mean (:mod:`.online_statistics`), or computed after it. Each operator is a few reductions
-and a formula.
+The variance is never E[x^2] - E[x]^2, which cancels: it is updated along with the mean
+(:mod:`.online_statistics`), or computed after the mean. Each operator is a few reductions and a
+formula.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SQUARED_DIFFERENCE = parse("square(x0 - x1)")
 
 
 def mean_and_variance(x: Value, axes: Axes) -> tuple[Value, Value]:
-    """Return mean and variance of x over ``axes``; the variance divides by their number."""
+    """Return the mean and the population variance of x over ``axes``."""
     pair = both_statistics("mean_variance", x, axes)
     if pair is not None:
         return pair
@@ -63,7 +63,7 @@ def standardise(
 
 
 def per_channel(parameter: Value, rank: int) -> Value:
-    """Give a vector of channels the shape that broadcasts along axis 1 of a tensor of ``rank``."""
+    """Reshape a vector of channels to broadcast along axis 1 of a tensor of ``rank``."""
     shape = (parameter.type.size, *(1,) * (rank - 2))
     return parameter if parameter.shape == shape else moved(Reshape(shape), parameter)
 
@@ -112,7 +112,7 @@ class BatchNormalization(Op):
         return y
 
     def decompose(self, x: Value, *parameters: Value) -> Value:
-        """Return x * scale + shift, computed in float64 from parameters that are all known."""
+        """Return x * scale + shift, folded in float64, if all parameters are constants."""
         known = [p.data.astype(np.float64) for p in parameters if isinstance(p, Constant)]
         if len(known) < 4:
             gamma, beta, mean, variance = (per_channel(p, x.type.rank) for p in parameters)
@@ -236,7 +236,7 @@ class GroupNormalization(Op):
         return y * scale + bias
 
     def decompose(self, x: Value, *parameters: Value) -> Value:
-        """Reduce every channel, then the channels of a group, of which all stand for as many."""
+        """Reduce every channel, then the channels of a group, which have equal weights."""
         rank = x.type.rank
         parameters = tuple(per_channel(p, rank) for p in parameters)
         if self.groups == 1:
@@ -251,7 +251,7 @@ class GroupNormalization(Op):
         return standardise(x, mean, apply(group_mean, variance), self.epsilon, *parameters)
 
     def _pair(self, x: Value) -> tuple[Value, Value] | None:
-        """Return mean and variance for each channel: those of its group, merged from channels'."""
+        """Return mean and variance of each channel's group, merged from those of its channels."""
         n, channels, *rest = x.shape
         size = channels // self.groups
         axes, rows = tuple(range(2, x.type.rank)), rest[0] if len(rest) > 1 else 1
@@ -275,7 +275,7 @@ class GroupMean(Op):
 
     y[n, c, ...] = the mean of x[n, k, ...] over the channels k of c's group.
 
-    x: (N, C, ...) -> y: as x; meant for tensors with little but channels.
+    x: (N, C, ...) -> y: as x; intended for tensors with few elements per channel.
     """
 
     groups: int

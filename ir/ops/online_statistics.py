@@ -37,15 +37,15 @@ STATISTICS_KINDS: tuple[str, ...] = get_args(StatisticsKind)
 
 @dataclass(frozen=True)
 class OnlineStatistics(Op):
-    """Reduce over ``axes`` to two statistics, stored along the last of these axes.
+    """Reduce over ``axes`` to two statistics, which are stored along the last of these axes.
 
     mean_variance: y[0] = mean x, y[1] = mean (x - y[0])^2.
     max_sum_exp: y[0] = max x, y[1] = sum exp(x - y[0]).
 
-    With ``merge``, x holds the statistics of parts of equal size along the last of ``axes``, and y
-    is the statistics of all their elements.
+    With ``merge``, x holds statistics of equally large parts along the last of ``axes``; y holds
+    the statistics of all their elements together.
 
-    x: any shape -> y: the same, where ``axes`` (ascending) have size 1, and the last of them 2.
+    x: any shape -> y: the same shape, but size 1 along ``axes`` (ascending) and 2 along the last.
     """
 
     kind: StatisticsKind
@@ -167,7 +167,7 @@ def statistics(kind: StatisticsKind, x: Value, axes: tuple[int, ...]) -> Value |
 
 
 def split_statistics(both: Value, axis: int) -> tuple[Value, Value]:
-    """Split statistics that lie along an axis into two tensors; the axis keeps size 1."""
+    """Split the two statistics along an axis into two tensors; the axis keeps size 1."""
     sizes = list(both.shape)
     sizes[axis] = 1
 

@@ -1,4 +1,4 @@
-"""Operators that order elements: positions of extrema, sorting by counting."""
+"""Operators that order elements: positions of extrema, and sorting by counting."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def positions(shape: Sequence[int], axes: Sequence[int]) -> Constant:
 
 @dataclass(frozen=True)
 class ArgMax(Op):
-    """The position of the largest element; for ties, the first or (on request) the last.
+    """The position of the largest element; among equal ones, the first or (on request) the last.
 
     With several ``axes``, the row-major position in all of them together.
 
@@ -158,7 +158,10 @@ class Sorted(Op):
     def infer(self, x: TensorType, order: TensorType) -> TensorType:
         rank = order.rank
         require(0 <= self.axis < rank, f"axis {self.axis} is out of range for rank {rank}")
-        require(broadcast(x.shape, order.shape) == order.shape, "the order must have the shape of the operand")
+        require(
+            broadcast(x.shape, order.shape) == order.shape,
+            "the order must have the shape of the operand",
+        )
         count = order.shape[self.axis]
         require(
             1 <= self.size <= count, f"{self.size} elements cannot be taken from an axis of {count}"

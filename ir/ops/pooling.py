@@ -34,14 +34,14 @@ class Pool(Op):
     """Combine every window of the last axes, one axis per entry of ``kernel``.
 
     y[..., o] = max, average or p-norm of x[..., o*strides + k*dilations - before] over those k in
-    ``kernel`` where x exists. Padding never takes part, but where ``count_include_pad`` holds the
+    ``kernel`` where x exists. Padding is never part of a result; with ``count_include_pad`` an
     average divides by the number of all taps within the padded x. The result has
     floor((size + before + after - reach) / strides) + 1 elements with
-    reach = (kernel - 1)*dilations + 1; with ``ceil_mode`` the quotient is rounded up, less the
-    windows that would start after x and the padding before it.
+    reach = (kernel - 1)*dilations + 1; with ``ceil_mode`` the division rounds up, without
+    windows that would start after x and the padding before x.
 
-    ``strides`` and ``dilations``: nothing is 1, one number is for all axes. ``pads``: before each
-    axis, then after each; nothing is 0.
+    ``strides`` and ``dilations``: empty is 1, one number is for all axes. ``pads``: before each
+    axis, then after each axis; empty is 0.
 
     x: (..., spatial) -> y: (..., windows).
     Source: ONNX MaxPool-22, AveragePool-22, LpPool-22.
@@ -81,11 +81,11 @@ class Pool(Op):
         return sum(taps(x, along, 0)) / reduce(np.multiply.outer, counts)
 
     def _counted(self, w: Window) -> tuple[int, int]:
-        """Return the positions between which taps count for an average."""
+        """Return the bounds of the positions whose taps count for an average."""
         return (-w.before, w.size + w.after) if self.count_include_pad else (0, w.size)
 
     def decompose(self, x: Value) -> Value | None:
-        """Pool one axis after the other where that saves at least half of the work.
+        """Pool one axis after the other if this saves at least half of the work.
 
         Each kind is a maximum of maxima, a sum of sums or a norm of norms, and the number of taps
         is a product.
@@ -186,7 +186,7 @@ class AdaptivePool(Op):
         return x
 
     def decompose(self, x: Value) -> Value | None:
-        """Where the windows do not overlap it is a pooling; otherwise take axis after axis."""
+        """Windows that do not overlap are a ``Pool``; otherwise pool one axis after the other."""
         lengths = x.shape[-len(self.sizes) :]
         if not any(n % s for n, s in zip(lengths, self.sizes, strict=True)):
             blocks = tuple(n // s for n, s in zip(lengths, self.sizes, strict=True))
@@ -224,7 +224,7 @@ class AdaptivePool(Op):
 
 
 def lowest(dtype: Any) -> float:
-    """Return the smallest number of an element type, which no maximum is below."""
+    """Return the smallest number of an element type, the start value of a maximum."""
     return LOWEST if np.dtype(dtype).kind == "f" else float(np.iinfo(dtype).min)
 
 

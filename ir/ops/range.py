@@ -1,4 +1,4 @@
-"""Numbers that follow from sizes alone."""
+"""Evenly spaced numbers computed from sizes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from .pointwise import as_type
 class Range(Op):
     """Numbers that are evenly spaced: y[i] = (first + i * step) / divisor.
 
-    Where all of it is known, frontends compute them. This is for dynamic dimensions: how many
-    there are, or the numbers, of which one may be all.
+    Frontends compute ranges of known numbers. This operator is for ranges whose count or numbers
+    depend on dynamic dimensions; the count may be 1.
 
     -> y: (count,) of ``dtype``.
     Source: ONNX Range-11.

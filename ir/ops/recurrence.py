@@ -1,7 +1,7 @@
-"""Recurrent layers: LSTM, GRU, and the simple one. They are unrolled over the sequence.
+"""Recurrent layers: LSTM, GRU and simple RNN, unrolled over the sequence.
 
-The products with the sequence are one matrix product for all steps; a step is then a product with
-the state and a formula. Each takes two or three GPU passes, whose shaders are the same for all.
+A single matrix product multiplies all steps of the sequence by the input weights. A step is then a
+product with the state and a formula: two or three GPU passes, whose shaders all steps share.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SIGMOID, TANH = parse("sigmoid(x)"), parse("tanh(x)")
 
 
 def check_steps(op: Op, steps: int) -> None:
-    """Refuse what would be unrolled to too many GPU passes."""
+    """Refuse sequences that would unroll to too many GPU passes."""
     if steps > LONGEST_SEQUENCE:
         raise ShadergenError(
             "SG0202",
@@ -51,7 +51,7 @@ class Recurrence(Op):
 
     ``activations`` are formulas of x. ``gates`` names the blocks of H columns of w, r and b, a
     letter for each. ``reverse`` runs from the end of the sequence to its beginning. With
-    ``masked``, the last operand is a mask (T, B): where it is 0, the states stay as they were.
+    ``masked``, the last operand is a mask (T, B): where the mask is 0, states are kept.
 
     x: (T, B, I), w: (I, gates*H), r: (H, gates*H), b: a vector, then the states before the first
     step, (B, H) each, what else the cell reads, and the mask
@@ -68,7 +68,7 @@ class Recurrence(Op):
         return 1, 0
 
     def _letters(self) -> tuple[str, int]:
-        """Return what ``gates`` must be made of, and how many blocks b has."""
+        """Return the letters of ``gates`` and the number of blocks of b."""
         raise NotImplementedError
 
     def infer(
@@ -97,7 +97,10 @@ class Recurrence(Op):
             all(t.shape == (batch, units) for t in more[:states]),
             f"initial states must have shape {batch}x{units}",
         )
-        require(all(t.shape == (units,) for t in more[states:][:extras]), f"peepholes must have shape {units}")
+        require(
+            all(t.shape == (units,) for t in more[states:][:extras]),
+            f"peepholes must have shape {units}",
+        )
         require(not self.masked or more[-1].shape == (steps, batch), "the mask does not fit x")
         check_steps(self, steps)
         return (x.of((steps, batch, units)), *(x.of((batch, units)),) * states)
@@ -187,7 +190,7 @@ def _blocks(x: Any, letters: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RNN(Recurrence):
-    """The simple recurrent layer: h' = f(x[t] w + h r + b), f the activation.
+    """Simple recurrent layer: h' = f(x[t] w + h r + b), f the activation.
 
     Operands and results: see ``Recurrence``; b: (H,); the state is h.
     Source: ONNX RNN-22; keras.layers.SimpleRNN.

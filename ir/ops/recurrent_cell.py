@@ -1,8 +1,8 @@
-"""The steps that recurrent layers are unrolled to: products with the state, and new states.
+"""The steps of unrolled recurrent layers: products with the state, and new states.
 
-Where the state (batch, units) of a layer goes, so does the position in the sequence: both lie in
-one tensor of **states** (S + 1, batch, units), whose last row holds, everywhere, the position that
-comes next. A step finds its part of the sequence by it, so that all steps are the same shader.
+The states of a layer and the position in the sequence share a tensor **states** (S + 1, batch,
+units). Every element of the last row is the next position. A step reads the position there, so that
+all steps share a shader.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class RecurrentCell(Op):
     """The states after a step.
 
     Row i of the result is ``formulas[i]`` of g0, g1, ... (the blocks of H columns of g), s0, s1,
-    ... (the states before), and e0, e1, ... (the other operands); where the mask is 0, it stays as
-    it was. The last row moves on by ``stride``.
+    ... (the states before), and e0, e1, ... (the other operands); where the mask is 0, row i is
+    kept. ``stride`` is added to the last row, the position.
 
     g: (B, G*H), s: states (S + 1, B, H), e0, e1, ...: (H,) or (B, H), mask: (T, B), the last
     operand with ``masked`` -> y: states (S + 1, B, H).
@@ -108,7 +108,10 @@ class RecurrentCell(Op):
     masked: bool = False
 
     def infer(self, g: TensorType, s: TensorType, *more: TensorType) -> TensorType:
-        require(s.rank == 3 and s.shape[0] == len(self.formulas) + 1, "there must be one state for each formula")
+        require(
+            s.rank == 3 and s.shape[0] == len(self.formulas) + 1,
+            "there must be one state for each formula",
+        )
         _, batch, units = s.shape
         require(g.shape[:1] == (batch,) and g.shape[1] % units == 0, "g does not fit s")
         extras = more[:-1] if self.masked else more
@@ -160,21 +163,28 @@ class RecurrentCell(Op):
 class GatedFormula(Op):
     """Split a tensor along ``axis`` and combine the parts by a formula.
 
-    y = formula(g0, g1, ..., s0, s1, ...), where g0, g1, ... are the parts of g, which ``axis`` is
-    divided into, as large as s0, s1, ...
+    y = formula(g0, g1, ..., s0, s1, ...), where g0, g1, ... are the parts of g along ``axis``, with
+    the shape of s0, s1, ...
 
-    g: a shape whose ``axis`` is G times that of s0, s1, ..., which are alike -> y: the shape of s0.
+    g: G times the size of s0 along ``axis``, s0, s1, ...: equal shapes -> y: the shape of s0.
     """
 
     formula: Expr
     axis: int
 
     def infer(self, g: TensorType, *s: TensorType) -> TensorType:
-        require(bool(s) and {t.shape for t in s} == {s[0].shape}, "operands s0, s1, ... differ in shape")
-        require(0 <= self.axis < s[0].rank == g.rank, "axis is out of range, or g and s0 differ in rank")
+        require(
+            bool(s) and {t.shape for t in s} == {s[0].shape}, "operands s0, s1, ... differ in shape"
+        )
+        require(
+            0 <= self.axis < s[0].rank == g.rank, "axis is out of range, or g and s0 differ in rank"
+        )
         size = s[0].shape[self.axis]
         shape = (*g.shape[: self.axis], size, *g.shape[self.axis + 1 :])
-        require(shape == s[0].shape and g.shape[self.axis] % size == 0, "g does not divide into parts of the shape of s0")
+        require(
+            shape == s[0].shape and g.shape[self.axis] % size == 0,
+            "g does not divide into parts of the shape of s0",
+        )
         return s[0]
 
     def reference(self, g: Any, *s: Any) -> Any:
@@ -208,7 +218,7 @@ def _position(s: TensorType, b: Expr, operand: int) -> Load:
 class StackStates(Movement):
     """Stack the first row of every operand: y[i, b, j] = x_i[0, b, j].
 
-    x0, x1, ...: states (S + 1, B, H) -> y: (how many, B, H).
+    x0, x1, ...: states (S + 1, B, H) -> y: (number of operands, B, H).
     """
 
     def infer(self, *inputs: TensorType) -> TensorType:

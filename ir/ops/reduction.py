@@ -104,11 +104,11 @@ class Reduce(Op):
     sum runs over all positions along ``axes`` (counted from the left, not negative).
 
     x0, x1, ...: shapes that broadcast together -> y: the broadcast shape, where ``axes`` have size
-    1 or, without ``keepdims``, are left out. Its type is that of x0 unless ``dtype`` says another;
+    1 or, without ``keepdims``, are left out. Its type is ``dtype``, by default that of x0;
     mean and l2 of integers are rounded towards zero.
 
-    More than ``LONGEST`` elements are reduced in stages, so that 32-bit sums stay exact to a few
-    units in the last place and much of the work is done at the same time.
+    More than ``LONGEST`` elements are reduced in stages: the parts of a stage run in parallel, and
+    32-bit sums stay exact to a few units in the last place.
 
     Source: ONNX ReduceSum-13, ReduceLogSumExp-18 and the like.
     """
@@ -213,7 +213,7 @@ class Reduce(Op):
         return apply(Pointwise(parse("floor(sqrt(x0 + 0.5))"), dtype), total)
 
     def _rounded_by(self, count: int, inputs: tuple[Value, ...], dtype: DType) -> Value:
-        """Return the mean of as many integers as a dynamic dimension says."""
+        """Return the mean of integers whose number is dynamic."""
         total = apply(replace(self, kind="sum", keepdims=True), *inputs)
         number = apply(Range(1, count, 0, dtype="int32"))
         y = apply(Pointwise(quotient(PLAIN, Var("x1"), dtype), dtype), total, number)
@@ -223,10 +223,10 @@ class Reduce(Op):
 
 @dataclass(frozen=True)
 class PartialReduce(Op):
-    """Reduce every ``blocks``-th element along one axis: a stage of a long :class:`Reduce`.
+    """Reduce elements that are ``blocks`` apart along one axis: a stage of a long :class:`Reduce`.
 
-    y[.., j, ..] = the reduction of e[.., j + k*blocks, ..] over all k where that exists; the mean
-    is their sum times blocks / size, so that the mean over j is that of all.
+    y[.., j, ..] = the reduction of e[.., j + k*blocks, ..] over all k inside the axis; "mean" is
+    the sum times blocks / size, so that the mean over j is the mean of all elements.
 
     x0, x1, ...: shapes that broadcast together -> y: the broadcast shape, ``blocks`` along
     ``axis``.
@@ -268,13 +268,13 @@ class PartialReduce(Op):
 
 @dataclass(frozen=True)
 class _Places:
-    """Where the elements of a reduction lie.
+    """The positions of the elements of a reduction.
 
     Attributes:
         shape: of the operands, broadcast.
-        first: the index of the first element that a result is made of.
-        trips: how many elements there are along each reduced axis.
-        blocks: how far apart they are; None reduces the whole axis.
+        first: the index of the first element of a result.
+        trips: the number of elements along each reduced axis.
+        blocks: the distance between elements; None reduces the whole axis.
     """
 
     shape: tuple[int, ...]
@@ -283,7 +283,7 @@ class _Places:
     blocks: int | None = None
 
     def loop(self, nest: NestBuilder) -> tuple[list[Expr], Expr | None]:
-        """Loop over the elements; return the index of each, and where it exists, if not always."""
+        """Loop over the elements; return the index of each, and the conditions of existence."""
         index, exists = list(self.first), None
         names = coordinates(len(self.shape))
         for axis, trips in self.trips.items():
@@ -306,7 +306,7 @@ class _Places:
         return Load((Source(operand, tuple(index)),))
 
     def moves(self, shape: tuple[int, ...]) -> bool:
-        """Whether an operand is read elsewhere at each step of the loops."""
+        """Whether the loops read different elements of an operand."""
         before = len(self.shape) - len(shape)
         axes = [axis + before for axis, size in enumerate(shape) if not is_one(size)]
         return any(axis in self.trips for axis in axes)
@@ -382,9 +382,9 @@ def _dtype(x: Any) -> DType:
 
 
 def _blocks(size: int) -> int:
-    """Return in how many interleaved parts an axis is reduced.
+    """Return the number of interleaved parts of a reduced axis.
 
-    Preferred are parts of equal length, and multiples of four, so that neighbours share texels.
+    Prefers parts of equal length, and multiples of four, so that neighbours share texels.
     """
     least = -(-size // LONGEST)
     choices = [b for b in range(least, min(8 * least + 8, size) + 1) if size % b == 0]

@@ -1,4 +1,4 @@
-"""Resampling a regular grid by weights that are known when compiling."""
+"""Resampling a regular grid with constant weights."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class Resample(Op):
 class ResizeLinear(Op):
     """Interpolate linearly along up to three axes at positions that are evenly spaced.
 
-    Position i of an axis lies at (p*i + q) / r between the operand's elements, which continue as
-    the nearest one beyond the border; ``steps`` holds (p, q, r) for each axis, (1, 0, 1) for those
-    that stay. The general form is ``Resample``; here positions are computed, not read.
+    Element i of an axis samples the operand at (p*i + q) / r, with the nearest element beyond the
+    border. ``steps`` holds (p, q, r) for each axis, (1, 0, 1) for axes that are not resized. Unlike
+    in ``Resample``, positions are computed, not read from a table.
 
     x: any shape -> y: ``sizes``.
     Source: ONNX Resize-19, mode linear.
@@ -86,7 +86,7 @@ class ResizeLinear(Op):
 
     @staticmethod
     def takes(size: int, out: int, step: Step) -> bool:
-        """Whether float32 holds every numerator exactly."""
+        """Whether float32 represents every numerator exactly."""
         p, q, r = step
         positive = all(n > 0 for n in (p, r))
         return positive and p * out + abs(q) + r * (size + 2) < EXACT_INTEGERS
@@ -127,8 +127,8 @@ class ResizeLinear(Op):
     def nest(self, x: TensorType) -> Nest:
         """Bind for each axis the element below and the share of the next, then every corner.
 
-        Multiplying by a power of two is exact. A quotient, which is rounded before it is rounded
-        down, may be off by one; the remainder, which is exact, tells.
+        Multiplying by a power of two is exact. The floor of a rounded quotient may be off by one;
+        the exact remainder corrects it.
         """
         own = coordinates(x.rank)
         nest = NestBuilder()

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 class RoiAlign(Op):
     """Pool regions of interest of a map, sampled linearly, to one size.
 
-    A region reaches from (x1, y1) to (x2, y2), times ``scale``, minus one half with
-    ``half_pixel``; without, it is at least 1 x 1. It is divided into ``sizes`` bins and each bin
-    sampled at the middles of ``samples`` parts, or as many of them as ``counts`` has for it. Mode
-    "avg" is the mean of the samples; "max" is the largest of what any of the four elements around
-    a sample adds to it. Samples more than one element outside the map are 0.
+    A region spans (x1, y1) to (x2, y2), times ``scale``. With ``half_pixel`` one half is
+    subtracted; without, the region is at least 1 x 1. The region is divided into ``sizes`` bins.
+    Each bin is sampled at the centres of ``samples`` parts, or of ``counts`` parts if given. Mode
+    "avg" is the mean of the samples. Mode "max" is the largest weighted neighbour of all samples,
+    as in ONNX. Samples more than one element outside the map are 0.
 
     x: (N, C, H, W), rois: (R, 4) as x1, y1, x2, y2, batch: (R,) of integers, counts: (R, 2) of
     integers, optional: down and across -> y: (R, C, *sizes).

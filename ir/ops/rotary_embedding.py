@@ -23,10 +23,10 @@ class RotaryEmbedding(Op):
 
     (y[i], y[j]) = (c*x[i] - s*x[j], s*x[i] + c*x[j]), where i and j are the features k and
     k + ``features``/2, or 2*k and 2*k + 1 if ``interleaved``, and c and s are cos[k] and sin[k] at
-    the token's position. Features from ``features`` on stay as they are.
+    the token's position. Features from ``features`` on are unchanged.
 
     x: (B, T, N, D), cos and sin: (B, T, features/2), or (P, features/2) with ids: (B, T) of
-    integers, which say the positions -> y: the shape of x.
+    integers, the positions -> y: the shape of x.
     Source: J. Su et al., "RoFormer" (2021); ONNX RotaryEmbedding-23.
     """
 

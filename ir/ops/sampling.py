@@ -1,4 +1,4 @@
-"""Sampling a map at positions that are computed."""
+"""Sampling a map at computed positions."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GridSample(Op):
-    """Read a map at the positions that a grid holds.
+    """Sample a map at the positions in a grid.
 
-    The last axis of ``grid`` holds a position, the last axis of the map first, in units in which
-    the map reaches from -1 to 1: from the middle of the first element to that of the last with
-    ``align_corners``, else from border to border. Around it lie 1, 2 or 4 elements along each axis;
-    one outside the map is 0 ("zeros"), the nearest in it ("border"), or the one it mirrors
-    ("reflection", at the outermost elements' middles with ``align_corners``, else at the borders).
+    The last axis of ``grid`` holds a position: first the coordinate along the last axis of the map.
+    Coordinates -1 and 1 are the centres of the first and last element with ``align_corners``,
+    otherwise the borders of the map. Modes use 1, 2 or 4 neighbours along each axis. A neighbour
+    outside the map is 0 ("zeros"), the nearest element ("border"), or the mirrored element
+    ("reflection", at the centres of the outermost elements with ``align_corners``, otherwise at the
+    borders).
 
     x: (N, C, S1, ..., Sr), grid: (N, O1, ..., Or, r) -> y: (N, C, O1, ..., Or), r from 1 to 3.
     Source: ONNX GridSample-22; PyTorch and ONNX Runtime for cubic positions outside the map.
@@ -143,10 +144,10 @@ class GridSample(Op):
         return nest.give("total")
 
     def _position(self, g: Expr, size: int) -> Expr:
-        """Return the position, in elements, that a number of the grid stands for.
+        """Return the position, in elements, of a number in the grid.
 
-        One that is so far outside that nothing changes any more is brought near, where integers
-        hold it; and all that mirror are.
+        Positions far outside the map are clamped to a range that integers hold, where the result
+        is the same. Positions that are mirrored are reduced to the map.
         """
         span = size - 1 if self.align_corners else size
         p = "g * (span / 2) + (size - 1) / 2"
@@ -164,7 +165,7 @@ class GridSample(Op):
 
 
 def _mirrored(p: Any, low: float, high: float) -> Any:
-    """Reflect positions at ``low`` and ``high`` until they lie between."""
+    """Reflect positions at ``low`` and ``high`` until they are between both."""
     if high == low:
         return p * 0 + low
     away = np.mod(p - low, 2 * (high - low))
@@ -173,11 +174,11 @@ def _mirrored(p: Any, low: float, high: float) -> Any:
 
 @dataclass(frozen=True)
 class AffineGrid(Op):
-    """Make the grid of an affine map, for ``GridSample``.
+    """Compute the grid of an affine map, for ``GridSample``.
 
     y[n, i1, ..., ir, j] = sum over k < r of theta[n, j, k] * p_k + theta[n, j, r], where p_0 is the
-    position along the last axis, p_1 that along the one before it, and so on, from -1 to 1: at the
-    first and the last element with ``align_corners``, else at the borders.
+    position along the last axis, p_1 along the axis before, and so on. Positions -1 and 1 are the
+    first and the last element with ``align_corners``, otherwise the borders.
 
     theta: (N, r, r + 1) -> y: (N, *sizes, r).
     Source: ONNX AffineGrid-20; an axis of one element lies at 0, as in PyTorch.

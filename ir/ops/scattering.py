@@ -1,8 +1,7 @@
 """Scattering: a copy of a tensor in which some elements are replaced or added to.
 
-A GPU pass computes every element of its result where it is, so each element looks for the updates
-that name it. That takes as many steps as there are updates which may; with constant indices a
-table says at once.
+An invocation of a GPU pass writes only its own element, so each element searches the updates for
+its index: one step for each candidate update. With constant indices, a table gives the update.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ REDUCTIONS: tuple[str, ...] = get_args(Reduction)
 
 
 def combined(a: Expr, b: Expr, reduction: Reduction, dtype: DType) -> Expr:
-    """Return what an element a becomes by the update b."""
+    """Return the new value of element a after update b."""
     if reduction == "none":
         return b
     if reduction == "mul":
@@ -46,7 +45,7 @@ UFUNCS = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimu
 
 
 def scatter(y: Any, at: tuple[Any, ...], updates: Any, reduction: Reduction) -> Any:
-    """Carry updates out in place, with numpy; return y."""
+    """Apply updates in place, with numpy; return y."""
     if reduction == "none":
         y[at] = updates
     else:
@@ -58,10 +57,11 @@ def scatter(y: Any, at: tuple[Any, ...], updates: Any, reduction: Reduction) -> 
 class ScatterElements(Op):
     """Update elements along an axis: y[a, indices[a, i, b], b] takes updates[a, i, b].
 
-    Of several updates of one element, the last one counts ("none"), or all are added up,
-    multiplied, or the largest or smallest is taken, the element itself included.
+    If several updates name an element, reduction "none" takes the last update; the others combine
+    the element and all updates by sum, product, maximum or minimum.
 
-    x: (A..., size, B...), indices and updates: the same rank, no larger but for the axis -> y: x's.
+    x: (A..., size, B...), indices and updates: the rank of x, no larger except along the axis
+    -> y: as x.
     Source: ONNX ScatterElements-18.
     """
 
@@ -119,7 +119,7 @@ class ScatterElements(Op):
 class ScatterND(Op):
     """Update slices at whole positions: y[indices[i, :], r] takes updates[i, r].
 
-    Several updates of one element count as for :class:`ScatterElements`.
+    Several updates of an element are combined as in :class:`ScatterElements`.
 
     x: (S1, ..., Sk, R...), indices: (I..., k), updates: (I..., R...) -> y: as x.
     Source: ONNX ScatterND-18.
@@ -148,7 +148,7 @@ class ScatterND(Op):
         return scatter(x.copy(), at, updates, self.reduction)
 
     def decompose(self, x: Value, indices: Value, updates: Value) -> Value | None:
-        """With constant indices, a table says which update an element takes, if any."""
+        """With constant indices, a table holds the update of each element, if any."""
         if not isinstance(indices, Constant):
             return None
         k = indices.shape[-1]
@@ -189,8 +189,8 @@ class ScatterND(Op):
 class TensorScatter(Op):
     """Write a block into a cache, at an index for each batch entry.
 
-    y[b, ..., t, ...] = update[b, ..., t - starts[b], ...] where that exists, else x; with
-    ``circular`` the block goes on at the beginning of the axis.
+    y[b, ..., t, ...] = update[b, ..., t - starts[b], ...] inside the block, otherwise x; with
+    ``circular`` the block wraps around to the beginning of the axis.
 
     x: (B, ..., size, ...), update: the same but for the axis, starts: (B,) -> y: as x.
     Source: ONNX TensorScatter-24.

@@ -1,7 +1,7 @@
-"""Selection: which element is read depends on an operand of indices, or on the position alone.
+"""Selection of elements by an operand of indices, or by position.
 
-Negative indices count from the end. Indices beyond the end are errors of the model; those known
-when compiling are refused, others read the nearest element there is.
+Negative indices count from the end. Indices beyond the end are errors of the model: constant ones
+are refused, computed ones read the nearest element.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class Gather(Op):
         return np.take(x, indices.astype(int), self.axis)
 
     def decompose(self, x: Value, indices: Value) -> Value | None:
-        """Equal steps are a slice; other constants are made not negative."""
+        """Constant indices with equal steps become a slice; others are made non-negative."""
         if not isinstance(indices, Constant):
             return None
         size = x.shape[self.axis]
@@ -173,7 +173,7 @@ class Gather(Op):
 class GatherElements(Op):
     """Pick elements along an axis: y[a, i, b] = x[a, indices[a, i, b], b].
 
-    x: (A..., size, B...), indices: the same rank, no larger but for the axis -> y: as indices.
+    x: (A..., size, B...), indices: the rank of x, no larger except along the axis -> y: as indices.
     Source: ONNX GatherElements-13; numpy.take_along_axis.
     """
 
@@ -336,7 +336,7 @@ class ReverseSequence(Op):
 
 
 def within(index: Var, size: int) -> Expr:
-    """Return an index that is data, counted from the end where negative, within an axis."""
+    """Return a computed index clamped to an axis; negative indices count from the end."""
     return clamp(select(less(index, 0), add(index, size), index), 0, size - 1)
 
 

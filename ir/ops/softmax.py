@@ -1,4 +1,4 @@
-"""Softmax and its kin: what turns scores into shares."""
+"""Softmax, log-softmax and hardmax."""
 
 from __future__ import annotations
 

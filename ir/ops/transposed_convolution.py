@@ -29,8 +29,8 @@ class ConvTranspose(Op):
 
     y[n, o, i*strides + k*dilations - before] += x[n, c, i] * w[c, o, k], plus b[o], where i and k
     have an entry for each spatial axis; c and o are of one group. ``pads`` holds the
-    elements cropped before each axis, then after each; negative numbers add elements, which hold
-    the bias alone.
+    elements cropped before each axis, then after each axis; negative numbers add elements, which
+    hold only the bias.
 
     x: (N, C, spatial), w: (C, O/groups, kernel), b: (O,), optional -> y: (N, O, spatial') with
     spatial' = (spatial - 1)*strides + (kernel - 1)*dilations + 1 - before - after + output_padding.
@@ -44,7 +44,7 @@ class ConvTranspose(Op):
     groups: int = 1
 
     def _full(self, x: Sizes, w: Sizes) -> Sizes:
-        """Return the spatial sizes before anything is cut off or added."""
+        """Return the spatial sizes before cropping and output padding."""
         return tuple(
             (size - 1) * s + (k - 1) * d + 1
             for size, k, s, d in zip(x[2:], w[2:], self.strides, self.dilations, strict=True)
@@ -114,7 +114,7 @@ class ConvTranspose(Op):
     def decompose(self, x: Value, w: Value, *bias: Value) -> Value:
         """Compute the phases of the result as channels of one convolution, then interleave them.
 
-        Phase r of y along an axis, y[q*s + r] before anything is cut off, only sees the taps
+        Phase r of y along an axis, y[q*s + r] before cropping, only depends on the taps
         w[r + s*j], at x[q - j]: a convolution with a kernel of ceil(reach / s) taps, flipped.
         """
         if x.type.rank == MAP_RANK - 1:

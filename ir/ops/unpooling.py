@@ -1,4 +1,4 @@
-"""Maximum pooling's way back: where each maximum was, and putting it there again."""
+"""Max-unpooling: positions of maxima, and elements put back at these positions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaxPoolIndices(Op):
-    """Positions in x of the maxima of ``Pool("max", kernel, ...)``; for ties, the first.
+    """Positions in x of the maxima of ``Pool("max", kernel, ...)``; among equal ones, the first.
 
     i[..., o] = the row-major position of the maximum in the whole of x; with ``column_major`` the
     pooled axes count in reverse order.
@@ -115,8 +115,8 @@ class MaxUnpool(Op):
     y[n, c, indices[n, c, o] - (n*C + c)*spatial(y)] = x[n, c, o], where the index is a row-major
     position in y, within its own n and c; the last of several elements wins.
 
-    With ``kernel``, indices are known to be those of maxima in windows of that size, ``strides``
-    apart, which are looked for in the windows around alone.
+    With ``kernel``, indices are positions of maxima in windows of this size, ``strides`` apart, so
+    only the windows around an element are searched.
 
     x: (N, C, spatial), indices: as x -> y: (N, C, ``sizes``).
     Source: ONNX MaxUnpool-11.
@@ -163,7 +163,7 @@ class MaxUnpool(Op):
         return nest.loops(names, x.shape[2:]), []
 
     def _around(self, nest: NestBuilder, x: TensorType) -> tuple[list[Expr], list[Expr]]:
-        """Return the windows that hold a position: the last that starts before it, and earlier."""
+        """Return the windows that may contain a position: the last to start before, and earlier."""
         rank = len(self.sizes)
         strides = each(self.strides, rank, 1, "strides")
         before = each(self.pads, 2 * rank, 0, "pads")[:rank]
@@ -180,7 +180,7 @@ class MaxUnpool(Op):
 
 
 def _strides(shape: Sizes, pooled: int, column_major: bool) -> list[int]:
-    """Return how far apart neighbours along each axis are in the numbering of all elements."""
+    """Return the row-major (or column-major) stride of each axis."""
     order = list(range(len(shape)))
     if column_major:
         order = order[:-pooled] + order[: -pooled - 1 : -1]

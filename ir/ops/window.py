@@ -1,7 +1,7 @@
-"""Windows that slide over axes: their number, which of their taps exist, and where these lie.
+"""Sliding windows along axes: their number, and the positions of their taps.
 
-Window o of an axis reaches the elements o*stride + k*dilation - before for k = 0, ..., taps - 1,
-of which those in [0, size) exist.
+Window o of an axis covers the elements o*stride + k*dilation - before for k = 0, ..., taps - 1. A
+tap exists if its element is in [0, size).
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """Over how many elements a window reaches, its holes included."""
+        """The number of elements that a window spans, including holes of dilation."""
         return (self.taps - 1) * self.dilation + 1
 
     @property
     def count(self) -> int:
         """The number of windows.
 
-        With ``ceil`` the last may reach beyond the padding, but it starts before its end.
+        With ``ceil`` the last window may extend past the padding, but starts before its end.
         """
         room = self.size + self.before + self.after - self.reach
         if not self.ceil:
@@ -62,14 +62,14 @@ class Window:
 
     @property
     def beyond(self) -> int:
-        """Elements of the last window past the end of the input; negative if it ends sooner."""
+        """Elements of the last window past the end of the input; negative if it ends before."""
         return (self.count - 1) * self.stride + self.reach - self.before - self.size
 
     @property
     def past(self) -> int:
         """Upper bound of the last window's elements past the end of the input, at least 0.
 
-        Of a dynamic dimension it may be less at some sizes.
+        For a dynamic dimension, some sizes have fewer.
         """
         if is_dynamic(beyond := self.beyond):
             most = bounds(beyond)[1]
@@ -136,7 +136,7 @@ class Window:
         return fold(Call("sub", (end, Call("max", (self._taps_until(sub(low, first)), Num(0.0))))))
 
     def _taps_until(self, distance: Expr) -> Expr:
-        """Return distance / dilation rounded up, which no error of the division can change."""
+        """Return ceil(distance / dilation), robust against rounding of the division."""
         if self.dilation == 1:
             return distance
         shifted = add(distance, Num(self.dilation - 0.5))
@@ -148,7 +148,7 @@ def windows(
 ) -> tuple[Window, ...]:
     """Return the windows along the last axes of x, as many as ``kernel`` has entries.
 
-    Of the other lists, none at all stands for the default, one entry for all.
+    An empty list means the default; one entry is for all axes.
     """
     rank = len(kernel)
     require(1 <= rank <= x.rank, f"a window of {rank} axes does not fit rank {x.rank}")
@@ -168,7 +168,7 @@ def windows(
 
 
 def each(values: Sizes, count: int, default: int, what: str) -> Sizes:
-    """Return one value for each of ``count`` axes; none stands for the default, one for all."""
+    """Return one value for each of ``count`` axes: empty is the default, one entry is for all."""
     if len(values) <= 1:
         return (values or (default,)) * count
     require(len(values) == count, f"{what}={list(values)} needs {count} numbers")
@@ -176,7 +176,7 @@ def each(values: Sizes, count: int, default: int, what: str) -> Sizes:
 
 
 def same_padding(size: int, stride: int, reach: int) -> int:
-    """Return how much padding makes ceil(size / stride) windows over ``reach`` elements each.
+    """Return the padding for ceil(size / stride) windows that span ``reach`` elements each.
 
     Source: ONNX's auto_pad=SAME_UPPER; TensorFlow's padding "same".
     """
@@ -184,12 +184,12 @@ def same_padding(size: int, stride: int, reach: int) -> int:
 
 
 def may_pad(pads: Sizes) -> bool:
-    """Whether there is padding: if dynamic, at any size. Adds no guard."""
+    """Whether there is padding; if dynamic, at any size. Records no guard."""
     return any(bounds(pad)[1] > 0 for pad in pads)
 
 
 def quotient(a: Expr, b: int) -> Expr:
-    """Return a / b rounded down, in floating point: the half lies beyond any error of it."""
+    """Return floor(a / b) in floating point: adding 0.5 to a exceeds any rounding error."""
     return a if b == 1 else Call("floor", (Call("div", (add(a, Num(0.5)), Num(float(b)))),))
 
 
@@ -200,10 +200,10 @@ def tap_source(
     operand: int = 0,
     repeat: bool = False,
 ) -> tuple[Source, list[Expr]]:
-    """Loop over the taps of a window; return where the tap of a step lies, and the counters.
+    """Loop over the taps of a window; return the position of a step's tap, and the counters.
 
-    A tap that does not exist is excluded, or, with ``repeat``, reads the nearest element. Where
-    the taps are neighbours (dilation 1) and one exists, that element is of the same window.
+    A tap that does not exist is excluded or, with ``repeat``, reads the nearest element. With
+    dilation 1, this element is in the same window if any tap of the window exists.
     """
     own = coordinates(x.rank)
     index: list[Expr] = list(own[: -len(along)])
