@@ -1,8 +1,8 @@
-"""Errors that teach: what went wrong, where, why, and how to go on.
+"""Errors with four parts: what is wrong, where, why, and how to continue.
 
-Every part of shadergen raises from here, so this module imports nothing. A user's mistake is a
-:class:`ShadergenError` (exit status 2, no traceback); a bug of ours is an :class:`InternalError`
-(exit status 70). ``CODES`` is the one table of error codes; docs/errors.md is generated from it.
+All parts of shadergen raise these errors, so this module imports none of them. A user's mistake is
+a :class:`ShadergenError` (exit status 2, no traceback); a bug in shadergen is an
+:class:`InternalError` (exit status 70). docs/errors.md is generated from ``CODES``.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ CODES: dict[str, str] = {
 
 
 class ShadergenError(Exception):
-    """A mistake the user can mend.
+    """A mistake of the user.
 
     Args:
         code: a key of ``CODES``.
-        what: one line that says what went wrong, in the user's terms.
-        where: file, node, layer, shape: outermost last added, shown first.
-        why: the limit or the rule that was broken.
-        supported: what would have been accepted.
-        help: how to go on.
+        what: one line that says what is wrong, in the user's words.
+        where: file, node, layer, shape; the outermost first.
+        why: the limit or rule that is violated.
+        supported: the values that are accepted.
+        help: the command or option that helps.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class ShadergenError(Exception):
         self.help = help
 
     def at(self, where: str) -> Self:
-        """Add an outer place (a file around a node, say) and return the same error."""
+        """Add an outer location (such as the file of a node) and return the same error."""
         if where not in self.where:
             self.where = (where, *self.where)
         return self
@@ -109,7 +109,7 @@ class ShadergenError(Exception):
     def render(self) -> str:
         """Return the message as printed on the terminal, without a final newline.
 
-        What it quotes is safe to print: see :func:`printable`.
+        Quoted names are safe to print: see :func:`printable`.
         """
         lines = [f"error[{self.code}]: {self.what}"]
         if self.where:
@@ -123,14 +123,14 @@ class ShadergenError(Exception):
 
 
 class InternalError(Exception):
-    """A bug in shadergen. The message names the shader, pass or node and where the IR was left."""
+    """A bug in shadergen. The message names the shader, pass or node, and the folder of the IR."""
 
 
 def printable(line: str) -> str:
     r"""Return text as one line with control characters escaped: ``\x1b``, ``\u202e``.
 
-    Model files choose the names that messages quote. Such a name could move the cursor, forge
-    lines, or reverse what stands beside it. A lone surrogate could not be printed at all.
+    Messages quote names from model files. Such a name could move the cursor, forge lines, or
+    reverse the text beside it, and a lone surrogate cannot be printed.
     """
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)
 
@@ -141,7 +141,7 @@ def reason(error: Exception) -> str:
 
 
 def few(names: Iterable[str], most: int = 8) -> str:
-    """Return the first names, and how many more there are."""
+    """Return the first names and the number of further names."""
     names = list(names)
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -153,7 +153,7 @@ def count(number: int, noun: str) -> str:
 
 
 def require_inputs(option: str, names: Iterable[str], inputs: Collection[str]) -> None:
-    """Refuse what an option says about inputs that the model does not have.
+    """Refuse an option that names inputs that the model does not have.
 
     Raises:
         ShadergenError: SG0301 naming the first.
@@ -177,7 +177,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return the few names most like one that is not among them, and how many there are."""
+    """Return the known names that are most similar to a name, and the number of others."""
     near = get_close_matches(name, known, n=5, cutoff=0.0)
     more = f" and {len(known) - len(near)} more" if len(known) > len(near) else ""
     return ", ".join(near) + more

@@ -21,7 +21,7 @@ RENAMED = {"pairs": "fuse_separable"}  # options by their names before 1.0
 
 
 def make_options(**options: Any) -> Options:
-    """Build :class:`~.options.Options`, forgiving about how sizes, names and paths are written.
+    """Build :class:`~.options.Options` from sizes, names and paths in any of their spellings.
 
     A text is read as the command line reads it: sizes, ranges, and ``inputs`` and ``outputs`` with
     commas between them.
@@ -74,13 +74,13 @@ def compile_model(model: str | Path, output: str | Path, **options: Any) -> Comp
 
     Args:
         model: Keras ``.h5``, ``.hdf5``, ``.keras``, or ONNX.
-        output: the folder or file to write; an earlier one is replaced if all goes well.
+        output: the folder or file to write; an earlier one is replaced if compilation succeeds.
         options: fields of :class:`~.options.Options`; ``input_size`` may be "HxW" or (H, W),
             ``inputs`` and ``outputs`` a text with commas between the names. ``device`` may be
             several profiles with commas between them, for a build with variants.
 
     Raises:
-        ShadergenError: for anything the user can mend.
+        ShadergenError: for a mistake of the user; docs/errors.md lists the codes.
     """
     return driver.compile_model(Path(model), Path(output), make_options(**options))
 
@@ -92,13 +92,11 @@ def load(
 
     Args:
         build: the folder.
-        device: what runs it, as ``HeadlessContext.info()`` describes it: of a build with variants
-            the one for this device is read.
-        variant: the name of the variant to read instead.
+        device: the GL that will run the build (``HeadlessContext.info()``); selects a variant.
+        variant: the name of the variant to read; overrides ``device``.
 
     Raises:
-        ShadergenError: SG0502 to SG0505 when it is not a sound build, SG0605 when it has no such
-            variant.
+        ShadergenError: SG0502 to SG0505 if the build is invalid, SG0605 if it has no such variant.
     """
     from .extras import runtime
 
@@ -115,7 +113,7 @@ def verify(model: str | Path, *, reference: str = "auto", seed: int = 0, **optio
         options: as for :func:`compile_model`.
 
     Raises:
-        ShadergenError: when it cannot be compiled or run; a difference is reported, not raised.
+        ShadergenError: if the model cannot be compiled or run. A difference raises nothing.
     """
     from .verification import verify_model
 

@@ -41,37 +41,38 @@ class Options:
     """How to compile. Every field but ``array_shapes`` and ``strings`` is a command-line option.
 
     Attributes:
-        input_size: sizes for dynamic inputs, by input name, or under "" for the only one; two
-            numbers are height and width, otherwise the whole shape in the model's own order.
-        dynamic: make heights and widths of images dynamic (``--input-size dynamic``): the initial
-            size, or True for the one that the model declares.
-        array_shapes: shapes of the arrays given to ``verify``, by name as ``input_size``. They set
-            sizes that the model and ``input_size`` do not set, if they fit.
-        strings: accept inputs of strings (``frontends.Request.strings``), numbered by the caller.
+        input_size: sizes of dynamic inputs by name, or under "" for the only input. Two numbers are
+            height and width, otherwise the whole shape in the model's own order.
+        dynamic: makes heights and widths of images dynamic (``--input-size dynamic``): the initial
+            size, or True for the declared size.
+        array_shapes: shapes of the arrays given to ``verify``, by name like ``input_size``. They
+            set sizes that the model and ``input_size`` leave dynamic, if they fit.
+        strings: accept string inputs (``frontends.Request.strings``), which the caller numbers.
         input_value: inputs to fix when compiling, by name: each becomes a constant. A list of
             numbers takes the declared shape if that is unambiguous.
         input_external: inputs that are external textures (``passes.read_external``), by name.
         inputs: values or layers of the model that become its inputs (:func:`parse_cut`).
         outputs: values or layers that become its outputs; empty keeps the model's own.
         device: name of a device profile (``backends.devices``).
-        variants: further profiles of ``--device``, of builds in the same folder that runtimes
-            prefer on the renderers that these recognise (``compiler.device_list``).
+        variants: further profiles of ``--device``: one build each in the same folder, which
+            runtimes prefer on renderers of the profile (``compiler.device_list``).
         glsl: GLSL ES version: 300, 310 or 320; None takes the device's.
         precision: "highp" (fp32) or "mediump" (fp16), for arithmetic and storage, or "auto".
-        input_range: range of inputs other than 8-bit images (:func:`parse_range`). "auto" relies
-            on it, or on ``DEFAULT_RANGE``; verification draws from it, or from 0..1.
-        calibrate: a folder of inputs (``compiler.calibration``): "auto" uses bounds measured on
-            them if it has no proof.
+        input_range: range of inputs other than 8-bit images (:func:`parse_range`). Precision "auto"
+            relies on the range, by default ``DEFAULT_RANGE``; verification draws random inputs from
+            it, by default from 0..1.
+        calibrate: a folder of inputs (``compiler.calibration``): precision "auto" uses bounds
+            measured on them where bounds cannot be proven.
         textures: "auto", "2d" or "array" (``placement.target.Target``).
-        stage: "auto", "fragment" or "compute". In user shaders, "compute" is for passes that write
-            several planes; "auto" is "fragment".
+        stage: "auto", "fragment" or "compute". In user shaders, "compute" passes write several
+            planes, and "auto" is "fragment".
         fetch: "texel", "sample", "image" or "image-zero" (``placement.target.Target``); "auto"
-            takes the device's faster one.
+            takes the faster one of the device.
         weights: "auto", "constants", "ubo", "texture" or "ssbo".
         weight_format: "float32", "float16" or "int8", of weights in textures.
-        winograd: "auto", "off", "2x2" or "4x4": the tiles of minimal filtering.
-        fuse_separable: "auto", "off" or "on": a depthwise convolution and the 1x1 convolution
-            after it as one kernel.
+        winograd: "auto", "off", "2x2" or "4x4": Winograd tiles.
+        fuse_separable: "auto", "off" or "on": a depthwise convolution and the 1x1 convolution after
+            it as one kernel.
         parameters: biases and other per-channel values as "constants" or in a "ubo".
         mrt: render targets of one GPU pass; None takes the device's limit.
         output_encoding: "float", "unorm8", "y2rg" or "y2rg_half".
@@ -85,11 +86,11 @@ class Options:
         dump_ir: folder for the graph's text after every pass, or None.
         package: what is written (``--target``): "build", a folder for the runtimes, or "mpv", a
             user shader.
-        hook: the stage of the player's picture that a user shader replaces, or None for that of the
+        hook: the stage at which a user shader replaces the player's picture; None chooses by the
             network's channels.
         upscale_from: how many times larger than the picture the player's output must be for an
             upscaling user shader to run.
-        license: of the network, for the header of a user shader.
+        license: the network's license, for the header of a user shader.
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -133,8 +134,8 @@ class Options:
         """Check the options against their allowed values and return the target.
 
         Raises:
-            ShadergenError: SG0301 naming the option, its value and what is allowed; SG0207 for
-                calibrating at dynamic sizes.
+            ShadergenError: SG0301 naming the option, its value and the allowed values; SG0207 for
+                calibration at dynamic sizes.
         """
         for name, allowed in CHOICES.items():
             value = getattr(self, name)
@@ -206,7 +207,7 @@ class Options:
         """Return the times in the tuning file, by the tuning keys of nodes.
 
         Raises:
-            ShadergenError: SG0101, SG0305 for a file that cannot be read, SG0306 for one of another
+            ShadergenError: SG0101, SG0305 for a file that cannot be read, SG0306 for another
                 renderer than the device's.
         """
         if self.tuning is None:
@@ -245,14 +246,14 @@ def parse_range(text: str) -> tuple[float, float]:
 
 
 def parse_dynamic(texts: Iterable[str]) -> tuple[tuple[int, int] | Literal[True] | None, list[str]]:
-    """Take ``dynamic``, or ``dynamic:HxW`` with the sizes of the start, out of ``--input-size``.
+    """Take ``dynamic``, or ``dynamic:HxW`` with the initial size, out of ``--input-size``.
 
     Returns:
-        The default height and width, True for the model's own, None where nothing is dynamic; and
-        the other texts.
+        The initial height and width, True for the model's own, None if nothing is dynamic; and the
+        other texts.
 
     Raises:
-        ShadergenError: SG0301 for a default that is no size.
+        ShadergenError: SG0301 for an initial size that is not a size.
     """
     found: tuple[int, int] | Literal[True] | None = None
     others = []
@@ -283,7 +284,7 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
         name, _, numbers = text.rpartition("=")
         size = _size(numbers)
         if size is None:
-            open_one = numbers.strip().lower().partition(":")[0] == DYNAMIC
+            is_dynamic = numbers.strip().lower().partition(":")[0] == DYNAMIC
             raise ShadergenError(
                 "SG0301",
                 f"--input-size {text} is not a size",
@@ -291,7 +292,7 @@ def parse_sizes(texts: Iterable[str]) -> dict[str, tuple[int, ...]]:
                 "dynamic:HxW, without a name",
                 help="dynamic takes no name: it applies to all images that declare the same size; "
                 "name=HxW fixes one of them"
-                if open_one
+                if is_dynamic
                 else "for example --input-size 360x640",
             )
         if name in sizes:
