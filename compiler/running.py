@@ -96,7 +96,7 @@ def run_file(folder: Path, source: Path, output: Path, variant: str | None = Non
         build = fitted(runtime, build, {port.name: shape})
         port = build.inputs[0]
         inputs = {port.name: pictures.to_array(picture, port.shape, port.axes, port.name)}
-    outputs, run = _play(runtime, build, inputs)
+    outputs, run = _run_headless(runtime, build, inputs)
     _write(output, outputs, build, picture)
     return run
 
@@ -134,7 +134,7 @@ def for_context(runtime: Any, build: Any, context: Any) -> Any:
     return runtime.load(build.folder, sizes, context.info())
 
 
-def _play(
+def _run_headless(
     runtime: Any, build: Any, inputs: Mapping[str, NDArray[Any]]
 ) -> tuple[dict[str, NDArray[Any]], Run]:
     start = time.perf_counter()

@@ -57,7 +57,7 @@ def product(a: Expr, b: Expr, dtype: DType) -> Expr:
     return wrapped(substitute(total, {"upper": upper, "low": low, "b": b}), dtype)
 
 
-def quotient(a: Expr, b: Expr, dtype: DType) -> Expr:
+def integer_quotient(a: Expr, b: Expr, dtype: DType) -> Expr:
     """Return a / b without its fraction, as C has it."""
     q = _whole_quotient(Call("abs", (a,)), Call("abs", (b,)))
     if dtype in UNSIGNED:

@@ -144,7 +144,7 @@ def _compute_planes(node: Node) -> list[int]:
 
 
 def planes_of_store(node: Node) -> int:
-    """Return how many planes hold what a store pattern puts into one texel, or 0 if they vary."""
+    """Return the number of planes that a scatter epilogue stores to one texel, 0 if it varies."""
     shuffle = parts(node).store[0]
     assert isinstance(shuffle, DepthToSpace)
     t = before_store(node).result.type

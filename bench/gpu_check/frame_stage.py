@@ -17,7 +17,7 @@ from typing import Any
 from comparison.markdown import NOTHING, table
 
 from shadergen.compiler.benchmark.ceilings import measure_ceilings
-from shadergen.compiler.benchmark.latency import play_in_turns
+from shadergen.compiler.benchmark.latency import run_in_turns
 from shadergen.compiler.benchmark.results import FLOPS, Spread
 from shadergen.compiler.benchmark.shader_cache import without_shader_cache
 from shadergen.compiler.benchmark.startup import start
@@ -90,7 +90,7 @@ def _frames(setting: Setting, job: Record, context: HeadlessContext) -> Record:
             }
         seconds = QUICK_SECONDS if setting.quick else SECONDS
         builds = list(runners.values())
-        measured = play_in_turns(builds, FRAMES, WARM_UP, seconds, lambda what: None)
+        measured = run_in_turns(builds, FRAMES, WARM_UP, seconds, lambda what: None)
     for name, frames in zip(runners, measured, strict=True):
         times[name]["frame_ms"] = round(Spread.of(frames.latency).median, 4)
         times[name]["passes_ms"] = round(sum(frames.medians()), 4)

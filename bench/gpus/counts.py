@@ -164,7 +164,7 @@ def _looped(
         return sums
 
     if gpu.tells_loops:
-        return total([loop for nest in made.nests for loop in nest.told(more)])
+        return total([loop for nest in made.nests for loop in nest.remaining(more)])
     left = {
         loop: _units(gpu, shader, _numbers(gpu, shader, answers)) == whole
         for loop, shader in made.longer.items()

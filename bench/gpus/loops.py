@@ -72,14 +72,14 @@ class Nest:
         """The loops without those that run once. Drivers unroll some of these, in any order."""
         return [loop for loop in self.loops if loop.trips != 1]
 
-    def told(self, more: Mapping[Loop, float]) -> list[Loop]:
-        """Return the loops that a driver has left.
+    def remaining(self, more: Mapping[Loop, float]) -> list[Loop]:
+        """Return the loops that remain in a driver's code.
 
         Args:
-            more: how many loops more it has left where a loop is doubled.
+            more: for each loop, how many more loops remain if this loop is doubled.
 
         Returns:
-            These, or the outermost with all trips where that does not tell.
+            The remaining loops; if ``more`` is ambiguous, the outermost loop with all trips.
         """
 
         def inner(loop: Loop) -> float:

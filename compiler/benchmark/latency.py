@@ -61,7 +61,7 @@ class Frames:
         self.passes.append(runner.run_stepwise())
 
 
-def play_in_turns(
+def run_in_turns(
     runners: Sequence[Runner],
     frames: int,
     warm_up: int,

@@ -16,7 +16,7 @@ from ...runtime_glue.python import HeadlessContext, load
 from ...runtime_glue.python.schedule import ComputePass
 from .. import extras
 from .ceilings import measure_ceilings, warm_up
-from .latency import play_in_turns
+from .latency import run_in_turns
 from .results import BuildResult, Ceilings, PassResult, Ratio, Spread, Startup, Transfer
 from .shader_cache import without_shader_cache
 from .startup import start
@@ -95,7 +95,7 @@ def run_benchmark(
             runners.append(stack.enter_context(runner))
             starts.append(startup)
         ceilings = measure_ceilings(context, progress)
-        measured = play_in_turns(
+        measured = run_in_turns(
             runners, settings.frames, settings.warm_up, settings.seconds, progress
         )
         transfers = measure_transfers(context, progress) if settings.transfer else ()

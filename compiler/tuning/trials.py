@@ -58,7 +58,7 @@ class Trial(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Playing:
+class _Candidate:
     """A runner and the milliseconds of its frames; ``own`` says which passes are the node's."""
 
     runner: Runner
@@ -99,7 +99,7 @@ def measure(
         ShadergenError: SG0604 when the context is lost.
     """
     trials: list[Trial] = []
-    playing: dict[Choice, _Playing] = {}
+    correct: dict[Choice, _Candidate] = {}
     plain = isolate(node, choices[0], target)
     inputs = random_inputs(plain, settings.seed)
     expected = evaluate(plain, inputs, np.float32)
@@ -118,13 +118,13 @@ def measure(
             try:
                 build = build_of(isolate(node, choice, target), target)
                 size += len(build.weights) + sum(t.bytes for t in build.textures.values())
-                if playing and size > MEMORY:
+                if correct and size > MEMORY:
                     break
                 if not series:
                     first, rest = start(build), start(repeated(build, 0))
                     once = _shortest(first) - _shortest(rest)
                     series = max(1, min(MOST_SERIES, int(ENOUGH / max(once, LEAST_FRAME))))
-                    baseline = _Playing(rest)
+                    baseline = _Candidate(rest)
                 runner = start(repeated(build, series))
                 runner.check()
                 wrong = _difference(runner, expected, choice)
@@ -135,11 +135,11 @@ def measure(
             if wrong:
                 trials.append(Trial(choice, np.inf, wrong))
             else:
-                playing[choice] = _Playing(runner)
-        if playing:
+                correct[choice] = _Candidate(runner)
+        if correct:
             assert baseline is not None
-            _play(list(playing.values()), baseline, settings, progress)
-            trials += _results(playing, baseline, series)
+            _measure_in_turns(list(correct.values()), baseline, settings, progress)
+            trials += _results(correct, baseline, series)
     return trials
 
 
@@ -160,9 +160,9 @@ def _difference(runner: Runner, expected: dict[str, np.ndarray], choice: Choice)
     return ""
 
 
-def _play(
-    candidates: list[_Playing],
-    baseline: _Playing,
+def _measure_in_turns(
+    candidates: list[_Candidate],
+    baseline: _Candidate,
     settings: Settings,
     progress: Callable[[str], None],
 ) -> None:
@@ -193,16 +193,16 @@ def _play(
         one.runner.check()
 
 
-def _nearest(live: list[_Playing], times: float) -> list[_Playing]:
+def _nearest(live: list[_Candidate], times: float) -> list[_Candidate]:
     """Return the candidates whose best frame is within a factor of the overall best."""
     best = min(min(one.times) for one in live)
     return [one for one in live if min(one.times) <= times * best]
 
 
-def _results(playing: dict[Choice, _Playing], baseline: _Playing, series: int) -> list[Trial]:
+def _results(correct: dict[Choice, _Candidate], baseline: _Candidate, series: int) -> list[Trial]:
     rest = float(np.median(baseline.times))
     results = []
-    for choice, one in playing.items():
+    for choice, one in correct.items():
         whole = float(np.median(one.times)) - rest
         if one.queried:
             whole = float(np.median(one.queried))

@@ -19,7 +19,7 @@ from .base import Op, require
 from .convolution import Conv
 from .movement import Reshape, moved
 from .sampling import CORNERS
-from .window import Sizes, Window, quotient, windows
+from .window import Sizes, Window, floor_quotient, windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -172,8 +172,8 @@ class DeformColumns(Op):
         per_group = x.shape[1] // self.offset_groups
         at = add(mul(idiv(channel, per_group), taps), tap)
         # Coordinates as floats: the tap is the column's remainder, as above.
-        tap_float = sub(column, mul(quotient(column, taps), taps))
-        row = quotient(tap_float, self.kernel[1])
+        tap_float = sub(column, mul(floor_quotient(column, taps), taps))
+        row = floor_quotient(tap_float, self.kernel[1])
         steps = row, sub(tap_float, mul(row, self.kernel[1]))
         nest = NestBuilder()
         for axis, (o, k, w) in enumerate(zip(place, steps, self.windows(x), strict=True)):

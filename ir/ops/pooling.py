@@ -17,7 +17,7 @@ from ..indexing import Load, Source, add, coordinates, idiv, less, mul, sub
 from ..nest_builder import NestBuilder
 from ..types import TensorType
 from .base import Op, require
-from .window import Sizes, Window, quotient, tap_source, taps, windows
+from .window import Sizes, Window, floor_quotient, tap_source, taps, windows
 
 if TYPE_CHECKING:
     from ..graph import Value
@@ -216,7 +216,7 @@ class AdaptivePool(Op):
             index[axis] = at
             if length % size:
                 valid.append(less(at, idiv(end, size)))
-            count = _product(count, sub(quotient(end, size), quotient(first, size)))
+            count = _product(count, sub(floor_quotient(end, size), floor_quotient(first, size)))
         source = Source(0, tuple(index), tuple(valid))
         if self.kind == "max":
             return _maximum(nest, source, x)

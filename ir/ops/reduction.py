@@ -15,7 +15,7 @@ from ..expr import Call, Expr, Num, Var, literal, substitute, variables
 from ..formula_parser import parse
 from ..graph import apply
 from ..indexing import Load, Source, add, coordinates, less, mul, select
-from ..integers import NARROW, quotient
+from ..integers import NARROW, integer_quotient
 from ..nest_builder import NestBuilder
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
@@ -207,7 +207,7 @@ class Reduce(Op):
             if is_dynamic(count):
                 return self._rounded_by(count, inputs, dtype)
             total = apply(replace(self, kind="sum"), *inputs)
-            return apply(Pointwise(quotient(PLAIN, Num(float(count)), dtype), dtype), total)
+            return apply(Pointwise(integer_quotient(PLAIN, Num(float(count)), dtype), dtype), total)
         # The half keeps a root that is whole from being rounded down, and reaches no other.
         total = apply(replace(self, kind="sum_square"), *inputs)
         return apply(Pointwise(parse("floor(sqrt(x0 + 0.5))"), dtype), total)
@@ -216,7 +216,7 @@ class Reduce(Op):
         """Return the mean of integers whose number is dynamic."""
         total = apply(replace(self, kind="sum", keepdims=True), *inputs)
         number = apply(Range(1, count, 0, dtype="int32"))
-        y = apply(Pointwise(quotient(PLAIN, Var("x1"), dtype), dtype), total, number)
+        y = apply(Pointwise(integer_quotient(PLAIN, Var("x1"), dtype), dtype), total, number)
         shape = self.infer(*(v.type for v in inputs)).shape
         return y if self.keepdims else apply(Reshape(shape), y)
 

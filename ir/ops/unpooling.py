@@ -16,7 +16,7 @@ from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType
 from .base import Op, require
 from .pooling import Pool, lowest
-from .window import Sizes, Window, each, quotient, tap_source, windows
+from .window import Sizes, Window, each, floor_quotient, tap_source, windows
 
 if TYPE_CHECKING:
     from ..nest import Nest
@@ -102,7 +102,7 @@ class MaxPoolIndices(Op):
             k: Expr = Num(0.0)
             if w.taps > 1:
                 below //= w.taps
-                k = quotient(left, below)
+                k = floor_quotient(left, below)
                 left = sub(left, mul(k, below))
             result = add(result, mul(w.at(o, k), stride))
         return nest.give(result)

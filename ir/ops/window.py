@@ -188,7 +188,7 @@ def may_pad(pads: Sizes) -> bool:
     return any(bounds(pad)[1] > 0 for pad in pads)
 
 
-def quotient(a: Expr, b: int) -> Expr:
+def floor_quotient(a: Expr, b: int) -> Expr:
     """Return floor(a / b) in floating point: adding 0.5 to a exceeds any rounding error."""
     return a if b == 1 else Call("floor", (Call("div", (add(a, Num(0.5)), Num(float(b)))),))
 

@@ -123,7 +123,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
     operands = [of(v) for v in p.operands]
     largest = max((i.size for i in (*operands, *extras.values())), default=0.0)
     if p.prologue is not None:
-        operands[0], met = evaluate(p.prologue, {**extras, "x": operands[0]})
+        operands[0], met = evaluate_ranges(p.prologue, {**extras, "x": operands[0]})
         largest = max(largest, met)
     nest = nest_of(p.kernel, *(v.type for v in p.operands))
     if isinstance(p.kernel, Conv) and all(isinstance(v, Constant) for v in p.operands[1:]):
@@ -135,7 +135,7 @@ def _node(node: Node, of: Callable[[Value], Interval]) -> Bounds:
         result, met = _nest(nest, operands, node.result.shape)
         largest = max(largest, met)
     if p.epilogue is not None:
-        result, met = evaluate(p.epilogue, {**extras, "y": result})
+        result, met = evaluate_ranges(p.epilogue, {**extras, "y": result})
         largest = max(largest, met)
     return Bounds(result, max(largest, result.size))
 
@@ -162,7 +162,7 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
     own = coordinates(len(shape))
     env = {o.name: _below(size) for o, size in zip(own, shape, strict=True)}
     largest = _bind(nest.once, operands, env)
-    starts = [evaluate(a.start, env) for a in nest.accumulators]
+    starts = [evaluate_ranges(a.start, env) for a in nest.accumulators]
     env |= {loop.name: _below(loop.trips) for loop in nest.loops}
     largest = max(largest, _bind(nest.each_step, operands, env))
     if len(nest.accumulators) == 1:
@@ -173,7 +173,7 @@ def _nest(nest: Nest, operands: list[Interval], shape: tuple[int, ...]) -> tuple
     elif nest.accumulators:  # they depend on each other
         env |= dict.fromkeys((a.name for a in nest.accumulators), UNBOUNDED)
         largest = INFINITY
-    result, met = evaluate(nest.result, env)
+    result, met = evaluate_ranges(nest.result, env)
     return result, max(largest, met)
 
 
@@ -197,7 +197,7 @@ def _bind(
             if load.sources[-1].valid:
                 found = found.union(Interval(load.fill, load.fill))
         else:
-            found, met = evaluate(load, env)
+            found, met = evaluate_ranges(load, env)
             largest = max(largest, met)
         env[binding.name] = found
     return largest
@@ -211,7 +211,7 @@ def _accumulate(
     if isinstance(step, Call) and len(step.args) == 2 and step.args[0] == itself:
         term = step.args[1]
         if all(e != itself for e in walk(term)):
-            found, largest = evaluate(term, env)
+            found, largest = evaluate_ranges(term, env)
             if step.function == "add":
                 low = start.low + steps * min(found.low, 0.0)
                 total = _interval(low, start.high + steps * max(found.high, 0.0))
@@ -221,7 +221,7 @@ def _accumulate(
     return UNBOUNDED, INFINITY
 
 
-def evaluate(expr: Expr, env: Mapping[str, Interval]) -> tuple[Interval, float]:
+def evaluate_ranges(expr: Expr, env: Mapping[str, Interval]) -> tuple[Interval, float]:
     """Return the interval of a formula, and the largest number among its parts."""
     expr = expand(expr)
     known = _parts(expr, env, lambda i: i)

@@ -158,8 +158,8 @@ def chosen(
         ShadergenError: SG0605 if there is no such parameter or the size is outside its bounds.
     """
     values = dict(present)
-    open_sizes = document.get("sizes", {})
-    bounds = {p["name"]: p for p in open_sizes.get("parameters", ())}
+    dynamic_sizes = document.get("sizes", {})
+    bounds = {p["name"]: p for p in dynamic_sizes.get("parameters", ())}
     for name, value in sizes.items():
         if name not in bounds:
             raise ShadergenError(
@@ -175,7 +175,7 @@ def chosen(
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             own = (
                 c["why"]
-                for c in open_sizes["constraints"]
+                for c in dynamic_sizes["constraints"]
                 if c["value"] == [name]
                 and isinstance(value, int)
                 and not c["min"] <= value <= c["max"]
@@ -185,19 +185,19 @@ def chosen(
                 f"{name} {value!r} is not supported",
                 why=next(own, ""),
                 supported=f"{least} to {most}",
-                help=_nearest(open_sizes, {**present, **sizes}),
+                help=_nearest(dynamic_sizes, {**present, **sizes}),
             )
         values[name] = value
     return values
 
 
-def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
+def _nearest(dynamic_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
     """Return a help text with supported sizes: the nearest ones, or any if the search is long."""
-    bounds = {p["name"]: (int(p["min"]), int(p["max"])) for p in open_sizes["parameters"]}
+    bounds = {p["name"]: (int(p["min"]), int(p["max"])) for p in dynamic_sizes["parameters"]}
     wanted: dict[str, int] = {name: sizes[name] for name in bounds}
     if not all(isinstance(v, int) and not isinstance(v, bool) for v in wanted.values()):
         return ""
-    search = _Search(open_sizes["constraints"])
+    search = _Search(dynamic_sizes["constraints"])
     near = {
         name: list(islice(search.allowed(name, wanted[name], *bounds[name]), _NEAREST))
         for name in bounds
@@ -211,8 +211,8 @@ def _nearest(open_sizes: Mapping[str, Any], sizes: Mapping[str, Any]) -> str:
         if search.holds(values):
             return f"the nearest supported size is {described(values)}"
     # from sizes that it can have, each parameter as near as the others let it
-    values = {p["name"]: int(p["default"]) for p in open_sizes["parameters"]}
-    search = _Search(open_sizes["constraints"])
+    values = {p["name"]: int(p["default"]) for p in dynamic_sizes["parameters"]}
+    search = _Search(dynamic_sizes["constraints"])
     if not search.holds(values):
         return ""
     for name in bounds:

@@ -21,7 +21,7 @@ from support.workers import run_all
 from shadergen.compiler.frontends import keras, onnx  # noqa: F401 - once, for all processes
 
 from .case import FAILED, STATUSES, Case, Verdict
-from .jobs import KINDS, MEMORY, do, found, tried, verdict_of
+from .jobs import KINDS, MEMORY, found, run_job, tried, verdict_of
 from .judging import head, judge
 
 GRAPHS = 5000
@@ -48,14 +48,14 @@ def main() -> int:
     arguments = parser.parse_args()
     os.environ["KERAS_BACKEND"] = arguments.keras_backend
     if arguments.replay:
-        return told(judge(Case.load(arguments.replay)))
+        return print_verdict(judge(Case.load(arguments.replay)))
     if arguments.index is not None:
         kind = arguments.only or kind_of(arguments.index)
-        return told(tried(arguments.seed, arguments.index, kind))
+        return print_verdict(tried(arguments.seed, arguments.index, kind))
     return run(arguments)
 
 
-def told(verdict: Verdict) -> int:
+def print_verdict(verdict: Verdict) -> int:
     print(verdict.status, verdict.code, verdict.kind, ", ".join(verdict.made_of))
     print(verdict.text or "", verdict.fallback)
     return int(verdict.failed)
@@ -80,8 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     tally, failures = Tally(), []
     shown = started
-    results = run_all(do, jobs(), arguments.jobs, lambda job: arguments.limit, MEMORY, RESTART)
-    with contextlib.suppress(KeyboardInterrupt):  # what there is until then is told
+    results = run_all(run_job, jobs(), arguments.jobs, lambda job: arguments.limit, MEMORY, RESTART)
+    with contextlib.suppress(KeyboardInterrupt):  # print what was found until then
         for job, result in results:
             verdict = verdict_of(result)
             tally.add(verdict)

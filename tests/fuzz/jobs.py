@@ -1,4 +1,4 @@
-"""What workers do, and how a failure becomes a finding: made small and saved."""
+"""The jobs of workers, and how a failure becomes a finding: made small and saved."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tried(seed: int, index: int, kind: str) -> Verdict:
     return verdict
 
 
-def do(job: tuple[Any, ...]) -> Any:
+def run_job(job: tuple[Any, ...]) -> Any:
     """Do a job: a function and its arguments."""
     return job[0](*job[1:])
 
@@ -57,7 +57,7 @@ class Asking:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self.worker: Worker[Any, Any] = Worker(do, MEMORY)
+        self.worker: Worker[Any, Any] = Worker(run_job, MEMORY)
 
     def __call__(self, *job: Any) -> Any:
         """Return what comes of a job, or Ended."""
@@ -66,7 +66,7 @@ class Asking:
             self.worker.pipe.poll(max(0.0, self.worker.deadline - time.monotonic()))
         if isinstance(result, Ended):
             self.worker.stop()
-            self.worker = Worker(do, MEMORY)
+            self.worker = Worker(run_job, MEMORY)
         return result
 
     def judge(self, case: Case) -> Verdict:

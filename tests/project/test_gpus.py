@@ -163,12 +163,12 @@ def test_a_loop_that_runs_once_is_not_taken_for_the_one_that_is_left() -> None:
 def test_drivers_tell_which_loops_are_left_by_how_many_more_there_are_with_one_doubled() -> None:
     (nest,) = find_nests(NEST, {"u_planes": 10})
     outer, inner = nest.loops
-    assert nest.told({outer: 2.0, inner: 1.0}) == [outer, inner]
-    assert nest.told({outer: 1.0, inner: 1.0}) == [inner]
-    assert nest.told({outer: 1.0, inner: 0.0}) == [outer]
-    assert nest.told({outer: 0.0, inner: 0.0}) == []
+    assert nest.remaining({outer: 2.0, inner: 1.0}) == [outer, inner]
+    assert nest.remaining({outer: 1.0, inner: 1.0}) == [inner]
+    assert nest.remaining({outer: 1.0, inner: 0.0}) == [outer]
+    assert nest.remaining({outer: 0.0, inner: 0.0}) == []
     every = replace(outer, trips=15)  # the inner loop was left until it was doubled
-    assert nest.told({outer: 2.0, inner: 0.0}) == [every]
+    assert nest.remaining({outer: 2.0, inner: 0.0}) == [every]
 
 
 def test_a_doubled_loop_stands_twice_in_a_row() -> None:

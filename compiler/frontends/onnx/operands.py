@@ -148,7 +148,7 @@ def inputs_behind(item: Item) -> tuple[Input, ...]:
     return tuple(value for value in behind(item) if isinstance(value, Input))
 
 
-def follows_from_open_sizes(item: Item) -> bool:
+def is_computed_from_sizes(item: Item) -> bool:
     """Whether a tensor is computed from constants and dynamic dimensions only."""
     values = behind(item)
     nodes = (value.node for value in values if isinstance(value, Result))

@@ -47,7 +47,7 @@ ends = st.floats(-40, 40, width=32)
 @given(text=st.sampled_from(FORMULAS), a=st.tuples(ends, ends), b=st.tuples(ends, ends))
 def test_no_value_of_a_formula_lies_outside_its_interval(text, a, b):
     env = {"x0": Interval(*sorted(a)), "x1": Interval(*sorted(b))}
-    found, largest = ranges.evaluate(parse(text), env)
+    found, largest = ranges.evaluate_ranges(parse(text), env)
     points = {name: np.linspace(i.low, i.high, 23) for name, i in env.items()}
     grid = dict(zip(points, np.meshgrid(*points.values()), strict=True))
     values = np.asarray(evaluate(parse(text), grid))
@@ -147,9 +147,9 @@ def test_an_integer_input_relies_on_no_range():
 
 def test_what_divides_by_numbers_that_16_bits_may_hold_as_zero_stays_in_32():
     x = {"x0": Interval(0.0, 1.0)}
-    assert ranges.evaluate(parse("x0 / sqrt(x0 + 1e-5)"), x)[1] == np.inf
-    assert ranges.evaluate(parse("x0 / sqrt(x0 + 1e-3)"), x)[1] < 100
-    assert ranges.evaluate(parse("sqrt(x0 + 1e-5)"), x)[0].low > 0.003
+    assert ranges.evaluate_ranges(parse("x0 / sqrt(x0 + 1e-5)"), x)[1] == np.inf
+    assert ranges.evaluate_ranges(parse("x0 / sqrt(x0 + 1e-3)"), x)[1] < 100
+    assert ranges.evaluate_ranges(parse("sqrt(x0 + 1e-5)"), x)[0].low > 0.003
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ EVALUATED = frozenset(
 SHAPE_OPERAND = 1 << 10  # elements: operands up to here may decide on the shape of a result
 
 
-def evaluate(node: OnnxNode) -> list[Known]:
+def evaluate_node(node: OnnxNode) -> list[Known]:
     """Carry out a node of ``EVALUATED`` whose inputs are all known.
 
     Raises:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..operands import Known
 from .by_numpy import compute, is_computed
-from .by_onnx_reference import EVALUATED, evaluate
+from .by_onnx_reference import EVALUATED, evaluate_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,4 +28,4 @@ def fold_node(node: OnnxNode) -> Item | Sequence[Item] | None:
     if is_computed(node):
         return compute(node)
     known = all(isinstance(i, Known) or i is None for i in node.inputs)
-    return evaluate(node) if known and node.op in EVALUATED else None
+    return evaluate_node(node) if known and node.op in EVALUATED else None

@@ -25,8 +25,8 @@ from ..operands import (
     Tensor,
     TensorList,
     check_shape,
-    follows_from_open_sizes,
     inputs_behind,
+    is_computed_from_sizes,
 )
 from ..read.types import STRING, type_name
 from ..read.weights import read_sparse, read_tensor
@@ -270,7 +270,7 @@ class OnnxNode:
         """
         item = self.item(index)
         if not isinstance(item, Known):
-            if follows_from_open_sizes(item):
+            if is_computed_from_sizes(item):
                 role = role.removeprefix("the ")
                 raise DynamicDimensionError(f"{self.op} with {role} computed from sizes")
             what = f"{role} of {self.op} must be known at compile time"

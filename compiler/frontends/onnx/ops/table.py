@@ -155,7 +155,7 @@ OPERATORS: dict[str, Handler] = {
     "DepthToSpace": depth_to_space,
     "DequantizeLinear": dequantize_linear,
     "Det": det,
-    "Div": binary("x0 / x1", integers.quotient),
+    "Div": binary("x0 / x1", integers.integer_quotient),
     "Dropout": dropout,
     "Einsum": einsum,
     "Elu": activation("Elu"),

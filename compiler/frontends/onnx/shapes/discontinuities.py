@@ -14,7 +14,7 @@ from .....ir.evaluation import expand
 from .....ir.expr import Call, Var, walk
 from .....ir.graph import Constant, Result
 from .....ir.ops import ArgMax, GridSample, Hardmax, Movement, Pointwise, Range
-from ..operands import behind, follows_from_open_sizes
+from ..operands import behind, is_computed_from_sizes
 
 if TYPE_CHECKING:
     from .....ir.graph import Value
@@ -34,7 +34,7 @@ def refuse_discontinuities(result: Item | None) -> None:
         return
     inputs = result.node.inputs[1:] if isinstance(op, GridSample) else result.node.inputs
     operands = [v for v in inputs if not isinstance(v, Constant)]
-    if all(map(follows_from_open_sizes, operands)) and any(map(_is_rounded, operands)):
+    if all(map(is_computed_from_sizes, operands)) and any(map(_is_rounded, operands)):
         raise DynamicDimensionError(
             "rounding or comparing coordinates computed from dynamic sizes",
             why="float division of sizes is inexact; rounding or comparing could change the result",
