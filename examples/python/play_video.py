@@ -6,7 +6,7 @@
 
 The build takes one picture and gives one: upscaling, denoising, style, a mask. Of a network for
 luma the chroma is upscaled bicubically, as `shadergen run` does. Sound is copied. A video of
-another size than the build's is scaled to it first; a build that leaves its sizes open takes the
+another size than the build's is scaled to it first; a build with dynamic sizes takes the
 video's.
 """
 

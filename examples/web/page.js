@@ -6,7 +6,7 @@ import { sample } from "./sample.js";
 const $ = (id) => document.getElementById(id);
 const MEASURED_FRAMES = 5;
 const SMOOTHING = 0.1; // of the frame time shown
-const LARGEST_SIDE = 1280; // of what a network of open sizes is given
+const LARGEST_SIDE = 1280; // of a source, for networks with dynamic sizes
 
 const gl = document.createElement("canvas").getContext("webgl2");
 const input = document.createElement("canvas"); // the source, of the size that the network takes
@@ -36,7 +36,7 @@ function picture({ shape, axes }) {
   return [3, 2].map((axis) => shape[axes.indexOf(axis)]);
 }
 
-/** Give a network of open sizes the source's, as far as it can have them. */
+/** Resize a network with dynamic sizes to the source's size, if it supports this size. */
 function fit() {
   const [width, height] = sizeOf(source);
   const parameters = runner.build.sizes?.parameters ?? [];
