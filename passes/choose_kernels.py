@@ -201,8 +201,9 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
         usual = right
         if target.winograd == "auto" and not are_priced(target.costs):
             usual = [c for c in right if not c.winograd]
+        ranked = predictor.ranked(usual or found)
         spilling = frozenset(filter(predictor.spills, usual or found))
-        return Ranking(predictor.ranked(usual or found), wrong=not right, spilling=spilling)
+        return Ranking(ranked, wrong=not right, spilling=spilling)
     close = ALIKE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import accumulate
+from itertools import accumulate, compress
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ from .placement.costs import PRICES, Costs, fair, geometric_mean
 from .placement.kinds import is_direct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
@@ -57,7 +57,8 @@ class Predictor:
         self._node, self._kernels = node, kernels
         self._every = every
         self._works: dict[Choice, tuple[Work, ...]] = {}
-        self._nanoseconds: dict[Choice, tuple[np.ndarray, bool]] = {}
+        self._nanoseconds: dict[Choice, np.ndarray] = {}  # without those that do not fit
+        self._spilling: set[Choice] = set()
 
     @cached_property
     def _devices(self) -> _Devices:
@@ -80,19 +81,18 @@ class Predictor:
         For many devices it is the worst ratio of what the choice takes on one of them to the best
         choice there, times the geometric mean of these best.
         """
-        try:
-            times, _ = self._on_devices(choice)
-        except ShadergenError:
+        self._predict((choice,))
+        if choice not in self._nanoseconds:
             return inf
+        times = self._nanoseconds[choice]
         return fair(times, *self._best) if len(times) > 1 else float(times[0])
 
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:
         """The nanoseconds of the best choice on each device, and their geometric mean."""
-        times = []
-        for choice in self._every or self._kernels.choices(self._node):
-            with suppress(ShadergenError):
-                times.append(self._on_devices(choice)[0])
+        every = self._every or self._kernels.choices(self._node)
+        self._predict(every)
+        times = [self._nanoseconds[c] for c in every if c in self._nanoseconds]
         least: np.ndarray = np.min(times, axis=0) if times else np.ones(1)  # none fits
         return least, geometric_mean(least)
 
@@ -101,23 +101,30 @@ class Predictor:
 
         One that is hopeless on a single device counts, too.
         """
-        try:
-            return self._on_devices(choice)[1]
-        except ShadergenError:
-            return False
+        self._predict((choice,))
+        return choice in self._spilling
 
-    def _on_devices(self, choice: Choice) -> tuple[np.ndarray, bool]:
-        """Return the nanoseconds on each device, and what :meth:`spills` returns."""
-        found = self._nanoseconds.get(choice)
-        if found is None:
-            works = self.work(choice)
-            first, *others = map(self._devices.times, works)
-            times, spills = first
-            for own, also in others:
-                times, spills = times + own, spills | also
-            worst = bool(spills.all()) or any(map(self._devices.hopeless, works))
-            found = self._nanoseconds[choice] = times, worst
-        return found
+    def _predict(self, choices: Iterable[Choice]) -> None:
+        """Find the nanoseconds of choices on each device, and what :meth:`spills` returns.
+
+        All at once: numpy takes as long for one as for many.
+        """
+        works: list[Work] = []
+        firsts: dict[Choice, int] = {}  # of the works of each
+        for choice in choices:
+            if choice not in self._nanoseconds:
+                with suppress(ShadergenError):  # it does not fit the device
+                    own = self.work(choice)
+                    firsts[choice] = len(works)
+                    works += own
+        if not works:
+            return
+        rows = list(firsts.values())
+        times, spills, hopeless = self._devices.predict(works)
+        self._nanoseconds |= zip(firsts, np.add.reduceat(times, rows), strict=True)
+        everywhere = np.logical_and.reduce(np.logical_or.reduceat(spills, rows), axis=1)
+        somewhere = np.logical_or.reduce(np.logical_or.reduceat(hopeless, rows), axis=1)
+        self._spilling.update(compress(firsts, everywhere | somewhere))
 
     def bill(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
@@ -126,6 +133,8 @@ class Predictor:
 
     def ranked(self, choices: Iterable[Choice]) -> tuple[tuple[float, Choice], ...]:
         """Return choices with their nanoseconds, the best first."""
+        choices = tuple(choices)
+        self._predict(choices)
         costs = [(self.cost(c), c) for c in choices]
         doubtful = 0.0 if self._direct else DOUBT * min(cost for cost, _ in costs)
 
@@ -169,30 +178,42 @@ class _Devices:
             return 1.0  # memory has a price
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
-    def times(self, work: Work) -> tuple[np.ndarray, np.ndarray]:
-        """Return the nanoseconds of a kernel on each device, and whether it spills there."""
-        paid = bill(work, self.costs[0])
-        units = self.prices @ list(paid.values())[: len(PRICES)]
-        slowest, every = (f.reduceat(units, self.starts) for f in (np.maximum, np.add))
-        slower = self.spilling(work)
+    def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return three arrays with a row for each kernel and a column for each device.
+
+        They are its nanoseconds, whether it spills there, and whether it needs so many registers
+        that the compiler hardly finishes.
+        """
+        bills = [bill(work, self.costs[0]) for work in works]
+        paid = np.array([[own[name] for name in (*PRICES, "gpu_pass", "code")] for own in bills])
+        # Not by BLAS, in which kernels that do the same may differ in the last bit.
+        units = np.einsum("wp,up->wu", paid[:, : len(PRICES)], self.prices)
+        slowest, every = (f.reduceat(units, self.starts, axis=1) for f in (np.maximum, np.add))
+        alive = np.array([[work.alive] for work in works])
+        registers = np.array([self._registers(work) for work in works])
+        slower = self._slower(works, alive > registers)
         running = (slowest + SHOWS * (every - slowest)) * slower
-        times = running + paid["gpu_pass"] * self.gpu_pass + paid["code"] * self.code
-        return times, slower > 1
+        times = running + paid[:, -2:-1] * self.gpu_pass + paid[:, -1:] * self.code
+        return times, slower > 1, alive > HOPELESS * registers
 
-    def spilling(self, work: Work) -> np.ndarray:
-        """Return the factor on each device by which spilling slows a kernel down; 1 is none."""
-        spilled = (work.alive > self._registers(work)) | (work.taps > self.taps)
-        slower: np.ndarray = 1.0 + (SPILLED - 1.0) * spilled
-        held = None
+    def _slower(self, works: Sequence[Work], spilled: np.ndarray) -> np.ndarray:
+        """Return the factors by which spilling slows kernels down; 1 is none."""
+        taps = np.array([[work.taps] for work in works])
+        crowded = np.array([self._exceeds_constants(work) for work in works])
+        slower: np.ndarray = np.maximum(
+            1.0 + (SPILLED - 1.0) * (spilled | (taps > self.taps)),
+            1.0 + (CROWDED - 1.0) * crowded,
+        )
+        return slower
+
+    def _exceeds_constants(self, work: Work) -> np.ndarray:
+        """Return whether each device holds fewer weights as constants than a kernel has."""
+        exceeds: np.ndarray = np.zeros(len(self.costs), bool)
         if work.weights_from == "literal":
-            held = work.code > self.literals
+            exceeds = work.code > self.literals
         elif work.weights_from == "ubo":
-            held = work.distinct / work.passes > self.uniforms
-        return slower if held is None else np.maximum(slower, 1.0 + (CROWDED - 1.0) * held)
-
-    def hopeless(self, work: Work) -> bool:
-        """Whether a kernel needs so many registers that a device's compiler hardly finishes."""
-        return bool((work.alive > HOPELESS * self._registers(work)).any())
+            exceeds = work.distinct / work.passes > self.uniforms
+        return exceeds
 
     def _registers(self, work: Work) -> np.ndarray:
         return self.texture_registers if work.weights_from == "texel" else self.registers

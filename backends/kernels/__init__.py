@@ -50,7 +50,7 @@ def families_of(node: Node) -> tuple[Family, ...]:
 
 def family_of(node: Node) -> Family:
     """Return the family that computes a node, the preferred one where nothing is chosen yet."""
-    return families_of(node)[0]
+    return next((f for f in FAMILIES if f.suits(node)), LOOP_NEST)
 
 
 def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
@@ -85,6 +85,7 @@ class KernelFamilies:
         self._known: dict[Node, tuple[str, Node]] = {}  # tuning keys; at default sizes
         self._expanded: dict[tuple[str, Choice], tuple[Node, ...]] = {}
         self._outlines = Outlines(target)
+        self._steps: dict[Node, Work] = {}
 
     def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
         """Return every way to run a placed node, in order of preference for ties."""
@@ -112,10 +113,15 @@ class KernelFamilies:
         key = name, choice
         works = self._works.get(key)
         if works is None:
-            made = self._made(name, node, choice)
-            works = tuple(self._outlines.work(n, family_of(n)) for n in made)
+            works = tuple(map(self._work_of, self._made(name, node, choice)))
             self._works[key] = works
         return works
+
+    def _work_of(self, node: Node) -> Work:
+        """Return the work of a node, which may be a step of several choices of tiles."""
+        if node not in self._steps:
+            self._steps[node] = self._outlines.work(node, family_of(node))
+        return self._steps[node]
 
     def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
         """Return a key: nodes of equal keys do the same with each of the choices."""

@@ -43,9 +43,7 @@ class Dispatch:
 
 def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     """Plan the dispatch of a map whose invocations compute so many planes."""
-    columns, rows = node.choice.block
-    _, _, height, width = node.result.shape
-    across, down = -(-width // columns), -(-height // rows)
+    across, down = blocks(node)
     counts = across * down, -(-node.result.type.planes // planes)
 
     def groups(span: int) -> tuple[int, int]:
@@ -62,3 +60,15 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     if not all(count <= most for count in groups(span)):  # of a dynamic size, a guard
         raise InternalError(f"{node.name}: the chosen dispatch exceeds the workgroup count limit")
     return Dispatch(across, down, span, groups(span), prod(counts))
+
+
+def blocks(node: Node) -> tuple[int, int]:
+    """Return how many blocks of pixels lie across and down a map."""
+    columns, rows = node.choice.block
+    _, _, height, width = node.result.shape
+    return -(-width // columns), -(-height // rows)
+
+
+def invocations(node: Node, planes: int) -> int:
+    """Return how many invocations of so many planes compute a map."""
+    return prod(blocks(node)) * -(-node.result.type.planes // planes)

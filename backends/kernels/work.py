@@ -19,7 +19,7 @@ from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import parts
+from ...passes.kernel_ops import WinogradProducts, parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -31,7 +31,7 @@ from ...passes.placement.summation import sums_in_half, texel_terms
 from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
-from .dispatch import plan_dispatch
+from .dispatch import invocations
 from .weight_storage import names_weights, pass_floats
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Outlines:
         """
         program = _Program(node, family, self._structure(node), family.ends(node))
         counts = self._counts(program, node.choice)
-        return _work(node, counts, _invocations(node, self._target))
+        return _work(node, counts, _invocations(node))
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
         key = of.structure, choice, *of.ends.items()
@@ -143,19 +143,20 @@ def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
     return next(family.lower(replace(node, inputs=inputs, types=types), target))
 
 
-def _invocations(node: Node, target: Target) -> int:
+def _invocations(node: Node) -> int:
     """Return how often the program of a GPU pass runs."""
     if node.choice.stage == "fragment":
         return prod(node.result.type.extent[:2])
-    return plan_dispatch(before_store(node), node.choice.planes or 1, target).invocations
+    return invocations(before_store(node), node.choice.planes or 1)
 
 
-def _work(node: Node, found: Counts, invocations: int) -> Work:
+def _work(node: Node, found: Counts, each: int) -> Work:
+    """Return the work of a node, the program of whose GPU passes runs ``each`` times."""
     t = node.result.type
     layers = found.stores if node.choice.stage == "fragment" else t.layers
     entries = t.shape[0] if t.in_planes else 1
     passes = entries * ceil(t.layers / entries / layers)
-    times = passes * invocations
+    times = passes * each
     weights = found.reads[WEIGHTS] + found.reads[IMAGES_OF_WEIGHTS] + found.elements[WEIGHTS_ARRAY]
     storage = node.choice.weights
     source: Literal["texel", "image", "ubo", "ssbo", "literal"] = "texel"
@@ -169,10 +170,10 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
     distinct = 0
     if has_weights(node) and storage != "constants":
         inner = before_store(node)
-        each = inner.result.type.planes
+        planes = inner.result.type.planes
         if node.choice.stage == "fragment":
-            each = node.choice.planes or 1
-        distinct = pass_floats(inner, each) // LANES
+            planes = node.choice.planes or 1
+        distinct = pass_floats(inner, planes) // LANES
     assert t.layout is not None
     reads = found.reads[TEXELS] + found.reads[SAMPLES] + found.reads[IMAGES]
     maps = [v.type for v in dict.fromkeys(node.inputs) if v.type.layout is not None]
@@ -183,7 +184,7 @@ def _work(node: Node, found: Counts, invocations: int) -> Work:
         texels=found.reads[TEXELS] * times,
         samples=found.reads[SAMPLES] * times,
         images=found.reads[IMAGES] * times,
-        loads=passes * min(reads * invocations, sum(m.texels for m in maps) // entries),
+        loads=passes * min(reads * each, sum(m.texels for m in maps) // entries),
         weights=weights * times,
         weights_from=source,
         distinct=distinct * passes,
@@ -288,8 +289,13 @@ def _structure(node: Node) -> Hashable:
     if not has_weights(node):
         p = parts(node)
         nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
-        trips = tuple(loop.trips for loop in nest.loops) if nest is not None else ()
+        if nest is None:  # transforms of Winograd's, whose sizes are uniforms
+            text = re.sub(r"(rows|columns|height|width)=\d+", "", text)
+        else:
+            trips = tuple(loop.trips for loop in nest.loops)
         text = re.sub(r"\d+", _size, text)
+    elif isinstance(node.op, WinogradProducts):  # the size of tiles is a number in the program
+        text = type(node.op).__name__
     else:
         text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
     return text, trips, order, operands, _type(node.result.type)

@@ -200,7 +200,8 @@ class _Outliner:
             elif isinstance(s, (WriteTarget, WriteImage)):
                 own.stores += 1
             for e in s.expressions:
-                self._expression(e, found)
+                if type(e) not in LEAVES:
+                    self._expression(e, found)
             for inner in s.bodies:
                 loop = replace(s, body=()) if isinstance(s, Loop) else None  # statements are let go
                 found.include(self.block(inner), loop)

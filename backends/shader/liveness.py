@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .expressions import BuiltIn, Invoke, Number, Numbers, Uniform, Variable, known
-from .statements import Add, Assign, Declare, Loop, MultiplyAdd
-from .statements import walk as every
+from .statements import Add, Assign, Declare, Loop, MultiplyAdd, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from .expressions import Expression
     from .program import Function, Program
@@ -39,7 +38,9 @@ class _Liveness:
 
     def __init__(self) -> None:
         self._functions: dict[Function, int] = {}
-        self._needs: dict[int, tuple[dict[str, int], int]] = {}  # by the statement's identity
+        # By the identity of statements: what they need, and what they read and declare.
+        self._needs: dict[int, tuple[dict[str, int], int]] = {}
+        self._names: dict[int, tuple[dict[str, int], set[str]]] = {}
 
     def block(
         self, statements: Sequence[Statement], after: Mapping[str, int]
@@ -82,25 +83,29 @@ class _Liveness:
         """Return the sizes of the variables that a statement reads, and the scalars it needs."""
         if id(s) not in self._needs:
             read: dict[str, int] = {}
-            working = sum(self._working(e, read) for e in s.expressions)
+            working = sum(work for work, _ in self._evaluated(s.expressions, read))
             self._needs[id(s)] = read, working
         return self._needs[id(s)]
 
-    def _working(self, e: Expression, read: dict[str, int]) -> int:
-        """Return how many scalars an expression needs while it is evaluated, its value included.
+    def _evaluated(
+        self, expressions: Sequence[Expression], read: dict[str, int]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the scalars that each expression needs while it is evaluated, and its own.
 
-        The sizes of the variables that it reads are added to ``read``.
+        The sizes of the variables that they read are added to ``read``.
         """
-        if type(e) in FREE:
-            if isinstance(e, Variable):
+        for e in expressions:
+            if type(e) is Variable:
                 read[e.name] = _size(e.type)
-            return 0
+            elif type(e) not in FREE:
+                yield self._working(e, read), _size(e.type)
+
+    def _working(self, e: Expression, read: dict[str, int]) -> int:
+        """Return how many scalars an expression needs, its value included."""
         held = most = 0
-        for operand in e.operands:
-            working = self._working(operand, read)
-            if type(operand) not in FREE:
-                most = max(most, held + working)
-                held += _size(operand.type)
+        for working, size in self._evaluated(e.operands, read):
+            most = max(most, held + working)
+            held += size
         inside = self._function(e.function) if isinstance(e, Invoke) else 0
         return max(most, held + inside, _size(e.type))
 
@@ -112,9 +117,14 @@ class _Liveness:
 
     def _from_outside(self, body: Sequence[Statement]) -> dict[str, int]:
         """Return the sizes of the variables that statements read or add to but do not declare."""
+        found, declared = self._read_and_declared(body)
+        return {name: size for name, size in found.items() if name not in declared}
+
+    def _read_and_declared(self, body: Sequence[Statement]) -> tuple[dict[str, int], set[str]]:
+        """Return the sizes of variables that statements read or add to, and what they declare."""
         found: dict[str, int] = {}
-        declared = set()
-        for s in every(body):
+        declared: set[str] = set()
+        for s in body:
             found |= self._need(s)[0]
             if isinstance(s, (Add, MultiplyAdd)):
                 found[s.target.name] = _size(s.target.type)
@@ -122,7 +132,13 @@ class _Liveness:
                 declared.add(s.variable.name)
             elif isinstance(s, Loop):
                 declared.add(s.counter.name)
-        return {name: size for name, size in found.items() if name not in declared}
+            for inner in s.bodies:
+                if id(s) not in self._names:
+                    self._names[id(s)] = self._read_and_declared(inner)
+                names, own = self._names[id(s)]
+                found |= names
+                declared |= own
+        return found, declared
 
 
 def _overlap(s: Statement) -> int:
@@ -131,7 +147,7 @@ def _overlap(s: Statement) -> int:
     Compilers unroll short loops of known trips that have no loops in them, and begin the next step
     early. What a step declares outside of scopes counts.
     """
-    if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in every(s.body)):
+    if not isinstance(s, Loop) or any(isinstance(inner, Loop) for inner in walk(s.body)):
         return 0
     first, last = known(s.start), known(s.end)
     if first is None or last is None or -(-(last - first) // s.step) > UNROLLED:

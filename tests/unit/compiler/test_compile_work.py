@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cProfile
 import pstats
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from support.onnx_models import Inits, model, node, normal
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.devices.profile import ES30, Device
-from shadergen.backends.kernels import winograd
+from shadergen.backends.kernels import winograd, work
 from shadergen.backends.shader.builder import ShaderBuilder
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.face import make_options
@@ -25,6 +26,7 @@ from shadergen.ir.ops import Pad, Reduce
 from shadergen.ir.types import TensorType
 from shadergen.ir.verifier import Sound, verify
 from shadergen.passes import choose_kernels
+from shadergen.passes.kernel_ops import WinogradPatches, WinogradProducts, WinogradResult
 from shadergen.passes.predict_cost import Predictor
 
 if TYPE_CHECKING:
@@ -121,13 +123,13 @@ def summed(n: int) -> Made:
 
 # How often each is repeated, and how many calls one more repetition may take.
 NETWORKS: dict[Callable[[int], Made], tuple[int, int]] = {
-    chain: (200, 2_400),
-    sequences: (60, 5_500),
-    split: (60, 7_000),
-    residual: (60, 10_200),
-    branches: (60, 6_300),
-    dense: (40, 13_000),
-    moves: (30, 22_500),
+    chain: (200, 2_350),
+    sequences: (60, 5_400),
+    split: (60, 6_900),
+    residual: (60, 10_000),
+    branches: (60, 6_100),
+    dense: (40, 12_500),
+    moves: (30, 22_000),
     summed: (60, 8_300),
 }
 
@@ -244,6 +246,31 @@ def test_few_of_the_ways_to_run_a_convolution_are_lowered(tmp_path, finished):
     assert "the lowest of 36 candidates" in why
     # In draws 1 and 2 planes; in dispatches 1 to 3, and 1 to 3 pixels; and the one that is chosen.
     assert len(finished) == 2 + 3 * 3 + 1
+
+
+def test_steps_of_tiles_are_lowered_once_for_maps_of_all_sizes(tmp_path, monkeypatch):
+    steps: Counter[tuple[str, str]] = Counter()
+    lowered = work._lowered
+
+    def count(n, family, target):
+        if isinstance(n.op, (WinogradPatches, WinogradProducts, WinogradResult)):
+            tile = f"tile {n.op.tile}" if n.choice.weights is None else ""  # of transforms
+            steps[type(n.op).__name__, f"{n.choice} {tile}"] += 1
+        return lowered(n, family, target)
+
+    monkeypatch.setattr(work, "_lowered", count)
+    path = tmp_path / "tiles.onnx"
+    names = ["x", *(f"t{i}" for i in range(4)), "y"]
+    weights = {f"w{i}": normal(8, 8, 3, 3, seed=i) for i in range(5)}
+    nodes = []
+    for i, (a, b) in enumerate(pairwise(names)):
+        nodes.append(node("MaxPool", a, outputs=(f"p{i}",), kernel_shape=[2, 2], strides=[2, 2]))
+        nodes.append(node("Conv", f"p{i}", f"w{i}", outputs=(b,), pads=[1, 1, 1, 1]))
+    last = node("MaxPool", "y", outputs=("z",), kernel_shape=[2, 2], strides=[2, 2])
+    onnx.save(model([*nodes, last], weights, {"x": (1, 8, 420, 260)}, 12), path)
+    compile_model(path, tmp_path / "build", make_options(device="gles31-min", validate=False))
+    assert {kind for kind, _ in steps} == {"WinogradPatches", "WinogradProducts", "WinogradResult"}
+    assert set(steps.values()) == {1}
 
 
 def test_layers_that_do_the_same_are_ranked_once_and_listed_in_tiles_only_where_these_can_win(
