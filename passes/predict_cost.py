@@ -171,6 +171,7 @@ class _Devices:
     uniforms: np.ndarray
     taps: np.ndarray
     texture_registers: np.ndarray
+    literal_registers: np.ndarray
 
     def doubt(self, tiles: Choice) -> float:
         """Return how many times as long Winograd's tiles may take as predicted."""
@@ -216,6 +217,8 @@ class _Devices:
         return exceeds
 
     def _registers(self, work: Work) -> np.ndarray:
+        if work.weights_from == "literal":
+            return self.literal_registers
         return self.texture_registers if work.weights_from == "texel" else self.registers
 
 
@@ -232,6 +235,7 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.uniforms or inf for own in costs]),
         np.array([own.taps or inf for own in costs]),
         np.array([own.texture_registers or own.registers or inf for own in costs]),
+        np.array([own.literal_registers or own.registers or inf for own in costs]),
     )
 
 
@@ -255,7 +259,8 @@ def bill(work: Work, costs: Costs) -> dict[str, float]:
     texel = "compute_texel" if compute else "texel"
     stored, arithmetic = "_half" * work.halves, "_half" * work.mediump
     paid = dict.fromkeys(PRICES, 0.0)
-    paid["invocation" if compute else "fragment"] = work.invocations
+    dispatched = "unrolled_invocation" if work.weights_from == "literal" else "invocation"
+    paid[dispatched if compute else "fragment"] = work.invocations
     paid[texel] = work.texels
     paid["sample"] = work.samples
     paid["image"] = work.images

@@ -138,11 +138,13 @@ class KernelFamilies:
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
         """Return the nodes that a choice makes of a node.
 
-        Choices of tiles that differ in block, planes and weights alone share one expansion.
+        Choices of tiles that differ in block, planes and the storage of looped weights alone share
+        one expansion.
         """
         if not choice.winograd:
             return (replace(node, choice=choice),)
-        opened = replace(choice, block=(1, 1), planes=None, weights=None)
+        weights = None if choice.loops else choice.weights
+        opened = replace(choice, block=(1, 1), planes=None, weights=weights)
         key = name, opened
         if key not in self._expanded:
             node = replace(node, choice=opened)

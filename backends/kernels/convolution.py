@@ -23,7 +23,7 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
-from ...passes.kernel_ops import WinogradProducts, WinogradTiles, parts
+from ...passes.kernel_ops import WinogradConv, WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
@@ -66,7 +66,7 @@ CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is
 
 def suits(node: Node) -> bool:
     """Whether a node is a direct convolution of channel-packed maps with constant weights."""
-    tiles = node.choice.winograd or isinstance(parts(node).kernel, WinogradTiles)
+    tiles = node.choice.winograd or isinstance(parts(node).kernel, (WinogradConv, WinogradTiles))
     return is_direct(node) and not tiles
 
 

@@ -71,7 +71,7 @@ class Group:
     @property
     def covered(self) -> range:
         """The planes, or the layer, that the GPU pass writes."""
-        return range(self.node.result.type.planes) if self.in_compute else self.planes
+        return range(self.node.result.type.planes) if self.by_plane else self.planes
 
     @property
     def named(self) -> str:
@@ -91,6 +91,11 @@ class Group:
     @property
     def in_compute(self) -> bool:
         return self.node.choice.stage == "compute"
+
+    @property
+    def by_plane(self) -> bool:
+        """Whether an invocation of a dispatch, which writes all planes, says which it computes."""
+        return self.in_compute and self.shared
 
     @property
     def pixels(self) -> list[tuple[int, int, str]]:
@@ -140,7 +145,7 @@ class Group:
 
     def number(self, k: int) -> int | None:
         """Return the number of plane k of the pass where it is known."""
-        return None if self.in_compute else self.planes[k]
+        return None if self.by_plane else self.planes[k]
 
     def at(self, k: int, shader: ShaderBuilder) -> dict[str, Expression]:
         """Return each coordinate of the first lane in plane k of the pass."""

@@ -127,12 +127,12 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     """Set the unused lanes of the last plane to zero; thin formats and rows need it not."""
     t = group.node.result.type
     last = (
-        group.planes[k] == group.planes[-1] if group.in_compute else group.planes[k] + 1 == t.planes
+        group.planes[k] == group.planes[-1] if group.by_plane else group.planes[k] + 1 == t.planes
     )
     used = t.channels - (t.planes - 1) * LANES
     if not last or used == LANES or t.channels_per_texel < LANES or not t.in_planes:
         return value
-    if not group.in_compute or len(group.planes) == t.planes:
+    if not group.by_plane or len(group.planes) == t.planes:
         return without_lanes(value, used)
     functions = shader.formulas.functions
     if "masked" not in functions:
@@ -205,7 +205,8 @@ def finish(
     dispatch = None
     invocations = prod(group.node.result.type.extent[:2])
     if group.in_compute:
-        dispatch = plan_dispatch(node, len(group.planes), shader.target)
+        planes = len(group.planes) if group.by_plane else group.node.result.type.planes
+        dispatch = plan_dispatch(node, planes, shader.target)
         invocations = dispatch.invocations
         program = _compute(shader, group, dispatch, lines, body, stores)
     else:
@@ -279,14 +280,15 @@ def _compute(
     span = shader.size("blocks_per_workgroup", dispatch.span)
     across = shader.size("blocks_across", dispatch.across)
     main = Body()
-    for line in _work_of_an_invocation(columns, rows, planes_each):
+    for line in _work_of_an_invocation(columns, rows, planes_each, group.by_plane):
         main.comment(line)
     invocation = main.let("invocation", BuiltIn("lane"))
     block = main.let("block", BuiltIn("group_x") * span + invocation % span)
     plane = BuiltIn("group_y") * (integer(WORKGROUP) // span) + invocation // span
-    main.let(PLANE.name, plane * planes_each)
+    main.let(PLANE.name, plane * planes_each if group.by_plane else plane)
     past = block >= across * shader.size("blocks_down", dispatch.down)
-    with main.when(any_of([past, shader.size("planes", group.node.result.type.planes) <= PLANE])):
+    planes = shader.size("planes", group.node.result.type.planes) if group.by_plane else 1
+    with main.when(any_of([past, integer(planes) <= PLANE])):
         main.give()
     pixel = ivec2(block % across, block // across)
     main.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
@@ -301,11 +303,12 @@ def _compute(
     )
 
 
-def _work_of_an_invocation(columns: int, rows: int, planes: int) -> Iterator[str]:
+def _work_of_an_invocation(columns: int, rows: int, planes: int, several: bool) -> Iterator[str]:
     """Yield comments on how a dispatch spreads its work."""
     block = "1 pixel" if columns * rows == 1 else f"{rows} x {columns} pixels (rows x columns)"
     yield f"An invocation computes a block: {block} of {planes} plane{'s' * (planes > 1)}."
-    yield "A workgroup takes some blocks, counted row by row, in as many planes as it has room for."
+    what = "in as many planes as it has room for" if several else "of the same planes"
+    yield f"A workgroup takes some blocks, counted row by row, {what}."
 
 
 def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:

@@ -1,7 +1,8 @@
 """3x3 convolutions in Winograd tiles: the choices, and the nodes that each makes.
 
 In the compute stage, conv(x; W, b) = result(products(patches(x); W, b)), and the choice stays with
-the products. In the fragment stage, where an invocation can write a tile to several targets,
+the products. With weights as constants, one node does all three; patches and products are not
+stored. In the fragment stage, where an invocation can write a tile to several targets,
 conv(x; W, b) = shuffle(tiles(x; W, b)) with weights as constants, and the choice stays with the
 tiles. A prologue goes with the first node, where elements are loaded, an epilogue with the last.
 """
@@ -9,7 +10,7 @@ tiles. A prologue goes with the first node, where elements are loaded, an epilog
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
@@ -18,6 +19,7 @@ from ...ir.ops import Conv, DepthToSpace, Slice
 from ...ir.types import Layout
 from ...passes.kernel_ops import (
     IndexMapped,
+    WinogradConv,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -29,11 +31,12 @@ from ...passes.kernel_ops.fused import Parts
 from ...passes.kernel_ops.winograd_transforms import TAPS
 from ...passes.placement.kinds import at_default, is_direct, planes_in_a_pass, shared_out
 from ...passes.placement.target import TILES_OF
-from .convolution import CONSTANT_BUDGET, CONVOLUTION, compute_choices
+from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .family import TARGETS, Family, computes, unsuited
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
 from .winograd_compute import PATCH_ROW, lower_transform
+from .winograd_dispatch import lower_tiles_in_place
 from .winograd_draws import lower_tiles
 
 if TYPE_CHECKING:
@@ -43,10 +46,13 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
-STEPS = (WinogradPatches, WinogradResult, WinogradTiles)  # that have a kernel of their own here
+STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles)  # with kernels of their own
 NO_ROOM = "the transformed patches exceed the texture size"
 LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
 EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
+# Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
+# takes half a second for as many, and over a second for twice as many.
+TILED_BUDGET = CONSTANT_BUDGET // 2
 LARGEST = 1e30  # of weights: their transforms must stay finite
 
 
@@ -103,6 +109,9 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if not computes(target):
         return _draws(node, tile, target)
     found = _dispatches(node, tile, target)
+    inside = _in_place(node, tile, target)
+    if inside:
+        found = inside if isinstance(found, str) else [*found, *inside]
     drawn = _draws(node, tile, target) if target.winograd == "auto" else ""
     if isinstance(drawn, str):
         return found
@@ -126,6 +135,29 @@ def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
     ]
 
 
+def _in_place(node: Node, tile: int, target: Target) -> list[Choice]:
+    """Return the choices of one kernel in the compute stage, for GPUs whose registers are known.
+
+    Tiles of 4x4 would take more registers than any GPU has.
+    """
+    if target.weights not in ("auto", "constants") or tile not in EXACT:
+        return []
+    if not _has_registers(target):
+        return []
+    start = replace(node.choice, stage="compute", winograd=tile, weights="constants")
+    start = replace(start, block=(tile, tile))
+    whole = _alone(node, start)
+    if unsuited(replace(whole, choice=replace(whole.choice, weights="texture")), target):
+        return []
+    fitting = (n for n in PLANES if node.result.type.planes % n == 0)
+    return [replace(start, planes=n) for n in fitting if weight_floats(whole, n) <= TILED_BUDGET]
+
+
+def _has_registers(target: Target) -> bool:
+    """Whether the target is a GPU, or several, whose registers are known."""
+    return any(costs.registers for costs in target.costs)
+
+
 def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if target.weights not in ("auto", "constants"):
         return f"--weights {target.weights} excludes it"
@@ -141,7 +173,9 @@ def _draws(node: Node, tile: int, target: Target) -> list[Choice] | str:
     limit = target.limits.array_texture_layers
     if tiles.result.type.layers > limit:
         return f"the tiles exceed the {limit} layers of an array texture"
-    budget = CONSTANT_BUDGET if target.weights == "auto" else CONSTANT_LIMIT
+    budget = TILED_BUDGET if _has_registers(target) else CONSTANT_BUDGET
+    if target.weights != "auto":
+        budget = CONSTANT_LIMIT
     some = [c for c in choices if weight_floats(tiles, c.planes or 1) <= budget]
     return some or "the layer's transformed weights exceed the limit for constants in a shader"
 
@@ -183,24 +217,38 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
         return (node,)
     if node.choice.stage == "fragment":
         return _at_once(node, node.choice, target)
+    if node.choice.weights == "constants":
+        return (_alone(node, node.choice),)
     found = _in_three(node, node.choice, target)
     if found is None:
         raise InternalError(f"{node.name}: its maps of patches have no room")
     return found
 
 
+def _alone(node: Node, choice: Choice) -> Node:
+    """Return the node that does all steps in one kernel."""
+    p = parts(node)
+    kernel = WinogradConv(**_windows(p.kernel), tile=choice.winograd)
+    made = assemble(
+        replace(p, kernel=kernel),
+        node.layers,
+        replace(choice, winograd=0, block=(choice.winograd, choice.winograd)),
+    )
+    return replace(made, types=(node.result.type,))
+
+
+def _windows(conv: Op) -> dict[str, Any]:
+    """Return the attributes of a convolution that its tiles have, too."""
+    assert isinstance(conv, Conv)
+    names = ("pads", "pad_mode", "pad_value", "enlarged")
+    return {name: getattr(conv, name) for name in names}
+
+
 def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
     """Return tiles and the node that puts their pixels beside each other."""
     p, m = parts(node), choice.winograd
     conv = p.kernel
-    assert isinstance(conv, Conv)
-    kernel = WinogradTiles(
-        pads=conv.pads,
-        pad_mode=conv.pad_mode,
-        pad_value=conv.pad_value,
-        enlarged=conv.enlarged,
-        tile=m,
-    )
+    kernel = WinogradTiles(**_windows(conv), tile=m)
     tiles = _placed(
         assemble(
             Parts(kernel, p.operands, p.prologue, None, p.extras),
@@ -284,6 +332,8 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
     kernel = parts(node).kernel
     if not isinstance(kernel, STEPS):
         raise InternalError(f"{node.name}: a convolution in tiles was not expanded")
+    if isinstance(kernel, WinogradConv):
+        return lower_tiles_in_place(node, target)
     tiles = isinstance(kernel, WinogradTiles)
     return (lower_tiles if tiles else lower_transform)(node, target)
 

@@ -1,8 +1,12 @@
 """A 3x3 convolution by Winograd's minimal filtering in one draw: an invocation is a tile.
 
-It transforms the patch of every input plane, multiplies position by position and adds each product
-to the pixels of the tile that it is part of. A render target takes one pixel of each tile, so what
-is written is a map for each pixel; weights are constants, as each is used once.
+A render target takes one pixel of each tile, so what is written is a map for each pixel; weights
+are constants, as each is used once. There are two orders of the same sums:
+
+- By position of a patch, with the transformed patches of all input planes at hand: each sum of
+  products is added at once to the pixels of the tile that it is part of.
+- By input plane, with the sums of all positions at hand, where the patches of all planes would take
+  more registers than the device has: the sums are transformed at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import numpy as np
 
 from ...errors import InternalError
 from ...ir.graph import Constant
+from ...ir.types import LANES
 from ...passes.kernel_ops import WinogradTiles, parts
 from ...passes.kernel_ops.winograd_transforms import of_result
 from ...passes.placement.kinds import entries_share_a_program
@@ -31,6 +36,7 @@ from .store import finish
 from .sums import Sums
 from .weight_blocks import cut_weights
 from .winograd_compute import transformed
+from .winograd_sums import sum_by_plane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,11 +103,17 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
     body = Body()
     body.comment(f"This pixel is a tile of {m}x{m} pixels of the map; y are its sums.")
     body.let(CORNER.name, less_padding(shader, PIXEL * m, op.pads))
-    patches = _patches(body, loader(shader, op, p, x, group), m, k, columns.shape[1])
+    load = loader(shader, op, p, x, group)
     sums = Sums(body, shader, node)
-    for i, start in enumerate(starts):
-        sums.declare([f"y{a}{b}_{i}" for a, b in pixels], start)
-    _multiply(body, columns, patches, m, k)
+    if _exceeds_registers(columns.shape[1], len(starts), op, shader.target):
+        results = sum_by_plane(body, columns, load, starts, sums, op)
+        for (a, b, i), value in results.items():
+            body.let(f"y{a}{b}_{i}", value)
+    else:
+        patches = _patches(body, load, m, k, columns.shape[1])
+        for i, start in enumerate(starts):
+            sums.declare([f"y{a}{b}_{i}" for a, b in pixels], start)
+        _multiply(body, columns, patches, m, k)
     return finish(
         shader,
         node,
@@ -113,6 +125,21 @@ def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilde
         macs=group.channels * shape[1] * k * k * height * width,
         weights="constants",
     )
+
+
+def _exceeds_registers(planes: int, results: int, op: WinogradTiles, target: Target) -> bool:
+    """Whether sums are made by input plane: the patches of all planes exceed a GPU's registers.
+
+    Args:
+        planes: of the input.
+        results: planes of the result that an invocation computes.
+        op: the tiles.
+        target: its costs tell the registers.
+    """
+    patch, tile = op.patch**2, op.tile**2
+    patches, sums = patch * planes + tile * results, patch * (1 + results)
+    least = min((costs.registers for costs in target.costs if costs.registers), default=0)
+    return 0 < least < patches * LANES and sums < patches
 
 
 def _patches(body: Body, load: Function, m: int, k: int, planes: int) -> list[list[list[Variable]]]:

@@ -19,7 +19,7 @@ from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import WinogradProducts, parts
+from ...passes.kernel_ops import WinogradConv, WinogradProducts, parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -147,13 +147,22 @@ def _invocations(node: Node) -> int:
     """Return how often the program of a GPU pass runs."""
     if node.choice.stage == "fragment":
         return prod(node.result.type.extent[:2])
-    return invocations(before_store(node), node.choice.planes or 1)
+    inner = before_store(node)
+    planes = inner.result.type.planes if _in_place(node) else node.choice.planes or 1
+    return invocations(inner, planes)
+
+
+def _in_place(node: Node) -> bool:
+    """Whether each dispatch of a node computes some planes, as each draw does."""
+    return isinstance(parts(node).kernel, WinogradConv)
 
 
 def _work(node: Node, found: Counts, each: int) -> Work:
     """Return the work of a node, the program of whose GPU passes runs ``each`` times."""
     t = node.result.type
-    layers = found.stores if node.choice.stage == "fragment" else t.layers
+    layers: float = found.stores if node.choice.stage == "fragment" else t.layers
+    if _in_place(node):
+        layers = node.choice.planes or 1
     entries = t.shape[0] if t.in_planes else 1
     passes = entries * ceil(t.layers / entries / layers)
     times = passes * each
@@ -298,6 +307,8 @@ def _structure(node: Node) -> Hashable:
         text = type(node.op).__name__
     else:
         text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
+    if _in_place(node):  # the text has all planes
+        operands = (*operands, *(v.shape for v in parts(node).operands[1:]))
     return text, trips, order, operands, _type(node.result.type)
 
 

@@ -15,7 +15,13 @@ from ...ir.ops.base import register
 from .fused import Fused, Parts, apart, assemble, parts
 from .index_mapped import IndexMapped
 from .separable_convolution import SeparableConv, halves, separable
-from .winograd import WinogradPatches, WinogradProducts, WinogradResult, WinogradTiles
+from .winograd import (
+    WinogradConv,
+    WinogradPatches,
+    WinogradProducts,
+    WinogradResult,
+    WinogradTiles,
+)
 
 register(globals())
 
@@ -24,6 +30,7 @@ __all__ = [
     "IndexMapped",
     "Parts",
     "SeparableConv",
+    "WinogradConv",
     "WinogradPatches",
     "WinogradProducts",
     "WinogradResult",

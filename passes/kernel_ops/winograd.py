@@ -192,6 +192,32 @@ class WinogradTiles(_Tiled, Conv):
 
 
 @dataclass(frozen=True)
+class WinogradConv(_Tiled, Conv):
+    """All three Winograd steps in one, as a compute shader can store all pixels of a tile.
+
+    y = conv(x; w, b).
+
+    x: (N, C, H, W), w: (O, C, 3, 3), b: (O,), optional -> (N, O, H', W').
+    """
+
+    tile: int = 2
+
+    def packed_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:2], self.patch, self.patch)
+
+    def packed(self, w: np.ndarray) -> np.ndarray:
+        return transformed(w, self.tile, np.float32)
+
+    def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
+        require(w.shape[2:] == (TAPS, TAPS), "Winograd's tiles are of 3x3 weights")
+        require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
+        return super().infer(x, w, *bias)
+
+    def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
+        return None
+
+
+@dataclass(frozen=True)
 class WinogradResult(_Tiled, Op):
     """Transform each patch of products into a tile of the convolution's result: A' d A.
 

@@ -20,6 +20,7 @@ class Unit:
     Attributes:
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
+        unrolled_invocation: the same where weights are constants.
         texel: a vector read from a texture by ``texelFetch``, in a fragment shader.
         sample: the same by ``texture``.
         compute_texel: a vector read by ``texelFetch`` in a compute shader.
@@ -42,6 +43,7 @@ class Unit:
 
     fragment: float = 0.0
     invocation: float = 0.0
+    unrolled_invocation: float = 0.0
     texel: float = 0.0
     sample: float = 0.0
     compute_texel: float = 0.0
@@ -89,6 +91,8 @@ class Costs:
             at once, and spills. 0 is no limit.
         texture_registers: as ``registers``, of kernels that read weights from a texture: reads
             under way hold registers, too. 0 is as ``registers``.
+        literal_registers: as ``registers``, of kernels whose weights are constants: compilers
+            order code without loops better. 0 is as ``registers``.
     """
 
     units: tuple[Unit, ...]
@@ -102,6 +106,7 @@ class Costs:
     uniforms: int = 0
     taps: int = 0
     texture_registers: int = 0
+    literal_registers: int = 0
 
 
 UNMEASURED = Costs(

@@ -11,13 +11,15 @@ import pytest
 from support import assert_runs_like_reference, compile_graph, conv, graph_of, image, pointwise
 
 from shadergen.backends.devices import DEVICES
-from shadergen.backends.kernels import KernelFamilies
+from shadergen.backends.dialects.glsl_es import print_program
+from shadergen.backends.kernels import KernelFamilies, lower
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
 from shadergen.ir.ops import Concat, Conv, DepthToSpace
 from shadergen.passes.choose_kernels import rank
 from shadergen.passes.kernel_ops import (
+    WinogradConv,
     WinogradPatches,
     WinogradProducts,
     WinogradResult,
@@ -31,6 +33,8 @@ from shadergen.passes.rule import Context
 
 GL = pytest.mark.gl
 DESKTOP = {"device": "gles32-desktop"}
+IN_PLACE = {**DESKTOP, "weights": "constants"}  # all steps in one kernel of the compute stage
+IN_STEPS = {**DESKTOP, "weights": "texture"}  # each step in its own
 NAMES = ("2x2", "4x4")
 
 
@@ -52,6 +56,7 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
 
 IN_TILES = ["WinogradPatches", "WinogradProducts", "WinogradResult"]
 IN_DRAWS = ["WinogradTiles", "IndexMapped"]  # where the map is no whole tiles; else a DepthToSpace
+EVERY_STEP = {*IN_TILES, *IN_DRAWS, "WinogradConv"}
 FOUR_TARGETS, EIGHT_TARGETS = {"device": "gles30"}, {**DESKTOP, "stage": "fragment"}
 SHAPES = pytest.mark.parametrize(
     ("channels", "out", "size", "pads", "batch"),
@@ -104,6 +109,17 @@ def test_the_pixels_of_tiles_are_those_of_a_convolution(tile, mode):
 
 
 @pytest.mark.parametrize("tile", TILES)
+def test_tiles_in_place_are_a_convolution(tile):
+    rng = np.random.default_rng(0)
+    x, w, b = rng.normal(size=(2, 3, 7, 9)), rng.normal(size=(5, 3, 3, 3)), rng.normal(size=5)
+    padding: dict[str, Any] = {"pads": (1, 0, 2, 1), "pad_mode": "reflect"}
+    y = apply(WinogradConv(**padding, tile=tile), *(constant(a) for a in (x, w, b)))
+    want = Conv(**padding).reference(x, w, b)
+    assert y.shape == want.shape
+    np.testing.assert_array_equal(WinogradConv(**padding, tile=tile).reference(x, w, b), want)
+
+
+@pytest.mark.parametrize("tile", TILES)
 def test_weights_are_transformed_in_64_bits(tile):
     w = np.random.default_rng(0).normal(size=(2, 3, 3, 3)).astype(np.float32)
     u, g = transformed(w, tile), of_kernel(tile)
@@ -117,8 +133,60 @@ def test_weights_are_transformed_in_64_bits(tile):
 @SHAPES
 def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, tiles):
     graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
-    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
-    assert_runs_like_reference(graph, winograd=tiles, fetch=fetch, **DESKTOP)
+    assert kernels(graph, winograd=tiles, **IN_STEPS) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, fetch=fetch, **IN_STEPS)
+
+
+@GL
+@pytest.mark.parametrize("fetch", ["texel", "image", "image-zero"])
+@SHAPES
+def test_tiles_in_place_run_like_the_reference(channels, out, size, pads, batch, fetch):
+    graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
+    assert kernels(graph, winograd="2x2", **IN_PLACE) == ["WinogradConv"]
+    assert_runs_like_reference(graph, winograd="2x2", fetch=fetch, **IN_PLACE)
+
+
+@GL
+@pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
+@pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
+def test_every_padding_mode_runs_in_tiles_in_place(mode, pads):
+    graph = single(5, 6, (6, 7), pads=pads, pad_mode=mode, pad_value=-0.75)
+    assert kernels(graph, winograd="2x2", **IN_PLACE) == ["WinogradConv"]
+    assert_runs_like_reference(graph, winograd="2x2", **IN_PLACE)
+
+
+@GL
+@pytest.mark.parametrize("planes", [1, 2, 4])
+def test_dispatches_of_tiles_in_place_write_some_planes_each(planes):
+    rng = np.random.default_rng(0)
+    x = image(2, 6, 9, 10)
+    before = pointwise("max(x0, 0) * x1 + 1", x, constant(rng.normal(size=(6, 1, 1))))
+    y = conv(rng, before, 16, (3, 3), pads=(1, 1, 1, 1))
+    w = constant(rng.normal(size=(16, 1, 1)))
+    graph = graph_of(pointwise("tanh(x0 + x1) * x1", y, w), inputs=(x,))
+    node, context = choosing(graph, **DESKTOP)
+    target = context.target
+    choice = Choice("compute", (2, 2), planes, "constants", "highp", winograd=2)
+    alone = isolate(node, choice, target)
+    dispatches = [p for p in lower(alone, target) if p.kernel == "winograd"]
+    assert [len(p.layers) for p in dispatches] == [planes] * (2 * 4 // planes)
+    assert len({print_program(p.program, 310) for p in dispatches}) == 4 // planes
+    work = context.kernels.work(node, choice)
+    assert [w.passes for w in work] == [len(dispatches)]
+    assert [w.programs for w in work] == [4 // planes]
+    assert sum(p.invocations for p in dispatches) == work[0].invocations
+
+
+@GL
+@pytest.mark.parametrize("channels", [8, 20])
+def test_tiles_of_a_draw_are_summed_by_plane_where_patches_exceed_the_registers(channels):
+    graph = single(channels, 5, (7, 6))
+    few = {"winograd": "2x2", "stage": "fragment", "device": "amd-rdna"}
+    files = assert_runs_like_reference(graph, **few)
+    (tiles, *_) = files.shaders.values()
+    assert ("vec4 m00_0" in tiles) == (channels == 20)
+    files = assert_runs_like_reference(graph, **{**few, "device": "llvmpipe"})
+    assert "vec4 m00_0" not in "".join(files.shaders.values())
 
 
 @GL
@@ -175,8 +243,8 @@ def test_a_pixel_shuffle_reads_tiles_of_a_draw_where_they_lie(size):
 @pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
 def test_every_padding_mode_runs_in_tiles(mode, pads, tiles):
     graph = single(5, 6, (6, 7), pads=pads, pad_mode=mode, pad_value=-0.75)
-    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
-    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    assert kernels(graph, winograd=tiles, **IN_STEPS) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
 
 
 @GL
@@ -190,12 +258,15 @@ def test_formulas_before_and_behind_a_convolution_stay_fused(tiles):
     y = conv(rng, before, 6, (3, 3), pads=(1, 1, 1, 1))
     y = pointwise("tanh(x0 + x1) * x2", y, x, constant(rng.normal(size=(6, 1, 1))))
     graph = graph_of(y, inputs=(x,))
-    assert kernels(graph, winograd=tiles, **DESKTOP) == ["Conv", *IN_TILES]
-    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    assert kernels(graph, winograd=tiles, **IN_STEPS) == ["Conv", *IN_TILES]
+    assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
+    in_place = {**DESKTOP, "winograd": "2x2", "weights": "constants"}
+    assert kernels(graph, **in_place) == ["Conv", "WinogradConv"]
+    assert_runs_like_reference(graph, **in_place)
     y = conv(rng, pointwise("max(x0, 0) * 2 + 1", x), 6, (3, 3), pads=(1, 1, 1, 1))
     graph = graph_of(y, inputs=(x,))
-    assert kernels(graph, winograd=tiles, **DESKTOP) == IN_TILES
-    assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    assert kernels(graph, winograd=tiles, **IN_STEPS) == IN_TILES
+    assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
 
 
 @GL
@@ -205,8 +276,9 @@ def test_parts_of_a_concatenation_are_written_in_their_place_by_tiles(tiles):
     x = image(1, 4, 9, 10)
     one, other = (conv(rng, x, n, (3, 3), f"c{n}", pads=(1, 1, 1, 1)) for n in (8, 5))
     graph = graph_of(conv(rng, apply(Concat(1), one, other), 3, (3, 3)), inputs=(x,))
-    files = assert_runs_like_reference(graph, winograd=tiles, **DESKTOP)
+    files = assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
     assert len(files.schedule["passes"]) == 9
+    assert_runs_like_reference(graph, winograd="2x2", **IN_PLACE)
 
 
 @GL
@@ -242,14 +314,19 @@ def test_more_tiles_than_a_texture_is_wide_are_folded(tmp_path, tiles, width, ro
         (single(), {**DESKTOP, "weight_format": "int8"}),
         (single(), {**DESKTOP, "weight_format": "float16"}),
         (single(), {**DESKTOP, "textures": "2d"}),
-        (single(), {**DESKTOP, "weights": "constants"}),
+        (single(), {"device": "llvmpipe", "weights": "constants", "stage": "compute"}),
         (single(), {**DESKTOP, "zero_guard": 0.01}),
         (single(out=2), DESKTOP),  # no image has two components
     ],
 )
 @pytest.mark.parametrize("tiles", NAMES)
 def test_what_tiles_cannot_do_is_computed_directly(graph, options, tiles):
-    assert not set(kernels(graph, winograd=tiles, **options)) & {*IN_TILES, *IN_DRAWS}
+    assert not set(kernels(graph, winograd=tiles, **options)) & EVERY_STEP
+
+
+@pytest.mark.parametrize("options", [IN_PLACE, {**IN_PLACE, "device": "llvmpipe"}])
+def test_no_tiles_of_4x4_are_computed_in_place(options):
+    assert "WinogradConv" not in kernels(single(), winograd="4x4", **options)
 
 
 def test_a_draw_has_no_targets_for_tiles_of_4x4():
@@ -292,6 +369,13 @@ def test_auto_takes_tiles_of_a_draw_where_processors_draw():
 def test_auto_takes_no_tiles_of_a_draw_that_are_as_slow():
     assert kernels(single(16, 16, (360, 640)), device="llvmpipe") == ["Conv"]
     assert kernels(single(16, 16, (360, 640)), device="swiftshader") == ["Conv"]
+
+
+@pytest.mark.parametrize("device", ["amd-rdna", "nvidia"])
+def test_desktop_gpus_take_tiles_in_place_for_few_channels(device):
+    few = single(16, 16, (360, 640))
+    assert kernels(few, device=device) == ["WinogradConv"]
+    assert kernels(few, device=device, winograd="off") == ["Conv"]
 
 
 @pytest.mark.parametrize("device", ["gles31-min", "gles31-mobile"])

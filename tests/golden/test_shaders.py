@@ -41,6 +41,7 @@ class Case:
     position: int = 0
     winograd: str = "off"
     fuse_separable: str = "off"
+    weights: str = "auto"
 
     def target(self) -> Target:
         return Options(
@@ -49,6 +50,7 @@ class Case:
             fetch="texel",
             winograd=self.winograd,
             fuse_separable=self.fuse_separable,
+            weights=self.weights,
         ).target()
 
     def gpu_pass(self) -> GpuPass:
@@ -98,9 +100,10 @@ CASES = {
     "separable-compute": Case(separable, "compute", fuse_separable="on"),  # a draw has none
     "winograd-fragment-tiles": Case(winograd, "fragment", winograd="2x2"),
     "winograd-fragment-result": Case(winograd, "fragment", 1, winograd="2x2"),
-    "winograd-compute-patches": Case(winograd, "compute", winograd="2x2"),
-    "winograd-compute-products": Case(winograd, "compute", 1, winograd="2x2"),
-    "winograd-compute-result": Case(winograd, "compute", 2, winograd="2x2"),
+    "winograd-compute-in-place": Case(winograd, "compute", winograd="2x2", weights="constants"),
+    "winograd-compute-patches": Case(winograd, "compute", winograd="2x2", weights="ubo"),
+    "winograd-compute-products": Case(winograd, "compute", 1, winograd="2x2", weights="ubo"),
+    "winograd-compute-result": Case(winograd, "compute", 2, winograd="2x2", weights="ubo"),
     "loop-nest-fragment": Case(pool, "fragment"),
     "loop-nest-compute": Case(pool, "compute"),
     "pointwise-fragment": Case(swish, "fragment"),
