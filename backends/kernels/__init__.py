@@ -18,6 +18,7 @@ from ...passes.placement.target import TILES_OF
 from ...passes.placement.tuning_key import tuning_key
 from . import weight_storage, winograd
 from .convolution import CONVOLUTION
+from .fragment_blocks import FRAGMENT_BLOCKS
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 FAMILIES: tuple[Family, ...] = (
     CONVOLUTION,
     SEPARABLE_CONVOLUTION,
+    FRAGMENT_BLOCKS,
     WINOGRAD,
     POINTWISE,
 )
@@ -138,11 +140,14 @@ class KernelFamilies:
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
         """Return the nodes that a choice makes of a node.
 
-        Choices of tiles that differ in block, planes and weights alone share one expansion.
+        Choices of tiles that differ in block, planes and weights alone share one expansion, and
+        choices of blocks in draws that differ in planes and weights.
         """
-        if not choice.winograd:
+        drawn = choice.stage == "fragment" and choice.block != (1, 1)
+        if not choice.winograd and not drawn:
             return (replace(node, choice=choice),)
-        opened = replace(choice, block=(1, 1), planes=None, weights=None)
+        kept = choice.block if drawn else (1, 1)
+        opened = replace(choice, block=kept, planes=None, weights=None)
         key = name, opened
         if key not in self._expanded:
             node = replace(node, choice=opened)
