@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..backends.devices import DEVICES, device, named_profile
+from ..backends.devices import DEVICES, DRAWN, device, named_profile
 from ..backends.devices.families import FAMILIES, FITTED
 from ..backends.devices.gpus import GPUS, RENDER_TARGET_BYTES, Gpu
 from ..backends.texels import texel_bytes
@@ -119,7 +119,8 @@ def gpus_of(profile: str) -> dict[str, Gpu]:
     if family in FAMILIES:
         return {name: gpu for name, gpu in GPUS.items() if gpu.family == family}
     if len(many := known.costs) > 1:
-        every = many == FITTED  # Apple's costs are not fitted, but generic builds run there, too
+        # Apple's costs are not fitted, but generic builds run there, too
+        every = many in (FITTED, DRAWN)
         return {n: gpu for n, gpu in GPUS.items() if every or FAMILIES[gpu.family].costs[0] in many}
     raise ShadergenError(
         "SG0301",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
-from .placement.costs import PRICES, Costs, fair, geometric_mean
+from .placement.costs import PRICES, Costs, count_memory, fair, geometric_mean
 from .placement.kinds import is_direct
 
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ class _Devices:
 
     def doubt(self, tiles: Choice) -> float:
         """Return how many times as long Winograd's tiles may take as predicted."""
-        if all(any(unit.load for unit in own.units) for own in self.costs):
-            return 1.0  # memory has a price
+        if count_memory(self.costs):
+            return 1.0
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
 
     def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -18,6 +18,7 @@ from ...passes.placement.target import TILES_OF
 from ...passes.placement.tuning_key import tuning_key
 from . import weight_storage, winograd
 from .convolution import CONVOLUTION
+from .fragment_blocks import FRAGMENT_BLOCKS
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
 from .separable_convolution import SEPARABLE_CONVOLUTION
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 FAMILIES: tuple[Family, ...] = (
     CONVOLUTION,
     SEPARABLE_CONVOLUTION,
+    FRAGMENT_BLOCKS,
     WINOGRAD,
     POINTWISE,
 )
@@ -139,12 +141,14 @@ class KernelFamilies:
         """Return the nodes that a choice makes of a node.
 
         Choices of tiles that differ in block, planes and the storage of looped weights alone share
-        one expansion.
+        one expansion, and choices of blocks in draws that differ in planes and weights.
         """
-        if not choice.winograd:
+        drawn = choice.stage == "fragment" and choice.block != (1, 1)
+        if not choice.winograd and not drawn:
             return (replace(node, choice=choice),)
-        weights = None if choice.loops else choice.weights
-        opened = replace(choice, block=(1, 1), planes=None, weights=weights)
+        kept = choice.block if drawn else (1, 1)
+        weights = None if choice.loops or drawn else choice.weights
+        opened = replace(choice, block=kept, planes=None, weights=weights)
         key = name, opened
         if key not in self._expanded:
             node = replace(node, choice=opened)

@@ -49,7 +49,7 @@ from .weight_storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value, WeightStorage
@@ -66,8 +66,9 @@ CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is
 
 def suits(node: Node) -> bool:
     """Whether a node is a direct convolution of channel-packed maps with constant weights."""
-    tiles = node.choice.winograd or isinstance(parts(node).kernel, (WinogradConv, WinogradTiles))
-    return is_direct(node) and not tiles
+    choice, kernel = node.choice, parts(node).kernel
+    several = choice.winograd or (choice.stage == "fragment" and choice.block != (1, 1))
+    return is_direct(node) and not several and not isinstance(kernel, (WinogradConv, WinogradTiles))
 
 
 def choices(node: Node, target: Target) -> Iterator[Way]:
@@ -169,10 +170,18 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
     p = parts(node)
     if not all(isinstance(v, Constant) for v in p.operands[1:]):
         raise InternalError(f"{node.name}: weights that are not constant reached the backend")
-    yield from lower_groups(groups(node), lambda group: _lower(group.node, p, group, target))
+    yield from lower_groups(groups(node), lambda group: lower_group(group.node, p, group, target))
 
 
-def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
+def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
+    """Lower a GPU pass of a convolution, or of one in blocks of pixels.
+
+    Args:
+        node: the placed convolution.
+        p: it and what is fused with it.
+        group: what an invocation computes.
+        target: what is compiled for.
+    """
     conv = p.kernel
     assert isinstance(conv, Conv)
     x, w, *bias = p.operands
@@ -183,7 +192,8 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     o, per_group, *kernel = shape
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
-    macs = group.channels * per_group * kh * kw * height * width
+    pixels = len(group.pixels) if group.draws_blocks else 1  # of a pixel of the viewport
+    macs = group.channels * per_group * kh * kw * height * width * pixels
     storage = node.choice.weights
     if storage is None:
         raise InternalError(f"{node.name}: no weight storage was chosen")
@@ -229,10 +239,19 @@ def _lower(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         "convolution",
         kind,
         body,
-        stores(shader, node, group, [Variable(name, VEC4) for name in names]),
+        _written(shader, node, group, names),
         macs=macs,
         weights=storage,
     )
+
+
+def _written(
+    shader: ShaderBuilder, node: Node, group: Group, names: list[str]
+) -> Sequence[Expression]:
+    """Return what a GPU pass writes of accumulators; in draws, those of all pixels of a block."""
+    if not group.draws_blocks:
+        return stores(shader, node, group, [Variable(name, VEC4) for name in names])
+    return [Variable(name + end, VEC4) for *_, end in group.pixels for name in names]
 
 
 def weight_format(data: np.ndarray, target: Target, precision: Precision) -> TextureFormat:

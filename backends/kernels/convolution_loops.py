@@ -1,7 +1,8 @@
 """Convolutions that loop over their taps and input planes, with weights by row.
 
-Rows are in the order of :mod:`.weight_blocks`. Where an invocation has neighbours in a row, the
-taps of a row are unrolled and share what they load.
+Rows are in the order of :mod:`.weight_blocks`. Where an invocation of a dispatch has neighbours in
+a row, the taps of a row are unrolled and share what they load. In draws that would spill on Mali
+and VideoCore for little: the weights of two planes are most of what is read.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def looped(
     step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, names, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
     with body.loop("ky", height) as ky:
-        if unrolls_rows(conv, kw, group.node.choice.block[0]):
+        if not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0]):
             tap = body.let("tap", offset(CORNER, 0, ky * down))
             with body.loop(INPUT_PLANE, blocks) as i:
                 step.write(tap, i, kw)

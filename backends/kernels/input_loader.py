@@ -127,7 +127,9 @@ def loader(
         v = body.let("v", value)
         value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
     if inside is not None:
-        if texture.sampled:  # a sample is defined only where all invocations take it
+        # A sample is defined only where all invocations take it. Compilers branch around a fetch
+        # that only some take: between the fetches of a block, VideoCore's then keeps too much.
+        if texture.sampled or group.draws_blocks:
             value = body.let("texel", value)
         value = Choice(inside, value, vec4(pad))
     body.give(value)

@@ -98,6 +98,11 @@ class Group:
         return self.in_compute and self.shared
 
     @property
+    def draws_blocks(self) -> bool:
+        """Whether an invocation of a draw computes several pixels."""
+        return not self.in_compute and len(self.pixels) > 1
+
+    @property
     def pixels(self) -> list[tuple[int, int, str]]:
         """Column and row of each pixel of an invocation, and how its accumulators' names end."""
         columns, rows = self.node.choice.block
@@ -189,6 +194,32 @@ class Group:
             inner = line // number(prod(t.shape[axis + 1 : -1]))
             value = inner if axis == wide[0] else inner % number(t.shape[axis])
             found[o.name] = body.let(o.name, value)
+
+
+@dataclass
+class BlockGroup(Group):
+    """Planes that draws compute in blocks, of which each pixel lies in planes of its own.
+
+    Attributes:
+        apart: planes from those of one pixel to those of the next.
+        pixels_of_block: how many there are.
+    """
+
+    apart: int = 0
+    pixels_of_block: int = 0
+
+    def __post_init__(self) -> None:
+        self.pixels_of_block = self.pixels_of_block or len(self.pixels)
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        own = super().layers
+        return tuple(i * self.apart + k for i in range(self.pixels_of_block) for k in own)
+
+    @property
+    def named(self) -> str:
+        planes = [i * self.apart + k for i in range(self.pixels_of_block) for k in self.planes]
+        return f"planes {', '.join(map(str, planes))}"
 
 
 G = TypeVar("G", bound=Group)

@@ -243,7 +243,9 @@ def _draw(
 ) -> Program:
     """Return the program of a draw, whose invocations are the pixels of the viewport."""
     first, main = Body(), Body()
-    first.let(PIXEL.name, BuiltIn("pixel"))
+    columns, rows = group.node.choice.block
+    pixel = BuiltIn("pixel")
+    first.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
     first.extend(group.prelude.statements)
     main.extend(body.statements)
     for k, value in enumerate(values):

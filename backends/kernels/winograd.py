@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
-from ...ir.graph import Choice, Constant, Node, infer
-from ...ir.ops import Conv, DepthToSpace, Slice
-from ...ir.types import Layout
+from ...ir.graph import Choice, Constant, Node
+from ...ir.ops import Conv
 from ...passes.kernel_ops import (
-    IndexMapped,
     WinogradConv,
     WinogradPatches,
     WinogradProducts,
@@ -29,10 +27,11 @@ from ...passes.kernel_ops import (
 )
 from ...passes.kernel_ops.fused import Parts
 from ...passes.kernel_ops.winograd_transforms import TAPS
-from ...passes.placement.kinds import at_default, is_direct, planes_in_a_pass, shared_out
+from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .family import TARGETS, Family, computes, unsuited
+from .fragment_blocks import beside_each_other, in_one_array
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
 from .winograd_compute import PATCH_ROW, lower_transform
@@ -249,25 +248,14 @@ def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
     p, m = parts(node), choice.winograd
     conv = p.kernel
     kernel = WinogradTiles(**_windows(conv), tile=m)
-    tiles = _placed(
+    tiles = in_one_array(
         assemble(
             Parts(kernel, p.operands, p.prologue, None, p.extras),
             node.layers,
             replace(choice, winograd=0),
         )
     )
-    whole = infer(conv, p.operands, node.name)[0].shape
-    shuffle = DepthToSpace((m, m), "dcr")
-    n, c, height, width = tiles.result.shape
-    beside: Op = shuffle
-    if whole != (n, c // m**2, height * m, width * m):
-        beside = IndexMapped(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
-    last = assemble(
-        Parts(beside, (tiles.result,), None, p.epilogue, p.extras, p.dtype),
-        node.layers,
-        Choice("fragment", planes=planes_in_a_pass(node.result.type, target), precision="highp"),
-    )
-    return tiles, replace(last, types=(node.result.type,))
+    return tiles, beside_each_other(node, tiles.result, (m, m), target)
 
 
 def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, Node] | None:
@@ -289,14 +277,14 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
     if rows * cut.patch**2 > most:
         return None
     alone = Choice("compute", planes=1, precision=choice.precision)
-    patches = _placed(
+    patches = in_one_array(
         assemble(
             Parts(cut, (x,), p.prologue, None, p.extras),
             node.layers,
             replace(alone, block=(1, LINES * cut.patch)),
         )
     )
-    products = _placed(
+    products = in_one_array(
         Node(
             WinogradProducts(tile=tile),
             (patches.result, *parameters),
@@ -314,11 +302,6 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
     )
     last = assemble(whole, node.layers, replace(alone, block=(tile, tile)))
     return patches, products, replace(last, types=(result,))
-
-
-def _placed(node: Node) -> Node:
-    """Return the node with its result in an array of planes of 32 bits."""
-    return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
 
 
 def _suits(node: Node) -> bool:

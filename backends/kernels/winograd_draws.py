@@ -11,7 +11,6 @@ are constants, as each is used once. There are two orders of the same sums:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from ..shader.types import IVEC2, VEC4
 from .convolution import first_sums
 from .convolution_unrolled import products
 from .input_loader import CORNER, less_padding, loader
-from .plane_groups import PIXEL, PLANE, Group, lower_groups
+from .plane_groups import PIXEL, PLANE, BlockGroup, lower_groups
 from .store import finish
 from .sums import Sums
 from .weight_blocks import cut_weights
@@ -46,29 +45,6 @@ if TYPE_CHECKING:
     from ..gpu import GpuPass
 
 
-@dataclass
-class TileGroup(Group):
-    """Planes of a convolution, of which each pixel of a tile lies in planes of its own.
-
-    Attributes:
-        pixels_of_tile: how many there are.
-        apart: planes from those of one pixel to those of the next.
-    """
-
-    pixels_of_tile: int = 1
-    apart: int = 0
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        own = super().layers
-        return tuple(i * self.apart + k for i in range(self.pixels_of_tile) for k in own)
-
-    @property
-    def named(self) -> str:
-        planes = [i * self.apart + k for i in range(self.pixels_of_tile) for k in self.planes]
-        return f"planes {', '.join(map(str, planes))}"
-
-
 def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
     """Lower WinogradTiles, whose loads may have a prologue."""
     t = node.result.type
@@ -78,18 +54,20 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
     planes, size = t.planes // pixels, node.choice.planes or 1
     every = entries_share_a_program(node)
 
-    def passes() -> Iterator[TileGroup]:
+    def passes() -> Iterator[BlockGroup]:
         for n, first in product(range(t.shape[0]), range(0, planes, size)):
             own = range(first, min(first + size, planes))
-            yield TileGroup(n, own, node, node, entries=every, pixels_of_tile=pixels, apart=planes)
+            yield BlockGroup(
+                n, own, node, node, entries=every, apart=planes, pixels_of_block=pixels
+            )
 
-    def lowered(group: TileGroup) -> GpuPass:
+    def lowered(group: BlockGroup) -> GpuPass:
         return _lower(node, group, op, ShaderBuilder(target, "highp"))
 
     yield from lower_groups(passes(), lowered)
 
 
-def _lower(node: Node, group: TileGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:
+def _lower(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:
     p = parts(node)
     x, w, *bias = p.operands
     if not isinstance(w, Constant) or node.choice.weights != "constants":

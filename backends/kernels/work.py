@@ -19,7 +19,7 @@ from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import WinogradConv, WinogradProducts, parts
+from ...passes.kernel_ops import WinogradConv, WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -307,7 +307,7 @@ def _structure(node: Node) -> Hashable:
         text = type(node.op).__name__
     else:
         text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
-    if _in_place(node):  # the text has all planes
+    if _in_place(node) or isinstance(parts(node).kernel, WinogradTiles):  # the text has all planes
         operands = (*operands, *(v.shape for v in parts(node).operands[1:]))
     return text, trips, order, operands, _type(node.result.type)
 

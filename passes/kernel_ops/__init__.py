@@ -1,5 +1,6 @@
 """Operators that exist for kernels only: passes make them of the operators that models mean.
 
+``blocks``                 a convolution whose invocations compute several pixels
 ``fused``                  a kernel with formulas on its loads and its result
 ``index_mapped``           a kernel that reads through the index maps of movements
 ``separable_convolution``  a depthwise convolution and the 1x1 convolution after it
@@ -12,6 +13,7 @@ verified, printed and evaluated.
 from __future__ import annotations
 
 from ...ir.ops.base import register
+from .blocks import ConvBlocks
 from .fused import Fused, Parts, apart, assemble, parts
 from .index_mapped import IndexMapped
 from .separable_convolution import SeparableConv, halves, separable
@@ -26,6 +28,7 @@ from .winograd import (
 register(globals())
 
 __all__ = [
+    "ConvBlocks",
     "Fused",
     "IndexMapped",
     "Parts",

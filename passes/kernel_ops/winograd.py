@@ -15,7 +15,8 @@ import numpy as np
 
 from ...ir.ops.base import Op, require
 from ...ir.ops.convolution import Conv
-from ...ir.types import LANES, TensorType
+from ...ir.types import TensorType
+from .blocks import apart_shape, pixels_apart
 from .winograd_transforms import ONE, TAPS, TILES, of_patch, of_result, transformed
 
 if TYPE_CHECKING:
@@ -176,16 +177,10 @@ class WinogradTiles(_Tiled, Conv):
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd tiles need 3x3 weights")
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
-        n, o, height, width = super().infer(x, w, *bias).shape
-        m = self.tile
-        return TensorType((n, m * m * (o + -o % LANES), -(-height // m), -(-width // m)))
+        return TensorType(apart_shape(super().infer(x, w, *bias).shape, (self.tile, self.tile)))
 
     def reference(self, x: Any, w: Any, *bias: Any) -> Any:
-        y, m = super().reference(x, w, *bias), self.tile
-        n, o, height, width = y.shape
-        y = np.pad(y, ((0, 0), (0, -o % LANES), (0, -height % m), (0, -width % m)))
-        tiles = y.reshape(n, y.shape[1], y.shape[2] // m, m, y.shape[3] // m, m)
-        return tiles.transpose(0, 3, 5, 1, 2, 4).reshape(n, -1, *tiles.shape[2:5:2])
+        return pixels_apart(super().reference(x, w, *bias), (self.tile, self.tile))
 
     def nest(self, x: TensorType, w: TensorType, *bias: TensorType) -> Nest | None:
         return None

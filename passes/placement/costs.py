@@ -148,6 +148,11 @@ def are_priced(devices: tuple[Costs, ...]) -> bool:
     return UNMEASURED not in devices
 
 
+def count_memory(devices: tuple[Costs, ...]) -> bool:
+    """Whether memory has a price in the costs of all devices."""
+    return all(any(unit.load for unit in device.units) for device in devices)
+
+
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:
     """Whether 16-bit arithmetic is faster than 32-bit arithmetic on one of some devices."""
 

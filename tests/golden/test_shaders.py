@@ -29,12 +29,13 @@ GOLDEN = Path(__file__).parent / "shaders"
 WHOLE, START, END = 100, 60, 20  # lines of a shader, and of a longer one those that are stored
 DEVICES = {"fragment": "gles30", "compute": "gles32-desktop"}
 X = image(1, 4, 4, 2)  # so narrow that an invocation of a compute shader has few pixels
+LARGE = image(1, 32, 256, 256)  # so large that a second pass pays
 WIDE = {"pads": (0, 0, 0, 1)}
 
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of X, a stage, and which of the GPU passes to look at."""
+    """A graph of an input, a stage, and which of the GPU passes to look at."""
 
     graph: Callable[[], Value]
     stage: str
@@ -42,6 +43,7 @@ class Case:
     winograd: str = "off"
     fuse_separable: str = "off"
     weights: str = "auto"
+    x: Value = X
 
     def target(self) -> Target:
         return Options(
@@ -55,12 +57,16 @@ class Case:
 
     def gpu_pass(self) -> GpuPass:
         target = self.target()
-        graph = graph_of(self.graph(), inputs=(X,))
+        graph = graph_of(self.graph(), inputs=(self.x,))
         return lower(optimise(graph, Context(KernelFamilies(target))), target)[self.position]
 
 
 def convolution() -> Value:
     return pointwise("relu(x0)", conv(X, 4, (1, 2), "conv", **WIDE), layer="relu")
+
+
+def large_convolution() -> Value:
+    return conv(LARGE, 8, 3, "conv", pads=(1, 1, 1, 1))
 
 
 def depthwise() -> Value:
@@ -93,6 +99,7 @@ def pixel_shuffle() -> Value:
 
 CASES = {
     "convolution-fragment": Case(convolution, "fragment"),
+    "convolution-fragment-blocks": Case(large_convolution, "fragment", weights="texture", x=LARGE),
     "convolution-compute": Case(convolution, "compute"),
     "depthwise-fragment": Case(depthwise, "fragment"),
     "depthwise-compute": Case(depthwise, "compute"),

@@ -133,6 +133,12 @@ def in_tiles(x: Value) -> Value:
     return apply(kernel_ops.WinogradTiles(pads=(1, 1, 1, 1), pad_mode="edge", tile=4), y, w)
 
 
+def in_blocks(x: Value) -> Value:
+    """Return a convolution of a map of 1x8x5x6 in blocks of pixels."""
+    w, b = constant(np.ones((3, 8, 3, 3))), constant(np.ones(3))
+    return apply(kernel_ops.ConvBlocks(pads=(1, 1, 1, 1), pad_mode="edge", block=(1, 2)), x, w, b)
+
+
 def every_operator() -> list[Graph]:
     rng = np.random.default_rng(3)
     x, y = image(1, 8, 5, 6), image(1, 8, 5, 6, name="y")
@@ -185,6 +191,7 @@ def every_operator() -> list[Graph]:
         *samplings(x),
         *recurrences(),
         in_tiles(x),
+        in_blocks(x),
     ]
     graphs = [graph_of(v, inputs=(x, y), name=f"g{k}") for k, v in enumerate(values)]
     at = Input(x.type.placed(Layout("2d", "rg8")), "x", Port((0, 2, 3, 1), "unorm8"))

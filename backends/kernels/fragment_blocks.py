@@ -1,0 +1,155 @@
+"""Convolutions in draws whose invocations compute a block of pixels: the choices and their nodes.
+
+An invocation that computes one pixel reads every weight for that pixel alone: a loop spends more
+time reading weights than multiplying. The pixels of a block share what is read. An invocation has
+one place in each render target, so each pixel of a block is written to planes of its own, and
+conv(x; W, b) = shuffle(blocks(x; W, b)). A prologue goes with the first node, where elements are
+loaded, an epilogue with the last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from ...ir.graph import Choice, Node, infer
+from ...ir.ops import Conv, DepthToSpace, Slice
+from ...ir.ops.convolution import is_depthwise
+from ...ir.types import Layout
+from ...passes.kernel_ops import ConvBlocks, IndexMapped, assemble, parts
+from ...passes.kernel_ops.fused import Parts
+from ...passes.placement.costs import count_memory
+from ...passes.placement.kinds import (
+    at_default,
+    entries_share_a_program,
+    is_direct,
+    planes_in_a_pass,
+    planes_share_a_program,
+    shared_out,
+)
+from .convolution import ends, lower_group
+from .family import TARGETS, Family, computes, unsuited
+from .plane_groups import BlockGroup, lower_groups
+from .weight_storage import LOOPED, weight_bytes, weight_capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...ir.graph import Value
+    from ...ir.ops import Op
+    from ...passes.placement.target import Target
+    from ..gpu import GpuPass
+
+# Columns and rows of pixels that one invocation may compute. Four pixels spill on VideoCore, and on
+# NVIDIA's GPUs Mesa's compiler unrolls their loops.
+BLOCKS = ((2, 1),)
+
+
+def _choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield every way to compute a placed convolution in blocks of pixels."""
+    if not _can(node, target):
+        return
+    limits, free = target.limits, target.weights == "auto"
+    most = min(limits.draw_buffers, target.planes_per_pass or limits.draw_buffers)
+    capacity = weight_capacity(target, "fragment")
+    for block in BLOCKS:
+        pixels = prod(block)
+        if node.result.type.layers * pixels > limits.array_texture_layers:
+            continue
+        sizes = dict.fromkeys(
+            shared_out(node.result.type, n) for n in TARGETS if n * pixels <= most
+        )
+        for planes in sizes:
+            for weights in LOOPED:
+                size = weight_bytes(node, planes, weights, target)
+                if (free or weights == target.weights) and size <= capacity[weights]:
+                    yield replace(
+                        node.choice, stage="fragment", block=block, planes=planes, weights=weights
+                    )
+
+
+def _can(node: Node, target: Target) -> bool:
+    """Whether blocks compute a placed convolution, and are compared with what else does."""
+    p = parts(node)
+    if type(p.kernel) is not Conv or not is_direct(node) or at_default(node) is not node:
+        return False
+    if computes(target):
+        return False  # dispatches compute blocks without a second node
+    groups = p.kernel.groups
+    alike = groups == 1 or is_depthwise(p.operands[1].shape, groups)
+    plain = alike and not p.store and target.textures != "2d"
+    several = node.result.shape[3] > 1 and planes_share_a_program(node)
+    # Predictions must know what the second node's reads and writes cost.
+    return plain and several and node.choice.precision == "highp" and count_memory(target.costs)
+
+
+def _expand(node: Node, target: Target) -> tuple[Node, ...]:
+    """Return the nodes that compute a convolution in blocks, the last of which gives its result."""
+    p, choice = parts(node), node.choice
+    if type(p.kernel) is not Conv or choice.block == (1, 1):
+        return (node,)
+    across, down = choice.block
+    alike = {field.name: getattr(p.kernel, field.name) for field in fields(p.kernel)}
+    kernel = ConvBlocks(**alike, block=(down, across))
+    blocks = in_one_array(
+        assemble(Parts(kernel, p.operands, p.prologue, None, p.extras), node.layers, choice)
+    )
+    return blocks, beside_each_other(node, blocks.result, (down, across), target)
+
+
+def in_one_array(node: Node) -> Node:
+    """Return the node with its result in an array of planes of 32 bits."""
+    return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
+
+
+def beside_each_other(node: Node, x: Value, block: tuple[int, int], target: Target) -> Node:
+    """Return the node that puts the pixels of blocks beside each other, and applies the epilogue.
+
+    Args:
+        node: the placed convolution.
+        x: its result before the epilogue, each pixel of a block in planes of its own.
+        block: rows and columns of a block.
+        target: limits the render targets.
+    """
+    p = parts(node)
+    assert isinstance(p.kernel, Conv)
+    down, across = block
+    whole = infer(p.kernel, p.operands, node.name)[0].shape
+    shuffle = DepthToSpace(block, "dcr")
+    n, c, height, width = x.shape
+    op: Op = shuffle
+    if whole != (n, c // (down * across), height * down, width * across):
+        op = IndexMapped(Slice((0, 0, 0, 0), (1, 1, 1, 1), whole), ((shuffle,),))
+    planes = planes_in_a_pass(node.result.type, target)
+    last = assemble(
+        Parts(op, (x,), None, p.epilogue, p.extras, p.dtype),
+        node.layers,
+        Choice("fragment", planes=planes, precision="highp"),
+    )
+    return replace(last, types=(node.result.type,))
+
+
+def _suits(node: Node) -> bool:
+    """Whether a node is convolved in blocks, or a convolution that can be."""
+    kernel = parts(node).kernel
+    plain = type(kernel) is Conv and is_direct(node) and not node.choice.winograd
+    return isinstance(kernel, ConvBlocks) or plain
+
+
+def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
+    p = parts(node)
+
+    def groups() -> Iterator[BlockGroup]:
+        t, pixels = node.result.type, prod(node.choice.block)
+        planes, size = t.planes // pixels, node.choice.planes or 1
+        every = entries_share_a_program(node)
+        for n in range(t.shape[0]):
+            for first in range(0, planes, size):
+                own = range(first, min(first + size, planes))
+                yield BlockGroup(n, own, node, node, size < planes, every, apart=planes)
+
+    yield from lower_groups(groups(), lambda group: lower_group(node, p, group, target))
+
+
+FRAGMENT_BLOCKS = Family(_suits, _choices, _lower, unsuited, ends, expand=_expand)
