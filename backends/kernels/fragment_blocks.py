@@ -29,9 +29,9 @@ from ...passes.placement.kinds import (
     shared_out,
 )
 from .convolution import ends, lower_group
-from .family import TARGETS, Family, computes, unsuited
+from .family import Family, computes, unsuited
 from .plane_groups import BlockGroup, lower_groups
-from .weight_storage import LOOPED, weight_bytes, weight_capacity
+from .weight_storage import weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,23 +50,21 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every way to compute a placed convolution in blocks of pixels."""
     if not _can(node, target):
         return
-    limits, free = target.limits, target.weights == "auto"
+    limits, result = target.limits, node.result.type
+    weights = "texture" if target.weights == "auto" else target.weights
     most = min(limits.draw_buffers, target.planes_per_pass or limits.draw_buffers)
-    capacity = weight_capacity(target, "fragment")
     for block in BLOCKS:
         pixels = prod(block)
-        if node.result.type.layers * pixels > limits.array_texture_layers:
+        if pixels > most or result.layers * pixels > limits.array_texture_layers:
             continue
-        sizes = dict.fromkeys(
-            shared_out(node.result.type, n) for n in TARGETS if n * pixels <= most
-        )
-        for planes in sizes:
-            for weights in LOOPED:
-                size = weight_bytes(node, planes, weights, target)
-                if (free or weights == target.weights) and size <= capacity[weights]:
-                    yield replace(
-                        node.choice, stage="fragment", block=block, planes=planes, weights=weights
-                    )
+        planes = shared_out(result, most // pixels)
+        if (
+            weight_bytes(node, planes, weights, target)
+            <= weight_capacity(target, "fragment")[weights]
+        ):
+            yield replace(
+                node.choice, stage="fragment", block=block, planes=planes, weights=weights
+            )
 
 
 def _can(node: Node, target: Target) -> bool:
@@ -74,8 +72,10 @@ def _can(node: Node, target: Target) -> bool:
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node) or at_default(node) is not node:
         return False
-    if computes(target):
+    if computes(target) or target.weights == "constants":
         return False  # dispatches compute blocks without a second node
+    if target.fetch == "sample":
+        return False  # VideoCore's compiler spills
     groups = p.kernel.groups
     alike = groups == 1 or is_depthwise(p.operands[1].shape, groups)
     plain = alike and not p.store and target.textures != "2d"
