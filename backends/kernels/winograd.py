@@ -26,7 +26,7 @@ from ...passes.kernel_ops import (
     parts,
 )
 from ...passes.kernel_ops.fused import Parts
-from ...passes.kernel_ops.winograd_transforms import TAPS
+from ...passes.kernel_ops.winograd import TAPS
 from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
-from ...passes.kernel_ops.winograd_transforms import of_patch, of_result
+from ...passes.kernel_ops.winograd import of_patch, of_result
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Number, Variable, filled, integer, ivec2, known
@@ -56,7 +56,7 @@ def lower_transform(node: Node, target: Target) -> Iterator[GpuPass]:
 def transformed(
     kind: str, tile: int, d: Sequence[Expression], let: Callable[[str, Expression], Expression]
 ) -> list[Expression]:
-    """Transform one axis of a line of a patch (``kernel_ops.winograd_transforms``).
+    """Transform one axis of a line of a patch (``kernel_ops.winograd``).
 
     Args:
         kind: "patches", before the products, or "result", after them.

@@ -20,7 +20,7 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.types import LANES
 from ...passes.kernel_ops import WinogradTiles, parts
-from ...passes.kernel_ops.winograd_transforms import of_result
+from ...passes.kernel_ops.winograd import of_result
 from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import Variable, integer, offset

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...passes.kernel_ops.winograd_transforms import ONE, of_patch
+from ...passes.kernel_ops.winograd import ONE, of_patch
 from ..shader.expressions import integer, offset, vec4
 from .convolution_unrolled import products
 from .input_loader import CORNER

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ...backends.replacing import replacing_file
 from ...errors import ShadergenError, few, reason
 from ...ir.graph import Choice, Precision, Stage, WeightStorage
-from ...passes.kernel_ops.winograd_transforms import TILES
+from ...passes.kernel_ops.winograd import TILES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

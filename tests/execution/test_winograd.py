@@ -25,7 +25,7 @@ from shadergen.passes.kernel_ops import (
     WinogradResult,
     WinogradTiles,
 )
-from shadergen.passes.kernel_ops.winograd_transforms import TILES, of_kernel, transformed
+from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, transformed
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.costs import UNMEASURED
 from shadergen.passes.placement.tuning_key import tuning_key
