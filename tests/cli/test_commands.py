@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_compile_as_json_is_parseable_and_explains(shadergen, tmp_path):
 def test_explain_prints_every_decision(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "-o", tmp_path / "b", *SIZE, "--explain")
     assert "fragment, 1 plane, weights in texture" in ran.out  # few pixels
-    assert "the lowest of 6 candidates" in ran.out
+    assert re.search(r"the lowest of \d+ candidates", ran.out)
 
 
 @pytest.mark.parametrize(("device", "measured"), [("gles30", False), ("llvmpipe", True)])
