@@ -57,10 +57,19 @@ def separable() -> Model:
     return Model([depthwise, node("Conv", "m", "w")], weights, {"x": normal(1, 4, 6, 7)})
 
 
+def wide() -> Model:
+    """A convolution of many weights and pixels, which generic draws compute in blocks."""
+    return Model(
+        [node("Conv", "x", "w", pads=[1] * 4)],
+        {"w": normal(64, 64, 3, 3)},
+        {"x": normal(1, 64, 128, 128)},
+    )
+
+
 @cache
 def _built() -> tuple[tuple[tuple[Shader, ...], dict[str, Any]], ...]:
     found = []
-    for model, make in {**MODELS, "separable": separable}.items():
+    for model, make in {**MODELS, "separable": separable, "wide": wide}.items():
         made = make()
         proto = typed_model(made.nodes, made.weights, made.feeds, made.outputs, opset=20)
         for variant, chosen in VARIANTS.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -161,9 +162,10 @@ def test_constants_go_to_the_layers_with_the_most_pixels_until_the_network_has_s
     assert stored["largest"] == stored["large"] == "constants"
     assert stored[f"small{len(values) - 2}"] == "texture"
     (why,) = (d.why for d in found.decisions if d.subject == f"small{len(values) - 2}")
-    assert why.endswith(
-        "the lowest of 6 candidates; constant weights would be faster here but slow to compile: "
-        "other layers gain more from them"
+    assert re.search(
+        r"the lowest of \d+ candidates; constant weights would be faster here but slow to compile: "
+        "other layers gain more from them$",
+        why,
     )
 
 
