@@ -156,7 +156,7 @@ def encode(host: NDArray[Any], port: Port, texture: Texture) -> NDArray[Any]:
             raise ShadergenError(
                 "SG0605",
                 f"the array holds {largest:g}, too large for {format}",
-                why=f"the largest number of {format} is {np.finfo(stored.dtype).max:g}",
+                why=f"the limit is {np.finfo(stored.dtype).max:g}",
             )
         host = stored
     return pack(to_logical(host, port.axes), texture)
@@ -171,7 +171,7 @@ def _check_span(host: NDArray[Any], port: Port) -> None:
         raise ShadergenError(
             "SG0605",
             f"input '{port.name}' holds {host.min():g} to {host.max():g}",
-            why=f"the build's 16-bit floats need inputs from {low:g} to {high:g}",
+            why=f"16-bit floats need inputs from {low:g} to {high:g}",
             help="compile with a wider --input-range, or with --precision highp",
         )
 
@@ -189,7 +189,7 @@ def _check_integers(host: NDArray[Any], port: Port) -> None:
         raise ShadergenError(
             "SG0605",
             f"the array holds integers from {host.min()} to {host.max()}",
-            why=f"shaders represent integers exactly up to {EXACT_INTEGERS}",
+            why=f"shaders hold integers exactly up to {EXACT_INTEGERS}",
         )
 
 

@@ -132,7 +132,7 @@ function toBytes(values, isFloat) {
 function checkSpan(values, { name, range }) {
   if (!range || values.every((v) => v >= range[0] && v <= range[1])) return;
   throw new ShadergenError("SG0605", `input '${name}' holds ${span(values)}`, {
-    why: `the build's 16-bit floats need inputs from ${range.join(" to ")}`,
+    why: `16-bit floats need inputs from ${range.join(" to ")}`,
     help: "compile with a wider --input-range, or with --precision highp",
   });
 }
@@ -147,7 +147,7 @@ function checkIntegers(values, { name, dtype }) {
   }
   if (!values.every((v) => Math.abs(v) <= EXACT_INTEGERS)) {
     throw new ShadergenError("SG0605", `the array holds integers from ${span(values)}`, {
-      why: `shaders represent integers exactly up to ${EXACT_INTEGERS}`,
+      why: `shaders hold integers exactly up to ${EXACT_INTEGERS}`,
     });
   }
 }
@@ -160,7 +160,7 @@ function checkSize(values, format, type) {
   if (found === undefined) return;
   const number = +found.toPrecision(6);
   throw new ShadergenError("SG0605", `the array holds ${number}, too large for ${format}`, {
-    why: `the largest number of ${format} is ${+LARGEST[type].toPrecision(6)}`,
+    why: `the limit is ${+LARGEST[type].toPrecision(6)}`,
   });
 }
 

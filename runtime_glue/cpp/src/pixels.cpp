@@ -159,7 +159,7 @@ bool check_image(DType type, const Span& span, Error& error) {
 
 bool check_values(const Port& port, const Texture& texture, const Span& span, Error& error) {
     if (port.has_range && (!span.numbers || span.low < port.low || span.high > port.high)) {
-        tell(error.why, "the build's 16-bit floats need inputs from {} to {}",
+        tell(error.why, "16-bit floats need inputs from {} to {}",
              {port.low, port.high});
         error.help = "compile with a wider --input-range, or with --precision highp";
         return fail(error, "SG0605", "input '{}' holds {} to {}", {port.name, span.low, span.high});
@@ -171,7 +171,7 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
         if (port.dtype == DType::boolean && !span.truths)
             return fail(error, "SG0605", "input '{}' is of bool, the array is not", {port.name});
         if (span.high > exact_integers || span.low < -exact_integers) {
-            tell(error.why, "shaders represent integers exactly up to {}", {exact_integers});
+            tell(error.why, "shaders hold integers exactly up to {}", {exact_integers});
             return fail(error, "SG0605", "the array holds integers from {} to {}",
                         {span.low, span.high});
         }
@@ -181,7 +181,7 @@ bool check_values(const Port& port, const Texture& texture, const Span& span, Er
     if (texture.format->texel != Texel::halves || !std::isfinite(most) ||
         most < rounded_to_infinity)
         return true;
-    tell(error.why, "the largest number of {} is {}", {texture.format->name, largest_half});
+    tell(error.why, "the limit is {}", {largest_half});
     return fail(error, "SG0605", "the array holds {}, too large for {}",
                 {most, texture.format->name});
 }
