@@ -16,6 +16,7 @@ from ..indexing import broadcast_load, coordinates
 from ..nest_builder import NestBuilder
 from ..types import EXACT_INTEGERS, TensorType, broadcast
 from .base import Op, require
+from .pointwise import as_floats
 from .reduction import Reduce
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class SortOrder(Op):
         return TensorType(x.shape, "int64")
 
     def reference(self, x: Any) -> Any:
-        keys = np.negative(np.asarray(x, np.result_type(x, np.float32))) if self.descending else x
+        keys = np.negative(as_floats(x)) if self.descending else x
         return np.argsort(np.argsort(keys, self.axis, kind="stable"), self.axis)
 
     def nest(self, x: TensorType) -> Nest:

@@ -56,9 +56,7 @@ class Pointwise(Op):
 
     def carry_out(self, inputs: Sequence[Any], compute: Compute) -> Any:
         """Return the result, given who evaluates the formula."""
-        # As on the GPU, integers become floats: no wrapping around, and booleans can be negated.
-        floats = [np.asarray(x, np.result_type(x, np.float32)) for x in inputs]
-        result = compute(self.expr, {f"x{i}": x for i, x in enumerate(floats)})
+        result = compute(self.expr, {f"x{i}": as_floats(x) for i, x in enumerate(inputs)})
         shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
         return np.broadcast_to(as_type(result, self.dtype), shape)
 
@@ -105,6 +103,14 @@ def replaced(expr: Expr, part: Expr, by: Expr) -> Expr:
         else:
             memo[e] = e
     return memo[expr]
+
+
+def as_floats(array: Any) -> Any:
+    """Return what a formula computes with: integers and booleans become floats, as on the GPU.
+
+    Integers then do not wrap around, and booleans can be negated.
+    """
+    return np.asarray(array, np.result_type(array, np.float32))
 
 
 def as_type(result: Any, dtype: DType) -> Any:

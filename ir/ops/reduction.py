@@ -20,7 +20,7 @@ from ..nest_builder import NestBuilder
 from ..types import DType, TensorType, broadcast
 from .base import Op, require
 from .movement import Reshape
-from .pointwise import Pointwise, as_type
+from .pointwise import Pointwise, as_floats, as_type
 from .range import Range
 
 if TYPE_CHECKING:
@@ -370,9 +370,9 @@ def _reduced(shape: tuple[int, ...], axes: tuple[int, ...], keepdims: bool) -> t
 
 def _elements(element: Expr, inputs: Sequence[Any]) -> Any:
     """Return element(x0, x1, ...) in floating point, of the broadcast shape."""
-    floats = [np.asarray(x, np.result_type(x, np.float32)) for x in inputs]
     shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
-    return np.broadcast_to(evaluate(element, {f"x{i}": x for i, x in enumerate(floats)}), shape)
+    floats = {f"x{i}": as_floats(x) for i, x in enumerate(inputs)}
+    return np.broadcast_to(evaluate(element, floats), shape)
 
 
 def _dtype(x: Any) -> DType:

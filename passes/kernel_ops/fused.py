@@ -12,7 +12,7 @@ from ...ir.expr import Expr, Var, named, substitute, variables
 from ...ir.graph import Node
 from ...ir.ops.base import Op, require
 from ...ir.ops.movement import Movement
-from ...ir.ops.pointwise import Pointwise, as_type
+from ...ir.ops.pointwise import Pointwise, as_floats, as_type
 from ...ir.types import MAP_RANK, DType, TensorType, broadcast
 
 if TYPE_CHECKING:
@@ -86,12 +86,11 @@ class Fused(Op):
 
     def carry_out(self, inputs: Sequence[Any], compute: Compute, kernel: Callable[..., Any]) -> Any:
         """Return the result, given who evaluates formulas and carries the kernel out."""
-        floats = [np.asarray(e, np.result_type(e, np.float32)) for e in inputs[self.arity :]]
-        extras = {f"e{i}": e for i, e in enumerate(floats)}
+        extras = {f"e{i}": as_floats(e) for i, e in enumerate(inputs[self.arity :])}
         operands = list(inputs[: self.arity])
         if self.prologue is not None:
             shape = operands[0].shape
-            mapped = compute(self.prologue, {**extras, "x": operands[0]})
+            mapped = compute(self.prologue, {**extras, "x": as_floats(operands[0])})
             operands[0] = np.broadcast_to(mapped, shape)
         z = self._finished(kernel(*operands), extras, compute)
         for movement in self.store:
@@ -102,7 +101,7 @@ class Fused(Op):
         """Return the epilogue of the kernel's result."""
         if self.epilogue is None:
             return y
-        z = as_type(compute(self.epilogue, {**extras, "y": y}), self.dtype)
+        z = as_type(compute(self.epilogue, {**extras, "y": as_floats(y)}), self.dtype)
         names = variables(self.epilogue)
         shapes = [np.shape(e) for name, e in extras.items() if name in names]
         return np.broadcast_to(z, np.broadcast_shapes(y.shape, *shapes))

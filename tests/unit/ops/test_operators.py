@@ -154,6 +154,13 @@ def test_fused_is_prologue_kernel_epilogue_in_turn():
     assert op.infer(*(TensorType(v.shape) for v in (x, w, r))).shape == want.shape
 
 
+def test_fused_formulas_compute_booleans_as_floats() -> None:
+    x = np.array([True, False])
+    after = Fused(Slice((0,), (1,), (2,)), 1, None, parse("-y"))
+    before = Fused(Slice((0,), (1,), (2,)), 1, parse("-x"))
+    assert after.reference(x).tolist() == before.reference(x).tolist() == [-1, 0]
+
+
 X4 = TensorType((1, 4, 5, 6))
 REFUSED = {
     "channels": (Conv(), X4, TensorType((2, 3, 1, 1))),
