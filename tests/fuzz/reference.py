@@ -3,7 +3,7 @@
 A step at a threshold, or a difference of nearly equal numbers, makes any two implementations differ
 by more than the tolerance. :func:`movement` measures that on the reference itself: it adds noise of
 the size of rounding errors behind every node that rounds, and sees how far each element of the
-results moves.
+results moves. A product whose factors, in another order, leave float32's range may become anything.
 """
 
 from __future__ import annotations
@@ -89,6 +89,8 @@ def movement(
 ) -> dict[str, NDArray[Any]]:
     """Return how far each element of the results moves when the model's numbers are rounded.
 
+    Infinity stands for any distance.
+
     Args:
         model: the model.
         feed: its inputs.
@@ -98,6 +100,8 @@ def movement(
     """
     values = run_all(model, feed)
     still = {o.name: np.asarray(values[o.name], np.float64) for o in model.graph.output}
+    if _a_product_may_overflow(model, {**feed, **values}):
+        return {name: np.full(value.shape, np.inf) for name, value in still.items()}
     moved = {name: np.zeros(value.shape) for name, value in still.items()}
     for k in range(TRIES):
         rng = np.random.default_rng((seed, k))
@@ -112,6 +116,21 @@ def movement(
                 away = np.nan_to_num(np.abs(value.astype(np.float64) - still[name]), nan=np.inf)
                 moved[name] = np.maximum(moved[name], away)
     return moved
+
+
+def _a_product_may_overflow(model: onnx.ModelProto, values: Arrays) -> bool:
+    """Return whether some order of a product's factors leaves float32's range on the way.
+
+    Taken for products of a whole value, whatever their axes.
+    """
+    limits = np.finfo(np.float32)
+    for node in model.graph.node:
+        if node.op_type == "ReduceProd" and node.input[0] in values:
+            factors = np.abs(values[node.input[0]].astype(np.float64))
+            bits = np.log2(factors[factors > 0])
+            if bits[bits > 0].sum() > limits.maxexp or bits[bits < 0].sum() < limits.minexp:
+                return True
+    return False
 
 
 def _noisy(

@@ -164,6 +164,22 @@ def test_what_rounding_decides_is_inconclusive_and_nothing_more(
     assert judge(tried).status == "wrong"
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize(("most", "status"), [(1.5, "inconclusive"), (1.1, "wrong")])
+def test_a_product_that_may_leave_float32s_range_on_the_way_is_inconclusive(
+    most: float, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """800 factors of 1.5 overflow, unless as many of 1 / 1.5 come in between."""
+    factors = np.tile([most, 1 / most], 800).reshape(1, 1, 40, 40)
+    tried = case(helper.make_node("ReduceProd", ["x"], ["y"]), x=factors)
+
+    def overflown(runner: Any, feed: Arrays) -> Arrays:
+        return {"y": np.full((1, 1, 1, 1), np.nan, np.float32)}
+
+    monkeypatch.setattr(judging, "play", overflown)
+    assert judge(tried).status == status
+
+
 def test_refusals_are_told_apart_by_operator_and_message_alone() -> None:
     text = "error[SG0207]: a resize by 2x3 of 'a' needs a size\n  --> layer Resize_12\n  = help: no"
     assert judging.head(text) == "Resize: a resize by N of '...' needs a size"
