@@ -180,6 +180,27 @@ def test_a_product_that_may_leave_float32s_range_on_the_way_is_inconclusive(
     assert judge(tried).status == status
 
 
+@pytest.mark.gl
+@pytest.mark.parametrize(("away", "status"), [(2.5, "inconclusive"), (40.0, "wrong")])
+def test_a_step_that_rounded_weights_seldom_cross_is_inconclusive(
+    away: float, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum before the step is so many standard deviations of the weights' rounding from 0."""
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=(2, 1, 17, 5, 5))
+    deviation = judging.WEIGHT_NOISE["int8"] * np.abs(w).max() * np.sqrt(np.square(x).sum() / 12)
+    bias = [away * deviation - (x * w).sum()]
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["a"]),
+        helper.make_node("Sign", ["a"], ["y"]),
+    ]
+    tried = case(*nodes, x=x, w=w, b=bias)
+    tried = replace(tried, options={**tried.options, "weight_format": "int8"})
+    below = {"y": np.full((1, 1, 1, 1), -1, np.float32)}
+    monkeypatch.setattr(judging, "play", lambda runner, feed: below)
+    assert judge(tried).status == status
+
+
 def test_refusals_are_told_apart_by_operator_and_message_alone() -> None:
     text = "error[SG0207]: a resize by 2x3 of 'a' needs a size\n  --> layer Resize_12\n  = help: no"
     assert judging.head(text) == "Resize: a resize by N of '...' needs a size"
