@@ -74,8 +74,9 @@ def _with_options(
             "--inputs",
             metavar="NAME,...",
             multiple=True,
-            help="Start the model at these values or layers, and drop the layers that compute "
-            "them. NAME=HxW, or NAME=SHAPE, where the model does not give the size.",
+            help="Start the model at these values or layers, and drop the layers before them. "
+            "If the model does not give the size: NAME=HxW, or the whole shape as "
+            "NAME=1x64x90x160.",
         ),
         click.option(
             "--outputs",
@@ -196,15 +197,17 @@ def _with_options(
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="Format of outputs: float; unorm8, 0..1 in 8 bits; y2rg, red is max(y, 0) and "
-            "green is min(y, 0); y2rg_half, red is max(y, 0) and green is max(-y, 0).",
+            help="Format of outputs: float; unorm8, 0..1 in 8 bits; y2rg and y2rg_half split the "
+            "one channel y of an output: red is max(y, 0), green is min(y, 0) or, without "
+            "negative numbers, max(-y, 0).",
         ),
         click.option(
             "--zero-guard",
             type=float,
             default=0.0,
             metavar="VALUE",
-            help="Convolutions read exact zeros as this value, for example 0.001.",
+            help="Convolutions read exact zeros as this value, for example 0.001, to reproduce "
+            'renderers with a "remove zero" mode.',
         ),
         click.option(
             "--preprocess",
