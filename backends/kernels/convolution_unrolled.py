@@ -123,7 +123,7 @@ def unrolled(
             body.comment(f"tap ({ky}, {kx}), input plane {plane}")
             body.assign(TEXEL, loads[beside](at, integer(plane)))
             if any((k, tap, plane) in biases for k, _ in used):
-                body.comment("the last texel, whose sums begin with the bias: it spares registers")
+                body.comment("the last texel: its sums begin with the bias, which saves registers")
             for k, pairs in used:
                 if (k, tap, plane) in biases:
                     last = body.let(f"last_{totals[k].name}", biases[k, tap, plane])

@@ -99,7 +99,7 @@ def loader(
         size = shader.size("width_in", width), shader.size("height_in", height)
         edge = ivec2(*size) - 1
         if beside == "padding":
-            body.comment(f"Beside the map lies padding: {pad:g}.")
+            body.comment(f"Outside the map, return the padding: {pad:g}.")
         if texture.sampled and conv.enlarged == (1, 1):
             full = shader.precision == "mediump"
             centre = body.let("centre", texture.centre(wanted), full)

@@ -309,8 +309,8 @@ def _work_of_an_invocation(columns: int, rows: int, planes: int, several: bool) 
     """Yield comments on how a dispatch spreads its work."""
     block = "1 pixel" if columns * rows == 1 else f"{rows} x {columns} pixels (rows x columns)"
     yield f"An invocation computes a block: {block} of {planes} plane{'s' * (planes > 1)}."
-    what = "in as many planes as it has room for" if several else "of the same planes"
-    yield f"A workgroup takes some blocks, counted row by row, {what}."
+    what = "; spare invocations take further planes" if several else ", of the same planes"
+    yield f"A workgroup computes consecutive blocks, row by row{what}."
 
 
 def _store(shader: ShaderBuilder, group: Group, values: Sequence[Expression]) -> Function:

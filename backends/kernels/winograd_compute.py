@@ -159,7 +159,10 @@ def _transform(
     start = first if known(first) is not None else body.let("first_factor", first)
     sums = [[body.let(name, filled(0.0, VEC4)) for name in row] for row in rows]
     with body.loop(PATCH_ROW, shader.size("patch_rows", size)) as i:
-        body.comment("d: a row of the patch; t: the transformed row, which all rows add up to.")
+        body.comment(
+            "d: a row of the patch; t: the transformed row, added to each sum with a factor of its "
+            "own."
+        )
         d = [body.let(f"d{j}", value) for j, value in enumerate(loaded(i))]
         line = transformed(kind, tile, d, body.let)
         terms = [body.let(f"t{j}", value) for j, value in enumerate(line)]

@@ -57,7 +57,7 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
     shape = op.packed_shape(w.shape)
     columns = cut_weights(op.packed(w.data), 1, group.planes)
     body = Body()
-    body.comment("The first pixel of the patch. m: the sums at its positions.")
+    body.comment("corner: the first pixel of the patch; m: the sums at the positions of the patch.")
     body.let(CORNER.name, less_padding(shader, PIXEL, op.pads))
     load = loader(shader, op, p, x, group)
     starts = first_sums(bias, op, group, shader)

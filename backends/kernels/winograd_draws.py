@@ -79,7 +79,8 @@ def _lower(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuild
     _, _, height, width = node.result.shape
     pixels = list(product(range(m), repeat=2))
     body = Body()
-    body.comment(f"This pixel is a tile of {m}x{m} pixels of the map; y are its sums.")
+    tile = f"a tile of {m}x{m} pixels of the map"
+    body.comment(f"This pixel computes {tile}; y: the sums of the tile.")
     body.let(CORNER.name, less_padding(shader, PIXEL * m, op.pads))
     load = loader(shader, op, p, x, group)
     sums = Sums(body, shader, node)

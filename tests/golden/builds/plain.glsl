@@ -18,7 +18,7 @@ layout(location = 0) out vec4 target_0;
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 3, i >> 2), 0); }
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(5, 6) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);

@@ -20,7 +20,7 @@ layout(location = 3) out vec4 target_3;
 vec4 weight(int i) { return texelFetch(u_weights, ivec2(i & 31, i >> 5), 0); }
 
 vec4 load_x(ivec2 p, int plane) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(256, 256) - 1);
     bool inside = nearest == p;
     vec4 texel = texelFetch(u_x, ivec3(nearest, plane), 0);

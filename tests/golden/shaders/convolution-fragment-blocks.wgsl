@@ -9,7 +9,7 @@ var<private> infinite_bits: u32 = 0x7F800000u;
 @group(0) @binding(2) var nearest: sampler;
 fn weight(i: i32) -> vec4f { return textureLoad(u_weights, vec2i(i & 31, i >> u32(5)), 0); }
 fn load_x(p: vec2i, plane: i32) -> vec4f {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(256, 256) - 1);
     var inside: bool = all(nearest == p);
     var texel: vec4f = textureLoad(u_x, nearest, plane, 0);

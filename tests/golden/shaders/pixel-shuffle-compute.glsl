@@ -35,7 +35,7 @@ void store(ivec2 pixel, vec4 result) {
 
 void main() {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
     int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;

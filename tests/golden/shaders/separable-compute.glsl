@@ -25,7 +25,7 @@ layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -37,7 +37,7 @@ void store(ivec2 pixel, vec4 result) { imageStore(u_result, pixel, result); }
 
 void main() {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
     int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;

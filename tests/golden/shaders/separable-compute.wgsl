@@ -21,7 +21,7 @@ struct Sizes {
 @group(0) @binding(3) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(4) var nearest: sampler;
 fn load_x(p: vec2i) -> vec4f {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
@@ -31,7 +31,7 @@ fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
     var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;

@@ -22,7 +22,7 @@ layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2D u_result;
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -36,13 +36,13 @@ void store(ivec2 pixel, vec4 result) {
 
 void main() {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
-    // A workgroup takes some blocks, counted row by row, of the same planes.
+    // A workgroup computes consecutive blocks, row by row, of the same planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
     int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
     if (block >= u_blocks_across * u_blocks_down || 1 <= plane) return;
     ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across) * ivec2(2, 2);
-    // The first pixel of the patch. m: the sums at its positions.
+    // corner: the first pixel of the patch; m: the sums at the positions of the patch.
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 m00_0 = vec4(0.0);
     vec4 m01_0 = vec4(0.0);

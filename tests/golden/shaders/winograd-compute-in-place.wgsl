@@ -18,7 +18,7 @@ struct Sizes {
 @group(0) @binding(2) var u_result: texture_storage_2d<rgba32float, write>;
 @group(0) @binding(3) var nearest: sampler;
 fn load_x(p: vec2i) -> vec4f {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
@@ -31,13 +31,13 @@ fn store(pixel: vec2i, result: vec4f) {
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
-    // A workgroup takes some blocks, counted row by row, of the same planes.
+    // A workgroup computes consecutive blocks, row by row, of the same planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
     var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || 1 <= plane) { return; }
     var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(2, 2);
-    // The first pixel of the patch. m: the sums at its positions.
+    // corner: the first pixel of the patch; m: the sums at the positions of the patch.
     var corner: vec2i = pixel - vec2i(1, 1);
     var m00_0: vec4f = vec4f(0.0);
     var m01_0: vec4f = vec4f(0.0);

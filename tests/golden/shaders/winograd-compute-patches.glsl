@@ -27,7 +27,7 @@ const float factors[16] = float[16](
 );
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -39,7 +39,7 @@ void store(ivec2 pixel, int plane, vec4 result) {
 
 void main() {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
     int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
     int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
@@ -58,7 +58,7 @@ void main() {
     vec4 result_y6 = vec4(0.0);
     vec4 result_y7 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
-        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        // d: a row of the patch; t: the transformed row, added to each sum with a factor of its own.
         vec4 d0 = load_x(corner + ivec2(0, patch_row));
         vec4 d1 = load_x(corner + ivec2(1, patch_row));
         vec4 d2 = load_x(corner + ivec2(2, patch_row));

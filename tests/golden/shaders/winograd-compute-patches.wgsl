@@ -37,7 +37,7 @@ var<private> factors: array<f32, 16> = array<f32, 16>(
     -1.0
 );
 fn load_x(p: vec2i) -> vec4f {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
@@ -46,7 +46,7 @@ fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
     var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
@@ -65,7 +65,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var result_y6: vec4f = vec4f(0.0);
     var result_y7: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        // d: a row of the patch; t: the transformed row, added to each sum with a factor of its own.
         var d0: vec4f = load_x(corner + vec2i(0, patch_row));
         var d1: vec4f = load_x(corner + vec2i(1, patch_row));
         var d2: vec4f = load_x(corner + vec2i(2, patch_row));

@@ -22,7 +22,7 @@ fn store(pixel: vec2i, plane: i32, result: vec4f) { textureStore(u_result, pixel
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 1 pixel of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
     var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;

@@ -36,7 +36,7 @@ fn store(pixel: vec2i, result: vec4f) {
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group: vec3u) {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
-    // A workgroup takes some blocks, counted row by row, in as many planes as it has room for.
+    // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
     var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
     var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
@@ -50,7 +50,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var result_x0_y1: vec4f = vec4f(0.0);
     var result_x1_y1: vec4f = vec4f(0.0);
     for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch; t: the transformed row, which all rows add up to.
+        // d: a row of the patch; t: the transformed row, added to each sum with a factor of its own.
         var d0: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4), plane, 0);
         var d1: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 1), plane, 0);
         var d2: vec4f = textureLoad(u_x, corner + vec2i(0, patch_row * 4 + 2), plane, 0);

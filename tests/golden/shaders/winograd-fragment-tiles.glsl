@@ -24,7 +24,7 @@ void transform(vec4 a, vec4 b, vec4 c, vec4 d, out vec4 t0, out vec4 t1, out vec
 }
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(2, 4) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
@@ -36,7 +36,7 @@ void transform_row(ivec2 p, out vec4 t0, out vec4 t1, out vec4 t2, out vec4 t3) 
 
 void main() {
     ivec2 pixel = ivec2(gl_FragCoord.xy);
-    // This pixel is a tile of 2x2 pixels of the map; y are its sums.
+    // This pixel computes a tile of 2x2 pixels of the map; y: the sums of the tile.
     ivec2 corner = pixel * 2 - ivec2(1, 1);
     vec4 t00, t01, t02, t03, t10, t11, t12, t13, t20, t21, t22, t23, t30, t31, t32, t33;
     // the patch of input plane 0

@@ -13,7 +13,7 @@ fn transform(a: vec4f, b: vec4f, c: vec4f, d: vec4f, t0: ptr<function, vec4f>, t
     (*t3) = b - d;
 }
 fn load_x(p: vec2i) -> vec4f {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(2, 4) - 1);
     var inside: bool = all(nearest == p);
     return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
@@ -31,7 +31,7 @@ struct Targets {
 fn main(@builtin(position) position: vec4f) -> Targets {
     var targets: Targets;
     var pixel: vec2i = vec2i(position.xy);
-    // This pixel is a tile of 2x2 pixels of the map; y are its sums.
+    // This pixel computes a tile of 2x2 pixels of the map; y: the sums of the tile.
     var corner: vec2i = pixel * 2 - vec2i(1, 1);
     var t00: vec4f;
     var t01: vec4f;

@@ -32,7 +32,7 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
@@ -73,7 +73,7 @@ vec4 hook() {
     result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
     // tap (2, 2), input plane 0
     texel = load_x(corner + ivec2(2, 2));
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
     last_result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     result += last_result;
@@ -96,7 +96,7 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
@@ -137,7 +137,7 @@ vec4 hook() {
     result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     // tap (2, 2), input plane 0
     texel = load_x(corner + ivec2(2, 2));
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(2.0, 2.5, 3.0, 3.5);
     last_result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
     result += last_result;
@@ -180,7 +180,7 @@ vec4 hook() {
     result += vec4(0.0, 0.25, 0.5, 0.75) * texel.w;
     // tap (0, 0), input plane 1
     texel = load_x(corner, 1);
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
     last_result += vec4(0.25, 0.5, 0.75, -0.75) * texel.x;
     last_result += vec4(0.5, 0.75, -0.75, -0.5) * texel.y;

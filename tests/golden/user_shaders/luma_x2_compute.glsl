@@ -33,7 +33,7 @@ vec4 rounded_to_half(vec4 v) {
 }
 
 vec4 load_x(ivec2 p) {
-    // Beside the map lies padding: 0.
+    // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(picture_size) - 1);
     bool inside = nearest == p;
     return inside ? texelFetch(picture_raw, nearest, 0) : vec4(0.0);
@@ -86,7 +86,7 @@ void hook() {
     result_p1 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     // tap (2, 2), input plane 0
     texel = load_x(corner + ivec2(2, 2));
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result_p0 = vec4(0.0, 0.5, 1.0, 1.5);
     last_result_p0 += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     result_p0 += last_result_p0;
@@ -135,7 +135,7 @@ vec4 hook() {
     result += vec4(0.0, 0.25, 0.5, 0.75) * texel.w;
     // tap (0, 0), input plane 1
     texel = load_x(corner, 1);
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
     last_result += vec4(0.25, 0.5, 0.75, -0.75) * texel.x;
     last_result += vec4(0.5, 0.75, -0.75, -0.5) * texel.y;

@@ -83,7 +83,7 @@ vec4 hook() {
     result += vec4(0.25, 0.0, -0.25, -0.5) * texel.z;
     // tap (2, 2), input plane 0
     texel = load_x(corner + ivec2(2, 2));
-    // the last texel, whose sums begin with the bias: it spares registers
+    // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
     last_result += vec4(-0.5, -0.75, 0.75, 0.5) * texel.x;
     last_result += vec4(0.0, -0.25, -0.5, -0.75) * texel.y;
