@@ -77,7 +77,7 @@ def for_user_shader(options: Options) -> Options:
             "SG0301",
             f"--input-size {text} is not supported with --target mpv",
             why="videos have any size",
-            help="omit --input-size; dynamic:HxW sets the size that costs are compared at",
+            help="omit --input-size, or choose kernels for one size with --input-size dynamic:HxW",
         )
     if options.weights not in WEIGHTS:
         raise ShadergenError(
@@ -121,8 +121,8 @@ def within_the_format(stage: str) -> Iterator[None]:
             planes = user_shader_limits(stage).draw_buffers
             error.what = error.what.replace("needs", "reads").replace(UNITS, "planes of 4 channels")
             error.why = (
-                f"a pass binds at most {most} textures of {LANES * planes} channels, because "
-                "players on OpenGL have 16 vertex attributes; weights may take one texture"
+                f"a pass binds at most {most} textures of {LANES * planes} channels, weights "
+                "included: on OpenGL, players use one of 16 vertex attributes for each texture"
             )
             channels = f"at most {LANES * planes * most} channels in each layer"
             wide = "" if stage == "compute" else "--stage compute, or "

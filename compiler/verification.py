@@ -35,11 +35,11 @@ UNORM8_STEP = 0.5 / 255
 ROUNDED = {  # tolerance and note, by the format of weights
     "float16": (
         TOLERANCES["mediump"],
-        "weights are rounded to 16 bits, so the bound is that of mediump",
+        "weights are rounded to 16 bits, so errors are accepted as with --precision mediump",
     ),
-    "int8": (1e-1, "weights are rounded to 8 bits, so the bound is wide"),
+    "int8": (1e-1, "weights are rounded to 8 bits, so larger errors are accepted"),
 }
-HALF_NOTE = "the reference computes in 16 bits, so the bound is that of mediump"
+HALF_NOTE = "the reference computes in 16 bits, so errors are accepted as with --precision mediump"
 
 
 @dataclass(frozen=True)

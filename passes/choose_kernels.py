@@ -44,17 +44,15 @@ if TYPE_CHECKING:
     from .rule import Context
 
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
-NETWORK_BUDGET = 32768  # floats of unrolled code in all shaders together
-PROGRAM = 512  # as many floats take as long to compile as a program without any
-FEW_PROGRAMS = 8  # without constants; networks of more start slowly
-EARNS = 0.12  # share of the frame that constants must save there, for all of the budget
-MANY_PIXELS = 65536  # from where constants pay for their compilation beside compute shaders
-ALIKE = 1.03  # measured times that are closer are not told apart: prediction decides
-PAYS = 1000.0  # nanoseconds a frame that a float must save: its compilation, over 200 frames
-SHARED = 1.05  # predictions that are closer do not pay for a program of their own
-SPENT = (
-    "constant weights would be faster here but slow to compile: other layers gain more from them"
-)
+NETWORK_BUDGET = 32768  # constants (floats) of unrolled code in all shaders together
+PROGRAM = 512  # constants that take as long to compile as an empty program
+FEW_PROGRAMS = 8  # without constants; networks with more start slowly
+EARNS = 0.12  # share of the frame that constants must save if they fill the whole budget
+MANY_PIXELS = 65536  # of a layer: constants are then worth compiling, also beside compute shaders
+ALIKE = 1.03  # ratio of measured times that count as equal; predictions then decide
+PAYS = 1000.0  # nanoseconds that a constant must save in a frame: repays compiling in 200 frames
+SHARED = 1.05  # ratio of predicted times that is not worth a shader program of its own
+COMPILES_SLOWLY = "constant weights would be faster, but compile too slowly for this gain"
 
 
 @dataclass(frozen=True)
@@ -117,10 +115,10 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         elif len(found.costs) == 1 and not cost:
             why = "the only choice"
         if allowed.costs[0] != found.costs[0]:
-            why += f"; {SPENT}"
+            why += f"; {COMPILES_SLOWLY}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f"; {other} with {alike[0][1]}, but needs another shader program"
+            why += f"; {alike[0][1]}: {other}, but with a shader program of its own"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.unsuited(was)
         context.explain(STEP, names[was], str(choice), why)

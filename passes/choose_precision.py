@@ -126,7 +126,7 @@ def _by_range(graph: Graph, context: Context) -> dict[Node, Chosen]:
         if n.choice.precision is None:
             within, what = _within(n, proven[n.result], seen.get(n.result))
             if within and n.result in exact:
-                within, what = "", "it determines indices"
+                within, what = "", "other layers compute indices from its result"
             precision: Precision = "mediump" if within else "highp"
             chosen[n] = replace(n.choice, precision=precision), within or "highp", what
     if gain_from_half(target.costs):
@@ -157,7 +157,7 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
         return found.result.size if in_full else found.largest
 
     if not _weights_fit(node):
-        return "", "the weights of some channels exceed 16 bits"
+        return "", "the weights of some channels are too large or too small for 16 bits"
     if 0 < proven.result.size < HALF_MIN:
         return "", f"values up to {proven.result.size:.4g}, {TOO_SMALL}"
     if seen is not None and 0 < seen.result.size / MARGIN < HALF_MIN:

@@ -159,7 +159,8 @@ def unsuited(node: Node, target: Target) -> str:
     looped = replace(node, choice=replace(node.choice, weights="texture"))
     why = family.unsuited(looped, target)
     if not why and not _compute_planes(node):
-        why = "no invocation computes all channels of a texel"
+        most = f"more than {max(PLANES)} planes"
+        why = f"an invocation would compute {most} to store a texel of the pixel shuffle"
     if not why and not compute_storages(before_store(at_default(node)), target):
         why = no_storage(target)
     return why

@@ -107,10 +107,10 @@ def no_storage(target: Target) -> str:
     """Return why a node has no :func:`compute_storages`."""
     if target.weights == "constants":
         return "--weights constants excludes compute shaders"
-    fits = f"fit no storage of compute shaders ({', '.join(LOOPED_AT_ONCE)})"
+    storage = f"any weight storage of compute shaders ({', '.join(LOOPED_AT_ONCE)})"
     if target.weights != "auto":
-        fits = f"do not fit --weights {target.weights} in compute shaders"
-    return f"the weights of all planes together {fits}"
+        storage = f"--weights {target.weights} in compute shaders"
+    return f"the layer's weights are too large for {storage}"
 
 
 def refusal(node: Node, target: Target) -> ShadergenError:

@@ -147,7 +147,7 @@ def _scales(
                 "SG0405",
                 f"output '{name}' is not the whole picture",
                 why=f"a picture of {given} becomes {made}, which players would stretch",
-                help="pad inside the network, so that sizes are only multiplied",
+                help="pad inside the network, so that the output is 1, 2, 3... times as large",
             )
         scales[side] = once
     return scales

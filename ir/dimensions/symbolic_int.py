@@ -135,7 +135,7 @@ class SymbolicInt:
         raise DynamicDimensionError("this operator")
 
     def __index__(self) -> NoReturn:
-        raise DynamicDimensionError("a list as long as a dynamic size")
+        raise DynamicDimensionError("an operator with one constant per row or column")
 
     def __float__(self) -> NoReturn:
         raise DynamicDimensionError("converting a size to a float")

@@ -46,7 +46,7 @@ def test_an_output_that_contradicts_its_declared_shape_is_refused(tmp_path: Path
         "error[SG0105]: 'y' has shape 1x3x4x4 where the model declares 1x3x5x4\n"
         "  --> model.onnx: node relu (Relu), inputs 1x3x4x4\n"
         "  = why: ONNX's shape inference gives 1x3x4x4, too: the declared shape is stale\n"
-        "  = help: take the shape as computed: --outputs y"
+        "  = help: to ignore the declared shape of this output, name it: --outputs y"
     )
 
 

@@ -162,7 +162,7 @@ class Layer:
                     "SG0106",
                     f"weight '{weight.name}' has shape {weight.shape}, not {shape}",
                     where=self.described,
-                    why=f"the configuration asks for that shape of the {role}",
+                    why=f"the layer's configuration requires shape {shape} for the {role}",
                 )
         arrays = {
             role: weight.read(self.described)
