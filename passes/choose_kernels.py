@@ -1,21 +1,27 @@
-"""Choose how each node runs: the cheapest of its candidates, within a budget for unrolled code.
+"""Choose a kernel for each node: the fastest candidate, within a budget for unrolled code.
 
-What a candidate takes is measured where a tuning file knows the node, else predicted; a node of
-which some candidates were measured is decided among those. With default costs nothing but a
-measurement or the user chooses Winograd's tiles.
+The time of a candidate is measured if the tuning file has the node, otherwise predicted. If some
+candidates of a node are measured, only these are compared: measured and predicted times do not
+compare. Winograd's tiles are a candidate only if their costs are known: from a measurement, or
+from the costs of a device. ``--winograd 2x2`` or ``4x4`` forces tiles.
 
-Weights as constants in the code are fast in each frame and slow to start: at about 0.2 ms for each
-float, and as for ``PROGRAM`` of them for each program, drivers would take minutes to start a
-network of many layers. So ``NETWORK_BUDGET`` holds for all shaders together; the layers with the
-most pixels have the first claim, because there each constant serves most often. Two more rules:
+Weights can be constants in unrolled code. Such shaders run fast but compile slowly: about 0.2 ms
+for each constant, plus the time of ``PROGRAM`` constants for each program. A network of many layers
+would take minutes to start. Three rules limit the constants:
 
-- Beside compute shaders only layers of ``MANY_PIXELS`` or where a float saves ``PAYS``, unless what
-  is compared holds compile time already, as predictions for a measured device do.
-- A network with more than ``FEW_PROGRAMS`` other programs starts slowly as it is. For a device that
-  is not measured, a layer's constants must then save a share of the frame of at least ``EARNS``
-  times their share of the budget. This ratio is 0.2 to 4 in upscalers of a few layers, 0.24 in
-  U-Net's largest layers, and up to 0.12 in layers of classifiers and style transfer that are a
-  small part of the frame.
+1. All shaders together may have ``NETWORK_BUDGET`` constants. Layers with more pixels come first,
+   because each of their constants is used more often.
+2. If the target has compute shaders, which run fast without constants, a layer gets constants only
+   if it has ``MANY_PIXELS``, or if each constant saves ``PAYS`` nanoseconds in a frame. Predictions
+   that include the time to compile (``Costs.code``) need no such rule.
+3. If the layers without constants need more than ``FEW_PROGRAMS`` programs, the network starts
+   slowly already. A layer then gets constants only if ::
+
+       time saved / time of the frame  >=  EARNS * constants / NETWORK_BUDGET
+
+   The left side divided by the last fraction is 0.2 to 4 in upscalers of a few layers, 0.24 in the
+   largest layers of U-Net, and at most 0.12 in the layers of classifiers and style transfer, each
+   of which is a small part of the frame. Costs of one device need no such rule.
 """
 
 from __future__ import annotations
@@ -59,11 +65,13 @@ COMPILES_SLOWLY = "constant weights would be faster, but compile too slowly for 
 class Ranking:
     """A node's candidates with their nanoseconds, the best first.
 
+    A candidate is wrong if it gave wrong results when measured.
+
     Attributes:
-        costs: of those that are not known to be wrong, unless all are.
+        costs: the candidates that are not wrong; all candidates if all are wrong.
         measured: whether the nanoseconds were measured, not predicted.
-        wrong: whether all candidates are known to be wrong.
-        spilling: those that are predicted to spill, which come last whatever they cost.
+        wrong: whether all candidates are wrong.
+        spilling: the candidates that are predicted to spill registers; these come last.
     """
 
     costs: tuple[tuple[float, Choice], ...]
@@ -72,12 +80,15 @@ class Ranking:
     spilling: frozenset[Choice] = frozenset()
 
     def without_constants(self) -> Ranking:
-        """Return the ranking of the others, or the same if there are none."""
+        """Return the ranking without constant weights, or the same if all have constants."""
         others = tuple((cost, c) for cost, c in self.costs if c.weights != "constants")
         return replace(self, costs=others or self.costs)
 
     def alike(self) -> tuple[tuple[float, Choice], ...]:
-        """Return the best, and those it is not worth a program of its own to choose it over."""
+        """Return the best candidate, and those so close that sharing a program decides.
+
+        A shared program saves compile time. Candidates that loop over their weights can share one.
+        """
         least, best = self.costs[0]
         if self.measured or not best.loops:
             return self.costs[:1]
@@ -90,9 +101,9 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     """Choose ``stage``, ``block``, ``planes`` and ``weights`` for every node.
 
     Raises:
-        ShadergenError: SG0402 when more render targets are asked for than the device has, or
-            weights are to be where they have no room; SG0403 when the target has no such storage,
-            or no compute shaders though they are asked for.
+        ShadergenError: SG0402 if ``--mrt`` exceeds the device's render targets, or weights exceed
+            the storage of ``--weights``; SG0403 if the target lacks this storage, or lacks compute
+            shaders with ``--stage compute``.
     """
     target = context.target
     _check(target)
@@ -131,20 +142,21 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
 
 
 def is_undecided(node: Node) -> bool:
-    """Whether a node's choice leaves anything open."""
+    """Whether the stage or the planes of a node are still to be chosen."""
     return node.choice.stage is None or node.choice.planes is None
 
 
 def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
-    """Return the candidates of a node by cost.
+    """Return the candidates of a node, the cheapest first.
 
     Args:
-        node: placed, its choice open.
-        context: with what was measured.
-        alone: nothing is compared with other nodes, so an only candidate is given no cost.
+        node: a node with layouts, whose kernel is not chosen yet.
+        context: has the target, and the measured times if there are any.
+        alone: the costs are not compared with those of other nodes. If the node has a single
+            candidate, its cost is then not computed but 0.
 
     Raises:
-        ShadergenError: SG0402 or SG0403 when there are none.
+        ShadergenError: SG0402 or SG0403 if there are no candidates.
     """
     found = _choices(node, context)
     if not found:
@@ -155,20 +167,19 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
 
 
 def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
-    """Return the candidates of a node by cost, of which there may be none.
+    """Return the candidates of a node, the cheapest first; there may be none.
 
     Args:
-        node: placed, its choice open.
-        context: with what was measured.
-        predicted: go by predictions though there are measured times: those of nodes of which only
-            some are measured do not compare.
+        node: a node with layouts, whose kernel is not chosen yet.
+        context: has the target, and the measured times if there are any.
+        predicted: ignore measured times, to compare with a node that was not measured.
     """
     found = _choices(node, context)
     return _ranking(node, found, context, predicted) if found else Ranking(())
 
 
 def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
-    """Return the ways to run a node: in Winograd's tiles where they can be chosen."""
+    """Return a node's candidates; Winograd's tiles only if their costs are known or forced."""
     target, kernels = context.target, context.kernels
     usual = target.winograd == "auto" and not are_priced(target.costs)
     few = kernels.choices(node, tiles=False) if usual and not context.measured else ()
@@ -178,9 +189,9 @@ def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
 def _ranking(
     node: Node, found: tuple[Choice, ...], context: Context, predicted: bool = False
 ) -> Ranking:
-    """Return the candidates of a node by cost; nodes that do the same are ranked once.
+    """Return the candidates of a node, the cheapest first; nodes with equal work share a ranking.
 
-    Nodes of dynamic sizes do the same as those of their default sizes, but are measured apart.
+    A node of dynamic sizes has the work of its default sizes, but a tuning key of its own.
     """
     measured = tuning_key(node, context.target) if context.measured else ""
     key = context.kernels.alike(node, found), predicted, measured
@@ -212,15 +223,15 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
 
 
 def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
-    """Return why nodes are not fused, or nothing.
+    """Return why nodes are not fused, or an empty string if they are.
 
-    Measured times are compared if all nodes have some, else predictions.
+    Measured times decide if the fused node and all separate nodes have some, otherwise predictions.
 
     Args:
-        fused: the node that they would make.
-        apart: the nodes by themselves.
-        context: with what was measured.
-        forced: fuse them even if they are faster apart.
+        fused: the node that replaces all separate nodes.
+        apart: the separate nodes.
+        context: has the target, and the measured times if there are any.
+        forced: fuse even if the separate nodes are faster.
     """
     together = ranking(fused, context)
     if not together.costs:
@@ -231,7 +242,7 @@ def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool
         return ""
     rankings = {fused: together} | {n: ranking(n, context) for n in apart}
     if not all(r.costs and not r.wrong for r in rankings.values()):
-        return ""  # there is no other way
+        return ""  # the separate nodes have no kernels, or only wrong ones
     measured = all(r.measured for r in rankings.values())
     if not measured:
         rankings = {
@@ -247,7 +258,7 @@ def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool
 
 
 def _check(target: Target) -> None:
-    """Refuse what the device has not."""
+    """Refuse options that need more than the device has."""
     wanted, most = target.planes_per_pass, target.limits.draw_buffers
     if wanted is not None and wanted > most:
         raise ShadergenError(
@@ -266,13 +277,13 @@ def _check(target: Target) -> None:
 
 
 def within_budget(rankings: Mapping[Node, Ranking], context: Context) -> dict[Node, Ranking]:
-    """Return the rankings without constants wherever these cost more than nodes have room for."""
+    """Return the rankings, without constants for the nodes to which the three rules deny them."""
     unrolled = _unrolled(rankings, context)
     return {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
 
 
 def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
-    """Return the nodes whose weights may be constants."""
+    """Return the nodes whose weights may be constants, by the three rules of this module."""
     target = context.target
     wanted = [n for n, r in rankings.items() if r.costs[0][1].weights == "constants"]
     if target.weights == "constants":
@@ -287,7 +298,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         work = context.kernels.work(node, choice)[0]
         total = work.programs * (work.code * LANES + PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
-        priced = any(device.code for device in target.costs)  # compiling, in predictions
+        priced = any(device.code for device in target.costs)  # predictions include compiling
         billed = priced and not found.measured
         if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
             continue
@@ -300,7 +311,7 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
 
 
 def _other_programs(rankings: Mapping[Node, Ranking], wanted: Collection[Node]) -> int:
-    """Return how many programs the nodes take that do not want constants, about."""
+    """Estimate the number of programs of the nodes that are fastest without constants."""
     others = ((n.op, r.costs[0][1]) for n, r in rankings.items() if n not in wanted)
     return len(set(others))
 

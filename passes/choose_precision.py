@@ -1,13 +1,18 @@
-"""Choose the precision of every node: 16 bits where nothing can go wrong, else 32.
+"""Choose the precision of every node: ``mediump`` (16 bits) or ``highp`` (32 bits).
 
-Asked for highp or mediump, every node gets it. Asked for auto, a node is mediump when no number it
-stores or meets on the way can exceed what 16-bit floats hold, for any input within the stated
-range (``placement.ranges``), or where that is not proven, for the inputs to calibrate with, and
-with room for numbers twice as large (``placement.calibration``). All else stays highp. So do
-numbers that are too small for 16 bits, and positions that a sampling operator reads at
-(``placement.kinds``). Longer 16-bit sums than those of a texel's lanes lose more: auto has them
-only where calibration measured what they lose. Of the nodes that remain, those stay highp that
-would make the outputs err by too much (:mod:`.predict_error`).
+``--precision highp`` and ``mediump`` apply to every node. ``--precision auto`` makes a node mediump
+if all of these hold:
+
+- No stored or intermediate value of the node exceeds the largest 16-bit float. This is proven for
+  all inputs within ``--input-range`` (:mod:`.placement.ranges`), or observed on calibration inputs
+  with a margin of 2 (:mod:`.placement.calibration`).
+- Its values and weights are not too small for 16-bit floats.
+- No index or sampling position is computed from its result (:mod:`.placement.kinds`).
+- The estimated error of the network's outputs stays small (:mod:`.predict_error`).
+
+A mediump convolution adds up ``partial_terms`` products in 16 bits, then continues in 32 bits
+(:mod:`.placement.summation`). Longer 16-bit sums are faster and less accurate. With auto, sums are
+longer than the four lanes of a texel only if calibration measured their error.
 """
 
 from __future__ import annotations
@@ -36,9 +41,9 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Graph, Node, Precision, Value
     from .rule import Context
 
-    Chosen = tuple[Choice, str, str]  # and the decision, and why
+    Chosen = tuple[Choice, str, str]  # the choice, and for --explain the decision and its reason
 
-ROOM = 0.99  # of it: results are rounded
+ROOM = 0.99  # share of the largest 16-bit float that values may reach: rounding may enlarge them
 PROVEN = "mediump"
 CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
@@ -82,7 +87,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
 
 
 def _as_asked(graph: Graph, context: Context) -> dict[Node, Chosen]:
-    """Return what was asked for, for every node that has no precision yet."""
+    """Return the precision that the user asked for, for every node that has none yet."""
     target = context.target
     asked: Precision = "highp" if target.precision == "highp" else "mediump"
     faster = asked == "mediump" and gain_from_half(target.costs)
@@ -101,7 +106,7 @@ def _as_asked(graph: Graph, context: Context) -> dict[Node, Chosen]:
 
 
 def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
-    """Return how many products of a convolution 16 bits surely hold the sums of, or 0."""
+    """Return the largest number of products whose sum provably stays within 16 bits, or 0."""
     if known[node.result].largest <= ROOM * HALF_MAX:
         return PARTIAL_TERMS
     p = parts(node)
@@ -116,7 +121,7 @@ def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
 
 
 def _by_range(graph: Graph, context: Context) -> dict[Node, Chosen]:
-    """Return 16 bits for every node whose numbers they can hold, else 32."""
+    """Return mediump for every node whose values 16-bit floats can hold, otherwise highp."""
     target = context.target
     proven = bounds(graph, Interval(*target.input_range))
     seen = observe(graph, context.samples)
@@ -140,7 +145,7 @@ def _by_range(graph: Graph, context: Context) -> dict[Node, Chosen]:
 
 
 def _sums(node: Node, choice: Choice, context: Context) -> str:
-    """Say how a mediump convolution adds up its products."""
+    """Return, for --explain, how a mediump convolution adds up its products."""
     terms = choice.partial_terms
     if not is_direct(node) or not gain_from_half(context.target.costs):
         return ""
@@ -150,7 +155,13 @@ def _sums(node: Node, choice: Choice, context: Context) -> str:
 
 
 def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
-    """Return how a node's numbers are known to lie within 16 bits, or nothing, and their bound."""
+    """Return the decision for a node and its reason; the decision is empty if highp is needed.
+
+    Args:
+        node: the node.
+        proven: bounds of its values for all inputs within ``--input-range``.
+        seen: bounds of its values on calibration inputs, times ``MARGIN``, or None.
+    """
     in_full = computes_in_full(node)
 
     def largest(found: Bounds) -> float:
@@ -177,7 +188,7 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
 
 
 def _weights_fit(node: Node) -> bool:
-    """Whether 16 bits keep all channels of a convolution's weights."""
+    """Whether 16-bit floats can hold the weights of all channels of a convolution."""
     p = parts(node)
     if not is_direct(node):
         return True

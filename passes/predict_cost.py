@@ -1,14 +1,14 @@
-"""Predict the time of a node with a choice: what its kernels do, times the target's costs.
+"""Predict the time of each candidate of a node: counted operations times the target's costs.
 
-    time of a unit = sum(count * price)
-    time of a kernel = the slowest unit's + SHOWS * the others' + what starts its passes
+    time of a unit = sum(count * cost)
+    time of a kernel = slowest unit + SHOWS * sum of the other units + start of its GPU passes
 
-Where a pass has fewer invocations than the device runs at once, it takes as long as with these.
+A pass with fewer invocations than the device runs at once takes as long as a full one.
 
-Counts (:class:`.placement.kernels.Work`) come from the programs that the kernels are lowered to;
-prices are properties of the device (:mod:`.placement.costs`). Predictions order the candidates of
-a node. They know nothing of caches, so their sizes are not to be relied on. The arithmetic of index
-maps has no price: where loop nests are too close to tell, the fewest GPU passes are best.
+The counts (:class:`.placement.kernels.Work`) come from the lowered programs, the costs from the
+device (:mod:`.placement.costs`). Predictions rank the candidates of a node; as absolute times they
+are inexact, because they do not model caches. The arithmetic of index maps has no cost: if the
+predicted times of loop nests are close, the candidate with the fewest GPU passes is chosen.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from ..ir.graph import Choice, Node
     from .placement.kernels import Kernels, Work
 
-# Predictions are no surer than that for loop nests, nor between a convolution in Winograd's tiles
-# and a direct one, which needs a fraction of the memory, where costs do not include memory. Those
-# of GPUs do: networks count fewest cycles there if tiles are chosen without doubt.
+# Predicted times within this ratio count as equal for loop nests. Winograd's tiles must be faster
+# than a direct convolution by this ratio if costs do not include memory, because tiles need more of
+# it. The costs of GPUs include memory; with these, the predicted time of tiles is taken as it is.
 DOUBT = 1.4
-DRAWN_DOUBT = 1.25  # of tiles in draws, which need little memory but start slowly
-SPILLED = 4.0  # times as long takes a kernel that spills what it computes with, at least
-HOPELESS = 2.0  # times a device's registers: its compiler takes many seconds for such a kernel
-CROWDED = 2.0  # times as long takes one with more weights than its device holds as constants
-SHOWS = 0.1  # of the time of units beside the slowest, which hides the rest
+DRAWN_DOUBT = 1.25  # the same for tiles in draws, which need little memory but start slowly
+SPILLED = 4.0  # factor on the time of a kernel that spills registers
+HOPELESS = 2.0  # times a device's registers: the compiler takes many seconds for such a kernel
+CROWDED = 2.0  # factor on the time of a kernel with more weights than the device's constants hold
+SHOWS = 0.1  # share of the other units' time that adds to the slowest unit's; the rest overlaps
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
 class Predictor:
-    """Predicts the costs of a placed node's choices.
+    """Predicts the costs of a node's candidates.
 
     Args:
-        node: its own choice does not count.
-        kernels: what the kernel families offer for the target, which has the costs.
-        every: all choices of the node, where they are known.
+        node: a node with layouts; its own choice is ignored.
+        kernels: the kernel families for the target, which has the costs.
+        every: all candidates of the node, if the caller has them.
     """
 
     def __init__(self, node: Node, kernels: Kernels, every: tuple[Choice, ...] = ()) -> None:
@@ -76,10 +76,9 @@ class Predictor:
         return found
 
     def cost(self, choice: Choice) -> float:
-        """Return nanoseconds, infinity where the kernel does not fit the device.
+        """Return predicted nanoseconds, or infinity if the kernel does not fit the device.
 
-        For many devices it is the worst ratio of what the choice takes on one of them to the best
-        choice there, times the geometric mean of these best.
+        For several devices, :func:`.placement.costs.fair` combines the times into a relative cost.
         """
         self._predict((choice,))
         if choice not in self._nanoseconds:
@@ -97,9 +96,9 @@ class Predictor:
         return least, geometric_mean(least)
 
     def spills(self, choice: Choice) -> bool:
-        """Whether a kernel of the choice spills registers or constants on all of the devices.
+        """Whether a kernel of the choice is predicted to spill on all devices.
 
-        One that is hopeless on a single device counts, too.
+        A kernel with more than ``HOPELESS`` times the registers of any device counts as well.
         """
         self._predict((choice,))
         return choice in self._spilling
@@ -182,8 +181,8 @@ class _Devices:
     def predict(self, works: Sequence[Work]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return three arrays with a row for each kernel and a column for each device.
 
-        They are its nanoseconds, whether it spills there, and whether it needs so many registers
-        that the compiler hardly finishes.
+        The arrays hold nanoseconds, whether the kernel spills, and whether it needs more than
+        ``HOPELESS`` times the device's registers.
         """
         bills = [bill(work, self.costs[0]) for work in works]
         paid = np.array([[own[name] for name in (*PRICES, "gpu_pass", "code")] for own in bills])

@@ -1,7 +1,8 @@
-"""What work costs on a device: prices of each of its units, and what it can hold.
+"""Costs of operations on a device, and the limits of its registers and caches.
 
-A device is priced by units that work side by side, such as arithmetic, textures, memory: the unit
-that a GPU pass keeps busy the longest takes the time. A build for many devices is compared on each.
+A GPU has units that work in parallel, such as arithmetic, textures and memory. The time of a GPU
+pass is the time of its slowest unit. A generic build has the costs of several devices:
+:func:`fair` combines the times on all of them into one number.
 """
 
 from __future__ import annotations
@@ -13,32 +14,33 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Unit:
-    """How long things keep a unit of a busy device busy, in nanoseconds.
+    """The costs of operations on one unit of a GPU, in nanoseconds.
 
-    Vectors are of four numbers. What a unit has nothing to do with is free.
+    A cost is the time that one operation takes on a fully occupied GPU; 0 if the unit takes no part
+    in the operation. A vector has four numbers.
 
     Attributes:
         fragment: an invocation of a fragment shader.
         invocation: an invocation of a compute shader.
-        unrolled_invocation: the same where weights are constants.
-        texel: a vector read from a texture by ``texelFetch``, in a fragment shader.
-        sample: the same by ``texture``.
+        unrolled_invocation: an invocation of a compute shader whose weights are constants.
+        texel: a vector read by ``texelFetch`` in a fragment shader.
+        sample: a vector read by ``texture`` in a fragment shader.
         compute_texel: a vector read by ``texelFetch`` in a compute shader.
         image: a vector read from an image.
         ubo: a vector read from a uniform block.
         ssbo: a vector read from a storage block.
-        literal: a vector of weights that are constants in the text; ``literal_half`` in programs
-            of 16 bits.
-        load: a vector of a tensor that comes from memory, where caches hold a pass's other reads.
-        stream: the first read of a vector of weights in a pass, from memory; later reads hit a
-            cache.
-        multiply: a multiply-add of vectors; ``multiply_half`` in programs of 16 bits.
-        operation: other arithmetic of a vector.
-        instruction_miss: added to arithmetic in a program that exceeds the instruction cache.
-        crowding: added to a multiply-add for each accumulator beyond those that do no harm.
-        store: a vector written to a render target of 32 bits, ``store_half`` of fewer.
+        literal: a vector of constant weights; ``literal_half`` in 16-bit programs.
+        load: a vector of a tensor, read from memory for the first time in a pass. Repeated reads
+            come from a cache and do not count.
+        stream: a vector of weights, read from memory for the first time in a pass.
+        multiply: a multiply-add of vectors; ``multiply_half`` in 16-bit programs.
+        operation: any other arithmetic operation on a vector.
+        instruction_miss: added to a multiply-add, and half of it to another operation, if the
+            program exceeds ``Costs.instruction_cache``.
+        crowding: added to a multiply-add for each accumulator beyond ``Costs.accumulators``.
+        store: a vector written to a 32-bit render target; ``store_half`` to 16 bits or fewer.
         mrt_penalty: added to a store in passes of more than four render targets.
-        image_store: a vector written to an image of 32 bits, ``image_store_half`` of fewer.
+        image_store: a vector written to a 32-bit image; ``image_store_half`` to 16 bits or fewer.
     """
 
     fragment: float = 0.0
@@ -71,28 +73,30 @@ PRICES = tuple(field.name for field in fields(Unit))
 
 @dataclass(frozen=True)
 class Costs:
-    """What work costs on a device.
+    """The costs and limits of one device.
+
+    A kernel that exceeds ``registers``, ``literals``, ``uniforms`` or ``taps`` is predicted to
+    spill. Such a kernel is chosen only if all other candidates spill too. 0 means no limit.
 
     Attributes:
-        units: that work side by side.
+        units: the units that work in parallel.
         gpu_pass: nanoseconds to start a draw or a dispatch.
-        code: nanoseconds to compile arithmetic of four floats, spread over the first frames: a
-            thousand of software rasterisers, ten thousand of GPUs.
-        lanes: invocations that run at once; fewer take as long.
-        instruction_cache: multiply-adds of vectors that fit in the instruction cache.
-        accumulators: vectors that an invocation keeps at once without harm.
-        registers: floats and ints that an invocation holds; a kernel that needs more would spill
-            them to memory, and comes after all that do not. 0 is no limit.
-        literals: vectors of weights that a program may have as constants; the compiler keeps more
-            in registers, which it spills. 0 is no limit.
-        uniforms: vectors of weights that a program may have in a uniform block; more are read from
-            memory. 0: no limit is known, and code does not name weights of blocks.
-        taps: places that a program without loops may read; with more, the compiler holds too many
-            at once, and spills. 0 is no limit.
-        texture_registers: as ``registers``, of kernels that read weights from a texture: reads
-            under way hold registers, too. 0 is as ``registers``.
-        literal_registers: as ``registers``, of kernels whose weights are constants: compilers
-            order code without loops better. 0 is as ``registers``.
+        code: nanoseconds to compile one vector operation, divided by the frames that repay
+            compiling: 1000 on software rasterisers, 10,000 on GPUs.
+        lanes: invocations that run at once; a pass of fewer invocations takes as long.
+        instruction_cache: vector multiply-adds whose code fits the instruction cache.
+        accumulators: vectors that an invocation can accumulate without the cost ``crowding``.
+        registers: scalars that an invocation can hold in registers.
+        literals: vectors of constant weights in one program that the compiler does not move to
+            registers.
+        uniforms: vectors of weights in a uniform block that fit constant registers; more are read
+            from memory. 0: unknown, so kernels read uniform blocks only in loops.
+        taps: positions of a map that a program without loops may read; beyond this, the compiler
+            keeps too many texels in registers at once.
+        texture_registers: replaces ``registers`` for kernels that read weights from a texture,
+            because pending reads occupy registers. 0: use ``registers``.
+        literal_registers: replaces ``registers`` for kernels with constant weights, because
+            compilers schedule code without loops better. 0: use ``registers``.
     """
 
     units: tuple[Unit, ...]
@@ -132,29 +136,29 @@ UNMEASURED = Costs(
     ),
     gpu_pass=10000.0,
 )
-"""Default costs, not measured on a device. Only ratios matter.
+"""Default costs for profiles without costs of their own. Only their ratios matter.
 
 Reading costs more than multiplying, constants are free.
 """
 
 
 def are_known(devices: tuple[Costs, ...]) -> bool:
-    """Whether costs are those of one device."""
+    """Whether the costs are of one device, so that predictions are times."""
     return len(devices) == 1 and devices[0] != UNMEASURED
 
 
 def are_priced(devices: tuple[Costs, ...]) -> bool:
-    """Whether costs are those of devices, one or many, not the default costs."""
+    """Whether the costs are of one or several devices, not the default costs."""
     return UNMEASURED not in devices
 
 
 def count_memory(devices: tuple[Costs, ...]) -> bool:
-    """Whether memory has a price in the costs of all devices."""
+    """Whether the costs of all devices include reads from memory."""
     return all(any(unit.load for unit in device.units) for device in devices)
 
 
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:
-    """Whether 16-bit arithmetic is faster than 32-bit arithmetic on one of some devices."""
+    """Whether 16-bit arithmetic is faster than 32-bit arithmetic on any of the devices."""
 
     def takes(device: Costs, name: str) -> float:
         return max(float(getattr(unit, name)) for unit in device.units)
@@ -177,15 +181,16 @@ def geometric_mean(values: np.ndarray) -> float:
 
 
 def fair(times: np.ndarray, best: np.ndarray, mean: float | None = None) -> float:
-    """Return one number for the times on many devices.
+    """Return one cost for a candidate's times on several devices.
 
-    It is the worst ratio to the best that can be had on a device, times the geometric mean of
-    these; on one device the time there.
+    The cost is max(times / best) * geometric_mean(best): the worst slowdown relative to the best
+    candidate of each device, scaled so that costs of different nodes can be added up. With one
+    device, the cost is the time.
 
     Args:
-        times: nanoseconds on each device.
-        best: the nanoseconds of the best choice on each.
-        mean: their :func:`geometric_mean`, where it is known.
+        times: nanoseconds of the candidate on each device.
+        best: nanoseconds of the fastest candidate on each device.
+        mean: the geometric mean of ``best``, if the caller has it.
     """
     if len(times) == 1:
         return float(times[0])
