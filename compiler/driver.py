@@ -43,6 +43,7 @@ from .frontends import Request, load, load_proto
 from .frontends.dynamic_sizes import DynamicInputs, check_dynamic
 from .notes import compiled_notes
 from .options import Options, parse_preprocessing
+from .provenance import provenance
 from .random_inputs import trial_inputs
 from .tuning.coverage import coverage_notes
 from .user_shader import (
@@ -273,12 +274,15 @@ def _compile_user_shader(
     with within_the_format(options.stage):
         compiled = _compile(model, output, options, dump, progress)
     with _explained(model, dump):
+        origin = provenance(model)
         shader = user_shader(
             compiled.files,
             options.hook,
             options.upscale_from,
-            options.license,
+            options.license or origin.license,
             model.stem,
+            origin.lines,
+            options.strength,
         )
         if options.validate:
             progress("validating shaders")

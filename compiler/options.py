@@ -90,7 +90,9 @@ class Options:
             network's channels.
         upscale_from: how many times larger than the picture the player's output must be for an
             upscaling user shader to run.
-        license: the network's license, for the header of a user shader.
+        license: the network's license, for the header of a user shader; empty takes the model's.
+        strength: share of the network's result in what a user shader shows; the rest is the
+            picture.
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Options:
     hook: str | None = None
     upscale_from: float = UPSCALE_FROM
     license: str = ""
+    strength: float = 1.0
 
     def target(self) -> Target:
         """Check the options against their allowed values and return the target.

@@ -35,6 +35,7 @@ SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
 PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
 CELLS = re.compile(r"(\w+_cell)\.x((?: - \d+)?), \1\.y\2")
+STRENGTH = "strength"  # of the network, where its result is mixed with the picture
 OUT_PIXEL, OUT_CELL = "out_pixel", "out_cell"  # of compute passes, in the main function
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
@@ -104,6 +105,7 @@ class Bindings:
         size: the text of the result's width and height, an ivec2.
         grid: how the program's render targets lie in the result.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
+        picture: the texture that the result is mixed with by ``STRENGTH``, if any.
     """
 
     textures: Mapping[str, Plane]
@@ -113,6 +115,7 @@ class Bindings:
     size: str
     grid: Grid = Grid()
     alpha: str = ""
+    picture: str = ""
 
 
 def side(texture: str, axis: int, grid: Grid) -> str:
@@ -211,6 +214,9 @@ class UserShader(GlslEs):
             value = f"vec4({', '.join(parts)}, {alpha})"
         elif alpha:
             value = f"vec4({self.atom(s.value)}.rgb, {alpha})"
+        if picture := self._bindings.picture:
+            original = f"texelFetch({picture}_raw, {self._bindings.pixel}, 0)"
+            value = f"mix({original}, {value}, {STRENGTH})"
         return f"return rounded_to_half({value});"
 
 

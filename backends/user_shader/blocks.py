@@ -18,6 +18,7 @@ import numpy as np
 from ...ir.types import LANES
 from ..dialects.user_shader import (
     HALF_TYPES,
+    STRENGTH,
     Bindings,
     Grid,
     Plane,
@@ -55,6 +56,7 @@ TAKEN = (
     "out",
     "input",
     "target",
+    STRENGTH,
     *HALF_TYPES,
 )
 
@@ -104,13 +106,17 @@ class Table:
     data: str
 
 
-def blocks_of(files: BuildFiles) -> tuple[list[Block], list[Table]]:
+def blocks_of(files: BuildFiles, strength: float) -> tuple[list[Block], list[Table]]:
     """Return the blocks, and the tables that they read, of a build that has passed the checks.
+
+    Args:
+        files: of the build.
+        strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
 
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
     """
-    blocks = _Blocks(files.schedule)
+    blocks = _Blocks(files.schedule, strength)
     found = [_copy(), *blocks.of(files.passes)]
     textures = {t["name"]: t for t in files.schedule["textures"]}
     tables = []
@@ -136,8 +142,9 @@ class _Bound:
 
 
 class _Blocks:
-    def __init__(self, schedule: Mapping[str, Any]) -> None:
+    def __init__(self, schedule: Mapping[str, Any], strength: float) -> None:
         self.schedule = schedule
+        self.strength = strength
         self.textures = {t["name"]: t for t in schedule["textures"]}
         self.output = schedule["outputs"][0]["texture"]
         namer = Namer()
@@ -193,6 +200,9 @@ class _Blocks:
         if is_last and result["channels"] == OPAQUE:
             binds[HOOKED] = _Bound(Grid(), (width, height))
             alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
+        mixes = is_last and self.strength != 1
+        if mixes:
+            binds.setdefault(PICTURE, _Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
         columns, rows = saved.grid.columns, saved.grid.rows
         across, down = WORKGROUP
@@ -205,8 +215,11 @@ class _Blocks:
             both_sides(glsl(width, bound)[0], glsl(height, bound)[0]),
             saved.grid,
             alpha,
+            PICTURE if mixes else "",
         )
         functions, body = print_pass(gpu_pass.program, bindings)
+        if mixes:
+            functions = [f"#define {STRENGTH} {float(self.strength)}", *functions]
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies} multiply-adds per pixel")

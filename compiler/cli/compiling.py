@@ -68,7 +68,21 @@ EXIT_DIFFERS = 1
     help="An upscaling user shader runs if the player's output is more than FACTOR times as large "
     "as the picture.",
 )
-@click.option("--license", default="", metavar="TEXT", help="License line of a user shader.")
+@click.option(
+    "--license",
+    default="",
+    metavar="TEXT",
+    help="License line of a user shader. [default: the license in the ONNX metadata]",
+)
+@click.option(
+    "--strength",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of the network in what a user shader shows, 0 to 1; the rest is the picture. The "
+    "network must keep the picture's size.",
+)
 @compile_options
 @click.option(
     "--input-external",

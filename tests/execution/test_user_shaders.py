@@ -346,3 +346,25 @@ def test_chroma_is_both_planes(scale, pixels, tmp_path):
     wanted = reference(model, planes.transpose(1, 2, 0) / 255)
     assert codes_apart(got[1:].transpose(1, 2, 0), wanted) <= 1
     assert abs(got[0].astype(int) - 120).max() <= 1
+
+
+def mixed(model: ModelProto, frame: np.ndarray, share: float) -> np.ndarray:
+    """Return a share of what ONNX Runtime computes of a frame, and the frame for the rest."""
+    return share * reference(model, frame / 255) + (1 - share) * frame / 255
+
+
+def test_ffmpeg_shows_a_share_of_the_network(tmp_path):
+    model, frame = denoiser(), noise(29, 37, 3)
+    shader = written(model, tmp_path, strength=0.25)
+    assert codes_apart(through_filter(shader, frame, 1), mixed(model, frame, 0.25)) <= 1
+    text = shader.read_text()
+    assert text.count("#define strength 0.25\n") == 1
+    shader.write_text(text.replace("strength 0.25", "strength 0.75"))  # as a user edits it
+    assert codes_apart(through_filter(shader, frame, 1), mixed(model, frame, 0.75)) <= 1
+
+
+@pytest.mark.parametrize("output", ["gpu, OpenGL", "gpu-next, OpenGL"])
+def test_mpv_shows_a_share_of_the_network(output, tmp_path):
+    model, frame = denoiser(), noise(29, 37, 3)
+    shown = through_mpv(written(model, tmp_path, strength=0.25), frame, output, (29, 37))
+    assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 from support import ESPCN, refusal
-from support.picture_networks import Network, save
+from support.picture_networks import Network, denoiser, save
 from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
@@ -77,3 +82,62 @@ def test_values_beyond_the_textures_of_players_are_noted(gain, tmp_path):
     found = [note for note in done.notes if "exceed 65504" in note]
     assert len(found) == (gain > 1)
     assert not found or found[0].startswith("values of layers loud, pool exceed 65504")
+
+
+def with_metadata(folder: Path, **stated: str) -> Path:
+    path = save(denoiser(), folder)
+    model = onnx.load(path)
+    model.producer_name, model.producer_version = "pytorch", "2.13"
+    model.doc_string = stated.pop("doc_string", "")
+    helper.set_model_props(model, stated)
+    onnx.save(model, path)
+    return path
+
+
+def header(output: Path) -> list[str]:
+    return output.read_text().split("\n\n")[0].splitlines()
+
+
+def test_the_header_says_where_the_network_comes_from(tmp_path):
+    path, output = with_metadata(tmp_path, License="CC0", author="Zoë"), tmp_path / "net.glsl"
+    compile_model(path, output, Options(package="mpv"))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert header(output)[2:] == [
+        f"// model: net.onnx, SHA-256 {digest}",
+        "// exported by: pytorch 2.13",
+        "// author: Zoë",
+        "// license: CC0",
+    ]
+    compile_model(path, output, Options(package="mpv", license="MIT"))
+    assert header(output)[-1] == "// license: MIT"
+
+
+def test_metadata_cannot_become_directives_or_fill_the_file(tmp_path):
+    hostile = "a\n//!HOOK LUMA\n" + "x" * 5000
+    many = {f"key{k}": str(k) for k in range(100)}
+    path = with_metadata(tmp_path, doc_string=hostile, **many)
+    compile_model(path, tmp_path / "net.glsl", Options(package="mpv"))
+    text = (tmp_path / "net.glsl").read_text()
+    assert parse(text)
+    assert "//!HOOK LUMA" not in text
+    lines = header(tmp_path / "net.glsl")
+    assert len(lines) == 23
+    assert max(map(len, lines)) < 250
+    compile_model(path, tmp_path / "net.glsl", Options(package="mpv"))  # it knows its own file
+
+
+def test_keras_files_state_nothing_but_themselves(tmp_path):
+    compile_model(ESPCN, tmp_path / "net.glsl", Options(package="mpv"))
+    assert header(tmp_path / "net.glsl")[2].startswith(f"// model: {ESPCN.name}, SHA-256 ")
+
+
+def test_strengths_that_mix_nothing_are_refused(tmp_path):
+    output, path = tmp_path / "net.glsl", save(denoiser(), tmp_path)
+    error = refusal(compile_model, ESPCN, output, Options(package="mpv", strength=0.5))
+    assert (error.code, error.what) == ("SG0301", "--strength 0.5 is not supported")
+    assert "changes the picture's size" in error.why
+    for share in (-0.1, 1.5, float("nan")):
+        error = refusal(compile_model, path, output, Options(package="mpv", strength=share))
+        assert error.supported == "0 to 1"
+    error = refusal(compile_model, path, tmp_path / "build", Options(strength=0.5))
+    assert error.what == "--strength needs --target mpv"
