@@ -105,8 +105,9 @@ def movement(
     moved = {name: np.zeros(value.shape) for name, value in still.items()}
     for k in range(TRIES):
         rng = np.random.default_rng((seed, k))
-        noisy = _noisy(model, values, size, weights, rng)
+        noisy, errors = _noisy(model, values, size, weights, rng)
         given = {n: shaken(a, size, rng) if a.dtype == np.float32 else a for n, a in feed.items()}
+        given |= errors
         try:
             found = run(noisy, given)
         except Failed:  # a threshold decides a shape, say
@@ -135,7 +136,13 @@ def _a_product_may_overflow(model: onnx.ModelProto, values: Arrays) -> bool:
 
 def _noisy(
     model: onnx.ModelProto, values: Arrays, size: float, weights: float, rng: np.random.Generator
-) -> onnx.ModelProto:
+) -> tuple[onnx.ModelProto, Arrays]:
+    """Return the model with noise, and the errors that it takes as further inputs.
+
+    They are no initializers: of those onnxruntime knows the shape, which it compares with its own
+    inference, and that errs for some windows.
+    """
+    errors_of = {}
     noisy = onnx.ModelProto()
     noisy.CopyFrom(model)
     graph = noisy.graph
@@ -156,11 +163,14 @@ def _noisy(
                 noise = shaken(values[name], size, rng) - values[name]
                 plain, error = f"{name}/plain", f"{name}/error"
                 rounded.output[k] = plain
-                graph.initializer.append(numpy_helper.from_array(noise, error))
+                graph.input.append(
+                    helper.make_tensor_value_info(error, onnx.TensorProto.FLOAT, None)
+                )
+                errors_of[error] = noise
                 errors.append(helper.make_node("Add", [plain, error], [name]))
         graph.node.append(rounded)
         graph.node.extend(errors)
-    return noisy
+    return noisy, errors_of
 
 
 def shaken(array: NDArray[Any], size: float, rng: np.random.Generator) -> NDArray[Any]:

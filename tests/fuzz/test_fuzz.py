@@ -24,6 +24,7 @@ from .graphs import onnx_case
 from .jobs import case_of
 from .judging import judge
 from .operators import LEFT_OUT
+from .oracles import OnnxOracle
 from .shrink import parts_of, shrink
 
 MODELS = 20
@@ -199,6 +200,14 @@ def test_a_step_that_rounded_weights_seldom_cross_is_inconclusive(
     below = {"y": np.full((1, 1, 1, 1), -1, np.float32)}
     monkeypatch.setattr(judging, "play", lambda runner, feed: below)
     assert judge(tried).status == status
+
+
+def test_rounding_is_measured_where_onnxruntime_infers_another_shape_than_it_computes() -> None:
+    window = {"kernel_shape": [3, 3], "strides": [2, 3], "dilations": [2, 1], "pads": [1, 2, 0, 2]}
+    node = helper.make_node("MaxPool", ["x"], ["y"], **window, ceil_mode=1)
+    tried = case(node, x=np.random.default_rng(0).normal(size=(1, 1, 10, 9)))
+    (moved,) = OnnxOracle(tried).movement(tried.feeds[0], 1e-3, 0.0)
+    assert (moved > 0).all()
 
 
 def test_refusals_are_told_apart_by_operator_and_message_alone() -> None:
