@@ -62,6 +62,7 @@ CODES: dict[str, str] = {
     "SG0604": "the GL reported an error or the context was lost",
     "SG0605": "an input or output array does not fit the build",
     "SG0606": "a Python package needed for this command is not installed",
+    "SG0607": "a user shader cannot be run: FFmpeg with libplacebo is missing, or it failed",
     # 07: verifying
     "SG0701": "the build's results differ from the reference",
     "SG0702": "the reference implementation cannot run the model",

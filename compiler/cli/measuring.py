@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich_click as click
+from click import get_current_context as current_context
+from click.core import ParameterSource
 
+from ...errors import ShadergenError
 from .options import measuring_options
 from .output import (
     bytes_text,
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from ..benchmark.report import Report
     from ..benchmark.results import BuildResult, Rates
 
+DEFAULT_SIZE = "360x640"
 DEAREST = 10  # passes of a build in the table
 
 
@@ -45,6 +51,11 @@ DEAREST = 10  # passes of a build in the table
 )
 @measuring_options("build", 50, "Stop measuring frames after N seconds.")
 @click.option("--no-transfer", is_flag=True, help="Do not measure upload and read-back.")
+@click.option(
+    "--size",
+    metavar="HxW",
+    help=f"Size of the pictures for user shaders. [default: {DEFAULT_SIZE}]",
+)
 def bench(
     builds: tuple[Path, ...],
     json_file: Path | None,
@@ -53,12 +64,23 @@ def bench(
     warm_up: int,
     seconds: float | None,
     no_transfer: bool,
+    size: str | None,
 ) -> None:
     """Measure each BUILD and the peak rates (ceilings) of the installed OpenGL ES.
 
     Builds take turns frame by frame, so that other load slows all of them equally. Ratios are
     relative to the first build.
+
+    User shaders (.glsl), by hand or of this compiler, are measured in FFmpeg's libplacebo filter
+    instead, each beside plain scaling to the same size.
     """
+    from ..player import is_user_shader
+
+    if any(map(is_user_shader, builds)):
+        _bench_user_shaders(builds, json_file, frames, size)
+        return
+    if size is not None:
+        raise ShadergenError("SG0301", "--size is for user shaders (.glsl); a build has its own")
     from ..benchmark.chart import check_chart, draw_chart
     from ..benchmark.report import Settings, check_json, run_benchmark, save_json
 
@@ -77,6 +99,51 @@ def bench(
             save_json(report, json_file)
     if chart is not None:
         draw_chart(report, chart)
+
+
+def _bench_user_shaders(
+    shaders: tuple[Path, ...], json_file: Path | None, frames: int, size: str | None
+) -> None:
+    """Measure user shaders; options of builds have no meaning for them, and are refused."""
+    from ..player import is_user_shader, measure
+
+    context = current_context()
+    for name in ("chart", "warm_up", "seconds", "no_transfer"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = "--" + name.replace("_", "-")
+            raise ShadergenError("SG0301", f"{flag} is not supported with user shaders")
+    if not all(map(is_user_shader, shaders)):
+        raise ShadergenError(
+            "SG0301",
+            "builds and user shaders cannot be compared",
+            why="a player also uploads, scales and downloads each frame",
+        )
+    if json_file is not None and str(json_file) != "-":
+        raise ShadergenError(
+            "SG0301",
+            f"--json {json_file} is not supported with user shaders",
+            supported="--json -, which prints",
+        )
+    with progress_line() as progress:
+        progress("running in FFmpeg")
+        found = measure(shaders, _size(size), frames)
+    if json_file is not None:
+        print_json([asdict(f) for f in found])
+        return
+    table = new_table("FFmpeg's libplacebo", "result", "passes", "first frame ms", "frame ms")
+    for f in found:
+        result = "x".join(map(str, f.size))
+        name = f.name or "plain scaling"
+        table.add_row(name, result, str(f.passes), short_text(f.first), short_text(f.frame))
+    print_table(table)
+
+
+def _size(text: str | None) -> tuple[int, int]:
+    """Parse ``360x640``."""
+    found = re.fullmatch(r"([1-9]\d{0,4})x([1-9]\d{0,4})", text or DEFAULT_SIZE)
+    if found is None:
+        raise ShadergenError("SG0301", f"--size {text} is not a size", supported="HxW")
+    return int(found[1]), int(found[2])
 
 
 def _print_report(report: Report) -> None:

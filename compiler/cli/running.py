@@ -7,6 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 
+from ...errors import ShadergenError
 from .output import echo, passes_text, print_json, progress_line
 
 
@@ -31,9 +32,15 @@ def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bo
     """Run BUILD on INPUT: a picture, an .npz with arrays named after the inputs, or one .npy.
 
     Arrays have the model's shape and axis order. A 1-channel network gets a picture's luma.
+
+    BUILD may also be a user shader (.glsl): FFmpeg's libplacebo filter then runs it on a picture.
     """
+    from ..player import is_user_shader
     from ..running import run_file
 
+    if is_user_shader(build):
+        _show(build, input, output, variant, as_json)
+        return
     with progress_line() as progress:
         progress("running on OpenGL ES")
         result = run_file(build, input, output, variant)
@@ -45,4 +52,21 @@ def run(build: Path, input: Path, output: Path, variant: str | None, as_json: bo
             f"{output}: {passes_text(result.passes)}{of_variant} on {result.renderer}, "
             f"set-up {result.init_milliseconds:.0f} ms, first frame {result.milliseconds:.1f} ms "
             "(includes shader compilation)"
+        )
+
+
+def _show(shader: Path, input: Path, output: Path, variant: str | None, as_json: bool) -> None:
+    from ..player import show
+
+    if variant is not None:
+        raise ShadergenError("SG0301", "--variant is for builds; a user shader has no variants")
+    with progress_line() as progress:
+        progress("running in FFmpeg")
+        shown = show(shader, input, output)
+    if as_json:
+        print_json(asdict(shown))
+    else:
+        echo(
+            f"{output}: {'x'.join(map(str, shown.size))}, {passes_text(shown.passes)} in FFmpeg's "
+            f"libplacebo, {shown.milliseconds:.0f} ms with start and shader compilation"
         )

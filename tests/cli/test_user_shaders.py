@@ -1,9 +1,16 @@
-"""``shadergen compile --target mpv``."""
+"""User shaders on the command line: ``compile --target mpv``, ``run`` and ``bench``."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
 from support import ESPCN
 from support.cli_models import onnx
+from support.players import filters, require
 from support.user_shader_grammar import parse
 
 
@@ -47,3 +54,91 @@ def test_refuses_by_name(shadergen, tmp_path):
     ran = shadergen("compile", ESPCN, "-o", output, "--input-size", "36x64", "--hook", "LUMA")
     assert "--hook needs --target mpv" in ran.err
     assert not output.exists()
+
+
+@pytest.fixture
+def gray(tmp_path: Path) -> Path:
+    path = tmp_path / "gray.png"
+    pixels = np.random.default_rng(0).integers(0, 256, (37, 61), np.uint8)
+    Image.fromarray(pixels).save(path)
+    return path
+
+
+def upscaler(shadergen: Any, folder: Path) -> Path:
+    path = folder / "net.glsl"
+    assert not shadergen("compile", ESPCN, "--target", "mpv", "-o", path).code
+    return path
+
+
+def require_ffmpeg() -> None:
+    require("ffmpeg")
+    if "libplacebo" not in filters():
+        pytest.skip("this FFmpeg has no libplacebo filter")
+
+
+@pytest.mark.gl
+def test_run_shows_what_a_player_makes_of_a_picture(shadergen, tmp_path, gray):
+    require_ffmpeg()
+    ran = shadergen("run", upscaler(shadergen, tmp_path), gray, "-o", tmp_path / "a.png", "--json")
+    assert (ran.json["size"], ran.json["passes"]) == ([74, 122], 11)
+    build = tmp_path / "build"
+    shadergen("compile", ESPCN, "--input-size", "37x61", "-o", build)
+    assert not shadergen("run", build, gray, "-o", tmp_path / "b.png").code
+    a, b = (np.asarray(Image.open(tmp_path / name)).astype(int) for name in ("a.png", "b.png"))
+    assert abs(a - b).max() <= 1
+
+
+@pytest.mark.gl
+def test_bench_measures_user_shaders_beside_plain_scaling(shadergen, tmp_path):
+    require_ffmpeg()
+    shader = upscaler(shadergen, tmp_path)
+    ran = shadergen("bench", shader, "--frames", "2", "--size", "36x64", "--json", "-")
+    plain, own = ran.json
+    assert (plain["name"], plain["passes"], plain["size"]) == ("", 0, [72, 128])
+    assert (own["name"], own["passes"], own["size"]) == (str(shader), 11, [72, 128])
+    assert own["first"] > 0
+
+
+def test_run_and_bench_of_user_shaders_refuse_what_they_cannot_do(shadergen, tmp_path, gray):
+    shader, output = upscaler(shadergen, tmp_path), tmp_path / "a.png"
+    assert "no variants" in shadergen("run", shader, gray, "-o", output, "--variant", "a").err
+    assert "cannot read" in shadergen("run", tmp_path / "no.glsl", gray, "-o", output).err
+    assert "is not supported" in shadergen("run", shader, gray, "-o", tmp_path / "a.npz").err
+    for arguments, why in {
+        ("--warm-up", "3"): "--warm-up is not supported with user shaders",
+        ("--chart", tmp_path / "a.svg"): "--chart is not supported with user shaders",
+        ("--json", tmp_path / "a.json"): "--json -, which prints",
+        ("--size", "0x5"): "--size 0x5 is not a size",
+        (tmp_path / "build",): "builds and user shaders cannot be compared",
+    }.items():
+        assert why in shadergen("bench", shader, *arguments).err
+    assert "--size is for user shaders" in shadergen("bench", "build", "--size", "3x5").err
+    assert not output.exists()
+
+
+def test_run_says_why_a_file_is_no_user_shader(shadergen, tmp_path, gray, monkeypatch):
+    output, shader = tmp_path / "a.png", tmp_path / "a.glsl"
+    for text, why in {
+        "void main() {}": "it has no passes",
+        "//!HOOK NOWHERE\n": "its hook is NOWHERE",
+        "//!HOOK LUMA\n//!WIDTH other.w\n": "its sizes and conditions cannot be computed",
+        "//!HOOK CHROMA\n": "it replaces CHROMA, and pictures have luma or RGB only",
+        "//!HOOK LUMA\n//!WHEN HOOKED.w 100 >\n": "a condition (//!WHEN) in the file is not met",
+    }.items():
+        shader.write_text(text)
+        assert why in shadergen("run", shader, gray, "-o", output).err
+    monkeypatch.setenv("PATH", str(tmp_path))
+    shader.write_text("//!HOOK LUMA\n//!BIND HOOKED\nvec4 hook() { return vec4(0.5); }\n")
+    ran = shadergen("run", shader, gray, "-o", output)
+    assert "SG0607" in ran.err
+    assert "apt-get install ffmpeg" in ran.err
+
+
+@pytest.mark.gl
+def test_run_says_what_ffmpeg_says_of_a_wrong_shader(shadergen, tmp_path, gray):
+    require_ffmpeg()
+    shader = tmp_path / "a.glsl"
+    shader.write_text("//!HOOK LUMA\n//!BIND HOOKED\nvec4 hook() { return nothing; }\n")
+    ran = shadergen("run", shader, gray, "-o", tmp_path / "a.png")
+    assert "FFmpeg's libplacebo filter failed" in ran.err
+    assert not (tmp_path / "a.png").exists()
