@@ -5,6 +5,7 @@ Players hold what passes save in 16-bit floats: 8-bit results differ by at most 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from support.picture_networks import (
     wide,
 )
 from support.players import MPV, through_ffmpeg, through_mpv
+from support.random_picture_networks import random_network
 
 from shadergen.compiler.driver import compile_model, import_model
 from shadergen.compiler.options import Options
@@ -50,6 +52,9 @@ vec4 hook() { return vec4(0.0); }
 """
 # Of 1: three layers' results are rounded to 11 digits each.
 TOLERANCE_16 = 1e-3
+# How many random networks are played: RANDOM_NETWORKS=100 takes ten minutes.
+RANDOM = int(os.environ.get("RANDOM_NETWORKS", "6"))
+TOLERANCE_RANDOM = 2e-3  # of up to seven layers
 # Of 1, where products and sums are rounded, too. Players on OpenGL compute in 32 bits all the same.
 TOLERANCE_FP16 = 1e-2
 
@@ -368,3 +373,16 @@ def test_mpv_shows_a_share_of_the_network(output, tmp_path):
     model, frame = denoiser(), noise(29, 37, 3)
     shown = through_mpv(written(model, tmp_path, strength=0.25), frame, output, (29, 37))
     assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(RANDOM))
+def test_ffmpeg_shows_what_random_networks_compute(seed, tmp_path):
+    model, channels, scale = random_network(seed)
+    shader = written(model, tmp_path, stage=("fragment", "compute")[seed % 2])
+    height, width = SIZES[seed % len(SIZES)]
+    frame = noise(height, width, channels, np.uint16)
+    got = through_filter(shader, frame, scale)
+    assert abs(got / 65535 - reference(model, frame / 65535)).max() <= TOLERANCE_RANDOM
+    frame = noise(height, width, channels)
+    assert codes_apart(through_filter(shader, frame, scale), reference(model, frame / 255)) <= 1
