@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import ShadergenError, count, few
+from ...ir.dimensions import is_dynamic
 from ...ir.types import MAP_RANK
 from ..devices.profile import USER_SHADER
 from ..gpu import RenderPass
@@ -106,6 +107,10 @@ def check_passes(schedule: Mapping[str, Any], passes: Sequence[GpuPass]) -> None
         result = textures[entry["writes"][0]["texture"]]
         if entry["blocks"] or not isinstance(gpu_pass, RenderPass):
             raise _refusal(layer, "its weights are in a buffer", "use --weights constants")
+        if result_type.rank == 1 and any(map(is_dynamic, result_type.shape)):
+            why = "it first computes a list of positions, one for each row or column of the picture"
+            help = "resize with mode linear or nearest in place of cubic, or with a DepthToSpace"
+            raise _refusal(layer, why, help)
         if result["packing"] != "planes" or result["batch"] != 1:
             why = f"its result is stored as rows of numbers, not as an image: {result_type}"
             raise _refusal(layer, why)
