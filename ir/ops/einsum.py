@@ -54,7 +54,7 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> Equation:
     known = set("".join(resolved))
     require(
         len(set(result)) == len(result) and set(result) <= known,
-        f"the result of '{equation}' repeats a label or has one that no operand has",
+        f"the result of '{equation}' has a label twice, or a label that is in no operand",
     )
     return tuple(resolved), result
 

@@ -66,7 +66,7 @@ class LRN(Op):
 
     def infer(self, x: TensorType) -> TensorType:
         require(x.rank >= 2, "normalisation across channels needs a tensor of rank 2 or more")
-        require(self.size >= 1, f"size={self.size}")
+        require(self.size >= 1, f"size={self.size} is not supported: 1 or more")
         return TensorType(x.shape)
 
     def _kernel(self, rank: int) -> Sizes:

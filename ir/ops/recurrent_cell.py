@@ -35,9 +35,16 @@ class RecurrentGates(Op):
     """
 
     def infer(self, p: TensorType, s: TensorType, r: TensorType) -> TensorType:
-        require(p.rank == s.rank == 3 and r.rank == 2, "p and s must have rank 3, r rank 2")
-        require(p.shape[1] == s.shape[1] and s.shape[0] >= 2, "p and s differ in batch")
-        require((s.shape[2], p.shape[2]) == r.shape, "the shape of r does not match s and p")
+        require(
+            p.rank == s.rank == 3 and r.rank == 2,
+            "inputs and states of a recurrent step must have rank 3, weights rank 2",
+        )
+        require(
+            p.shape[1] == s.shape[1] and s.shape[0] >= 2,
+            f"states of shape {s.shape} do not fit inputs of shape {p.shape}",
+        )
+        weights = s.shape[2], p.shape[2]
+        require(weights == r.shape, f"weights must have shape {weights}, not {r.shape}")
         return p.of(p.shape[1:])
 
     def reference(self, p: Any, s: Any, r: Any) -> Any:
@@ -69,9 +76,15 @@ class ResetProduct(Op):
     activation: Expr
 
     def infer(self, g: TensorType, s: TensorType, r: TensorType) -> TensorType:
-        require(s.rank == 3 and r.shape == (s.shape[2],) * 2, "r does not fit s")
+        require(
+            s.rank == 3 and r.shape == (s.shape[2],) * 2,
+            f"weights of shape {r.shape} do not fit states of shape {s.shape}",
+        )
         n = (self.gate + 1) * s.shape[2]
-        require(g.rank == 2 and g.shape[0] == s.shape[1] and n <= g.shape[1], "g does not fit s")
+        require(
+            g.rank == 2 and g.shape[0] == s.shape[1] and n <= g.shape[1],
+            f"gates of shape {g.shape} do not fit states of shape {s.shape}",
+        )
         return s.of(s.shape[1:])
 
     def reference(self, g: Any, s: Any, r: Any) -> Any:
@@ -113,13 +126,18 @@ class RecurrentCell(Op):
             "there must be one state for each formula",
         )
         _, batch, units = s.shape
-        require(g.shape[:1] == (batch,) and g.shape[1] % units == 0, "g does not fit s")
+        require(
+            g.shape[:1] == (batch,) and g.shape[1] % units == 0,
+            f"gates of shape {g.shape} do not fit states of shape {s.shape}",
+        )
         extras = more[:-1] if self.masked else more
         require(
-            all(e.shape in ((units,), (batch, units)) for e in extras), "an operand does not fit s"
+            all(e.shape in ((units,), (batch, units)) for e in extras),
+            f"each further operand must have shape ({units},) or ({batch}, {units})",
         )
         if self.masked:
-            require(bool(more) and more[-1].shape[1:] == (batch,), "the mask does not fit s")
+            fits = bool(more) and more[-1].shape[1:] == (batch,)
+            require(fits, f"the mask must have a row of {batch} numbers for each step")
         return s
 
     def reference(self, g: Any, s: Any, *more: Any) -> Any:
@@ -173,17 +191,16 @@ class GatedFormula(Op):
     axis: int
 
     def infer(self, g: TensorType, *s: TensorType) -> TensorType:
+        require(bool(s) and {t.shape for t in s} == {s[0].shape}, "the states differ in shape")
         require(
-            bool(s) and {t.shape for t in s} == {s[0].shape}, "operands s0, s1, ... differ in shape"
-        )
-        require(
-            0 <= self.axis < s[0].rank == g.rank, "axis is out of range, or g and s0 differ in rank"
+            0 <= self.axis < s[0].rank == g.rank,
+            f"axis {self.axis} is out of range, or gates and states differ in rank",
         )
         size = s[0].shape[self.axis]
         shape = (*g.shape[: self.axis], size, *g.shape[self.axis + 1 :])
         require(
             shape == s[0].shape and g.shape[self.axis] % size == 0,
-            "g does not divide into parts of the shape of s0",
+            f"gates of shape {g.shape} do not divide into parts of shape {s[0].shape}",
         )
         return s[0]
 

@@ -239,7 +239,7 @@ class PartialReduce(Op):
     dtype: DType | None = None
 
     def infer(self, *inputs: TensorType) -> TensorType:
-        require(self.kind in _RULES, f"no part of reduction '{self.kind}'")
+        require(self.kind in _RULES, f"reduction '{self.kind}' has no partial results")
         shape = list(_operands_shape(self.element, inputs))
         require(
             0 <= self.axis < len(shape), f"axis {self.axis} is out of range for rank {len(shape)}"

@@ -43,7 +43,11 @@ class Resample(Op):
             all(t.rank == 2 and t.shape[0] == s.shape[0] for t in w),
             f"weights must be a matrix of {s.shape[0]} rows",
         )
-        require(not w or x.dtype == "float32", f"{x.dtype} cannot be weighted", supported="float32")
+        require(
+            not w or x.dtype == "float32",
+            f"weighted sums of {x.dtype} are not supported",
+            supported="float32",
+        )
         return x.of((*x.shape[: self.axis], s.shape[0], *x.shape[self.axis + 1 :]))
 
     def reference(self, x: Any, s: Any, *w: Any) -> Any:

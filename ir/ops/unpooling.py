@@ -130,7 +130,9 @@ class MaxUnpool(Op):
     def infer(self, x: TensorType, indices: TensorType) -> TensorType:
         rank = len(self.sizes)
         require(x.shape == indices.shape, "there must be an index for each element")
-        require(x.rank == rank + 2, f"{rank} sizes need rank {rank + 2}, not {x.rank}")
+        require(
+            x.rank == rank + 2, f"{rank} output sizes need a map of rank {rank + 2}, not {x.rank}"
+        )
         require(min(self.sizes) >= 1, "an empty result")
         require(len(self.kernel) in (0, rank), f"kernel={self.kernel} does not fit {rank} axes")
         size = prod(x.shape[:2]) * prod(self.sizes)

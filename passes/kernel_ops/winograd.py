@@ -200,9 +200,14 @@ class WinogradProducts(_Tiled, Conv):
 
     def infer(self, x: TensorType, w: TensorType, *bias: TensorType) -> TensorType:
         require(w.shape[2:] == (TAPS, TAPS), "Winograd products need 3x3 weights")
-        require(self == WinogradProducts(tile=self.tile), "products take no attributes of Conv")
+        require(
+            self == WinogradProducts(tile=self.tile), "WinogradProducts takes no attribute but tile"
+        )
         require(self.tile in TILES, f"there is no transform for tiles of {self.tile}")
-        require(x.rank == 4 and x.shape[2] % self.positions == 0, "no map of patches")
+        require(
+            x.rank == 4 and x.shape[2] % self.positions == 0,
+            f"a map of patches needs rank 4 and a height divisible by {self.positions}, not {x}",
+        )
         one = TensorType((*w.shape[:2], 1, 1))
         return Conv().infer(x, one, *bias)
 
@@ -297,7 +302,10 @@ class WinogradResult(_Tiled, Op):
         k2 = self.patch**2
         down = -(-self.height // self.tile)
         enough = x.rank == 4 and x.shape[2] // k2 * x.shape[3] >= down * self.across
-        require(enough and x.shape[2] % k2 == 0, "no map of patches")
+        require(
+            enough and x.shape[2] % k2 == 0,
+            f"{x} does not hold {down}x{self.across} patches of {k2} positions",
+        )
         return TensorType((*x.shape[:2], self.height, self.width))
 
     def reference(self, x: Any) -> Any:

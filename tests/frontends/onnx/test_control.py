@@ -333,7 +333,7 @@ REFUSED = {
         small(
             helper.make_node("Loop", ["n", ""], ["y"], "l", body=loop_body()), {"n": np.array(2)}
         ),
-        "error[SG0105]: a graph with 3 inputs is given 2",
+        "error[SG0105]: the subgraph takes 3 inputs, the node gives 2",
     ),
     "undefined within": (
         small(

@@ -173,7 +173,9 @@ class _Flattened:
             for number in range(len(model.layers[name].calls)):
                 self.add_call(name, part, number, layers)
                 if sum(len(spec.calls) for spec in layers.values()) > MAX_CALLS:
-                    malformed(f"the model makes more than {MAX_CALLS} calls", f"layer '{name}'")
+                    malformed(
+                        f"the model calls layers more than {MAX_CALLS} times", f"layer '{name}'"
+                    )
         outputs = [(name, self.followed(ref)) for name, ref in model.outputs]
         self.model = ModelSpec(model.name, layers, list(model.inputs), outputs)
 

@@ -98,9 +98,17 @@ class _Builder:
                 stack.pop()
                 continue
             spec = model.layers[name]
-            if spec.class_name == "InputLayer" or number >= len(spec.calls):
+            if spec.class_name == "InputLayer":
                 raise ShadergenError(
-                    "SG0105", "the layer is not among the model's inputs", where=spec.described
+                    "SG0105",
+                    "the InputLayer is used, but the model does not list it as an input",
+                    where=spec.described,
+                )
+            if number >= len(spec.calls):
+                raise ShadergenError(
+                    "SG0105",
+                    f"call {number} of the layer does not exist",
+                    where=spec.described,
                 )
             call = spec.calls[number]
             needed = [(r.layer, r.call) for r in call.references]
@@ -124,7 +132,7 @@ class _Builder:
         """Apply one layer to the arguments of one call."""
         self.calls += 1
         if self.calls > MAX_CALLS:
-            raise ShadergenError("SG0105", f"the model makes more than {MAX_CALLS} calls")
+            raise ShadergenError("SG0105", f"the model calls layers more than {MAX_CALLS} times")
         args = [_filled(a, values) for a in call.args]
         kwargs = {k: _filled(v, values) for k, v in call.kwargs.items()}
         return self.apply(Layer(chain, self.around, args=args, kwargs=kwargs))

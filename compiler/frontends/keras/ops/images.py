@@ -156,28 +156,27 @@ def sizes_of(a: Arguments, value: Any, name: str, axes: int, data_format: str) -
 def _borders(a: Arguments, kind: str, sizes: tuple[int, ...], sign: int) -> list[tuple[int, int]]:
     """Return the amounts cropped or added at the borders; one of three may be omitted."""
     pairs = []
-    for size, names in zip(
+    for size, (before, after, length) in zip(
         sizes, (("top", "bottom", "height"), ("left", "right", "width")), strict=True
     ):
-        first, last = (a.value(None, f"{name}_{kind}") for name in names[:2])
-        target = a.value(None, f"target_{names[2]}")
+        names = f"{before}_{kind}", f"{after}_{kind}", f"target_{length}"
+        first, last, target = (a.value(None, name) for name in names)
         if target is not None and first is not None and last is None:
-            last = sign * (a.integer(None, f"target_{names[2]}") - size) - _whole(a, first, names)
+            last = sign * (a.integer(None, names[2]) - size) - _whole(a, first, names)
         elif target is not None and last is not None and first is None:
-            first = sign * (a.integer(None, f"target_{names[2]}") - size) - _whole(a, last, names)
+            first = sign * (a.integer(None, names[2]) - size) - _whole(a, last, names)
         pair = _whole(a, first, names), _whole(a, last, names)
         if target is not None and target != size + sign * sum(pair):
-            a.malformed(f"target_{names[2]}", f"{size + sign * sum(pair)}")
+            a.malformed(names[2], f"{size + sign * sum(pair)}")
         pairs.append(pair)
     return pairs
 
 
 def _whole(a: Arguments, value: Any, names: tuple[str, ...]) -> int:
     if not is_integer(value) or value < 0:
-        first, last, length = names
         raise ShadergenError(
             "SG0105",
-            f"two of {first}, {last} and target {length} must be given, none negative",
+            f"two of the arguments {', '.join(names)} are needed, and none may be negative",
             where=a.where,
         )
     return value

@@ -113,7 +113,7 @@ class Subgraph:
         if len(inputs) != len(self.body.inputs):
             raise ShadergenError(
                 "SG0105",
-                f"a graph with {len(self.body.inputs)} inputs is given {len(inputs)}",
+                f"the subgraph takes {len(self.body.inputs)} inputs, the node gives {len(inputs)}",
             )
         results = self._run(
             Scope(

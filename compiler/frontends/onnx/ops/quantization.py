@@ -309,7 +309,7 @@ def qlinear_concat(node: OnnxNode) -> Item:
     if len(node.inputs) < 5 or len(node.inputs) % 3 != 2:
         number = count(len(node.inputs), "input")
         raise ShadergenError(
-            "SG0105", f"QLinearConcat has {number}, needs 2 plus 3 for each tensor"
+            "SG0105", f"QLinearConcat has {number}, needs 2 for the result and 3 for each tensor"
         )
     parts = [_value(_dequantized(node, k)) for k in range(2, len(node.inputs), 3)]
     axis = node.axis(node.integer("axis"), parts[0].type.rank)

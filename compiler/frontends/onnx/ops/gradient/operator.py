@@ -40,8 +40,9 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"Gradient with another tensor as input for '{name}' is not implemented",
-                help=f"give '{name}' itself as input {index}",
+                f"input {index} of Gradient is not '{name}', which is not implemented",
+                why="the gradient is computed at the graph's own values",
+                help=f"make '{name}' input {index} of Gradient",
             )
     if y.type.size != 1:
         raise ShadergenError(
