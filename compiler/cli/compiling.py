@@ -72,7 +72,7 @@ EXIT_DIFFERS = 1
     "--license",
     default="",
     metavar="TEXT",
-    help="License line of a user shader. [default: the license in the ONNX metadata]",
+    help="License line of a user shader; by default the license in the ONNX metadata.",
 )
 @click.option(
     "--strength",
@@ -80,7 +80,7 @@ EXIT_DIFFERS = 1
     default=1.0,
     show_default=True,
     metavar="SHARE",
-    help="Share of the network in what a user shader shows, 0 to 1; the rest is the picture. The "
+    help="A user shader shows SHARE * network + (1 - SHARE) * picture, with SHARE from 0 to 1. The "
     "network must keep the picture's size.",
 )
 @compile_options
