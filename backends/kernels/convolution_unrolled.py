@@ -1,6 +1,6 @@
-"""Code of convolutions without loops: every texel that a result needs, with its products.
+"""Unrolled convolutions: code without loops that loads texels one by one and uses each at once.
 
-Weights are constants, or lie in a uniform block at known places.
+Weights are constants, or elements of a uniform block at fixed indices.
 """
 
 from __future__ import annotations
@@ -32,19 +32,20 @@ if TYPE_CHECKING:
     from .sums import Sums
     from .weight_blocks import WeightBlocks
 
-    Pairs = list[tuple[Expression, Expression]]  # products, to be added up
-    Readers = dict[int, list[tuple[int, Pairs]]]  # by input plane: accumulators, their products
+    Pairs = list[tuple[Expression, Expression]]  # the factors of products to add up
+    # By input plane: each accumulator that takes products of its texel, with these products.
+    Readers = dict[int, list[tuple[int, Pairs]]]
 
-TEXEL = Variable("texel", VEC4)  # the one that was read last
+TEXEL = Variable("texel", VEC4)  # the texel that was loaded last
 
 
 def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks) -> list[Readers]:
-    """Return what is done with the texels of each tap.
+    """Return the products of each tap's texels, and the accumulators that take these products.
 
     Args:
-        cut: the weights, if they are constants; products with zeros are left out.
-        shader: reads the weights otherwise.
-        tiles: how the weights are cut into blocks.
+        cut: the weights if they are constants, otherwise None. Products with 0 are left out.
+        shader: reads the weights if they are no constants.
+        tiles: the weight blocks of the GPU pass.
     """
     taps, depth, planes, width, _ = tiles.shape
     found = []
@@ -65,7 +66,10 @@ def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlock
 
 
 def last_texels(readers: Sequence[Readers]) -> dict[int, tuple[int, int]]:
-    """Return tap and input plane of each accumulator's last texel, if it takes several."""
+    """Return the tap and the input plane of the last texel that each accumulator takes.
+
+    Accumulators that take a single texel are left out.
+    """
     texels: dict[int, list[tuple[int, int]]] = {}
     for tap, by_plane in enumerate(readers):
         for plane, used in by_plane.items():
@@ -84,13 +88,23 @@ def unrolled(
     sums: Sums,
     biases: Mapping[tuple[int, int, int], Expression],
 ) -> None:
-    """Write one load with the products that take it, for every tap and input plane that matters.
+    """Write a load, and the products of the loaded texel, for each tap and input plane in use.
 
-    ``biases``, by accumulator, tap and input plane, begin the sum of that texel's products.
+    There are two ways to treat a tap outside the map, where padding is 0. The shader selects 0
+    for each texel of the tap, or saves all sums before the tap and selects the saved sums. The
+    second way is taken if there are fewer sums than texels. It is impossible for 16-bit partial
+    sums, which may span several taps, and for sums that take a bias from ``biases``.
 
-    Where a tap lies beside the map, its texels are zeros, or the sums stay as they were before it:
-    whichever are fewer to choose. Partial sums of 16 bits, which may hold several taps, do not, and
-    neither do sums that take their bias with a tap.
+    Args:
+        body: where the statements go.
+        shader: declares textures, weights and sizes.
+        p: the convolution and the formulas fused into it.
+        group: the planes that the GPU pass computes.
+        tiles: the weight blocks of the GPU pass.
+        readers: the products of each tap's texels.
+        sums: adds products to the accumulators.
+        biases: by accumulator, tap and input plane: the bias with which the sum of this texel's
+            products begins.
     """
     conv = p.kernel
     assert isinstance(conv, Conv)
@@ -110,7 +124,8 @@ def unrolled(
         ky, kx = divmod(tap, w.shape[3])
         test = inside_map(shader, conv, x, w, (ky, kx))
         beside: Beside = "anything" if keeps else "padding"
-        # With biases, which are for Intel's compiler: two kinds of loads cost it half of its lanes.
+        # Biases are for Intel. If only some loads test for the border, its compiler runs half as
+        # many lanes at once, so then all loads do.
         if test is None and may_pad(conv.pads) and not biases:
             beside = "nothing"
         if beside not in loads:
@@ -140,9 +155,14 @@ def unrolled(
 
 
 def products(columns: np.ndarray, v: Expression, diagonal: bool = False) -> Pairs:
-    """Return the products of one block of constant weights with a vector, to be added up.
+    """Return the products of one block of constant weights with a vector.
 
-    Columns of zeros are left out.
+    Columns that are all 0 are left out.
+
+    Args:
+        columns: of the block: the weights of each input channel.
+        v: the vector of input channels.
+        diagonal: whether the only column multiplies the vector lane by lane.
     """
     kept = np.count_nonzero(columns, axis=1).tolist()
     if diagonal:

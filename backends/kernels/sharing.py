@@ -1,13 +1,16 @@
-"""Which sizes the programs of draws read from uniforms, so that layers share programs.
+"""Choose the sizes that fragment programs read from uniforms, so that layers share programs.
 
-A draw's program has its sizes as numbers: convolutions of 32 and of 48 planes are two programs. A
-driver takes tens of milliseconds for each program, so a network of hundreds of draws starts slowly.
-Layers whose programs differ in sizes alone share one: what differs among them becomes a uniform,
-what is the same for all stays a number, which compilers make faster code of.
+Sizes in a fragment program are literals, so convolutions of 32 and of 48 planes are two programs.
+A driver takes tens of milliseconds to compile each program, so a network of hundreds of draws
+starts slowly. Layers whose programs differ only in sizes therefore share one program. Sizes that
+differ between these layers become uniforms. Sizes that are equal stay literals, from which
+compilers make faster code.
 
-This is decided for networks of more than ``FEW_PROGRAMS``, and not for software rasterisers, whose
-frames take longer with sizes in uniforms (``Target.shares_programs``). Constant weights differ in
-all layers, and dispatches read all sizes from uniforms: neither is looked at.
+Two cases keep all sizes as literals. Networks of at most ``FEW_PROGRAMS`` start fast enough. Frames
+of software rasterisers take longer with sizes in uniforms (``Target.shares_programs``).
+
+Two kinds of passes take no part. Programs with constant weights differ in each layer. Dispatches
+read all sizes from uniforms anyway.
 """
 
 from __future__ import annotations
@@ -29,25 +32,25 @@ if TYPE_CHECKING:
 
 FEW_PROGRAMS = 12
 Sizes = tuple[tuple[str, int], ...]
-UNROLLED = {"kernel_height": 3, "kernel_width": 3}  # largest that drivers may unroll loops over
+UNROLLED = {"kernel_height": 3, "kernel_width": 3}  # larger ones become uniforms: _differing
 
 
 def sizes_in_uniforms(
     found: Iterable[tuple[Node, Family]], target: Target
 ) -> dict[Node, frozenset[str]]:
-    """Return the names of the sizes that the programs of nodes read from uniforms.
+    """Return the names of the sizes that become uniforms in each node's programs.
 
     Args:
-        found: all nodes that are lowered, with their kernels' families.
+        found: all nodes to lower, with their kernel families.
         target: of the build.
 
     Returns:
-        ``Target.uniform_sizes`` of the nodes that share programs so.
+        ``Target.uniform_sizes`` by node; nodes whose sizes all stay literals are left out.
     """
     if not target.shares_programs:
         return {}
-    users: dict[str, list[Node]] = defaultdict(list)  # of a program, by its text
-    sizes: dict[str, set[Sizes]] = defaultdict(set)
+    users: dict[str, list[Node]] = defaultdict(list)  # nodes by the text of their programs
+    sizes: dict[str, set[Sizes]] = defaultdict(set)  # these nodes' sizes, by the same text
     known: dict[Hashable, dict[str, Sizes]] = {}
     draws = [(n, f) for n, f in found if n.choice.stage == "fragment" and n.choice.loops]
     for node, family in draws if len(draws) > 1 else ():
@@ -67,13 +70,13 @@ def sizes_in_uniforms(
 
 
 def _shape(value: Value) -> Hashable:
-    """Return what programs depend on of an operand or a result, near enough to compare them."""
+    """Return the properties of an operand or result that decide the text of a program."""
     layout = value.type.layout
     return value.shape, layout and (layout.kind, layout.format)
 
 
 def _programs(node: Node, family: Family, target: Target) -> dict[str, Sizes]:
-    """Return the texts of a node's programs with all sizes as uniforms, and these sizes."""
+    """Lower a node with all sizes as uniforms; return the sizes by the text of each program."""
     found: dict[str, Sizes] = {}
     passes = family.lower(node, replace(target, uniform_sizes=None))
     for program, gpu_pass in {p.program: p for p in passes}.items():
@@ -84,10 +87,11 @@ def _programs(node: Node, family: Family, target: Target) -> dict[str, Sizes]:
 
 
 def _differing(sizes: set[Sizes]) -> frozenset[str]:
-    """Return the names of which there are several values, or one that makes drivers slow.
+    """Return the names of the sizes of one program that become uniforms.
 
-    Drivers unroll loops whose ends are numbers: a depthwise kernel of 7x7 then takes ten times as
-    long to compile.
+    These are the sizes that differ between layers, and kernel sizes beyond :data:`UNROLLED`.
+    Drivers unroll loops with literal ends: a depthwise kernel of 7x7 then takes ten times as long
+    to compile.
     """
     values = {pair for one in sizes for pair in one}
     names = [name for name, _ in values]
@@ -98,9 +102,10 @@ def _differing(sizes: set[Sizes]) -> frozenset[str]:
 def _for_nodes(
     names: dict[str, frozenset[str]], users: dict[str, list[Node]]
 ) -> dict[Node, frozenset[str]]:
-    """Return the names for nodes: equal ones for all that share a program.
+    """Return the names by node; all nodes that share a program get the same names.
 
-    A node may have two programs, each shared with other nodes.
+    A node may have two programs, each shared with other nodes. A name that one program needs then
+    spreads to these nodes, so the loop runs until nothing changes.
     """
     found: dict[Node, frozenset[str]] = {}
     while True:

@@ -1,8 +1,10 @@
-"""Measure a graph's values: their magnitudes, and their errors in 16 bits.
+"""Run a graph in numpy on sample inputs, and measure magnitudes and 16-bit rounding errors.
 
-All is found by carrying the graph out on inputs (``ir.reference``), and holds for those alone:
-:func:`observe` gives bounds that :mod:`.ranges` cannot prove, :func:`safe_terms` lengths of 16-bit
-sums, :func:`rounding_errors` the cost.
+The graph runs in ``ir.reference``. All results hold for the sample inputs only:
+
+- :func:`observe` measures the bounds of values, also where :mod:`.ranges` proves none.
+- :func:`safe_terms` measures how many products each convolution may add up in 16 bits.
+- :func:`rounding_errors` measures the errors of the outputs in 16 bits.
 """
 
 from __future__ import annotations
@@ -44,18 +46,18 @@ if TYPE_CHECKING:
     from ...ir.types import DType
     from .summation import Rounding
 
-MARGIN = 2.0  # times as large as anything that was seen may become
+MARGIN = 2.0  # other inputs may give values that are this many times as large
 
 
 def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict[Value, Bounds]:
-    """Return the bounds of every result on some inputs, widened :data:`MARGIN` times.
+    """Return the bounds of every result on sample inputs, widened by :data:`MARGIN`.
 
     Args:
-        graph: not placed yet, its nodes as they will be kernels.
-        samples: arrays for all inputs, in the model's own axis order.
+        graph: before placement, after fusion: each node becomes one kernel.
+        samples: for each sample, the arrays of all inputs in the model's own axis order.
 
     Raises:
-        ShadergenError: SG0605 for an index that lies beyond what it points into.
+        ShadergenError: SG0605 if an index is out of range.
     """
     watch = _Watch()
     for number, inputs in enumerate(samples, 1):
@@ -69,7 +71,7 @@ def observe(graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]) -> dict
 
 
 def widened(seen: Interval) -> Interval:
-    """Return an interval whose numbers may be :data:`MARGIN` times as large."""
+    """Move both ends outwards by (:data:`MARGIN` - 1) times the largest magnitude."""
     room = (MARGIN - 1) * seen.size
     return Interval(seen.low - room, seen.high + room)
 
@@ -77,16 +79,16 @@ def widened(seen: Interval) -> Interval:
 def safe_terms(
     graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]], wanted: Container[Value]
 ) -> dict[Value, int]:
-    """Return ``partial_terms`` for the results of convolutions (:class:`~...ir.graph.Choice`).
+    """Return ``partial_terms`` of convolutions (:class:`~...ir.graph.Choice`), by their result.
 
-    On some inputs, 16-bit sums of that many products err by at most
-    :data:`.summation.SUM_TOLERANCE` over the square root of the number of convolutions: rounding
-    errors are independent, so their variances add up.
+    Of n convolutions, each may err by :data:`.summation.SUM_TOLERANCE` / sqrt(n) on the samples.
+    The errors are independent, so their variances add up: all convolutions together stay within
+    ``SUM_TOLERANCE``.
 
     Args:
-        graph: not placed yet, its nodes as they will be kernels.
-        samples: as for :func:`observe`, which finds their mistakes.
-        wanted: results of convolutions; others are not measured.
+        graph: before placement, after fusion: each node becomes one kernel.
+        samples: as for :func:`observe`, which runs first and reports invalid samples.
+        wanted: the results of the convolutions to measure.
     """
     convolutions = sum(map(is_direct, graph.nodes))
     measured = _SafeTerms(wanted, SUM_TOLERANCE / math.sqrt(max(1, convolutions)))
@@ -98,13 +100,16 @@ def safe_terms(
 def rounding_errors(
     graph: Graph, samples: Iterable[Mapping[str, NDArray[Any]]]
 ) -> dict[str, RoundingError]:
-    """Return what 16 bits cost the outputs of a placed graph on some inputs, by name.
+    """Return the errors that 16 bits cause in the outputs of a placed graph, by output name.
 
-    Everything that is stored in 16 bits is rounded to them, and in mediump kernels every step of a
-    formula and of sums, in the order of the kernels (:mod:`.summation`); of a large convolution the
-    sums' errors are computed at some pixels, and repeated over the map. OpenGL ES allows to
-    truncate, and to take numbers below 2^-14 for 0. GPUs round to nearest: Mesa's Vulkan drivers
-    for Mali, Adreno, AMD, Intel and VideoCore report ``shaderRoundingModeRTEFloat16``.
+    The graph runs three times on each sample: in 32 bits, with truncation to 16 bits, and with
+    rounding to the nearest 16-bit float. Rounded are all tensors stored in 16 bits and, in mediump
+    kernels, each step of a formula or sum, in the kernel's order (:mod:`.summation`). In a large
+    convolution, errors of sums are computed at some pixels and copied to the others.
+
+    OpenGL ES allows truncation and the flush of numbers below 2^-14 to 0. GPUs round to nearest:
+    Mesa's Vulkan drivers for Mali, Adreno, AMD, Intel and VideoCore report
+    ``shaderRoundingModeRTEFloat16``.
     """
     errors: dict[str, RoundingError] = {}
     for inputs in samples:
@@ -121,12 +126,12 @@ def rounding_errors(
 
 @dataclass(frozen=True)
 class RoundingError:
-    """Of one output: the largest absolute errors, and the largest number that was right.
+    """The largest errors of one output, and its largest magnitude.
 
     Attributes:
-        most: the error on the least precise GPU that OpenGL ES allows.
-        nearest: the error on a GPU that rounds to nearest.
-        largest: the largest right number.
+        most: the largest error on the least precise GPU that OpenGL ES allows: it truncates.
+        nearest: the largest error on a GPU that rounds to nearest.
+        largest: the largest magnitude in 32 bits.
     """
 
     most: float
@@ -135,12 +140,12 @@ class RoundingError:
 
     @property
     def relative(self) -> float:
-        """``most`` as a part of the largest number; of nothing but zeros, as it is."""
+        """``most`` divided by ``largest``; if the output is all zeros, ``most`` itself."""
         return self.most / (self.largest or 1.0)
 
     @property
     def relative_nearest(self) -> float:
-        """``nearest`` likewise."""
+        """``nearest`` divided by ``largest``; if the output is all zeros, ``nearest`` itself."""
         return self.nearest / (self.largest or 1.0)
 
     def worse(self, other: RoundingError) -> RoundingError:
@@ -149,7 +154,10 @@ class RoundingError:
 
 
 class _Apart(Machine):
-    """Carries nodes out part by part, so that what they meet on the way is at hand."""
+    """Runs the parts of a fused node one by one, so that subclasses see intermediate values.
+
+    Subclasses override :meth:`compute` and :meth:`convolve`.
+    """
 
     def compute(self, expr: Expr, env: Mapping[str, Any]) -> Any:
         """Evaluate a formula."""
@@ -187,7 +195,7 @@ class _Apart(Machine):
 
 
 class _Watch(_Apart):
-    """Remembers the largest numbers that nodes meet, and their results."""
+    """Records the bounds of each node's results and of all numbers inside the node."""
 
     def __init__(self) -> None:
         self.seen: dict[Value, Bounds] = {}
@@ -220,7 +228,7 @@ class _Watch(_Apart):
 
 
 class _SafeTerms(_Apart):
-    """Remembers how many products each convolution may add up in 16 bits."""
+    """Measures how many products each convolution may add up in 16 bits."""
 
     def __init__(self, wanted: Container[Value], tolerance: float) -> None:
         self._wanted = wanted
@@ -242,10 +250,12 @@ class _SafeTerms(_Apart):
 
 
 class Halves(_Apart):
-    """Arithmetic of a GPU with 16-bit mediump; the errors of large convolutions' sums are samples.
+    """Computes as a GPU whose mediump has 16 bits.
+
+    The sums of convolutions come from :func:`.summation.sampled_sums`.
 
     Args:
-        rounded: rounds to 16 bits.
+        rounded: rounds to 16 bits: :func:`.summation.nearest` or :func:`.summation.truncated`.
     """
 
     def __init__(self, rounded: Rounding) -> None:
@@ -272,7 +282,7 @@ class Halves(_Apart):
 
 
 def _size(x: Any) -> float:
-    """Return the largest absolute value, infinity where there is a NaN."""
+    """Return the largest magnitude, or infinity if an element is NaN."""
     size = float(np.max(np.abs(x)))
     return math.inf if math.isnan(size) else size
 

@@ -1,7 +1,7 @@
-"""What the passes know of kernels: the ways to run a node, and what each does.
+"""The interface between passes and kernel families: the choices of a node, and their work.
 
-Kernel families know both (``backends.kernels``); passes import no back end, so the driver hands
-them in with :class:`~..rule.Context`.
+``backends.kernels`` implements the interface. Passes import no back end, so the driver hands the
+implementation to the passes in :class:`~..rule.Context`.
 """
 
 from __future__ import annotations
@@ -19,31 +19,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What a node does in all its GPU passes; vectors are of four floats.
+    """The work of a node with one choice. A vector has four floats.
 
     Attributes:
-        stage: of the GPU passes.
-        passes: draws or dispatches.
-        invocations: of shaders.
-        texels: vectors of tensors read by ``texelFetch``.
-        samples: vectors of tensors read by ``texture``.
-        images: vectors of tensors read from images.
-        loads: vectors of tensors that come from memory: each pass reads its operands at most once.
-        weights: vectors of weights read, or that the text has as constants, in all invocations.
-        weights_from: what they are read from.
-        distinct: how many different vectors of weights there are.
-        multiplies: multiply-adds.
-        operations: other arithmetic of floats.
-        accumulators: vectors that an invocation sums up at once.
-        alive: floats and ints that an invocation holds at once.
-        stores: vectors written.
-        halves: whether these are of 16 bits a float, or fewer.
+        stage: fragment or compute.
+        passes: GPU passes of the node.
+        invocations: of all GPU passes.
+        texels: vectors that all invocations read from tensors by ``texelFetch``.
+        samples: vectors that all invocations read from tensors by ``texture``.
+        images: vectors that all invocations read from tensors by ``imageLoad``.
+        loads: vectors of tensors that come from memory, if the cache of each GPU pass is perfect.
+        weights: vectors of weights that all invocations read; a constant counts at each use.
+        weights_from: the storage of the weights; "literal" for constants.
+        distinct: different vectors of weights that each GPU pass reads, added up; 0 for constants.
+        multiplies: vector multiply-adds of all invocations.
+        operations: other vector operations on floats of all invocations.
+        accumulators: vectors that one invocation accumulates at once.
+        alive: scalars that are live at once in one invocation.
+        stores: vectors that all invocations write.
+        halves: whether the result is stored in 16 bits or fewer.
         mediump: whether the programs compute in 16 bits.
-        targets: vectors that an invocation writes.
-        programs: of different text.
-        code: multiply-adds of weights in the text of a program.
-        text: all arithmetic of floats in the text of a program.
-        taps: places of a map that a program reads which compilers leave no loops in, else 0.
+        targets: vectors that one invocation writes.
+        programs: programs of different text.
+        code: vector multiply-adds in the text of one program.
+        text: all vector operations on floats in the text of one program.
+        taps: positions of a map that one program reads, if it has no loops or the compiler unrolls
+            them; 0 for other programs.
     """
 
     stage: Stage

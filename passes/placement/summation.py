@@ -1,11 +1,16 @@
-"""How 16-bit convolutions add up their products: blocked summation.
+"""Blocked summation: how 16-bit convolutions add up their products.
 
-A sum of n terms in floats of precision u errs by up to about n u sum|w x|. Blocked summation adds
-up b terms in 16 bits, and the results of these blocks in 32 bits: b u sum|w x|, however large n is.
-A sum of at most b terms is a single block, and needs no 32-bit accumulator.
+Let u be the unit roundoff of 16-bit floats. Adding n products one by one in 16 bits gives an error
+of up to about n u sum|w x|. Blocked summation adds b products in 16 bits, which makes a *partial
+sum*, and adds the partial sums in 32 bits. The error is then up to about b u sum|w x|, for any n. A
+sum of at most b products is a single block and needs no 32-bit accumulator.
 
-With blocks of 32, ESPCN errs by 0.2 times the tolerance of 1e-2 where sums round to nearest; with
-32-bit sums, by 0.1 times. On a GPU that truncates, which OpenGL ES allows, these are 1.6 and 0.5.
+The error of ESPCN, divided by the tolerance of 1e-2:
+
+- blocks of 32 products: 0.2 if the GPU rounds to nearest, 1.6 if it truncates
+- 32-bit sums: 0.1 if the GPU rounds to nearest, 0.5 if it truncates
+
+OpenGL ES allows both.
 
 Source: N. J. Higham, Accuracy and Stability of Numerical Algorithms (2002), chapter 4.
 """
@@ -30,36 +35,42 @@ if TYPE_CHECKING:
     from ...ir.ops import Conv
 
 
-PARTIAL_TERMS = 32  # without inputs to calibrate with
-MEASURED_TERMS = (64, 32, 16, 8, LANES)  # of partial sums, where calibration allows them
-SUM_TOLERANCE = TOLERANCES["mediump"] / 2  # of all convolutions together
-PIXELS = 256  # of a result are enough to measure rounding errors
-FEWEST = 4  # of many channels
-PRODUCTS = 1 << 21  # to round one by one, of a convolution
-CHUNK = 1 << 17  # numbers that a processor's cache holds: more make numpy slow
+PARTIAL_TERMS = 32  # products in a block, without calibration
+MEASURED_TERMS = (64, 32, 16, 8, LANES)  # the block lengths that calibration tries
+SUM_TOLERANCE = TOLERANCES["mediump"] / 2  # for the error of all convolutions together
+PIXELS = 256  # the most pixels of a result at which rounding errors are computed
+FEWEST = 4  # the fewest such pixels, in convolutions of many channels
+PRODUCTS = 1 << 21  # products of a convolution to round one by one, if FEWEST allows
+CHUNK = 1 << 17  # numbers that fit a processor's cache: numpy is slower on larger arrays
 
 
 def sum_terms(node: Node) -> int:
-    """Return how many products a direct convolution adds up for one number of its result."""
+    """Return the number of products in each sum of a direct convolution."""
     return prod(parts(node).operands[1].shape[1:])
 
 
 def sums_in_half(node: Node) -> bool:
-    """Whether the sums of a mediump convolution fit one block: 16 bits hold them altogether."""
+    """Whether the whole sum of a mediump convolution is one block, and so computed in 16 bits."""
     return sum_terms(node) <= node.choice.partial_terms
 
 
 def kernel_terms(node: Node) -> int:
-    """Return the products that a mediump convolution's kernel adds up in 16 bits.
+    """Return the block length of a mediump convolution's kernel; 0 if each product is a block.
 
-    Kernels that loop over weights add up those of one texel, unless 16 bits hold the whole sum.
+    In a kernel that loops over weights, a block is one texel, unless the whole sum is one block.
+    The result is then 1, because :func:`blocked_sums` never divides a texel.
     """
     terms = node.choice.partial_terms
     return min(terms, 1) if node.choice.loops and not sums_in_half(node) else terms
 
 
 def texel_terms(shape: tuple[int, ...], groups: int) -> int:
-    """Return how many products a texel of the input gives for each sum; weights OIHW."""
+    """Return how many products of one sum an input texel takes part in.
+
+    Args:
+        shape: of the weights, OIHW.
+        groups: of the convolution.
+    """
     return 1 if is_depthwise(shape, groups) else min(LANES, shape[1] * groups)
 
 
@@ -67,7 +78,7 @@ Rounding = Callable[[Any], Any]
 
 
 def nearest(x: Any) -> Any:
-    """Return numbers rounded to the nearest 16-bit float. Integers stay as they are."""
+    """Round floats to the nearest 16-bit float; leave integers as they are."""
     x = np.asarray(x)
     if x.dtype.kind != "f":
         return x
@@ -76,9 +87,10 @@ def nearest(x: Any) -> Any:
 
 
 def truncated(x: Any) -> Any:
-    """Return numbers as the least precise 16-bit float that OpenGL ES allows.
+    """Round floats to 16 bits as the least precise GPU that OpenGL ES allows.
 
-    The last bits are cut off, and numbers below 2^-14 are 0. Integers stay as they are.
+    The last bits are cut off, magnitudes below 2^-14 become 0, and finite magnitudes above the
+    largest 16-bit float become this float. Integers stay as they are.
     """
     x = np.asarray(x)
     if x.dtype.kind != "f":
@@ -100,16 +112,19 @@ def blocked_sums(
     rounded: Rounding,
     step: int = 1,
 ) -> Any:
-    """Compute a convolution in the order of its kernels: by tap, then by input channel.
+    """Compute a convolution by blocked summation, in the order of its kernel.
+
+    A kernel goes from tap to tap, and for each tap from input channel to input channel.
 
     Args:
-        conv: a direct convolution of maps.
+        conv: a direct convolution of feature maps.
         x: (N, C, H, W).
         w: OIHW.
         start: the bias, (O,).
-        partial_terms: see :class:`~...ir.graph.Choice`.
+        partial_terms: products in a block (:class:`~...ir.graph.Choice`); 0 rounds each product to
+            16 bits and adds it in 32 bits.
         rounded: rounds to 16 bits.
-        step: compute every ``step``-th row and column of the result.
+        step: compute only every ``step``-th row and column of the result.
 
     Returns:
         (N, O, H, W) in float32.
@@ -151,16 +166,17 @@ def blocked_sums(
 def sampled_sums(
     conv: Conv, x: Any, w: Any, start: Any, partial_terms: int, rounded: Rounding
 ) -> Any:
-    """Compute a convolution with the errors of :func:`blocked_sums`, in less time.
+    """Compute a convolution with approximately the errors of :func:`blocked_sums`, in less time.
 
-    These are computed at every few pixels, and repeated over the map. Small maps are exact.
+    The errors are computed at evenly spaced pixels, and this pattern of errors is repeated over the
+    map. On a small map the result is exactly that of :func:`blocked_sums`.
 
     Args:
-        conv: a direct convolution of maps.
-        x: (N, C, H, W), rounded already.
-        w: OIHW, likewise.
-        start: the bias, (O,), likewise.
-        partial_terms: see :class:`~...ir.graph.Choice`.
+        conv: a direct convolution of feature maps.
+        x: (N, C, H, W), rounded to 16 bits.
+        w: OIHW, rounded to 16 bits.
+        start: the bias, (O,), rounded to 16 bits.
+        partial_terms: as for :func:`blocked_sums`.
         rounded: rounds to 16 bits.
 
     Returns:
@@ -180,21 +196,26 @@ def sampled_sums(
 
 
 def _step(shape: tuple[int, ...], w: Any) -> int:
-    """Return the distance of the pixels of a result, NCHW, whose sums are rounded step by step."""
+    """Return the spacing of the pixels at which rounding errors are computed.
+
+    Args:
+        shape: of the result, NCHW.
+        w: the weights.
+    """
     pixels: int = min(PIXELS, max(FEWEST, PRODUCTS // w.size))
     return max(1, isqrt(prod(shape[2:]) // pixels))
 
 
 def proven_terms(node: Node, start: float, size: float) -> int:
-    """Return the most products, up to :data:`PARTIAL_TERMS`, whose sums 16 bits surely hold.
+    """Return the longest block, up to :data:`PARTIAL_TERMS`, whose sums provably fit 16 bits.
 
     Args:
         node: a direct convolution.
-        start: the largest size of a bias.
-        size: the largest size of a number of its input; infinite where nothing is known.
+        start: the largest magnitude of a bias.
+        size: the largest magnitude of the input; infinite if unknown.
 
     Returns:
-        0 where not even the products of a texel are sure to fit.
+        One of :data:`MEASURED_TERMS`; 0 if the proof fails for the shortest of them, too.
     """
     weights = parts(node).operands[1]
     assert isinstance(weights, Constant)
@@ -209,13 +230,17 @@ def proven_terms(node: Node, start: float, size: float) -> int:
 
 
 def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any) -> int:
-    """Return the most products that a convolution may add up in 16 bits on an input.
+    """Return the longest block with which a convolution is accurate enough on one input.
 
-    Sums may err by ``tolerance`` times max(1, max|sum|), where 16 bits round to nearest: so much is
-    measured, at some pixels. No partial sum of any pixel may exceed 16 bits, in any order.
+    Two conditions hold for the result:
+
+    - With rounding to nearest, sums err by at most ``tolerance`` times max(1, max|sum|). This is
+      measured at some pixels.
+    - No partial sum exceeds the range of 16-bit floats, at any pixel and in any order.
 
     Returns:
-        All products of a sum, one of :data:`MEASURED_TERMS`, or 0.
+        The number of products in the whole sum, or one of :data:`MEASURED_TERMS`, or 0 if no
+        block meets both conditions.
     """
     x, w = nearest(x), nearest(w)
     start = bias[0] if bias else np.float32(0)
@@ -234,7 +259,10 @@ def longest_partial_sum(conv: Conv, tolerance: float, x: Any, w: Any, *bias: Any
 
 
 def _largest_sum(conv: Conv, x: Any, w: Any) -> float:
-    """Return a bound of the sums of a convolution's products in any order, exact if it is large."""
+    """Return a bound on all partial sums of a convolution, in any order.
+
+    If a cheap bound exceeds 16 bits, the result is the exact maximum of sum|w x| instead.
+    """
     each = np.abs(w).reshape(conv.groups, -1, w.shape[1], prod(w.shape[2:])).sum(-1)
     channels = np.abs(x).max((0, 2, 3)).reshape(conv.groups, w.shape[1], 1)
     border = max(abs(conv.pad_value), abs(conv.zero_guard))
