@@ -315,3 +315,17 @@ def test_the_state_of_a_kernel_of_one_element_is_refused(tmp_path: Path) -> None
     proto = model(conv, {"w": normal(3, 1, 1)}, {"x": (1, 3, 5)}, 27, ("y", "z"))
     said = refusal(write(tmp_path, proto))
     assert "CausalConvWithState with a kernel of size 1 has no state to return" in said
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("op", "opset"), [("LpPool", 18), ("AveragePool", 22)])
+def test_windows_that_same_would_pad_by_a_negative_number(
+    tmp_path: Path, op: str, opset: int, auto_pad: str
+) -> None:
+    """Implementations differ in where windows begin, unless they begin where the map does."""
+    pool = node(op, kernel_shape=[2, 1], strides=[2, 3], auto_pad=auto_pad)
+    for width in (10, 11):  # nothing, and one element less at one end
+        compare(tmp_path, pool, opset=opset, shape=(1, 2, 4, width))
+    said = refusal(write(tmp_path, model([pool], {}, {"x": (1, 2, 4, 12)}, opset)))
+    assert "SG0202" in said
+    assert f"{op} with auto_pad={auto_pad} and a stride of 3" in said

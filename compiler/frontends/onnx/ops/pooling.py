@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .....errors import ShadergenError
+from .....ir.dimensions import is_dynamic
 from .....ir.graph import Result
 from .....ir.ops import MaxPoolIndices, MaxUnpool, Pad, Pool, Reduce
 from .windows import read_windows
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
     from .....ir.ops.pooling import Kind
     from .elementwise import Handler
     from .node import OnnxNode
+    from .windows import Windows
 
 
 def _pool(node: OnnxNode, kind: Kind, count_include_pad: bool = False, p: float = 2.0) -> Pool:
     windows = read_windows(node)
     ceil = bool(node.choice("ceil_mode", (0, 1)))
+    if kind != "max":  # onnxruntime refuses that one
+        _refuse_cropping(node, windows)
     return Pool(
         kind,
         windows.kernel,
@@ -29,6 +33,27 @@ def _pool(node: OnnxNode, kind: Kind, count_include_pad: bool = False, p: float 
         count_include_pad,
         p,
     )
+
+
+def _refuse_cropping(node: OnnxNode, windows: Windows) -> None:
+    """Refuse a padding "same" that is negative at both ends, since windows jump over elements.
+
+    The standard's formula then crops, TensorFlow's does not, and onnxruntime does in LpPool and in
+    AveragePool of operator set 19 and later.
+    """
+    if not windows.auto_pad.startswith("SAME"):
+        return
+    for size, stride, reach in zip(windows.shape[2:], windows.strides, windows.reach, strict=True):
+        rest = stride - 1 if is_dynamic(size) else (size - 1) % stride
+        if reach - 1 - rest < -1:
+            raise ShadergenError(
+                "SG0202",
+                f"{node.op} with auto_pad={windows.auto_pad} and a stride of {stride} is not "
+                "supported here",
+                why=f"windows of {reach} would be padded by a negative number, which "
+                "implementations read in two ways",
+                help="export the model with explicit pads",
+            )
 
 
 def _order(node: OnnxNode) -> float:
