@@ -129,7 +129,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             why += f"; {COMPILES_SLOWLY}"
         if (cost, choice) != alike[0]:
             other = cost_text(target.costs, alike[0][0], found.measured)
-            why += f"; {alike[0][1]}: {other}, but with a shader program of its own"
+            why += f"; {alike[0][1]}: {other}, but fewer layers can share its shader"
         if choice.stage != "compute" and target.stage == "compute":
             why = context.kernels.unsuited(was)
         context.explain(STEP, names[was], str(choice), why)

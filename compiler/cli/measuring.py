@@ -71,8 +71,8 @@ def bench(
     Builds take turns frame by frame, so that other load slows all of them equally. Ratios are
     relative to the first build.
 
-    User shaders (.glsl), by hand or of this compiler, are measured in FFmpeg's libplacebo filter
-    instead, each beside plain scaling to the same size.
+    User shaders (.glsl), hand-written ones too, are measured in FFmpeg's libplacebo filter instead.
+    Each is compared with plain scaling to the same size.
     """
     from ..player import is_user_shader
 

@@ -109,9 +109,9 @@ def resolve_shape(
     if any(s is None for s in resolved):
         raise ShadergenError(
             "SG0204",
-            f"input '{name}' has a dynamic size",
+            f"input '{name}' has an undeclared size",
             where=where,
-            why="a build has fixed sizes unless height and width are dynamic",
+            why="a build needs a number for each size; only height and width may be dynamic",
             help=_ways_to_say(
                 "" if alone else f"{name}=",
                 resolved,

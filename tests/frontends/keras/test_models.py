@@ -122,7 +122,7 @@ def test_the_size_of_a_dynamic_input_is_asked_for(keras, same_as_keras, tmp_path
     same_as_keras(model, sizes={"": (7, 6)})
     model.save(tmp_path / "m.keras")
     error = refusal(tmp_path / "m.keras")
-    assert (error.code, error.what) == ("SG0204", "input 'photo' has a dynamic size")
+    assert (error.code, error.what) == ("SG0204", "input 'photo' has an undeclared size")
     sizes = {"photo": (12, 16)}
     assert load(tmp_path / "m.keras", Request(sizes=sizes)).outputs[0].value.shape == (1, 2, 6, 8)
 

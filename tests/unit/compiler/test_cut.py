@@ -99,7 +99,7 @@ def test_the_size_of_an_input_may_be_given_where_none_follows(tmp_path: Path) ->
     graph = cut(tmp_path, ["act"], ["boxes"], {"act": (1, 4, 6, 6)})
     assert [(i.name, i.shape) for i in graph.inputs] == [("r1", (1, 4, 6, 6))]
     text = refusal(write(tmp_path, detector()), Request(inputs=("r1",), outputs=("boxes",)))
-    assert text.startswith("error[SG0204]: input 'r1' has a dynamic size")
+    assert text.startswith("error[SG0204]: input 'r1' has an undeclared size")
 
 
 def test_the_models_own_inputs_stay_where_they_are_needed(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def read_filtered(
     result = np.empty(data.shape, np.float32)
     nominal = prod(data.chunks) * data.dtype.itemsize
     if (largest := int(sizes.max())) > packed_limit(nominal):
-        raise ValueError(f"a chunk that unpacks to {nominal} bytes is stored in {largest}")
+        raise ValueError(
+            f"a chunk takes {largest} bytes in the file, but only {nominal} when unpacked"
+        )
     steps = (range(0, s, c) for s, c in zip(data.shape, data.chunks, strict=True))
     for start in product(*steps):
         inside = tuple(
