@@ -100,21 +100,23 @@ class Result(Value):
 
 @dataclass(frozen=True)
 class Choice:
-    """Where the parameter space of a kernel was pinned down. None means: not chosen yet.
+    """The variable parts of a node's kernel. A part that is None is not chosen yet.
 
     Attributes:
-        stage: of the GPU pipeline.
+        stage: the shader stage.
         block: columns and rows of pixels that one invocation computes.
-        planes: planes that one invocation computes; in the fragment stage those of one GPU pass.
-        weights: where a convolution's weights live.
-        precision: of storage and arithmetic.
-        partial_terms: products that a 16-bit convolution adds up in 16 bits before a 32-bit
-            accumulator takes them, at least those of a texel; 0 converts each product by itself
+        planes: planes that one invocation computes; in fragment shaders, the planes of a GPU pass.
+        weights: the storage of a convolution's weights.
+        precision: of arithmetic and storage.
+        partial_terms: length of the blocks of products that a 16-bit convolution adds up in 16
+            bits; each block is then added to a 32-bit accumulator. A block has at least the
+            products of one texel. 0: each product is added in 32 bits
             (``passes.placement.summation``).
-        alias: the node computes nothing: its operands are planes of the result's texture, or its
-            result is planes of the operand's (``placement.aliases``).
-        winograd: a convolution by minimal filtering in tiles of so many pixels across and down; 0
-            is a direct one. ``passes.expand_choices`` makes several nodes of it.
+        alias: the node computes nothing. Its operands are planes of its result's texture, or its
+            result is planes of its operand's texture (``passes.placement.aliases``).
+        winograd: side of the tiles in pixels, for a convolution by Winograd's minimal filtering; 0
+            for a direct convolution. ``passes.expand_choices`` replaces the node by the nodes of
+            the tiles.
     """
 
     stage: Stage | None = None
@@ -128,7 +130,7 @@ class Choice:
 
     @property
     def undecided(self) -> Choice:
-        """The choice as it is before kernels are chosen: only its arithmetic is decided."""
+        """The choice before kernels are chosen: only the arithmetic is decided."""
         return Choice(precision=self.precision, partial_terms=self.partial_terms)
 
     @property

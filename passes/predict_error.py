@@ -1,15 +1,23 @@
-"""Predict what 16 bits cost a network's outputs, and choose the layers that pay too much for them.
+"""Estimate the errors that 16 bits cause in a network's outputs; keep layers in 32 bits if needed.
 
-The network is carried out with numpy on a few inputs, in 32 bits and as chosen: all is rounded to
-the nearest 16-bit float that the shaders round (:class:`.placement.calibration.Halves`). An output
-errs by its largest difference, over its largest number or 1, as ``verify`` measures it. If an
-output errs by more than :data:`BOUND`, runs of layers are measured alone, with small images if the
-network takes them. Those that gain the most for their error keep 16 bits, as many as together stay
-within the bound; all others compute and store in 32. What is large (:data:`WHOLE`) is measured with
-small images throughout.
+The network runs in numpy on a few inputs: in 32 bits, and with the chosen precisions. The second
+run rounds to the nearest 16-bit float where the shaders round
+(:class:`.placement.calibration.Halves`). The error of an output is the largest difference between
+both runs, divided by max(1, largest output), as in ``verify``.
 
-This is an estimate, not a proof: other inputs may err by more, for which half of the tolerance is
-left, and GPUs that do not round to nearest do.
+If an error exceeds :data:`BOUND`, some layers go back to 32 bits:
+
+1. The 16-bit layers are split into at most :data:`RUNS` runs of consecutive layers. The error of
+   each run is measured alone, on small images if the network accepts them.
+2. The runs are ordered by error squared divided by savings (:func:`_gain`).
+3. As many of the first runs as possible stay in 16 bits. The sum of their squared errors limits
+   their number, as if errors were independent. Bisection then finds the largest number of runs
+   whose error, measured together, does not exceed the bound.
+
+Large networks (:data:`WHOLE`) run on small images in all steps.
+
+The result is an estimate, not a proof. Errors are larger on GPUs that do not round to nearest, and
+may be larger for other inputs; half of the tolerance is left for these inputs.
 """
 
 from __future__ import annotations
@@ -41,26 +49,27 @@ if TYPE_CHECKING:
 
     from ..ir.graph import Choice, Input, Value
 
-    Place = tuple[int, int]  # the number of a node, and of its result
+    Place = tuple[int, int]  # the index of a node, and of one of its results
     Arrays = Mapping[str, NDArray[Any]]
 
-BOUND = TOLERANCES["auto"] / 2  # other inputs may err by twice as much
-SIDE = 64  # of images, in pixels: networks halve them up to five times
-WHOLE = 10**9  # multiply-adds, or as long, of a network that is measured at its own size
-NUMBER = 32  # multiply-adds take numpy as long as to round, keep and compare a number
-RUNS = 16  # of layers that are measured alone
-TRIALS = 4  # inputs at most
-STEP = "estimate error"  # what it says of a network, which may be named as one of its layers
+BOUND = TOLERANCES["auto"] / 2  # the other half is left for other inputs
+SIDE = 64  # the largest side of small images, in pixels: networks halve images up to five times
+WHOLE = 10**9  # the largest effort of a network that runs at its own size, in multiply-adds
+NUMBER = 32  # multiply-adds that take as long as rounding, keeping and comparing one element
+RUNS = 16  # the most runs of layers to measure alone
+TRIALS = 4  # the most calibration samples to use
+STEP = "estimate error"  # in --explain; tells the network from a layer of the same name
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The errors of 16 bits, of 1 where outputs are as large or smaller.
+    """The errors that 16 bits cause, relative to max(1, largest magnitude).
 
     Attributes:
-        wide: nodes that keep 32 bits, with what 16 would add to the outputs' error.
-        growth: the error of each node's result, as chosen, and its operands' errors in it.
-        error: of the outputs, as chosen; infinite if the network could not be carried out.
+        wide: the nodes to keep in 32 bits, each with the output error that arises if only the
+            node's run of layers has 16 bits.
+        growth: the error of each 16-bit node's result, errors of its operands included.
+        error: the largest error of the outputs; infinite if the network cannot run on trial inputs.
     """
 
     wide: Mapping[Node, float]
@@ -72,9 +81,9 @@ def predict_error(graph: Graph, context: Context, choices: Mapping[Node, Choice]
     """Choose the nodes that keep 32 bits, so that the outputs stay within the bound.
 
     Args:
-        graph: not placed yet, its nodes as they will be kernels.
-        context: its ``trials`` make the inputs, unless there are samples to calibrate with.
-        choices: of all nodes; mediump are those whose numbers 16 bits can hold.
+        graph: before placement, after fusion: each node becomes one kernel.
+        context: provides the inputs: its calibration samples, otherwise its ``trials``.
+        choices: the choices of all nodes; nodes whose values fit 16 bits are mediump.
     """
     nodes = graph.nodes
     half = [k for k, n in enumerate(nodes) if choices[n].precision == "mediump"]
@@ -99,16 +108,17 @@ def predict_error(graph: Graph, context: Context, choices: Mapping[Node, Choice]
     if not error <= BOUND:
         runs = [list(map(int, run)) for run in np.array_split(half, min(RUNS, len(half)))]
         larger = error / (measure(guide, half)[0] or math.inf)
-        larger = larger if math.isfinite(larger) else 1.0  # than the guide's errors
+        # The errors of the judge are this many times those of the guide.
+        larger = larger if math.isfinite(larger) else 1.0
         found = [measure(guide, run)[0] * larger for run in runs]
         alone = {k: e for run, e in zip(runs, found, strict=True) for k in run}
         gains = [sum(_gain(nodes[k], context) for k in run) for run in runs]
         order = sorted(range(len(runs)), key=lambda r: found[r] ** 2 / gains[r])
-        total = np.cumsum([found[r] ** 2 for r in order])  # as if errors were independent
+        total = np.cumsum([found[r] ** 2 for r in order])  # variances of independent errors add up
         few, many = 0, int((total <= BOUND**2).sum()) + 1
         half, error, growth = [], 0.0, {}
         middle = many - 1
-        while few < middle < many:  # the most of them that do stay within the bound
+        while few < middle < many:  # bisection: the most runs within the bound
             some = [k for r in order[:middle] for k in runs[r]]
             together, grown = measure(judge, some)
             if together <= BOUND:
@@ -124,22 +134,22 @@ def predict_error(graph: Graph, context: Context, choices: Mapping[Node, Choice]
 
 
 def _gain(node: Node, context: Context) -> float:
-    """Return how much 16 bits gain: multiply-adds where those are faster, else bytes."""
+    """Return the savings of 16 bits: bytes; on GPUs with fast 16 bits, multiply-adds too."""
     stored = float(saved_bytes(node)) or 1.0
     faster = gain_from_half(context.target.costs) and is_direct(node)
     return stored * (1 + sum_terms(node)) if faster else stored
 
 
 def _choosing(graph: Graph, choices: Mapping[int, Choice]) -> Graph:
-    """Return a graph with a choice for each node, by its number."""
+    """Return the graph with the given choice for each node, by index."""
     numbers = {node: k for k, node in enumerate(graph.nodes)}
     return graph.rewrite(lambda now, was: replace(now, choice=choices[numbers[was]]))
 
 
 def _effort(graph: Graph) -> int:
-    """Return how long it takes to carry a graph out, in multiply-adds of its convolutions.
+    """Return the time to run a graph in numpy, in multiply-adds.
 
-    Each number of a result takes as long as :data:`NUMBER`; so many are kept in memory at once.
+    An element of a result counts as :data:`NUMBER` multiply-adds. All results are kept in memory.
     """
     return sum(
         math.prod(map(hint, r.shape)) * (NUMBER + (sum_terms(n) if is_direct(n) else 0))
@@ -149,22 +159,22 @@ def _effort(graph: Graph) -> int:
 
 
 def _trials(graph: Graph, context: Context, side: int | None) -> _Trials | None:
-    """Return what to measure with, or None where a graph cannot be carried out at that size."""
+    """Return the trials of a graph at a size, or None if the graph cannot run at this size."""
     try:
         sized = at_size(graph, side)
         return _Trials(sized, _inputs(graph, sized, context))
     except (ShadergenError, IndexError, ValueError):
-        return None  # a size is part of what it computes; an index points beyond a table
+        return None  # an operator needs another size, or an index is out of range
 
 
 def at_size(graph: Graph, side: int | None) -> Graph:
-    """Return a graph without dynamic dimensions, its images no larger than a side.
+    """Return a graph with the default sizes, and images of at most ``side`` x ``side``.
 
-    Nodes are not rewritten one part at a time: operands of a known size that meet an operator of an
-    open one would decide that size for the whole compilation.
+    Operator and operands of a node are replaced together. If operands of fixed sizes met an
+    operator with dynamic dimensions, type inference would record a guard for the compilation.
 
     Raises:
-        ShadergenError: when its operators do not fit such images.
+        ShadergenError: when an operator does not accept images of this size.
     """
 
     def sized(i: Input) -> Input:
@@ -184,7 +194,7 @@ def at_size(graph: Graph, side: int | None) -> Graph:
 
 
 def _inputs(graph: Graph, sized: Graph, context: Context) -> list[Arrays]:
-    """Return inputs of a graph at its size: the middle of samples, else what trials make."""
+    """Return inputs for a resized graph: samples, cropped to their middle, otherwise trials."""
     samples = list(islice(context.samples, TRIALS))
     if not samples and context.trials is not None:
         return [as_logical(sized, arrays) for arrays in context.trials(sized)]
@@ -202,7 +212,7 @@ def _middle(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 @dataclass
 class _Trials:
-    """A graph with inputs, and what it computes of them in 32 bits."""
+    """A graph with inputs, and all its results in 32 bits."""
 
     graph: Graph
     inputs: list[Arrays]
@@ -212,12 +222,12 @@ class _Trials:
         self.exact = []
         for arrays in self.inputs:
             keep = _Keep(self.graph)
-            with np.errstate(all="ignore"):  # what is not finite errs without bound
+            with np.errstate(all="ignore"):  # relative_error treats NaN as infinite
                 evaluate(self.graph, arrays, np.float32, keep)
             self.exact.append(keep.found)
 
     def errors(self, placed: Graph) -> tuple[float, dict[int, float]]:
-        """Return the outputs' error, and each changed node's, of the graph with its choices."""
+        """Return the largest error of the outputs, and the errors of the nodes with any."""
         judged = _judged(placed)
         growth: dict[int, float] = {}
         error = 0.0
@@ -236,7 +246,7 @@ def _places(graph: Graph) -> dict[Value, Place]:
 
 
 def _judged(graph: Graph) -> set[Place]:
-    """Return the outputs, and what those of integers were picked by."""
+    """Return the float outputs; for integer outputs, the float results they are computed from."""
     places = _places(graph)
     stack: list[Value] = [o.value for o in graph.outputs]
     found: set[Place] = set()
@@ -253,7 +263,7 @@ def _judged(graph: Graph) -> set[Place]:
 
 
 class _Keep(Machine):
-    """Remembers all results."""
+    """Keeps all results."""
 
     def __init__(self, graph: Graph) -> None:
         self._places = _places(graph)
@@ -266,7 +276,10 @@ class _Keep(Machine):
 
 
 class _Probe(Halves):
-    """Rounds to 16 bits, compares with what is exact, and computes only what differs from it."""
+    """Computes as a GPU with 16 bits and compares with the exact results.
+
+    Nodes that no rounding affects are not computed: their exact results are reused.
+    """
 
     def __init__(self, graph: Graph, exact: Mapping[Place, NDArray[Any]]) -> None:
         super().__init__(nearest)
@@ -292,9 +305,9 @@ class _Probe(Halves):
 
 
 def relative_error(found: NDArray[Any], exact: NDArray[Any]) -> float:
-    """Return the largest error over the largest number, or over 1; infinite if that is no number.
+    """Return the largest error divided by max(1, largest magnitude); infinite if it is NaN.
 
-    Of nothing it is 0, and of integers and truth values it is not told: others judge those.
+    The result is 0 for empty arrays, and for integers and booleans (see :func:`_judged`).
     """
     if not exact.size or exact.dtype.kind != "f":
         return 0.0
@@ -309,7 +322,7 @@ def saved_bytes(node: Node) -> int:
 
 
 def summary(prediction: Prediction, graph: Graph) -> tuple[str, str]:
-    """Return what was chosen for a network as a whole, and what it costs."""
+    """Return the decision for the whole network and its estimated error, for ``--explain``."""
     half = sum(n.choice.precision == "mediump" for n in graph.nodes)
     what = f"{half} of {len(graph.nodes)} layers in 16 bits"
     if math.isinf(prediction.error):

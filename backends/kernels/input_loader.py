@@ -1,4 +1,4 @@
-"""How convolutions read their input: the first tap of a pixel, borders, prologue, guard."""
+"""How convolutions read their input: position of the first tap, borders, prologue, zero guard."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
 
-# What a load gives beside the map: its padding; anything finite; no position lies there.
+# What a load returns outside the map: padding; any finite value; nothing, if no tap is outside.
 Beside = Literal["padding", "anything", "nothing"]
 NAMES: dict[Beside, str] = {"padding": "load_x", "anything": "load_near", "nothing": "load_inside"}
 
-CORNER = Variable("corner", IVEC2)  # the first tap of a pixel, in the map that is read
+CORNER = Variable("corner", IVEC2)  # the position of a pixel's first tap in the input
 
 
 def first_tap(shader: ShaderBuilder, conv: Conv, depthwise: bool = False) -> Expression:
-    """Return the ivec2 of the first tap of the pixel that is written.
+    """Return the input position of the first tap of the pixel that is written, an ivec2.
 
     Args:
-        shader: where sizes are declared.
+        shader: declares the sizes.
         conv: the convolution.
-        depthwise: draws of several kernel sizes share a program.
+        depthwise: whether the convolution is depthwise. Padding is then a uniform in draws, so that
+            draws of several kernel sizes share a program.
     """
     position: Expression = PIXEL
     if conv.strides != (1, 1):
@@ -48,7 +49,7 @@ def first_tap(shader: ShaderBuilder, conv: Conv, depthwise: bool = False) -> Exp
 
 
 def less_padding(shader: ShaderBuilder, position: Expression, pads: Sizes) -> Expression:
-    """Return a position in the padded map as one in the map."""
+    """Convert a position in the padded map to a position in the map."""
     top, left = pads[:2]
     if not may_pad((top, left)):
         return position
@@ -64,18 +65,18 @@ def loader(
     last: tuple[Expression, Expression] | None = None,
     beside: Beside = "padding",
 ) -> Function:
-    """Return the function that loads a texel of the input: borders, prologue, guard.
+    """Return the function that loads a texel of the input, given a position and a plane.
 
-    Its parameters are a position and a plane.
+    The function handles borders, applies the prologue and replaces zeros (``zero_guard``).
 
     Args:
-        shader: where sizes and textures are declared.
+        shader: declares the sizes and textures.
         conv: the convolution.
-        p: it and what is fused with it.
-        x: its input.
-        group: what an invocation computes.
-        last: the last column and row that are asked for, where positions may lie beyond.
-        beside: what it gives of positions beside the map.
+        p: the parts of its node, with the prologue.
+        x: the input.
+        group: the planes that an invocation computes.
+        last: the last column and row to load; positions beyond are clamped to it.
+        beside: what the function returns outside the map.
     """
     _, _, height, width = conv.seen(x.type).shape
     top, left, bottom, right = conv.pads
@@ -95,7 +96,7 @@ def loader(
     inside: Expression | None = None
     centre: Expression | None = None
     if pads and conv.pad_mode == "constant" and not zeros:
-        # choosing between two values is cheaper than a branch where invocations are SIMD lanes
+        # on SIMD lanes, selecting one of two values is cheaper than a branch
         size = shader.size("width_in", width), shader.size("height_in", height)
         edge = ivec2(*size) - 1
         if beside == "padding":
@@ -127,8 +128,8 @@ def loader(
         v = body.let("v", value)
         value = intrinsic("select", v, conv.zero_guard, intrinsic("equal", v, 0.0))
     if inside is not None:
-        # A sample is defined only where all invocations take it. Compilers branch around a fetch
-        # that only some take: between the fetches of a block, VideoCore's then keeps too much.
+        # texture() is defined only if all invocations execute it. A fetch inside the condition
+        # becomes a branch; between branches, VideoCore's compiler keeps too many values alive.
         if texture.sampled or group.draws_blocks:
             value = body.let("texel", value)
         value = Choice(inside, value, vec4(pad))
@@ -137,7 +138,7 @@ def loader(
 
 
 def pads_with_zeros(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -> bool:
-    """Whether padding is zeros that have to be told from what is read beside the map."""
+    """Whether a convolution pads with zeros that the texture itself does not return."""
     plain = conv.pad_mode == "constant" and conv.pad_value == 0.0 and not conv.zero_guard
     texture = shader.texture(x, "x", group.batch)
     return plain and may_pad(conv.pads) and not texture.is_zero_outside(shader.target)
@@ -146,9 +147,10 @@ def pads_with_zeros(shader: ShaderBuilder, conv: Conv, x: Value, group: Group) -
 def inside_map(
     shader: ShaderBuilder, conv: Conv, x: Value, w: Value, tap: tuple[int, int]
 ) -> Expression | None:
-    """Return whether a tap, by row and column, lies in the map; None where it always does.
+    """Return the test whether a tap (row, column) lies in the map; None if no test is needed.
 
-    The compiler of Adreno 6xx makes and keeps all results of ``>=`` first, and spills.
+    The test compares a position with its clamped value. With ``>=`` instead, the compiler for
+    Adreno 6xx evaluates the comparisons of all taps first, keeps the results, and spills.
     """
     tests = []
     sizes = zip(("height_in", "width_in"), conv.windows(x.type, w.type), strict=True)
@@ -166,7 +168,7 @@ def inside_map(
 
 
 def _with_prologue(shader: ShaderBuilder, p: Parts, value: Expression) -> Expression:
-    """Return what is loaded after the node's prologue."""
+    """Apply the node's prologue to a loaded value."""
     assert p.prologue is not None
     used = variables(p.prologue)
     extras = named(p.extras, "e")

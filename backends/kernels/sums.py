@@ -1,9 +1,9 @@
-"""The sums of a convolution: their accumulators, and partial sums in 16 bits.
+"""The sums of a convolution: accumulators, and partial sums of 16-bit kernels.
 
-A 16-bit kernel has 16-bit accumulators where a sum is short, else 32-bit ones (see
-``passes.placement.summation``). Converting each product to 32 bits costs as much as the product.
-So unrolled kernels add up several products in a 16-bit variable first; kernels that loop over
-weights, those of one texel.
+In a 16-bit kernel, the accumulators have 16 bits if the sums are short, otherwise 32 bits
+(:mod:`...passes.placement.summation`). Converting a product to 32 bits costs as much as computing
+the product. A kernel with 32-bit accumulators therefore adds up a block of products in 16 bits and
+converts only this *partial sum*. In kernels that loop over weights, a block is one texel.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Sums:
     """Declares accumulators and adds products to them.
 
     Args:
-        body: where the statements go.
-        shader: the kernel's; its precision decides.
+        body: the statements to extend.
+        shader: the kernel's shader; its precision is that of the products.
         node: the direct convolution.
     """
 
@@ -34,11 +34,11 @@ class Sums:
         self._body = body
         self._most = node.choice.partial_terms
         self._full = shader.precision == "mediump" and not sums_in_half(node)
-        self._partial: dict[str, Variable] = {}  # by the name of the accumulator
-        self._terms: dict[str, int] = {}  # in each partial sum that is not complete
+        self._partial: dict[str, Variable] = {}  # by name of the accumulator
+        self._terms: dict[str, int] = {}  # length of each partial sum not yet added
 
     def declare(self, names: list[str], start: Expression) -> list[Variable]:
-        """Declare accumulators that begin alike."""
+        """Declare accumulators with equal initial values."""
         first = self._body.let(names[0], start, self._full)
         return [first, *(self._body.let(name, first, self._full) for name in names[1:])]
 
@@ -46,8 +46,9 @@ class Sums:
         """Declare the partial sums of an unrolled kernel's accumulators.
 
         Args:
-            names: of the accumulators.
-            terms: the products of a texel for each accumulator: a partial sum has at least these.
+            names: the names of the accumulators.
+            terms: the products that one texel adds to each accumulator. If a block has no room for
+                two texels, no partial sum is declared.
         """
         if self._full and self._most >= 2 * terms:
             for name in names:
@@ -56,7 +57,13 @@ class Sums:
     def add_texel(
         self, total: Variable, products: list[tuple[Expression, Expression]], terms: int
     ) -> None:
-        """Add a texel's products to an accumulator's partial sum, which counts ``terms`` more."""
+        """Add a texel's products to an accumulator's partial sum.
+
+        Args:
+            total: the accumulator.
+            products: the weights and the texel's values.
+            terms: by how much the length of the partial sum grows.
+        """
         partial = self._partial.get(total.name)
         if partial is None:
             for pair in products:

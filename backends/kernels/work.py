@@ -1,8 +1,9 @@
-"""The work of a node with a choice, counted in the program that its kernel is lowered to.
+"""Count the work of a node with a choice, in the program that the node is lowered to.
 
-Nodes that differ in sizes alone have equal programs but for the trips of loops. One of these nodes
-is lowered; the others share the outline of its program. Where a family knows that programs grow
-evenly with the pixels and the planes of an invocation, small ones are lowered to count large ones.
+The programs of nodes that differ only in sizes differ only in trip counts. Only one of these nodes
+is lowered. The others share its *outline*, the counts of each loop body, and multiply it by their
+own trip counts. Some counts grow linearly with the pixels or planes of an invocation
+(:attr:`.family.Family.growth`): counts of large blocks are then extrapolated from small blocks.
 """
 
 from __future__ import annotations
@@ -45,15 +46,22 @@ if TYPE_CHECKING:
     from ..shader.expressions import Texel
     from .family import Family
 
-TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of reads of texels
+TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of texel reads
 WEIGHTS, IMAGES_OF_WEIGHTS = "weights", "images of weights"
-HELD = 16 + 3  # scalars of a block of weights, and of what counts its rows and taps
+HELD = 16 + 3  # scalars of a 4x4 block of weights, and its loop counters
 MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
 @dataclass(frozen=True)
 class _Program:
-    """What the programs of a node's choices have in common: the ends of loops, the structure."""
+    """The parts that the programs of a node's choices have in common.
+
+    Attributes:
+        node: the node.
+        family: its kernel family.
+        structure: the number of its :func:`_structure`.
+        ends: the ends of size-dependent loops, by loop counter.
+    """
 
     node: Node
     family: Family
@@ -62,25 +70,25 @@ class _Program:
 
 
 class Outlines:
-    """The outlines of programs by what they depend on, and the work of nodes by them.
+    """Counts the work of nodes, and caches the outlines of their programs.
 
     Args:
-        target: what nodes are lowered for.
+        target: the target that nodes are lowered for.
     """
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._structures: dict[Hashable, int] = {}  # numbered
-        self._numbers: dict[Hashable, int] = {}  # of the structures of nodes
+        self._structures: dict[Hashable, int] = {}  # each structure's number
+        self._numbers: dict[Hashable, int] = {}  # the number of each node's structure
         self._outlines: dict[Hashable, Outline] = {}
         self._totals: dict[Hashable, Counts] = {}
 
     def work(self, node: Node, family: Family) -> Work:
-        """Return what a placed node does; its GPU passes count as the first one does.
+        """Return the work of a placed node, as if all its GPU passes were like the first.
 
         Args:
-            node: with a choice, of known sizes.
-            family: whose kernel it is.
+            node: a node with a choice and fixed sizes.
+            family: the family of its kernel.
         """
         program = _Program(node, family, self._structure(node), family.ends(node))
         counts = self._counts(program, node.choice)
@@ -100,7 +108,7 @@ class Outlines:
         return counts
 
     def _outline(self, of: _Program, choice: Choice) -> Outline:
-        once = tuple(end == 1 for end in of.ends.values())  # kernels write no loop then
+        once = tuple(end == 1 for end in of.ends.values())  # kernels then omit the loop
         key = of.structure, choice, once
         if key not in self._outlines:
             node = replace(of.node, choice=choice)
@@ -109,7 +117,7 @@ class Outlines:
         return self._outlines[key]
 
     def _structure(self, node: Node) -> int:
-        """Return the number of what programs of a node, and of those like it, depend on."""
+        """Return the number of a node's structure; nodes of equal number share outlines."""
         known = (node.op, node.inputs, node.result.type)
         if known not in self._numbers:
             structure = _structure(node)
@@ -118,13 +126,13 @@ class Outlines:
 
 
 def _weights(gpu_pass: GpuPass) -> frozenset[str]:
-    """Return the names of a GPU pass's textures that hold weights."""
+    """Return the names of the textures with weights in a GPU pass."""
     pairs = zip(gpu_pass.program.textures, gpu_pass.reads, strict=True)
     return frozenset(t.name for t, read in pairs if isinstance(read.source, Blob))
 
 
 def _kind(weights: Container[str], read: Texel) -> str:
-    """Return what kind of read of a texel it is."""
+    """Return the kind of a texel read."""
     image = read.texture.unit is not None
     if read.texture.name in weights:
         return IMAGES_OF_WEIGHTS if image else WEIGHTS
@@ -132,7 +140,7 @@ def _kind(weights: Container[str], read: Texel) -> str:
 
 
 def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
-    """Return the first GPU pass of a node whose operands lie in textures of the runtime's own."""
+    """Lower a node as if the runtime created all its operands; return its first GPU pass."""
     placed: dict[Value, Value] = {}
     for v in node.inputs:
         layout = v.type.layout
@@ -144,7 +152,7 @@ def _lowered(node: Node, family: Family, target: Target) -> GpuPass:
 
 
 def _invocations(node: Node) -> int:
-    """Return how often the program of a GPU pass runs."""
+    """Return the number of invocations of one GPU pass."""
     if node.choice.stage == "fragment":
         return prod(node.result.type.extent[:2])
     inner = before_store(node)
@@ -153,12 +161,18 @@ def _invocations(node: Node) -> int:
 
 
 def _in_place(node: Node) -> bool:
-    """Whether each dispatch of a node computes some planes, as each draw does."""
+    """Whether a node takes several dispatches, each of which computes some planes."""
     return isinstance(parts(node).kernel, WinogradConv)
 
 
 def _work(node: Node, found: Counts, each: int) -> Work:
-    """Return the work of a node, the program of whose GPU passes runs ``each`` times."""
+    """Return the work of a node from the counts of one invocation.
+
+    Args:
+        node: the node.
+        found: the counts of one invocation.
+        each: the number of invocations of one GPU pass.
+    """
     t = node.result.type
     layers: float = found.stores if node.choice.stage == "fragment" else t.layers
     if _in_place(node):
@@ -213,18 +227,21 @@ def _work(node: Node, found: Counts, each: int) -> Work:
 
 
 def programs_of(node: Node, passes: int) -> int:
-    """Return how many programs GPU passes take whose weights are constants."""
+    """Return the number of programs of a node with constant weights and so many GPU passes."""
     return passes // (node.result.shape[0] if entries_share_a_program(node) else 1)
 
 
 def kept_share(node: Node) -> float:
-    """Return which share of a convolution's weights is not zero: the others need no code."""
+    """Return the share of a convolution's weights that are not zero; zeros need no code."""
     weights = parts(before_store(node)).operands[1]
     return weights.kept_share if isinstance(weights, Constant) else 1.0
 
 
 def _conversions_saved(work: Work, node: Node) -> float:
-    """Return the conversions and additions of 16-bit sums that longer partial sums save."""
+    """Return the operations that partial sums longer than a texel save.
+
+    These operations convert 16-bit sums to 32 bits and add them.
+    """
     terms = node.choice.partial_terms
     if not work.mediump or not terms or sums_in_half(node):
         return 0.0
@@ -235,9 +252,9 @@ def _conversions_saved(work: Work, node: Node) -> float:
 
 
 def unrolled(work: Work, node: Node) -> Work:
-    """Return the work of a convolution with its weights as constants, from that of its loops.
+    """Return the work of a convolution with constant weights, from its work with loops.
 
-    All that an invocation does is in the text, and no weights are read.
+    The code of an unrolled convolution contains every operation, and reads no weights.
     """
     programs = programs_of(node, work.passes)
     multiplies = work.multiplies * kept_share(node)
@@ -258,9 +275,9 @@ def unrolled(work: Work, node: Node) -> Work:
 
 
 def _taps(node: Node, planes: int) -> int:
-    """Return how many places a convolution without loops reads, for so many planes of its result.
+    """Return the positions that a convolution without loops reads, for so many result planes.
 
-    Compilers unroll the short loops of a depthwise one.
+    Depthwise convolutions count as well: compilers unroll their short loops.
     """
     p = parts(before_store(node))
     assert isinstance(p.kernel, Conv)
@@ -274,9 +291,10 @@ def _is_depthwise(node: Node) -> bool:
 
 
 def stored(work: Work, node: Node, choice: Choice, target: Target) -> Work:
-    """Return the work of a convolution with its weights in a block, from that in a texture.
+    """Return the work with weights in a uniform or storage block, from that with a texture.
 
-    Multiply-adds take weights that the code names from registers of constants: nothing is read.
+    In unrolled code, each weight has a fixed index in the block. Multiply-adds then read the
+    weights directly from constant registers, so no weight is counted as read.
     """
     weights = choice.weights
     assert weights == "ubo" or weights == "ssbo"
@@ -287,9 +305,10 @@ def stored(work: Work, node: Node, choice: Choice, target: Target) -> Work:
 
 
 def _structure(node: Node) -> Hashable:
-    """Return a key of all that shapes a program but sizes, choices and the values of weights.
+    """Return a key of everything a program depends on except choices, sizes and weight values.
 
-    The key of a loop nest holds its trips, which the kernel cuts into texels.
+    Exception: for a loop nest the key includes the trip counts, because the kernel splits loops
+    into texels.
     """
     order = tuple(node.inputs.index(v) for v in node.inputs)
     operands = tuple(map(_operand, node.inputs))
@@ -298,12 +317,12 @@ def _structure(node: Node) -> Hashable:
     if not has_weights(node):
         p = parts(node)
         nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
-        if nest is None:  # transforms of Winograd's, whose sizes are uniforms
+        if nest is None:  # Winograd's transforms have sizes as uniforms
             text = re.sub(r"(rows|columns|height|width)=\d+", "", text)
         else:
             trips = tuple(loop.trips for loop in nest.loops)
         text = re.sub(r"\d+", _size, text)
-    elif isinstance(node.op, WinogradProducts):  # the size of tiles is a number in the program
+    elif isinstance(node.op, WinogradProducts):  # the tile size is only a number in the program
         text = type(node.op).__name__
     else:
         text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
@@ -313,13 +332,13 @@ def _structure(node: Node) -> Hashable:
 
 
 def _size(number: re.Match[str]) -> str:
-    """Return a number in an operator's text, of a large one only how it lies in texels."""
+    """Replace a large number in an operator's text by its remainder modulo a texel's lanes."""
     size = int(number[0])
     return str(size) if size <= LANES else f"large{size % LANES}"
 
 
 def _groups(node: Node, groups: re.Match[str]) -> str:
-    """Return the groups of a convolution; those of a depthwise one are a size."""
+    """Return the groups of a convolution, as text; those of a depthwise one are a size."""
     weights = [v.shape for v in node.inputs[1:] if v.type.rank == MAP_RANK]
     return "depthwise" if is_depthwise(weights[0], int(groups[1])) else groups[0]
 
@@ -334,11 +353,12 @@ def _operand(value: Value) -> Hashable:
 
 
 def _type(t: TensorType) -> Hashable:
-    """Return what a program depends on of a map: its last lanes, and which sizes are 1."""
+    """Return what a program depends on in a tensor's type: last lanes, sizes of 1, layout."""
     ones = tuple(size == 1 for size in t.shape)
     rest = t.channels % LANES
-    planes = min(t.planes, MANY_PLANES if rest else 2)  # a rest may be in the first invocation
+    # The incomplete plane may be in the first invocation.
+    planes = min(t.planes, MANY_PLANES if rest else 2)
     layout = t.layout and (t.layout.kind, t.layout.format, t.layout.rows is None)
     if t.layout is not None and t.layout.kind == "2d":
-        planes = t.layers  # each a texture
+        planes = t.layers  # each is a texture
     return ones, rest, planes, layout
