@@ -18,6 +18,7 @@ Data flow, in the order of the modules:
   what other tools call.
 - :mod:`.networks` compiles the networks, :mod:`.results` holds the figures and their JSON,
   :mod:`.report` and :mod:`.chart` the page.
+- :mod:`.user_shaders` counts user shaders for video players, beside hand-written ones.
 - :mod:`.fit` fits costs of families to counts; :mod:`.estimates` compares ``inspect --device`` with
   the page.
 

@@ -6,6 +6,7 @@
     make gpus ARGS="--profiles own,gles30"         device profiles; own: that of the GPU's family
     make gpus ARGS="--precision fp16"              builds of 16 bits
     make gpus ARGS="--compare docs/gpus.json"      before and after a change
+    make gpus ARGS="--user-shaders [net.glsl ...]" user shaders, see user_shaders.py
 
 A run of all networks and GPUs in 32 bits writes the page, others are printed. The figures of each
 run are kept in .build/gpus/figures.json, those of the run before in .build/gpus/before.json.
@@ -28,6 +29,7 @@ from .networks import GENERIC, Network, compiled, networks, own_profile
 from .report import as_page
 from .results import NetworkResult, as_data, from_data, summed
 from .table import GPUS, KEPT, PROJECT, Gpu, chosen
+from .user_shaders import report
 
 OWN = "own"  # the profile of the GPU's family
 PLAIN = "fp32"
@@ -115,12 +117,20 @@ def main() -> int:
     )
     parser.add_argument("--precision", default=PLAIN, choices=("fp32", "fp16", "auto"))
     parser.add_argument("--compare", type=Path, help="the figures of an earlier run")
+    parser.add_argument(
+        "--user-shaders", type=Path, nargs="*", metavar="FILE", help="files, or upscalers if none"
+    )
     flags = parser.parse_args()
     try:
         wanted = chosen(flags.gpus)
     except ValueError as error:
         parser.error(str(error))
     gpus = [gpu for gpu in wanted if _starts(gpu)]
+    if flags.user_shaders is not None:
+        for line in report(flags.user_shaders, flags.networks, gpus, flags.precision, say):
+            say("")
+            print(line, flush=True)
+        return 0
     before = from_data(json.loads(flags.compare.read_text("utf-8"))) if flags.compare else []
     profiles = flags.profiles.split(",") if flags.profiles else [OWN, *GENERIC]
     found = networks(flags.networks)

@@ -22,7 +22,9 @@ from gpus.report import as_page
 from gpus.results import NetworkResult, as_data, from_data, summed
 from gpus.shaders import Shader
 from gpus.table import GPUS, chosen
+from gpus.user_shaders import parse, report, shader_of
 
+from shadergen.backends.validate import find_glslang
 from shadergen.compiler.driver import compile_model
 from shadergen.compiler.options import Options, parse_sizes
 
@@ -411,6 +413,74 @@ def test_every_gpu_has_a_device_profile() -> None:
 def test_networks_are_chosen_by_words() -> None:
     assert [n.name for n in networks("acnet")] == ["ACNet"]
     assert networks("espcn")[0].size == (360, 640)
+
+
+# user shaders
+
+USER_SHADER = """// a network
+//!HOOK LUMA
+//!BIND HOOKED
+//!SAVE both
+//!WIDTH HOOKED.w 2 *
+//!HEIGHT HOOKED.h 1 +
+//!COMPUTE 16 8 8 8
+//!DESC first
+// 36 multiply-adds per pixel
+
+void hook() { imageStore(out_image, ivec2(gl_GlobalInvocationID.xy), HOOKED_tex(HOOKED_pos)); }
+
+//!HOOK LUMA
+//!BIND both
+//!BIND table
+//!WIDTH HOOKED.w 2 *
+//!HEIGHT HOOKED.h 2 *
+//!DESC second
+
+vec4 hook() { return texelFetch(table, ivec2(0), 0) + both_tex(both_pos); }
+
+//!TEXTURE table
+//!SIZE 1 1
+//!FORMAT rgba32f
+//!FILTER NEAREST
+00000000000000000000000000000000
+"""
+
+
+def test_a_user_shader_is_cut_into_passes() -> None:
+    (first, second), tables = parse(USER_SHADER)
+    assert (tables, second.binds, second.block) == (["table"], ["both", "table"], None)
+    assert (first.size, second.size) == ((1280, 361), (1280, 720))
+    assert (first.block, first.invocations) == ((16, 8, 8, 8), 361 / 360)
+    assert (first.multiply_adds * first.invocations, second.multiply_adds) == (36, 0)
+    assert second.invocations == 4
+
+
+@pytest.mark.parametrize("vulkan", [False, True])
+def test_passes_become_valid_shaders(vulkan: bool, tmp_path: Path) -> None:
+    passes, tables = parse(USER_SHADER)
+    for one, suffix in zip(passes, ("comp", "frag"), strict=True):
+        shader = shader_of(one, tables, vulkan, half=False)
+        files = {tmp_path / f"shader.{suffix}": shader.source}
+        if shader.stage == "fragment":
+            files[tmp_path / "shader.vert"] = shader.vertex
+        for file, source in files.items():
+            source = source.replace("gl_VertexID", "gl_VertexIndex") if vulkan else source
+            file.write_text(source)
+            flags = ["-V", "-R", "--auto-map-bindings"] if vulkan else []
+            subprocess.run([find_glslang() or "", *flags, file], check=True, cwd=tmp_path)
+
+
+def test_a_user_shader_takes_the_cycles_of_its_passes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "net.glsl"
+    file.write_text(USER_SHADER)
+    monkeypatch.setattr(
+        "gpus.user_shaders.measure",
+        lambda shaders, gpus, progress: {gpu.name: [Count(360.0), Count(10.0)] for gpu in gpus},
+    )
+    *_, row = report([file], "", [BY_NAME["rpi4"], BY_NAME["rdna2"]], "fp32", print)
+    assert row == "| net.glsl | 2 | 401 | 401 |"
 
 
 # a real driver

@@ -38,6 +38,28 @@ class Network:
         inputs = (x, self.constant(f"{name}.w", w), self.constant(f"{name}.b", b))
         return self.add("Conv", *inputs, name=name, pads=[size // 2] * 4)
 
+    def edge_conv(
+        self, x: str, into: int, out: int, size: int, name: str, gain: float = 1.0
+    ) -> str:
+        """Add a convolution that replicates the border."""
+        half = size // 2
+        pads = self.constant(f"{name}.pads", np.int64([0, 0, half, half] * 2))
+        x = self.add("Pad", x, pads, name=f"{name}.padded", mode="edge")
+        result = self.conv(x, into, out, size, name, gain)
+        self.nodes[-1].attribute[0].CopyFrom(helper.make_attribute("pads", [0] * 4))
+        return result
+
+    def prelu(self, x: str, channels: int, name: str) -> str:
+        """Add a PReLU of seeded slopes."""
+        slopes = self.random.uniform(-0.3, 0.3, (channels, 1, 1)).astype(np.float32)
+        return self.add("PRelu", x, self.constant(f"{name}.slopes", slopes), name=name)
+
+    def enlarged(self, x: str, scale: int) -> str:
+        """Add a linear resize, as players' textures have it."""
+        scales = self.constant("scales", np.array([1, 1, scale, scale], np.float32))
+        return self.add("Resize", x, "", scales, name="enlarged", mode="linear",
+                        coordinate_transformation_mode="half_pixel")  # fmt: skip
+
     def model(self, scale: int) -> ModelProto:
         """Return the model, whose result is the last node's, clipped to 0..1."""
         low, high = self.constant("low", np.float32(0)), self.constant("high", np.float32(1))
@@ -105,18 +127,56 @@ def artcnn() -> ModelProto:
     return net.model(2)
 
 
+def fsrcnnx() -> ModelProto:
+    """Return an upscaler of luma of the shape of FSRCNNX 8-0-4-1."""
+    net = Network(1)
+    first = x = net.edge_conv("x", 1, 8, 5, "features")
+    for k in range(1, 5):
+        x = net.prelu(net.edge_conv(x, 8, 8, 3, f"map{k}"), 8, f"prelu{k}")
+    x = net.add("Add", first, net.conv(x, 8, 8, 1, "residual"), name="sum")
+    x = net.edge_conv(net.prelu(x, 8, "prelu5"), 8, 4, 3, "last")
+    net.add("DepthToSpace", x, name="shuffle", blocksize=2, mode="CRD")
+    return net.model(2)
+
+
+def anime4k() -> ModelProto:
+    """Return an upscaler of RGB of the shape of Anime4K's Upscale CNN x2 M."""
+    net = Network(3)
+    x, both = net.edge_conv("x", 3, 4, 3, "conv0"), []
+    for k in range(7):
+        minus = net.add("Relu", net.add("Neg", x, name=f"neg{k}"), name=f"minus{k}")
+        both += [net.add("Concat", net.add("Relu", x, name=f"plus{k}"), minus, name=f"crelu{k}",
+                         axis=1)]  # fmt: skip
+        if k < 6:
+            x = net.edge_conv(both[-1], 8, 4, 3, f"conv{k + 1}")
+    x = net.conv(net.add("Concat", *both, name="all", axis=1), 56, 4, 1, "last", 0.1)
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=2, mode="CRD")
+    net.add("Add", x, net.enlarged("x", 2), name="result")
+    return net.model(2)
+
+
+def cunny() -> ModelProto:
+    """Return an upscaler of luma of the shape of CuNNy fast."""
+    net = Network(1)
+    low, high = net.constant("zero", np.float32(0)), net.constant("one", np.float32(1))
+    x, channels = "x", 1
+    for k, width in enumerate((12, 12, 8)):
+        x = net.edge_conv(x, channels, width, 3, f"conv{k}")
+        x, channels = net.add("Clip", x, low, high, name=f"clip{k}"), width
+    x = net.edge_conv(x, 8, 4, 3, "last", 0.1)
+    x = net.add("DepthToSpace", x, name="shuffle", blocksize=2, mode="CRD")
+    net.add("Add", x, net.enlarged("x", 2), name="result")
+    return net.model(2)
+
+
 def upscaler(scale: int = 2) -> ModelProto:
     """Return an upscaler of RGB that adds what a linear resize gives."""
     net = Network(3)
     x = net.conv("x", 3, 8, 3, "conv1")
-    slopes = net.constant("slopes", np.full((8, 1, 1), 0.2, np.float32))
-    x = net.add("PRelu", x, slopes, name="prelu")
+    x = net.prelu(x, 8, "prelu")
     x = net.conv(x, 8, 3 * scale * scale, 3, "conv2", 0.3)
     x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale, mode="CRD")
-    scales = net.constant("scales", np.array([1, 1, scale, scale], np.float32))
-    net.add("Resize", "x", "", scales, name="enlarged", mode="linear",
-            coordinate_transformation_mode="half_pixel")  # fmt: skip
-    net.add("Add", x, "enlarged", name="sum")
+    net.add("Add", x, net.enlarged("x", scale), name="sum")
     return net.model(scale)
 
 
