@@ -204,6 +204,7 @@ class Options:
             costs=profile.costs,
             products=profile.products,
             shares_programs=profile.shares_programs and not is_user_shader,
+            stores_halos=is_user_shader,
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

@@ -30,7 +30,7 @@ from .dimensions import is_dynamic
 from .expr import to_text as formula_text
 from .graph import Choice, Constant, Graph, Input, Node, Output, Port, Value
 from .ops import OPS, Op
-from .types import DTYPES, Layout, TensorType
+from .types import DTYPES, Halo, Layout, TensorType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ GRAMMAR = r"""
     choice: "choose" attributes
     op_name: NAME
     tensor_type: NAME sequence [layout]
-    layout: "@" NAME "." NAME [sequence] ["." INT] ["+" INT]
+    layout: "@" NAME "." NAME [sequence] ["." INT] ["+" INT] ["~" NAME "." INT]
     attributes: "{" [attribute ("," attribute)*] "}"
     attribute: NAME "=" value
     ?value: sequence | atom | op
@@ -131,7 +131,8 @@ def type_text(t: TensorType) -> str:
         slot = "" if t.layout.slot is None else f".{t.layout.slot}"
         rows = "" if t.layout.rows is None else _value(t.layout.rows)
         first = f"+{t.layout.first}" if t.layout.first else ""
-        text += f" @{t.layout.kind}.{t.layout.format}{rows}{slot}{first}"
+        halo = f"~{t.layout.halo.content}.{t.layout.halo.width}" if t.layout.halo else ""
+        text += f" @{t.layout.kind}.{t.layout.format}{rows}{slot}{first}{halo}"
     return text
 
 
@@ -240,13 +241,14 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return self.op_name(items[:1])(**items[1])
 
     def layout(self, items: list[Any]) -> Layout:
-        kind, texture_format, rows, slot, first = items
+        kind, texture_format, rows, slot, first, content, width = items
         return Layout(
             str(kind),  # type: ignore[arg-type]
             str(texture_format),  # type: ignore[arg-type]
             rows,
             None if slot is None else int(slot),
             int(first or 0),
+            None if content is None else Halo(str(content), int(width)),  # type: ignore[arg-type]
         )
 
     def tensor_type(self, items: list[Any]) -> TensorType:

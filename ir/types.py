@@ -60,6 +60,14 @@ MAX_RANK = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Halo:
+    """Texels around a map in its texture: zeros, or copies of the map's nearest texels."""
+
+    content: Literal["zeros", "edge"]
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The storage of a tensor: one array texture, or one 2D texture for each layer.
 
@@ -69,6 +77,8 @@ class Layout:
     ``slot`` is the physical texture, shared by tensors with disjoint lifetimes
     (``passes.allocate_textures``). ``first`` is the tensor's first layer in that texture: not 0
     for an alias, which is some planes of another tensor's texture (``placement.aliases``).
+    ``halo`` holds the padding of convolutions (``passes.store_halos``), at negative positions and
+    at those beyond the map.
     """
 
     kind: TextureKind
@@ -76,6 +86,7 @@ class Layout:
     rows: tuple[int, int] | None = None
     slot: int | None = None
     first: int = 0
+    halo: Halo | None = None
 
 
 @dataclass(frozen=True, slots=True)

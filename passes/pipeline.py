@@ -27,6 +27,7 @@ from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
 from .quantise_weights import quantise_weights
 from .recognise_pixel_shuffle import recognise_pixel_shuffle
+from .store_halos import store_halos
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,6 +60,7 @@ PLACEMENT = (
     alias_planes,
     expand_choices,
     compose_index_maps,
+    store_halos,
     allocate_textures,
 )
 PIPELINE = (*MATHEMATICS, *PLACEMENT)

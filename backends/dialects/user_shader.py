@@ -7,13 +7,14 @@ calls, in the language that GLSL 330 to 450 and GLSL ES 3.0 to 3.2 have in commo
 
 A program of several render targets becomes a compute pass, ``void hook()``, which stores them side
 by side in ``out_image``. The pass that reads such a texture gives it one more macro: ``conv1_cell``
-is the size of one plane of it as an ivec2.
+is the size of one plane of it as an ivec2. Where planes lie in halos of padding, this size includes
+the halo, and ``conv1_plane`` does not.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from ...errors import InternalError
@@ -24,8 +25,9 @@ from .glsl_es import GlslEs
 from .printer import LEVELS, comment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from ...ir.types import Halo
     from ..shader.expressions import BuiltIn, Expression, Texel
     from ..shader.program import Program
     from ..shader.statements import Comment, WriteTarget
@@ -34,9 +36,11 @@ if TYPE_CHECKING:
 SIDES = ("x", "y")
 # The sides of one texture, or what both are less.
 PAIR = re.compile(r"int\((\w+)_size\.x\)((?: - \d+)?), int\(\1_size\.y\)\2")
-CELLS = re.compile(r"(\w+_cell)\.x((?: - \d+)?), \1\.y\2")
 STRENGTH = "strength"  # of the network, where its result is mixed with the picture
-OUT_PIXEL, OUT_CELL = "out_pixel", "out_cell"  # of compute passes, in the main function
+CELLS = re.compile(r"(\w+_(?:cell|plane))\.x((?: - \d+)?), \1\.y\2")
+# In the main function: the pixel of a plane with its halo, the nearest one without, the size with
+# the halo, and the digits that are kept of results.
+OUT_PIXEL, NEAREST, OUT_CELL, KEPT = "out_pixel", "nearest_pixel", "out_cell", "kept"
 # Textures of passes hold 16-bit floats. Some GPUs (AMD's) and software drop the digits that do not
 # fit: the errors of many layers then add up.
 ROUNDED = """vec4 rounded_to_half(vec4 v) {
@@ -66,19 +70,34 @@ HALVES = "\n".join(
 )
 
 
+# The same, where a halo of zeros keeps no digits.
+ROUNDED_OR_ZERO = f"""vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & {KEPT});
+}}"""
+
+
 @dataclass(frozen=True)
 class Grid:
-    """How planes lie side by side in a texture: left to right, then downwards."""
+    """How planes lie side by side in a texture: left to right, then downwards.
+
+    Each lies in a cell, in the middle of its halo.
+    """
 
     columns: int = 1
     rows: int = 1
+    halo: Halo | None = None
 
     @property
     def is_one(self) -> bool:
         return self.columns * self.rows == 1
 
+    @property
+    def margin(self) -> int:
+        """Texels on each side of a plane."""
+        return self.halo.width if self.halo else 0
+
     def at(self, position: str, number: int, cell: str) -> str:
-        """Return the text of a position of a plane in the texture; ``cell`` is a plane's size."""
+        """Return the text of a position of a cell in the texture; ``cell`` is a cell's size."""
         if number == 0:
             return position
         return f"{position} + ivec2({number % self.columns}, {number // self.columns}) * {cell}"
@@ -101,11 +120,12 @@ class Bindings:
         textures: the plane that each sampler reads, by the sampler's name.
         tables: the texture of constants that a sampler reads, by the sampler's name.
         sizes: the text of each uniform, and how tightly its outermost operator binds.
-        pixel: the text of the pixel at hand, an ivec2.
+        pixel: the text of the pixel at hand, an ivec2, in a plane with its halo.
         size: the text of the result's width and height, an ivec2.
         grid: how the program's render targets lie in the result.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
         picture: the texture that the result is mixed with by ``STRENGTH``, if any.
+        grids: how planes lie in each texture that the pass binds, by its name.
     """
 
     textures: Mapping[str, Plane]
@@ -116,22 +136,38 @@ class Bindings:
     grid: Grid = Grid()
     alpha: str = ""
     picture: str = ""
+    grids: Mapping[str, Grid] = field(default_factory=dict)
 
 
 def side(texture: str, axis: int, grid: Grid) -> str:
     """Return the int of the width (0) or height (1) of a texture's planes."""
+    if grid.halo:
+        return f"{texture}_plane.{SIDES[axis]}"
     return f"int({texture}_size.{SIDES[axis]})" if grid.is_one else f"{texture}_cell.{SIDES[axis]}"
 
 
 def float_size(texture: str, grid: Grid) -> str:
     """Return the vec2 of the size of a texture's planes."""
+    return f"vec2({texture}_plane)" if grid.halo else float_cell(texture, grid)
+
+
+def float_cell(texture: str, grid: Grid) -> str:
+    """Return the vec2 of the size of a texture's planes with their halos."""
     return f"{texture}_size" if grid.is_one else f"vec2({texture}_cell)"
 
 
-def cell(texture: str, grid: Grid) -> str:
-    """Return the definition of the size of a texture's planes, an ivec2."""
-    sides = f"ivec2({grid.columns}, {grid.rows})"
-    return f"#define {texture}_cell (ivec2({texture}_size) / {sides})"
+def definitions(grids: Mapping[str, Grid], code: str) -> str:
+    """Return the definitions of what code takes for sizes of textures' planes, which are ivec2."""
+    cells, planes = [], []
+    for texture, grid in grids.items():
+        cell, is_whole = f"ivec2({texture}_size)", f"{texture}_plane" in code
+        if not grid.is_one and (f"{texture}_cell" in code or is_whole):
+            cells.append(f"#define {texture}_cell ({cell} / ivec2({grid.columns}, {grid.rows}))")
+            cell = f"{texture}_cell"
+        if is_whole:
+            planes.append(f"#define {texture}_plane ({cell} - {2 * grid.margin})")
+    lines = ["// width and height of one of the planes in a texture", *cells] if cells else []
+    return "\n".join([*lines, *(["// without the padding around it", *planes] if planes else [])])
 
 
 def both_sides(width: str, height: str) -> str:
@@ -189,7 +225,10 @@ class UserShader(GlslEs):
     def built_in(self, e: BuiltIn) -> str:
         if e.name != "pixel":
             raise InternalError(f"user shaders have no {e.name}")
-        return self._bindings.pixel if self._bindings.grid.is_one else OUT_PIXEL
+        grid = self._bindings.grid
+        if grid.halo:
+            return NEAREST
+        return self._bindings.pixel if grid.is_one else OUT_PIXEL
 
     def texel(self, e: Texel) -> str:
         if e.position is None or e.layer is not None or e.texture.unit is not None:
@@ -198,16 +237,17 @@ class UserShader(GlslEs):
             return f"texelFetch({table}, {self.expression(e.position)}, 0)"
         plane = self._bindings.textures[e.texture.name]
         name, (position, level) = plane.texture, self.printed(e.position)
-        if plane.number and level < LEVELS["+"]:
+        if (plane.number or plane.grid.halo) and level < LEVELS["+"]:
             position = f"({position})"
+        if plane.grid.halo:
+            position = f"{position} + {plane.grid.margin}"
         return f"texelFetch({name}_raw, {plane.grid.at(position, plane.number, f'{name}_cell')}, 0)"
 
     def write_target(self, s: WriteTarget) -> str:
         grid = self._bindings.grid
         if not grid.is_one:
             place = grid.at(OUT_PIXEL, s.target, OUT_CELL)
-            value = self.expression(s.value)
-            return f"imageStore(out_image, {place}, rounded_to_half({value}));"
+            return f"imageStore(out_image, {place}, {self._rounded(self.expression(s.value))});"
         value, alpha = self.expression(s.value), self._bindings.alpha
         if alpha and isinstance(s.value, Construct) and isinstance(s.value.parts[-1], Number):
             *parts, _ = map(self.expression, s.value.parts)
@@ -217,7 +257,13 @@ class UserShader(GlslEs):
         if picture := self._bindings.picture:
             original = f"texelFetch({picture}_raw, {self._bindings.pixel}, 0)"
             value = f"mix({original}, {value}, {STRENGTH})"
-        return f"return rounded_to_half({value});"
+        return f"return {self._rounded(value)};"
+
+    def _rounded(self, value: str) -> str:
+        halo = self._bindings.grid.halo
+        if halo and halo.content == "zeros":
+            return f"rounded_or_zero({value}, {KEPT})"
+        return f"rounded_to_half({value})"
 
 
 def _clamped(
@@ -245,18 +291,31 @@ def print_pass(program: Program, bindings: Bindings) -> tuple[list[str], list[st
     program = with_half_types(program)
     glsl = UserShader(program, bindings)
     body = [line for text in glsl.block(program.main) for line in text.split("\n")]
-    if not bindings.grid.is_one:
-        body = [
-            f"ivec2 {OUT_CELL} = {bindings.size};",
-            f"ivec2 {OUT_PIXEL} = {bindings.pixel};",
-            f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;",
-            *body,
-        ]
-    read = {p.texture: p.grid for p in bindings.textures.values() if not p.grid.is_one}
-    if cells := [cell(*each) for each in read.items()]:
-        cells = ["\n".join(["// width and height of one of the planes in a texture", *cells])]
-    arrays = [glsl.constants(array) for array in program.arrays]
-    return [*halves, *cells, ROUNDED, *arrays, *glsl.functions()], body
+    body = [*_start(bindings), *body]
+    code = [*(glsl.constants(array) for array in program.arrays), *glsl.functions()]
+    sizes = filter(None, [definitions(bindings.grids, "\n".join([*code, *body]))])
+    halo = bindings.grid.halo
+    rounded = ROUNDED_OR_ZERO if halo and halo.content == "zeros" else ROUNDED
+    return [*halves, *sizes, rounded, *code], body
+
+
+def _start(bindings: Bindings) -> Iterator[str]:
+    """Yield the first lines of a pass: which pixel it computes.
+
+    In the halo that is the nearest of the plane, so that all that it reads exists.
+    """
+    grid, margin = bindings.grid, bindings.grid.margin
+    if not grid.is_one:
+        yield f"ivec2 {OUT_CELL} = {bindings.size}{f' + {2 * margin}' if margin else ''};"
+    if grid.halo or not grid.is_one:
+        yield f"ivec2 {OUT_PIXEL} = {bindings.pixel};"
+    if not grid.is_one:
+        yield f"if (any(greaterThanEqual({OUT_PIXEL}, {OUT_CELL}))) return;"
+    if grid.halo:
+        last = f"{bindings.size} - 1"
+        yield f"ivec2 {NEAREST} = min(max({OUT_PIXEL} - {margin}, ivec2(0)), {last});"
+    if grid.halo and grid.halo.content == "zeros":
+        yield f"uint {KEPT} = {NEAREST} == {OUT_PIXEL} - {margin} ? 0xFFFFE000u : 0u;"
 
 
 def print_copy(texture: str) -> tuple[list[str], list[str]]:

@@ -13,6 +13,7 @@ import numpy as np
 from ...ir.ops import Conv
 from ...ir.ops.window import may_pad
 from ...ir.types import LANES
+from ...passes.placement.halos import holds_padding
 from ..shader.builder import constant
 from ..shader.expressions import Choice, Variable, integer, offset
 from ..shader.types import BOOL, VEC4
@@ -114,7 +115,8 @@ def unrolled(
     totals = [Variable(name, VEC4) for name in group.results]
     body.declare(TEXEL.name, VEC4)
     keeps = planes < depth and shader.precision == "highp" and not biases
-    keeps = keeps and pads_with_zeros(shader, conv, x, group)
+    stored = holds_padding(x, p)
+    keeps = keeps and not stored and pads_with_zeros(shader, conv, x, group)
     befores = [body.declare(f"before_{t.name}", VEC4) for t in totals] if keeps else []
     loads: dict[Beside, Function] = {}
     inside = body.declare("inside", BOOL) if keeps else None
@@ -122,11 +124,11 @@ def unrolled(
         if not by_plane:
             continue
         ky, kx = divmod(tap, w.shape[3])
-        test = inside_map(shader, conv, x, w, (ky, kx))
+        test = None if stored else inside_map(shader, conv, x, w, (ky, kx))
         beside: Beside = "anything" if keeps else "padding"
         # Biases are for Intel. If only some loads test for the border, its compiler runs half as
         # many lanes at once, so then all loads do.
-        if test is None and may_pad(conv.pads) and not biases:
+        if test is None and not stored and may_pad(conv.pads) and not biases:
             beside = "nothing"
         if beside not in loads:
             loads[beside] = loader(shader, conv, p, x, group, beside=beside)

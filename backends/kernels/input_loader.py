@@ -8,6 +8,7 @@ from ...ir.dimensions import is_dynamic
 from ...ir.expr import Var, named, variables
 from ...ir.indexing import border
 from ...ir.ops.window import may_pad
+from ...passes.placement.halos import holds_padding
 from ..shader.expressions import Choice, Variable, all_of, integer, intrinsic, ivec2, vec4
 from ..shader.formulas import index
 from ..shader.program import Function
@@ -90,7 +91,7 @@ def loader(
     shifts = not down & (down - 1) and not across & (across - 1)
     zeros = pad == 0.0 and p.prologue is None and texture.is_zero_outside(shader.target)
     zeros = zeros and shifts  # -1 / 3 is 0
-    pads = may_pad(conv.pads) and beside != "nothing"
+    pads = may_pad(conv.pads) and beside != "nothing" and not holds_padding(x, p)
     body = Body()
     at: Expression = wanted
     inside: Expression | None = None

@@ -2,7 +2,8 @@
 
 The picture that a player hands over may be cropped, rotated or padded, and be scaled from integers.
 The copy has none of this: its texels are the picture's, from the first on. All other passes
-fetch texels of textures by number, and their borders are the picture's own.
+fetch texels of textures by number, and their borders are the picture's own. The padding that layers
+add lies around planes, in textures that are larger than the picture (``passes.store_halos``).
 
 A GPU pass of one render target becomes a fragment pass. One of several becomes a compute pass that
 writes their planes into one larger texture, two by two at most.
@@ -23,6 +24,7 @@ from ..dialects.user_shader import (
     Grid,
     Plane,
     both_sides,
+    float_cell,
     float_size,
     print_copy,
     print_pass,
@@ -30,11 +32,12 @@ from ..dialects.user_shader import (
 from ..shader.namer import Namer
 from .expressible import TABLES, check_binds
 from .hooks import STAGES
-from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, postfix, sides_of, times, tree
+from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, plus, postfix, sides_of, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...ir.types import Halo
     from ..build_files import BuildFiles
     from ..gpu import GpuPass
 
@@ -116,7 +119,7 @@ def blocks_of(files: BuildFiles, strength: float) -> tuple[list[Block], list[Tab
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
     """
-    blocks = _Blocks(files.schedule, strength)
+    blocks = _Blocks(files.schedule, files.passes, strength)
     found = [_copy(), *blocks.of(files.passes)]
     textures = {t["name"]: t for t in files.schedule["textures"]}
     tables = []
@@ -142,7 +145,9 @@ class _Bound:
 
 
 class _Blocks:
-    def __init__(self, schedule: Mapping[str, Any], strength: float) -> None:
+    def __init__(
+        self, schedule: Mapping[str, Any], passes: Sequence[GpuPass], strength: float
+    ) -> None:
         self.schedule = schedule
         self.strength = strength
         self.textures = {t["name"]: t for t in schedule["textures"]}
@@ -156,12 +161,17 @@ class _Blocks:
         }
         for entry in schedule["passes"]:
             written[entry["writes"][0]["texture"]].append([w["layer"] for w in entry["writes"]])
+        halos: dict[str, Halo | None] = {}
+        for entry, gpu_pass in zip(schedule["passes"], passes, strict=True):
+            layout = gpu_pass.node.result.type.layout
+            halos[entry["writes"][0]["texture"]] = layout.halo if layout else None
         for texture, groups in written.items():
             stem = namer(texture) if len(groups) > 1 else ""
             for layers in sorted(groups):
                 name = namer(f"{stem}_c{LANES * layers[0]}" if stem else texture)
                 for k, layer in enumerate(layers):
-                    self.planes[texture, layer] = Plane(name, grid_of(len(layers)), k)
+                    grid = grid_of(len(layers), halos[texture])
+                    self.planes[texture, layer] = Plane(name, grid, k)
         for t in schedule["textures"]:
             if t["data"] is not None:
                 self.tables[t["name"]] = namer(t["name"])
@@ -204,18 +214,21 @@ class _Blocks:
         if mixes:
             binds.setdefault(PICTURE, _Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
-        columns, rows = saved.grid.columns, saved.grid.rows
+        columns, rows, around = saved.grid.columns, saved.grid.rows, 2 * saved.grid.margin
         across, down = WORKGROUP
         is_compute = not saved.grid.is_one
         bindings = Bindings(
             {sampler: self.planes[read] for sampler, read in reads.items()},
             tables,
             {name: glsl(size, bound) for name, size in settings.items()},
-            COMPUTED_PIXEL if is_compute else self._pixel(binds, width, height, bound),
+            COMPUTED_PIXEL
+            if is_compute
+            else self._pixel(binds, width, height, bound, saved.grid.margin),
             both_sides(glsl(width, bound)[0], glsl(height, bound)[0]),
             saved.grid,
             alpha,
             PICTURE if mixes else "",
+            {name: one.grid for name, one in binds.items()},
         )
         functions, body = print_pass(gpu_pass.program, bindings)
         if mixes:
@@ -228,8 +241,8 @@ class _Blocks:
             list(binds),
             "" if is_last else saved.texture,
             (
-                self._side(gpu_pass, "width", times(width, columns)),
-                self._side(gpu_pass, "height", times(height, rows)),
+                self._side(gpu_pass, "width", times(plus(width, around), columns)),
+                self._side(gpu_pass, "height", times(plus(height, around), rows)),
             ),
             comments,
             functions,
@@ -247,16 +260,23 @@ class _Blocks:
         width: Tree,
         height: Tree,
         bound: Mapping[Tree, str],
+        margin: int,
     ) -> str:
         """Return the pixel at hand: positions are 0 to 1 in all textures alike."""
         for name, one in binds.items():
+            if one.size == (width, height) and one.grid.margin == margin and name != HOOKED:
+                return f"ivec2({name}_pos * {float_cell(name, one.grid)})"
+        around = f" + {2 * margin}.0" if margin else ""
+        for name, one in binds.items():
             if one.size == (width, height) and name != HOOKED:
-                return f"ivec2({name}_pos * {float_size(name, one.grid)})"
+                size = f"{float_size(name, one.grid)}{around}"
+                return f"ivec2({name}_pos * {f'({size})' if around else size})"
         first, one = next(iter(binds.items()))
-        for scale in SCALES:
+        for scale in SCALES if not margin else ():
             if (width, height) == tuple(("*", side, scale) for side in one.size):
                 return f"ivec2({first}_pos * {float_size(first, one.grid)} * {scale}.0)"
-        return f"ivec2({first}_pos * vec2({glsl(width, bound)[0]}, {glsl(height, bound)[0]}))"
+        size = f"vec2({glsl(width, bound)[0]}, {glsl(height, bound)[0]}){around}"
+        return f"ivec2({first}_pos * {f'({size})' if around else size})"
 
 
 def _needs(size: Tree, bound: Mapping[Tree, str]) -> bool:
@@ -266,9 +286,9 @@ def _needs(size: Tree, bound: Mapping[Tree, str]) -> bool:
     return not isinstance(size, tuple) or any(_needs(part, bound) for part in size[1:])
 
 
-def grid_of(planes: int) -> Grid:
+def grid_of(planes: int, halo: Halo | None = None) -> Grid:
     """Return how planes lie in a texture: in two columns; of three, a quarter stays unused."""
-    return Grid(min(planes, 2), (planes + 1) // 2)
+    return Grid(min(planes, 2), (planes + 1) // 2, halo)
 
 
 def _channels(texture: Mapping[str, Any], layers: Sequence[int]) -> str:

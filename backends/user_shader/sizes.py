@@ -111,6 +111,11 @@ def sides_of(texture: str, grid: Grid, width: Tree, height: Tree) -> dict[Tree, 
     return {height: side(texture, 1, grid), width: side(texture, 0, grid)}
 
 
+def plus(size: Tree, more: int) -> Tree:
+    """Return a size and some texels."""
+    return ("+", size, more) if more else size
+
+
 def times(size: Tree, factor: int) -> Tree:
     """Return a multiple of a size."""
     return size if factor == 1 else ("*", size, factor)

@@ -73,6 +73,7 @@ class Target:
         uniform_sizes: the names of sizes that programs of draws read from uniforms, as those of
             dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
         shares_programs: whether draws that differ in sizes alone share a program.
+        stores_halos: whether textures of results may hold padding around the map.
         costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
             the worst.
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
@@ -99,6 +100,7 @@ class Target:
     zero_guard: float = 0.0
     uniform_sizes: frozenset[str] | None = frozenset()
     shares_programs: bool = True
+    stores_halos: bool = False
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: tuple[Costs, ...] = (UNMEASURED,)
     products: Products = "column"

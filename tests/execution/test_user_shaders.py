@@ -14,12 +14,16 @@ import onnxruntime as ort
 import pytest
 from support import ESPCN, third_party
 from support.picture_networks import (
+    anime4k,
     artcnn,
     chroma,
+    cunny,
     denoiser,
     espcn,
+    fsrcnnx,
     gated,
     grouped,
+    padded,
     residual,
     save,
     transposed,
@@ -166,6 +170,11 @@ def test_ffmpeg_runs_compute_passes(name, tmp_path):
         (grouped, 3, 1, (29, 37)),
         (gated, 1, 1, (29, 37)),
         (unshuffled, 1, 1, (30, 38)),
+        (padded, 1, 1, (29, 37)),
+        (padded, 1, 1, (1, 3)),
+        (fsrcnnx, 1, 2, (29, 37)),
+        (anime4k, 3, 2, (29, 37)),
+        (cunny, 1, 2, (29, 37)),
     ],
 )
 def test_layers_of_many_kinds(make, channels, scale, size, stage, tmp_path):

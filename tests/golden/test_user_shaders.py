@@ -31,10 +31,10 @@ def picture(channels: int) -> Input:
 
 
 def luma_x2() -> Graph:
-    """Zero padding, two planes between, a pixel shuffle."""
+    """Zero padding, of the picture and as a halo, two planes between, a pixel shuffle."""
     x = picture(1)
     y = pointwise("relu(x0)", conv(x, 8, 3, "features", pads=(1, 1, 1, 1)), layer="relu")
-    y = conv(y, 4, 1, "pixels")
+    y = conv(y, 4, 3, "pixels", pads=(1, 1, 1, 1))
     y = apply(DepthToSpace((2, 2), "dcr"), y, layer="shuffle")
     return Graph("luma_x2", (x,), (Output("y", y, Port.plain(4)),))
 

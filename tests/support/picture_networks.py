@@ -256,6 +256,18 @@ def unshuffled() -> ModelProto:
     return net.model(1)
 
 
+def padded() -> ModelProto:
+    """Return a restorer of luma whose maps are padded in several ways, and read without padding."""
+    net = Network(1)
+    first = net.add("Relu", net.conv("x", 1, 6, 3, "conv1"), name="relu1")
+    x = net.add("Sum", net.conv(first, 6, 6, 5, "zeros", 0.5),
+                net.edge_conv(first, 6, 6, 3, "edge", 0.5),
+                net.conv(first, 6, 6, 1, "none"), first, name="sum")  # fmt: skip
+    x = net.add("Add", x, net.edge_conv(x, 6, 6, 3, "edge2"), name="sum2")
+    net.add("Add", "x", net.conv(net.add("Tanh", x, name="tanh"), 6, 1, 3, "last", 0.3), name="end")
+    return net.model(1)
+
+
 def save(model: ModelProto, folder: Path) -> Path:
     """Write a model as net.onnx."""
     path = folder / "net.onnx"

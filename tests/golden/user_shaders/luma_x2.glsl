@@ -19,16 +19,16 @@ vec4 hook() {
 //!HOOK LUMA
 //!BIND picture
 //!SAVE relu_c0
-//!WIDTH picture.w
-//!HEIGHT picture.h
+//!WIDTH picture.w 2 +
+//!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: relu, channels 0 to 3 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 36 multiply-adds per pixel
 
-vec4 rounded_to_half(vec4 v) {
-    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
+vec4 rounded_or_zero(vec4 v, uint kept) {
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
 
 vec4 load_x(ivec2 p) {
@@ -43,7 +43,10 @@ vec4 f_relu(vec4 x_) { return max(x_, 0.0); }
 vec4 epilogue(vec4 y) { return f_relu(y); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(picture_pos * picture_size);
+    ivec2 out_pixel = ivec2(picture_pos * (picture_size + 2.0));
+    ivec2 nearest_pixel = min(max(out_pixel - 1, ivec2(0)), ivec2(picture_size) - 1);
+    uint kept = nearest_pixel == out_pixel - 1 ? 0xFFFFE000u : 0u;
+    ivec2 pixel = nearest_pixel;
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 result = vec4(0.0);
     vec4 texel;
@@ -77,22 +80,22 @@ vec4 hook() {
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
     last_result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
     result += last_result;
-    return rounded_to_half(epilogue(result));
+    return rounded_or_zero(epilogue(result), kept);
 }
 
 //!HOOK LUMA
 //!BIND picture
 //!SAVE relu_c4
-//!WIDTH picture.w
-//!HEIGHT picture.h
+//!WIDTH picture.w 2 +
+//!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: relu, channels 4 to 7 of 8
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 36 multiply-adds per pixel
 
-vec4 rounded_to_half(vec4 v) {
-    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
+vec4 rounded_or_zero(vec4 v, uint kept) {
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
 
 vec4 load_x(ivec2 p) {
@@ -107,7 +110,10 @@ vec4 f_relu(vec4 x_) { return max(x_, 0.0); }
 vec4 epilogue(vec4 y) { return f_relu(y); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(picture_pos * picture_size);
+    ivec2 out_pixel = ivec2(picture_pos * (picture_size + 2.0));
+    ivec2 nearest_pixel = min(max(out_pixel - 1, ivec2(0)), ivec2(picture_size) - 1);
+    uint kept = nearest_pixel == out_pixel - 1 ? 0xFFFFE000u : 0u;
+    ivec2 pixel = nearest_pixel;
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 result = vec4(0.0);
     vec4 texel;
@@ -141,7 +147,7 @@ vec4 hook() {
     vec4 last_result = vec4(2.0, 2.5, 3.0, 3.5);
     last_result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
     result += last_result;
-    return rounded_to_half(epilogue(result));
+    return rounded_or_zero(epilogue(result), kept);
 }
 
 //!HOOK LUMA
@@ -153,39 +159,138 @@ vec4 hook() {
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > *
 //!DESC luma_x2: pixels
-// pixels: convolution 1x1, 8 to 4 channels
-// 32 multiply-adds per pixel
+// pixels: convolution 3x3, 8 to 4 channels
+// 288 multiply-adds per pixel
+
+// without the padding around it
+#define relu_c0_plane (ivec2(relu_c0_size) - 2)
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(relu_c0_raw, p, 0);
-    return texelFetch(relu_c4_raw, p, 0);
+    if (layer == 0) return texelFetch(relu_c0_raw, p + 1, 0);
+    return texelFetch(relu_c4_raw, p + 1, 0);
 }
 
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(relu_c0_pos * relu_c0_size);
-    ivec2 corner = pixel;
+    ivec2 pixel = ivec2(relu_c0_pos * vec2(relu_c0_plane));
+    ivec2 corner = pixel - ivec2(1, 1);
     vec4 result = vec4(0.0);
     vec4 texel;
     // tap (0, 0), input plane 0
     texel = load_x(corner, 0);
-    result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.x;
-    result += vec4(-0.5, -0.25, 0.0, 0.25) * texel.y;
-    result += vec4(-0.25, 0.0, 0.25, 0.5) * texel.z;
-    result += vec4(0.0, 0.25, 0.5, 0.75) * texel.w;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
     // tap (0, 0), input plane 1
     texel = load_x(corner, 1);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (0, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 0), 0);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (0, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 0), 1);
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
+    // tap (0, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 0), 0);
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
+    // tap (0, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 0), 1);
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
+    // tap (1, 0), input plane 0
+    texel = load_x(corner + ivec2(0, 1), 0);
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
+    // tap (1, 0), input plane 1
+    texel = load_x(corner + ivec2(0, 1), 1);
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
+    // tap (1, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 1), 0);
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
+    // tap (1, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 1), 1);
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
+    // tap (1, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 1), 0);
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
+    // tap (1, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 1), 1);
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
+    // tap (2, 0), input plane 0
+    texel = load_x(corner + ivec2(0, 2), 0);
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
+    // tap (2, 0), input plane 1
+    texel = load_x(corner + ivec2(0, 2), 1);
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
+    // tap (2, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 2), 0);
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
+    // tap (2, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 2), 1);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (2, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 2), 0);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (2, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 2), 1);
     // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
-    last_result += vec4(0.25, 0.5, 0.75, -0.75) * texel.x;
-    last_result += vec4(0.5, 0.75, -0.75, -0.5) * texel.y;
-    last_result += vec4(0.75, -0.75, -0.5, -0.25) * texel.z;
-    last_result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.w;
+    last_result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    last_result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    last_result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    last_result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
     result += last_result;
     return rounded_to_half(result);
 }

@@ -19,8 +19,8 @@ vec4 hook() {
 //!HOOK LUMA
 //!BIND picture
 //!SAVE relu
-//!WIDTH picture.w 2 *
-//!HEIGHT picture.h
+//!WIDTH picture.w 2 + 2 *
+//!HEIGHT picture.h 2 +
 //!COMPONENTS 4
 //!COMPUTE 16 8 8 8
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
@@ -28,8 +28,8 @@ vec4 hook() {
 // features, relu: convolution 3x3, 1 to 8 channels, then relu(y)
 // 72 multiply-adds per pixel
 
-vec4 rounded_to_half(vec4 v) {
-    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
+vec4 rounded_or_zero(vec4 v, uint kept) {
+    return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & kept);
 }
 
 vec4 load_x(ivec2 p) {
@@ -44,10 +44,12 @@ vec4 f_relu(vec4 x_) { return max(x_, 0.0); }
 vec4 epilogue(vec4 y) { return f_relu(y); }
 
 void hook() {
-    ivec2 out_cell = ivec2(picture_size);
+    ivec2 out_cell = ivec2(picture_size) + 2;
     ivec2 out_pixel = ivec2(gl_GlobalInvocationID.xy);
     if (any(greaterThanEqual(out_pixel, out_cell))) return;
-    ivec2 pixel = out_pixel;
+    ivec2 nearest_pixel = min(max(out_pixel - 1, ivec2(0)), ivec2(picture_size) - 1);
+    uint kept = nearest_pixel == out_pixel - 1 ? 0xFFFFE000u : 0u;
+    ivec2 pixel = nearest_pixel;
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 result_p0 = vec4(0.0);
     vec4 result_p1 = vec4(0.0);
@@ -93,8 +95,8 @@ void hook() {
     vec4 last_result_p1 = vec4(2.0, 2.5, 3.0, 3.5);
     last_result_p1 += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
     result_p1 += last_result_p1;
-    imageStore(out_image, out_pixel, rounded_to_half(epilogue(result_p0)));
-    imageStore(out_image, out_pixel + ivec2(1, 0) * out_cell, rounded_to_half(epilogue(result_p1)));
+    imageStore(out_image, out_pixel, rounded_or_zero(epilogue(result_p0), kept));
+    imageStore(out_image, out_pixel + ivec2(1, 0) * out_cell, rounded_or_zero(epilogue(result_p1), kept));
 }
 
 //!HOOK LUMA
@@ -105,42 +107,140 @@ void hook() {
 //!COMPONENTS 4
 //!WHEN OUTPUT.w HOOKED.w 1.2 * > OUTPUT.h HOOKED.h 1.2 * > * HOOKED.h 4097 < * HOOKED.w 4097 < *
 //!DESC luma_x2: pixels
-// pixels: convolution 1x1, 8 to 4 channels
-// 32 multiply-adds per pixel
+// pixels: convolution 3x3, 8 to 4 channels
+// 288 multiply-adds per pixel
 
 // width and height of one of the planes in a texture
 #define relu_cell (ivec2(relu_size) / ivec2(2, 1))
+// without the padding around it
+#define relu_plane (relu_cell - 2)
 
 vec4 rounded_to_half(vec4 v) {
     return uintBitsToFloat((floatBitsToUint(v) + 0x1000u) & 0xFFFFE000u);
 }
 
 vec4 fetch_x(ivec2 p, int layer) {
-    if (layer == 0) return texelFetch(relu_raw, p, 0);
-    return texelFetch(relu_raw, p + ivec2(1, 0) * relu_cell, 0);
+    if (layer == 0) return texelFetch(relu_raw, p + 1, 0);
+    return texelFetch(relu_raw, p + 1 + ivec2(1, 0) * relu_cell, 0);
 }
 
 vec4 load_x(ivec2 p, int plane) { return fetch_x(p, plane); }
 
 vec4 hook() {
-    ivec2 pixel = ivec2(relu_pos * vec2(relu_cell));
-    ivec2 corner = pixel;
+    ivec2 pixel = ivec2(relu_pos * vec2(relu_plane));
+    ivec2 corner = pixel - ivec2(1, 1);
     vec4 result = vec4(0.0);
     vec4 texel;
     // tap (0, 0), input plane 0
     texel = load_x(corner, 0);
-    result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.x;
-    result += vec4(-0.5, -0.25, 0.0, 0.25) * texel.y;
-    result += vec4(-0.25, 0.0, 0.25, 0.5) * texel.z;
-    result += vec4(0.0, 0.25, 0.5, 0.75) * texel.w;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
     // tap (0, 0), input plane 1
     texel = load_x(corner, 1);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (0, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 0), 0);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (0, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 0), 1);
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
+    // tap (0, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 0), 0);
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
+    // tap (0, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 0), 1);
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
+    // tap (1, 0), input plane 0
+    texel = load_x(corner + ivec2(0, 1), 0);
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.x;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.y;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.z;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.w;
+    // tap (1, 0), input plane 1
+    texel = load_x(corner + ivec2(0, 1), 1);
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
+    // tap (1, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 1), 0);
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.x;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.y;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.z;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.w;
+    // tap (1, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 1), 1);
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
+    // tap (1, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 1), 0);
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.x;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.y;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.z;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.w;
+    // tap (1, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 1), 1);
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
+    // tap (2, 0), input plane 0
+    texel = load_x(corner + ivec2(0, 2), 0);
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.x;
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.y;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.z;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.w;
+    // tap (2, 0), input plane 1
+    texel = load_x(corner + ivec2(0, 2), 1);
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
+    // tap (2, 1), input plane 0
+    texel = load_x(corner + ivec2(1, 2), 0);
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.x;
+    result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.y;
+    result += vec4(0.25, 0.75, -0.5, 0.0) * texel.z;
+    result += vec4(0.75, -0.5, 0.0, 0.5) * texel.w;
+    // tap (2, 1), input plane 1
+    texel = load_x(corner + ivec2(1, 2), 1);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (2, 2), input plane 0
+    texel = load_x(corner + ivec2(2, 2), 0);
+    result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.x;
+    result += vec4(0.0, 0.5, -0.75, -0.25) * texel.y;
+    result += vec4(0.5, -0.75, -0.25, 0.25) * texel.z;
+    result += vec4(-0.75, -0.25, 0.25, 0.75) * texel.w;
+    // tap (2, 2), input plane 1
+    texel = load_x(corner + ivec2(2, 2), 1);
     // the last texel: its sums begin with the bias, which saves registers
     vec4 last_result = vec4(0.0, 0.5, 1.0, 1.5);
-    last_result += vec4(0.25, 0.5, 0.75, -0.75) * texel.x;
-    last_result += vec4(0.5, 0.75, -0.75, -0.5) * texel.y;
-    last_result += vec4(0.75, -0.75, -0.5, -0.25) * texel.z;
-    last_result += vec4(-0.75, -0.5, -0.25, 0.0) * texel.w;
+    last_result += vec4(-0.25, 0.25, 0.75, -0.5) * texel.x;
+    last_result += vec4(0.25, 0.75, -0.5, 0.0) * texel.y;
+    last_result += vec4(0.75, -0.5, 0.0, 0.5) * texel.z;
+    last_result += vec4(-0.5, 0.0, 0.5, -0.75) * texel.w;
     result += last_result;
     return rounded_to_half(result);
 }

@@ -20,7 +20,7 @@ from support.picture_networks import (
     unshuffled,
     upscaler,
 )
-from support.user_shader_grammar import check_terms, parse, tables_of, value
+from support.user_shader_grammar import Pass, check_terms, parse, tables_of, value
 
 from shadergen.backends.dialects.user_shader import ROUNDED
 from shadergen.backends.sizes import OPERATORS
@@ -33,6 +33,7 @@ from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import Any
 
@@ -102,10 +103,10 @@ def test_players_compute_the_sizes_of_the_schedule(name):
     for height, width in ((1, 1), (48, 64), (29, 37), (1080, 1919), (2160, 4096)):
         symbols = {"height": height, "width": width}
         sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
-        for one, entry in zip(passes[1:], files.schedule["passes"], strict=True):
+        for one, entry, around in padded(passes[1:], files):
             got = tuple(value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
             result = textures[entry["writes"][0]["texture"]]
-            wanted = tuple(number(result[side], symbols) for side in ("width", "height"))
+            wanted = tuple(number(result[side], symbols) + around for side in ("width", "height"))
             assert got == wanted
             sizes[one.single.get("SAVE", "")] = got
 
@@ -121,11 +122,11 @@ def test_compute_passes_write_planes_side_by_side(name):
     for height, width in ((2, 2), (48, 64), (2160, 4096)):
         symbols = {"height": height, "width": width}
         sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
-        for one, entry in zip(passes[1:], files.schedule["passes"], strict=True):
+        for one, entry, around in padded(passes[1:], files):
             planes = len(entry["writes"])
             w, h = (value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
             result = textures[entry["writes"][0]["texture"]]
-            own = [number(result[side], symbols) for side in ("width", "height")]
+            own = [number(result[side], symbols) + around for side in ("width", "height")]
             grid = [w / own[0], h / own[1]]
             assert grid == {1: [1, 1], 2: [2, 1], 3: [2, 2], 4: [2, 2]}[planes]
             assert ("COMPUTE" in one.single) == (planes > 1)
@@ -133,6 +134,14 @@ def test_compute_passes_write_planes_side_by_side(name):
                 block = [int(term) for term in one.terms("COMPUTE")]
                 assert block == [8 * grid[0], 8 * grid[1], 8, 8]
             sizes[one.single.get("SAVE", "")] = (w, h)
+
+
+def padded(passes: list[Pass], files: BuildFiles) -> Iterator[tuple[Pass, Any, int]]:
+    """Yield each pass, its entry in the schedule, and by how much its halo enlarges a side."""
+    for one, entry, made in zip(passes, files.schedule["passes"], files.passes, strict=True):
+        layout = made.node.result.type.layout
+        assert layout is not None
+        yield one, entry, 2 * layout.halo.width if layout.halo else 0
 
 
 def number(size: Any, symbols: dict[str, int]) -> int:

@@ -23,7 +23,7 @@ from shadergen.ir.ops import (
     Pool,
     Softmax,
 )
-from shadergen.ir.types import TensorType
+from shadergen.ir.types import Halo, TensorType
 from shadergen.passes import pipeline
 from shadergen.passes.allocate_textures import allocate_textures
 from shadergen.passes.assign_layouts import assign_layouts
@@ -32,6 +32,7 @@ from shadergen.passes.choose_precision import choose_precision
 from shadergen.passes.placement.kinds import tensor_operands
 from shadergen.passes.placement.target import Target
 from shadergen.passes.rule import Context
+from shadergen.passes.store_halos import store_halos
 
 RNG = np.random.default_rng(0)
 pytestmark = pytest.mark.usefixtures("fresh_random_numbers")
@@ -390,3 +391,36 @@ def test_no_program_is_shared_that_spills() -> None:
     assert Ranking(costs).alike() == costs
     assert Ranking(costs, spilling=frozenset({spills})).alike() == costs[:1]
     assert Ranking(costs, spilling=frozenset({fits, spills})).alike() == costs
+
+
+# halos
+
+
+def with_halos(**readers) -> dict[str, str]:
+    """Return the layouts of a map, its readers, and an output; readers are convolutions of it."""
+    x = image(1, 4, 8, 8)
+    y = conv(RNG, x, 4, (3, 3), "map", pads=(1, 1, 1, 1))
+    results = [conv(RNG, y, 4, (5, 5), name, **more) for name, more in readers.items()]
+    found = context(package="mpv", textures="2d", mrt=1)
+    graph = assign_layouts(choose_precision(graph_of(*results, inputs=(x,)), found), found)
+    graph = store_halos(graph, found)
+    assert text.to_text(text.parse(text.to_text(graph), text.constants(graph))) == text.to_text(
+        graph
+    )
+    return {n.layers[0]: str(n.result.type.layout.halo) for n in graph.nodes}
+
+
+def test_a_map_has_the_halo_of_the_most_readers_that_pad_alike():
+    wide, narrow = {"pads": (2, 2, 2, 2)}, {"pads": (1, 1, 0, 1)}
+    edge = {"pads": (2, 2, 2, 2), "pad_mode": "edge"}
+    got = with_halos(a=narrow, b=wide, c=edge)
+    assert got == {"map": str(Halo("zeros", 2)), "a": "None", "b": "None", "c": "None"}
+    assert with_halos(a=edge)["map"] == str(Halo("edge", 2))
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [{}, {"pads": (2, 2, 2, 2), "pad_mode": "reflect"}, {"pads": (2, 2, 2, 2), "pad_value": 1.0}],
+)
+def test_other_padding_has_no_halo(reader):
+    assert with_halos(a=reader)["map"] == "None"

@@ -1,0 +1,41 @@
+"""Which halo of a map spares a convolution the tests of its borders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...ir.dimensions import is_dynamic
+from ...ir.ops import Conv
+from ...ir.types import Halo
+
+if TYPE_CHECKING:
+    from ...ir.graph import Value
+    from ..kernel_ops import Parts
+
+WIDEST = 16  # texels: beyond, small pictures would be mostly halo
+
+
+def halo_for(p: Parts) -> Halo | None:
+    """Return the halo that holds the padding of a convolution, or None if none can.
+
+    Zeros beside the map are no padding where a prologue or a guard changes what is read.
+    """
+    conv = p.kernel
+    if type(conv) is not Conv or conv.enlarged != (1, 1) or any(map(is_dynamic, conv.pads)):
+        return None
+    width = max(conv.pads)
+    if not 0 < width <= WIDEST:
+        return None
+    zeros = conv.pad_mode == "constant" and conv.pad_value == 0.0
+    if conv.pad_mode == "edge" or (zeros and p.prologue is None and not conv.zero_guard):
+        return Halo("edge" if conv.pad_mode == "edge" else "zeros", width)
+    return None
+
+
+def holds_padding(x: Value, p: Parts) -> bool:
+    """Whether the halo of a convolution's input holds all of its padding."""
+    own = x.type.layout.halo if x.type.layout else None
+    wanted = halo_for(p)
+    if own is None or wanted is None:
+        return False
+    return own.content == wanted.content and own.width >= wanted.width
