@@ -205,6 +205,7 @@ class Options:
             products=profile.products,
             shares_programs=profile.shares_programs and not is_user_shader,
             stores_halos=is_user_shader,
+            shuffles_targets=is_user_shader and self.stage == "compute",
         )
 
     def measured(self) -> Mapping[str, Mapping[Choice, float]]:

@@ -4,10 +4,11 @@ shuffle(conv(x)) = conv(x) with its channels stored at the positions of the shuf
 of the shuffled map's borders, as in transposed convolutions, is fused too. A formula after the
 shuffle that reads nothing else moves before it.
 
-In the compute stage only, where invocations may store anywhere, and only if one invocation computes
-all channels of a texel. Refused if the convolution is read elsewhere too, if its result lies in
-rows, or if Winograd tiles are asked for. Otherwise the faster way is taken, as measured or else as
-predicted; ``--stage compute`` always fuses.
+In the compute stage, where invocations may store anywhere, and only if one invocation computes all
+channels of a texel. User shaders run draws in the compute stage: their render targets may be the
+pixels of a map of one plane (``Target.shuffles_targets``). Refused if the convolution is read
+elsewhere too, if its result lies in rows, or if Winograd tiles are asked for. Otherwise the faster
+way is taken, as measured or else as predicted; ``--stage compute`` always fuses.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ if TYPE_CHECKING:
     from ..ir.graph import Graph
     from ..ir.ops import Op
     from .kernel_ops.index_mapped import Chain
+    from .placement.target import Target
     from .rule import Context, Site
+
+MOST_SHUFFLED = 2  # a player's picture of three may have transparency, which passes by a draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +84,10 @@ def _fused(found: _Store) -> Node:
 
 def _check(found: _Store, context: Context) -> str:
     target = context.target
-    if target.lacks_compute or target.stage == "fragment":
+    if target.shuffles_targets:
+        if why := _why_not_in_targets(found, target):
+            return why
+    elif target.lacks_compute or target.stage == "fragment":
         return "a fragment shader can write only its own pixel"
     if found.read_elsewhere:
         return f"'{found.conv.name}' is read elsewhere too"
@@ -94,7 +101,19 @@ def _check(found: _Store, context: Context) -> str:
         return "the convolution's result is row-packed"
     if any(c.winograd for c in context.kernels.choices(found.conv)) and target.winograd != "auto":
         return f"--winograd {target.winograd} excludes it"
-    return why_apart(fused, (found.conv, found.node), context, target.stage == "compute")
+    forced = target.shuffles_targets or target.stage == "compute"
+    return why_apart(fused, (found.conv, found.node), context, forced)
+
+
+def _why_not_in_targets(found: _Store, target: Target) -> str:
+    """Return why the pixels of a shuffled map cannot be the render targets of a draw."""
+    if len(found.chain) > 1:
+        return "its borders are cut off"
+    if found.node.result.type.channels > MOST_SHUFFLED:
+        return f"it has more than {MOST_SHUFFLED} channels"
+    if found.conv.result.type.planes > target.limits.draw_buffers:
+        return f"it takes more than {target.limits.draw_buffers} planes"
+    return ""
 
 
 STORE: Rule[_Store] = Rule(

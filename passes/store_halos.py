@@ -44,7 +44,7 @@ def store_halos(graph: Graph, context: Context) -> Graph:
     def place(now: Node, was: Node) -> Node | None:
         types = list(now.types or ())
         for k, old in enumerate(was.results):
-            if old not in wanted or old in shared:
+            if old not in wanted or old in shared or parts(was).store:
                 continue
             layout, halo = old.type.layout, _of_most(wanted[old])
             if layout is not None and _has_room(old, halo, context.target):

@@ -80,12 +80,14 @@ ROUNDED_OR_ZERO = f"""vec4 rounded_or_zero(vec4 v, uint {KEPT}) {{
 class Grid:
     """How planes lie side by side in a texture: left to right, then downwards.
 
-    Each lies in a cell, in the middle of its halo.
+    Each lies in a cell, in the middle of its halo. Planes that are the pixels of a shuffled map lie
+    ``woven``, pixel by pixel.
     """
 
     columns: int = 1
     rows: int = 1
     halo: Halo | None = None
+    woven: bool = False
 
     @property
     def is_one(self) -> bool:
@@ -98,9 +100,10 @@ class Grid:
 
     def at(self, position: str, number: int, cell: str) -> str:
         """Return the text of a position of a cell in the texture; ``cell`` is a cell's size."""
-        if number == 0:
-            return position
-        return f"{position} + ivec2({number % self.columns}, {number // self.columns}) * {cell}"
+        place = f"ivec2({number % self.columns}, {number // self.columns})"
+        if self.woven:
+            return f"{position} * ivec2({self.columns}, {self.rows}) + {place}"
+        return f"{position} + {place} * {cell}" if number else position
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Bindings:
         tables: the texture of constants that a sampler reads, by the sampler's name.
         sizes: the text of each uniform, and how tightly its outermost operator binds.
         pixel: the text of the pixel at hand, an ivec2, in a plane with its halo.
-        size: the text of the result's width and height, an ivec2.
+        size: the text of the width and height of one of the result's planes, an ivec2.
         grid: how the program's render targets lie in the result.
         alpha: the text of the fourth component of what the pass returns, if not the program's.
         picture: the texture that the result is mixed with by ``STRENGTH``, if any.

@@ -34,6 +34,7 @@ from . import family
 from .convolution_loops import INPUT_PLANE, looped
 from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
+from .image_stores import named_planes, shuffled
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PIXEL, Group, groups, lower_groups
 from .store import finish, stores
@@ -75,13 +76,16 @@ def choices(node: Node, target: Target) -> Iterator[Way]:
     """Yield every way to run a convolution directly."""
     node = at_default(node)
     if not parts(node).store:  # a fragment writes few planes of its own pixel
-        yield from _fragment_choices(node, target)
+        yield from _fragment_choices(node, fragment_planes(node, target), target)
+    elif target.shuffles_targets:
+        inner = before_store(node)
+        yield from _fragment_choices(inner, (inner.result.type.planes,), target)
     yield from compute_choices(node, target)
 
 
-def _fragment_choices(node: Node, target: Target) -> Iterator[Way]:
+def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Way]:
     capacity = weight_capacity(target, "fragment")
-    for planes in fragment_planes(node, target):
+    for planes in several:
         unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
         for weights in ("constants", *LOOPED):
             are_constants = weights == "constants"
@@ -240,18 +244,22 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         "convolution",
         kind,
         body,
-        _written(shader, node, group, names),
+        _written(body, shader, node, group, names),
         macs=macs,
         weights=storage,
     )
 
 
 def _written(
-    shader: ShaderBuilder, node: Node, group: Group, names: list[str]
+    body: Body, shader: ShaderBuilder, node: Node, group: Group, names: list[str]
 ) -> Sequence[Expression]:
     """Return what a GPU pass writes of accumulators; in draws, those of all pixels of a block."""
     if not group.draws_blocks:
-        return stores(shader, node, group, [Variable(name, VEC4) for name in names])
+        values = stores(shader, node, group, [Variable(name, VEC4) for name in names])
+        if group.in_compute or group.written is group.node:
+            return values
+        alone = group.written.result.type.channels == 1
+        return [texel for *_, texel in shuffled(group, named_planes(body, values), alone)]
     return [Variable(name + end, VEC4) for *_, end in group.pixels for name in names]
 
 

@@ -6,6 +6,7 @@ the pixels of a shuffled map.
 
 from __future__ import annotations
 
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from .loads import LANE
 from .plane_groups import PIXEL, PLANE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
@@ -58,36 +59,63 @@ def _shuffled(
     """
     shuffle, *cut = parts(group.written).store
     assert isinstance(shuffle, DepthToSpace)
-    t, own = group.written.result.type, group.node.result.type
+    t = group.written.result.type
     assert t.layout is not None
     by, bx = shuffle.block
-    everything = len(group.planes) == own.planes
-    channels = t.channels if everything else len(group.planes) * LANES // prod(shuffle.block)
-    planes = [body.let(f"value_p{k}", value) for k, value in enumerate(values)]
+    everything = _has_all_planes(group)
+    planes = named_planes(body, values)
     corner = PIXEL * ivec2(bx, by)
     if cut:
         (border,) = cut
         assert isinstance(border, Slice)
         corner = corner - ivec2(border.starts[3], border.starts[2])
     p = body.let("shuffled", corner)
-    for q in range(-(-channels // LANES)):
+    alone = t.channels_per_texel == 1 and shader.by_column
+    for q, i, j, value in shuffled(group, planes, alone):
         layer = integer(q) if everything else PLANE // len(group.planes)  # then q is 0
-        for i in range(by):
-            for j in range(bx):
-                lanes: list[Expression] = []
-                for c in range(q * LANES, min((q + 1) * LANES, channels)):
-                    in_order = (c * by + i) * bx + j, (i * bx + j) * t.channels + c
-                    k, lane = divmod(in_order[shuffle.order == "dcr"], LANES)
-                    lanes.append(planes[k].lanes(LANE[lane]))
-                alone = len(lanes) == 1 and t.channels_per_texel == 1 and shader.by_column
-                value = _led_by(planes[k], lane) if alone else _zeros_after(lanes)
-                where = layer + base if t.layout.kind == "array" else None
-                store = (offset(p, j, i), where, value)
-                if not cut:
-                    body.store_image(*store)
-                    continue
-                with body.when(_inside(shader, group, p, i, j)):
-                    body.store_image(*store)
+        where = layer + base if t.layout.kind == "array" else None
+        store = (offset(p, j, i), where, value)
+        if not cut:
+            body.store_image(*store)
+            continue
+        with body.when(_inside(shader, group, p, i, j)):
+            body.store_image(*store)
+
+
+def named_planes(body: Body, values: Sequence[Expression]) -> list[Expression]:
+    """Return names of the vec4 of an invocation's planes, of which each texel takes lanes."""
+    return [body.let(f"value_p{k}", value) for k, value in enumerate(values)]
+
+
+def _has_all_planes(group: Group) -> bool:
+    """Whether an invocation has all planes, and not those of one texel."""
+    return len(group.planes) == group.node.result.type.planes
+
+
+def shuffled(
+    group: Group, planes: Sequence[Expression], alone: bool = False
+) -> Iterator[tuple[int, int, int, Expression]]:
+    """Yield the texels of a pixel shuffle: plane, row and column in the block, and the vec4.
+
+    Args:
+        group: what an invocation computes.
+        planes: names of the vec4 of its planes.
+        alone: of a texel with one channel, only that is stored.
+    """
+    shuffle = parts(group.written).store[0]
+    assert isinstance(shuffle, DepthToSpace)
+    t = group.written.result.type
+    by, bx = shuffle.block
+    everything = _has_all_planes(group)
+    channels = t.channels if everything else len(group.planes) * LANES // prod(shuffle.block)
+    for q, i, j in product(range(-(-channels // LANES)), range(by), range(bx)):
+        lanes: list[Expression] = []
+        for c in range(q * LANES, min((q + 1) * LANES, channels)):
+            in_order = (c * by + i) * bx + j, (i * bx + j) * t.channels + c
+            k, lane = divmod(in_order[shuffle.order == "dcr"], LANES)
+            lanes.append(planes[k].lanes(LANE[lane]))
+        one = alone and len(lanes) == 1
+        yield q, i, j, _led_by(planes[k], lane) if one else _zeros_after(lanes)
 
 
 def _zeros_after(lanes: Sequence[Expression]) -> Expression:
@@ -96,10 +124,10 @@ def _zeros_after(lanes: Sequence[Expression]) -> Expression:
 
 
 def _led_by(value: Expression, lane: int) -> Expression:
-    """Return a vec4 with a lane first, for an image of one channel.
+    """Return a vec4 with a lane first, where only that is stored.
 
     Intel's compiler adds up a sum where the store takes it from: beside constants, every lane would
-    hold the registers of four during all loops, and spill.
+    hold the registers of four during all loops, and spill. Mali's holds all texels, and spills.
     """
     return value.lanes("xyzw"[lane:] + "xyzw"[:lane]) if lane else value
 

@@ -6,7 +6,8 @@ fetch texels of textures by number, and their borders are the picture's own. The
 add lies around planes, in textures that are larger than the picture (``passes.store_halos``).
 
 A GPU pass of one render target becomes a fragment pass. One of several becomes a compute pass that
-writes their planes into one larger texture, two by two at most.
+writes their planes into one larger texture, two by two at most, or, where they are the pixels of a
+shuffled map, pixel by pixel.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...ir.ops import DepthToSpace
 from ...ir.types import LANES
+from ...passes.kernel_ops import parts
 from ..dialects.user_shader import (
     HALF_TYPES,
     STRENGTH,
@@ -32,11 +35,24 @@ from ..dialects.user_shader import (
 from ..shader.namer import Namer
 from .expressible import TABLES, check_binds
 from .hooks import STAGES
-from .sizes import SYMBOLS, Tree, checked, glsl, is_fixed, plus, postfix, sides_of, times, tree
+from .sizes import (
+    SYMBOLS,
+    Tree,
+    checked,
+    divided,
+    glsl,
+    is_fixed,
+    plus,
+    postfix,
+    sides_of,
+    times,
+    tree,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...ir.graph import Node
     from ...ir.types import Halo
     from ..build_files import BuildFiles
     from ..gpu import GpuPass
@@ -214,18 +230,20 @@ class _Blocks:
         if mixes:
             binds.setdefault(PICTURE, _Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
-        columns, rows, around = saved.grid.columns, saved.grid.rows, 2 * saved.grid.margin
+        grid = woven(gpu_pass.node) or saved.grid
+        columns, rows, around = grid.columns, grid.rows, 2 * grid.margin
+        sides = width, height  # of a plane
+        if grid.woven:
+            sides = divided(width, columns), divided(height, rows)
         across, down = WORKGROUP
-        is_compute = not saved.grid.is_one
+        is_compute = not grid.is_one
         bindings = Bindings(
             {sampler: self.planes[read] for sampler, read in reads.items()},
             tables,
             {name: glsl(size, bound) for name, size in settings.items()},
-            COMPUTED_PIXEL
-            if is_compute
-            else self._pixel(binds, width, height, bound, saved.grid.margin),
-            both_sides(glsl(width, bound)[0], glsl(height, bound)[0]),
-            saved.grid,
+            COMPUTED_PIXEL if is_compute else self._pixel(binds, width, height, bound, grid.margin),
+            both_sides(*(glsl(side, bound)[0] for side in sides)),
+            grid,
             alpha,
             PICTURE if mixes else "",
             {name: one.grid for name, one in binds.items()},
@@ -241,8 +259,8 @@ class _Blocks:
             list(binds),
             "" if is_last else saved.texture,
             (
-                self._side(gpu_pass, "width", times(plus(width, around), columns)),
-                self._side(gpu_pass, "height", times(plus(height, around), rows)),
+                self._side(gpu_pass, "width", times(plus(sides[0], around), columns)),
+                self._side(gpu_pass, "height", times(plus(sides[1], around), rows)),
             ),
             comments,
             functions,
@@ -284,6 +302,14 @@ def _needs(size: Tree, bound: Mapping[Tree, str]) -> bool:
     if size in bound or is_fixed(size):
         return False
     return not isinstance(size, tuple) or any(_needs(part, bound) for part in size[1:])
+
+
+def woven(node: Node) -> Grid | None:
+    """Return how a pass stores the pixels of a shuffled map, if its node shuffles."""
+    for shuffle in parts(node).store[:1]:
+        assert isinstance(shuffle, DepthToSpace)
+        return Grid(shuffle.block[1], shuffle.block[0], woven=True)
+    return None
 
 
 def grid_of(planes: int, halo: Halo | None = None) -> Grid:

@@ -116,6 +116,13 @@ def plus(size: Tree, more: int) -> Tree:
     return ("+", size, more) if more else size
 
 
+def divided(size: Tree, factor: int) -> Tree:
+    """Return a size of which another one is a multiple."""
+    if isinstance(size, tuple) and size[0] == "*" and size[2] == factor:
+        return size[1]
+    return ("/", size, factor)
+
+
 def times(size: Tree, factor: int) -> Tree:
     """Return a multiple of a size."""
     return size if factor == 1 else ("*", size, factor)

@@ -74,6 +74,7 @@ class Target:
             dispatches read all; None is all. ``backends.kernels.sharing`` sets it for each node.
         shares_programs: whether draws that differ in sizes alone share a program.
         stores_halos: whether textures of results may hold padding around the map.
+        shuffles_targets: whether render targets may be the pixels of a shuffled map of one plane.
         costs: of each device that kernels are chosen for. Of many, the choice is the least bad for
             the worst.
         products: how 32-bit products of weights are added up. "matrix": a matrix is multiplied by a
@@ -101,6 +102,7 @@ class Target:
     uniform_sizes: frozenset[str] | None = frozenset()
     shares_programs: bool = True
     stores_halos: bool = False
+    shuffles_targets: bool = False
     input_range: tuple[float, float] = (-256.0, 256.0)
     costs: tuple[Costs, ...] = (UNMEASURED,)
     products: Products = "column"

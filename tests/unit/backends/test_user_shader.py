@@ -31,6 +31,7 @@ from shadergen.backends.user_shader.validation import validate_user_shader
 from shadergen.compiler.driver import compile_graph, compile_model, import_model
 from shadergen.compiler.options import Options
 from shadergen.compiler.user_shader import for_user_shader
+from shadergen.passes.kernel_ops import parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,7 +104,7 @@ def test_players_compute_the_sizes_of_the_schedule(name):
     for height, width in ((1, 1), (48, 64), (29, 37), (1080, 1919), (2160, 4096)):
         symbols = {"height": height, "width": width}
         sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
-        for one, entry, around in padded(passes[1:], files):
+        for one, entry, around, _ in padded(passes[1:], files):
             got = tuple(value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
             result = textures[entry["writes"][0]["texture"]]
             wanted = tuple(number(result[side], symbols) + around for side in ("width", "height"))
@@ -118,30 +119,35 @@ def test_compute_passes_write_planes_side_by_side(name):
     shader = user_shader(files)
     assert validate_user_shader(shader)
     passes = parse(shader.text)
+    if name == "espcn":
+        assert any(block for *_, block in padded(passes[1:], files)), "no pass shuffles"
     textures = {t["name"]: t for t in files.schedule["textures"]}
     for height, width in ((2, 2), (48, 64), (2160, 4096)):
         symbols = {"height": height, "width": width}
         sizes = dict.fromkeys(("HOOKED", "picture"), (width, height))
-        for one, entry, around in padded(passes[1:], files):
+        for one, entry, around, block in padded(passes[1:], files):
             planes = len(entry["writes"])
             w, h = (value(one.terms(side), sizes) for side in ("WIDTH", "HEIGHT"))
             result = textures[entry["writes"][0]["texture"]]
             own = [number(result[side], symbols) + around for side in ("width", "height")]
             grid = [w / own[0], h / own[1]]
             assert grid == {1: [1, 1], 2: [2, 1], 3: [2, 2], 4: [2, 2]}[planes]
-            assert ("COMPUTE" in one.single) == (planes > 1)
-            if planes > 1:
-                block = [int(term) for term in one.terms("COMPUTE")]
-                assert block == [8 * grid[0], 8 * grid[1], 8, 8]
+            assert ("COMPUTE" in one.single) == (planes > 1 or block is not None)
+            if planes > 1 or block is not None:
+                down, across = block or grid[::-1]  # of the texels that an invocation writes
+                assert [int(t) for t in one.terms("COMPUTE")] == [8 * across, 8 * down, 8, 8]
             sizes[one.single.get("SAVE", "")] = (w, h)
 
 
-def padded(passes: list[Pass], files: BuildFiles) -> Iterator[tuple[Pass, Any, int]]:
-    """Yield each pass, its entry in the schedule, and by how much its halo enlarges a side."""
+def padded(passes: list[Pass], files: BuildFiles) -> Iterator[tuple[Pass, Any, int, Any]]:
+    """Yield each pass, its entry in the schedule, by how much its halo enlarges a side, and the
+    block of the pixel shuffle that it stores.
+    """
     for one, entry, made in zip(passes, files.schedule["passes"], files.passes, strict=True):
         layout = made.node.result.type.layout
         assert layout is not None
-        yield one, entry, 2 * layout.halo.width if layout.halo else 0
+        block = next((shuffle.block for shuffle in parts(made.node).store), None)
+        yield one, entry, 2 * layout.halo.width if layout.halo else 0, block
 
 
 def number(size: Any, symbols: dict[str, int]) -> int:
