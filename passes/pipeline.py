@@ -22,6 +22,7 @@ from .fold_affine import fold_affine
 from .fold_constants import fold_constants
 from .fuse_pads import fuse_pads
 from .fuse_pointwise import fuse_pointwise
+from .fuse_residual_resize import fuse_residual_resize
 from .fuse_separable import fuse_separable
 from .fuse_stores import fuse_stores
 from .fuse_upsampling import fuse_upsampling
@@ -43,6 +44,7 @@ MATHEMATICS = (
     absorb_transposes,
     fuse_pads,
     fuse_upsampling,
+    fuse_residual_resize,
     fold_affine,
     drop_dead_channels,
     apply_options,

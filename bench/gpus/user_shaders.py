@@ -28,7 +28,7 @@ from .counts import Count, measure
 from .shaders import Shader
 from .table import Gpu
 
-PICTURE = 640.0, 360.0  # width and height
+PICTURE = 1920.0, 1080.0  # width and height
 OUTPUT = 2  # times as large
 STAGES = ("fragment", "compute")
 SAMPLED, SAVED = "rgba8", "rgba16f"  # formats of the player's picture and of results

@@ -11,14 +11,17 @@ from shadergen.backends.kernels import KernelFamilies
 from shadergen.compiler.options import Options
 from shadergen.ir.graph import apply, constant
 from shadergen.ir.ops import (
+    DepthToSpace,
     Reduce,
     Reshape,
+    ResizeLinear,
     Transpose,
 )
 from shadergen.passes import pipeline
 from shadergen.passes.absorb_transposes import absorb_transposes
 from shadergen.passes.fold_constants import fold_constants
 from shadergen.passes.fuse_pointwise import fuse_pointwise
+from shadergen.passes.fuse_residual_resize import fuse_residual_resize
 from shadergen.passes.rule import Context
 
 RNG = np.random.default_rng(0)
@@ -170,3 +173,36 @@ def test_a_transpose_passes_any_number_of_pointwise_nodes():
     graph = absorb_transposes(graph_of(y, inputs=(x,)), context())
     assert not [n for n in graph.nodes if isinstance(n.op, Transpose)]
     assert graph.inputs[0].port.axes == (0, 2, 3, 1)
+
+
+def with_residual(block, order, steps, rows=5):
+    """Return a pixel shuffle with a linear resize added to it, and the inputs of both."""
+    channels, (down, across) = 2, block
+    x = image(1, channels, rows, 7)
+    maps = image(1, channels * down * across, 5, 7, name="maps")
+    sizes = (1, channels, 5 * down, 7 * across)
+    shuffled = apply(DepthToSpace(block, order), maps, layer="shuffle")
+    resized = apply(ResizeLinear(sizes, ((1, 0, 1), (1, 0, 1), *steps)), x, layer="resize")
+    return pointwise("x0 + x1", shuffled, resized, layer="sum"), x, maps
+
+
+@pytest.mark.parametrize("order", ["crd", "dcr"])
+@pytest.mark.parametrize(
+    ("block", "steps"),
+    [((2, 2), ((2, -1, 4), (2, -1, 4))), ((3, 2), ((2, -2, 6), (2, 0, 4))),
+     ((4, 1), ((2, -3, 8), (1, 0, 1)))],
+)  # fmt: skip
+def test_a_resize_is_added_before_the_pixel_shuffle(block, order, steps):
+    y, *inputs = with_residual(block, order, steps)
+    left, _ = optimised(fuse_residual_resize, y, *inputs, package="mpv")
+    assert left == ["Conv", "Pointwise", "DepthToSpace"]
+
+
+def test_other_resizes_are_added_after_the_pixel_shuffle():
+    asked = {"package": "mpv"}
+    y, *inputs = with_residual((2, 2), "crd", ((1, 0, 1), (2, -1, 4)), rows=10)
+    left, why = optimised(fuse_residual_resize, y, *inputs, **asked)
+    assert "Conv" not in left
+    assert why == ["the resize is not linear by the factors of the pixel shuffle"]
+    y, *inputs = with_residual((2, 2), "crd", ((2, -1, 4), (2, -1, 4)))
+    assert "Conv" not in optimised(fuse_residual_resize, y, *inputs)[0]
