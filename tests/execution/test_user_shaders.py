@@ -346,16 +346,23 @@ def test_luma_of_videos_is_the_number_stored(pixels, dtype, top, tmp_path):
     assert abs(got[1:].astype(int) - gray[0, 0]).max() <= 1
 
 
-@pytest.mark.parametrize(("scale", "pixels"), [(1, "yuv444p"), (2, "yuv420p")])
-def test_chroma_is_both_planes(scale, pixels, tmp_path):
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+@pytest.mark.parametrize(
+    ("scale", "pixels", "linear"),
+    [(1, "yuv444p", False), (2, "yuv420p", False), (2, "yuv420p", True)],
+)
+def test_chroma_is_both_planes(scale, pixels, linear, stage, tmp_path):
     """The network's pixels are centred on those of luma, as this video says its chroma is."""
-    model, size = chroma(scale), (20, 28)
+    model, size = chroma(scale, linear), (20, 28)
     random = np.random.default_rng(3)
     planes = random.integers(110, 146, (2, size[0] // scale, size[1] // scale)).astype(np.uint8)
     luma = np.full(size, 120, np.uint8)
     frame = np.concatenate((luma.ravel(), planes.ravel()))
     centred = ("-chroma_sample_location", "center")
-    shader = written(model, tmp_path, **({"upscale_from": 0.9} if scale > 1 else {}))
+    more = {"upscale_from": 0.9} if scale > 1 else {}
+    shader = written(model, tmp_path, stage=stage, **more)
+    shuffles = "imageStore(out_image, out_pixel * " in shader.read_text()
+    assert shuffles == (scale > 1 and stage == "compute")
     got = through_ffmpeg(shader, frame, size, pixels, 1, "yuv444p", centred).reshape(3, *size)
     wanted = reference(model, planes.transpose(1, 2, 0) / 255)
     assert codes_apart(got[1:].transpose(1, 2, 0), wanted) <= 1

@@ -180,15 +180,18 @@ def upscaler(scale: int = 2) -> ModelProto:
     return net.model(scale)
 
 
-def chroma(scale: int = 1) -> ModelProto:
+def chroma(scale: int = 1, linear: bool = False) -> ModelProto:
     """Return a residual network on two channels, at its own size or larger."""
     net = Network(2)
     x = net.add("Relu", net.conv("x", 2, 8, 3, "conv1"), name="relu1")
     x = net.conv(x, 8, 2 * scale * scale, 3, "conv2", 0.1)
     x = net.add("DepthToSpace", x, name="shuffle", blocksize=scale)
-    scales = net.constant("scales", np.array([1, 1, scale, scale], np.float32))
-    net.add("Resize", "x", "", scales, name="enlarged", mode="nearest",
-            coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+    if linear:
+        net.enlarged("x", scale)
+    else:
+        scales = net.constant("scales", np.array([1, 1, scale, scale], np.float32))
+        net.add("Resize", "x", "", scales, name="enlarged", mode="nearest",
+                coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
     net.add("Add", "enlarged", x, name="sum")
     return net.model(scale)
 
