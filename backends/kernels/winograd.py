@@ -16,6 +16,7 @@ from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
 from ...ir.graph import Choice, Constant, Node
 from ...ir.ops import Conv
+from ...ir.types import LANES
 from ...passes.kernel_ops import (
     WinogradConv,
     WinogradPatches,
@@ -34,7 +35,7 @@ from .family import TARGETS, Family, computes, unsuited
 from .fragment_blocks import beside_each_other, in_one_array
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_compute import PATCH_ROW, lower_transform
+from .winograd_compute import PATCH_ROW, lower_transform, patch_rows
 from .winograd_dispatch import lower_tiles_in_place
 from .winograd_draws import lower_tiles
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles)  # with kernels of their own
 NO_ROOM = "the transformed patches exceed the texture size"
-LINES = 2  # of a transformed patch that an invocation computes: all take long to compile
+LINES = 2  # of a transformed patch that an invocation computes at most: all take long to compile
 EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
@@ -281,7 +282,7 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
         assemble(
             Parts(cut, (x,), p.prologue, None, p.extras),
             node.layers,
-            replace(alone, block=(1, LINES * cut.patch)),
+            replace(alone, block=(1, _lines(LINES, cut.patch, cut.patch, target) * cut.patch)),
         )
     )
     products = in_one_array(
@@ -300,8 +301,23 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
         p.extras,
         p.dtype,
     )
-    last = assemble(whole, node.layers, replace(alone, block=(tile, tile)))
+    lines = _lines(tile, tile, cut.patch, target)
+    last = assemble(whole, node.layers, replace(alone, block=(tile, lines)))
     return patches, products, replace(last, types=(result,))
+
+
+def _lines(most: int, sums: int, loaded: int, target: Target) -> int:
+    """Return how many lines an invocation of a transform computes: 1, 2 or 4.
+
+    Args:
+        most: of them.
+        sums: vectors of each line that an invocation adds up.
+        loaded: vectors that it holds beside all sums.
+        target: its GPUs have registers for these vectors.
+    """
+    least = min((costs.registers for costs in target.costs if costs.registers), default=0)
+    fitting = (n for n in (most, most // 2) if (n * sums + loaded) * LANES <= least)
+    return next(fitting, 1) if least else most
 
 
 def _suits(node: Node) -> bool:
@@ -324,9 +340,9 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
 def _ends(node: Node) -> dict[str, int]:
     """Return where the loop over the lines of a patch ends."""
     kernel = parts(node).kernel
-    return (
-        {PATCH_ROW: kernel.patch} if isinstance(kernel, (WinogradPatches, WinogradResult)) else {}
-    )
+    if isinstance(kernel, WinogradPatches):
+        return {PATCH_ROW: patch_rows(kernel.patch, node.choice.block)}
+    return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}
 
 
 WINOGRAD = Family(_suits, _choices, _lower, unsuited, _ends, expand=expand)

@@ -1,21 +1,36 @@
 """The transforms of Winograd's minimal filtering: an invocation is a patch of one plane.
 
-Its rows are transformed one after the other and added up down the columns, in a loop: written out,
-the loads alone would take drivers a second to compile. What an invocation computes is a block of
-the result: positions of a patch below each other, two lines of them, or a tile of pixels.
+A loop adds up its rows: written out, the loads alone would take drivers a second to compile. What
+an invocation computes is a block of the result: one or two lines of a transformed patch, whose
+positions lie below each other, or lines of a tile of pixels. Rows of a patch are added up as they
+are and the sums transformed, so that few values are alive. Rows of products are transformed first,
+as that leaves fewer sums.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ...errors import InternalError
 from ...passes.kernel_ops import WinogradPatches, WinogradResult, parts
 from ...passes.kernel_ops.winograd import of_patch, of_result
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Number, Variable, filled, integer, ivec2, known
+from ..shader.expressions import (
+    Choice,
+    Number,
+    Variable,
+    any_of,
+    filled,
+    integer,
+    intrinsic,
+    ivec2,
+    known,
+)
 from ..shader.program import Array
 from ..shader.statements import Body
 from ..shader.types import FLOAT, VEC4
@@ -26,7 +41,6 @@ from .store import finish, stores
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from ...ir.graph import Node, Value
@@ -104,19 +118,60 @@ def _patches(
     corner = ivec2(number % across, number // across) * op.tile
     body.let(CORNER.name, less_padding(shader, corner, op.pads))
     height = group.node.choice.block[1] // k  # lines of the transformed patch
-    first = integer(0)
-    if height < k:
-        first = PIXEL.y // (height * k) % (k // height) * (height * k)
     load = loader(shader, conv, parts(node), x, group, last)
-    rows = _lines(group, k)
+    matrix, first = of_patch(op.tile), integer(0)
+    row: Callable[[Expression], Expression] | None = None
+    if height == 1:
+        matrix, first, row = _one_line(body, matrix, k)
+    elif height < k:
+        first = PIXEL.y // (height * k) % (k // height) * (height * k)
 
-    def loaded(i: Expression) -> list[Expression]:
-        return [load(CORNER + ivec2(j, i), PLANE) for j in range(k)]
+    def terms(i: Expression) -> list[Expression]:
+        body.comment("d: a row of the patch, added to each line of sums with a factor of its own.")
+        y = i if row is None else body.let("row", row(i))
+        return [body.let(f"d{j}", load(CORNER + ivec2(j, y), PLANE)) for j in range(k)]
 
-    _transform(shader, body, "patches", op.tile, rows, loaded, of_patch(op.tile), first)
+    lines = _lines(group, k)
+    names = [[f"s{number}{j}" for j in range(k)] for number in range(height)]
+    found = _sum_rows(shader, body, names, terms, matrix, first)
+    for n, (sums, results) in enumerate(zip(found, lines, strict=True)):
+        line = transformed("patches", op.tile, sums, partial(_let, body, str(n)))
+        for name, value in zip(results, line, strict=True):
+            body.let(name, value)
     return _finish(
         shader, node, group, "patches", op.tile, body, [Variable(group.results[0], VEC4)]
     )
+
+
+def patch_rows(k: int, block: tuple[int, int]) -> int:
+    """Return how many rows of a patch of k x k elements a block of its transform adds up."""
+    return k if block[1] > k else k - 2
+
+
+def _one_line(
+    body: Body, matrix: NDArray[np.float64], k: int
+) -> tuple[NDArray[np.float64], Expression, Callable[[Expression], Expression]]:
+    """Return what the one line of a transformed patch that an invocation computes adds up.
+
+    Returns:
+        The factors that are not zero, and zeros where a line has fewer than others; the place of
+        the line's first factor; and the row of the patch that the i-th factor is for.
+    """
+    needed = [np.flatnonzero(factors) for factors in matrix]
+    count = max(map(len, needed))
+    kept = np.zeros((k, count))
+    for own, factors, rows in zip(kept, matrix, needed, strict=True):
+        own[: len(rows)] = factors[rows]
+    line = body.let("line", PIXEL.y // k % k)
+    first = body.let("first_row", intrinsic("min", line, 1))
+    ends = any_of([line.equals(0), line.equals(k - 1)])
+    step = body.let("row_step", Choice(ends, integer(2), integer(1)))
+
+    def row(i: Expression) -> Expression:
+        at = first + i * step  # 0, 2, 4, or 1, 2, 3, 4, or 1, 3, 5 of six rows
+        return at if all(len(rows) == count for rows in needed) else intrinsic("min", at, k - 1)
+
+    return kept, line * count, row
 
 
 def _result(
@@ -131,45 +186,63 @@ def _result(
     body.comment("The number of the tile, and the first element of its patch.")
     number = body.let("tile", number)
     corner = body.let(CORNER.name, ivec2(number % columns, number // columns * (k * k)))
-    rows = _lines(group, m)
 
-    def loaded(i: Expression) -> list[Expression]:
-        return [texture.fetch(corner + ivec2(0, i * k + j), layer) for j in range(k)]
+    def terms(i: Expression) -> list[Expression]:
+        body.comment(
+            "d: a row of the patch; t: the transformed row, added to each sum with a factor of its "
+            "own."
+        )
+        places = (corner + ivec2(0, i * k + j) for j in range(k))
+        d = [body.let(f"d{j}", texture.fetch(at, layer)) for j, at in enumerate(places)]
+        line = transformed("result", m, d, body.let)
+        return [body.let(f"t{j}", value) for j, value in enumerate(line)]
 
-    _transform(shader, body, "result", m, rows, loaded, of_result(m), integer(0))
+    lines = _lines(group, m)
+    first = PIXEL.y % m * k if len(lines) < m else integer(0)
+    _sum_rows(shader, body, lines, terms, of_result(m), first)
     values = stores(shader, node, group, [Variable(group.results[0], VEC4)])
     return _finish(shader, node, group, "result", m, body, values)
 
 
-def _transform(
+def _sum_rows(
     shader: ShaderBuilder,
     body: Body,
-    kind: str,
-    tile: int,
-    rows: list[list[str]],
-    loaded: Callable[[Expression], list[Expression]],
+    names: list[list[str]],
+    terms: Callable[[Expression], list[Expression]],
     matrix: NDArray[np.float64],
     first: Expression,
-) -> None:
-    """Transform a patch, of which ``loaded`` gives row i, into the accumulators ``rows``."""
+) -> list[list[Variable]]:
+    """Add up rows of a patch, each times the factors of the lines that an invocation computes.
+
+    Args:
+        shader: where the factors are declared.
+        body: where to.
+        names: of the sums of each line.
+        terms: writes what row i gives for the sums of a line.
+        matrix: the factors by line and row.
+        first: the place of the first line's first factor.
+
+    Returns:
+        The sums.
+    """
     values = tuple(Number(float(v), FLOAT) for v in matrix.reshape(-1))
     factors = Array("factors", FLOAT, len(values), values)
     shader.arrays.append(factors)
     size = matrix.shape[1]
     start = first if known(first) is not None else body.let("first_factor", first)
-    sums = [[body.let(name, filled(0.0, VEC4)) for name in row] for row in rows]
+    sums = [[body.let(name, filled(0.0, VEC4)) for name in line] for line in names]
     with body.loop(PATCH_ROW, shader.size("patch_rows", size)) as i:
-        body.comment(
-            "d: a row of the patch; t: the transformed row, added to each sum with a factor of its "
-            "own."
-        )
-        d = [body.let(f"d{j}", value) for j, value in enumerate(loaded(i))]
-        line = transformed(kind, tile, d, body.let)
-        terms = [body.let(f"t{j}", value) for j, value in enumerate(line)]
-        for number, row in enumerate(sums):
+        row = terms(i)
+        for number, line in enumerate(sums):
             factor = body.let(f"factor{number}", factors[start + (number * size) + i])
-            for total, term in zip(row, terms, strict=True):
+            for total, term in zip(line, row, strict=True):
                 body.add_products(total, (factor, term))
+    return sums
+
+
+def _let(body: Body, end: str, name: str, value: Expression) -> Variable:
+    """Declare a variable whose name ends like those of its line."""
+    return body.let(f"{name}{end}", value)
 
 
 def _lines(group: Group, width: int) -> list[list[str]]:

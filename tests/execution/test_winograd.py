@@ -12,7 +12,7 @@ from support import assert_runs_like_reference, compile_graph, conv, graph_of, i
 
 from shadergen.backends.devices import DEVICES
 from shadergen.backends.dialects.glsl_es import print_program
-from shadergen.backends.kernels import KernelFamilies, lower
+from shadergen.backends.kernels import KernelFamilies, lower, winograd
 from shadergen.compiler.options import Options
 from shadergen.compiler.tuning.isolation import isolate
 from shadergen.ir.graph import Choice, Graph, Node, apply, constant
@@ -28,6 +28,7 @@ from shadergen.passes.kernel_ops import (
 from shadergen.passes.kernel_ops.winograd import TILES, of_kernel, transformed
 from shadergen.passes.pipeline import PIPELINE
 from shadergen.passes.placement.costs import UNMEASURED
+from shadergen.passes.placement.target import TILES_OF
 from shadergen.passes.placement.tuning_key import tuning_key
 from shadergen.passes.rule import Context
 
@@ -54,6 +55,8 @@ def kernels(graph: Graph, **options: Any) -> list[str]:
     return [type(getattr(n.op, "kernel", n.op)).__name__ for n in placed.nodes]
 
 
+# Transforms compute two lines of a patch and whole tiles, or one line of each beside few registers.
+REGISTERS = pytest.mark.parametrize("device", ["gles32-desktop", "gles31-mobile"])
 IN_TILES = ["WinogradPatches", "WinogradProducts", "WinogradResult"]
 IN_DRAWS = ["WinogradTiles", "IndexMapped"]  # where the map is no whole tiles; else a DepthToSpace
 EVERY_STEP = {*IN_TILES, *IN_DRAWS, "WinogradConv"}
@@ -131,10 +134,39 @@ def test_weights_are_transformed_in_64_bits(tile):
 @pytest.mark.parametrize("tiles", NAMES)
 @pytest.mark.parametrize("fetch", ["texel", "image", "image-zero"])
 @SHAPES
-def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, tiles):
+@REGISTERS
+def test_tiles_run_like_the_reference(channels, out, size, pads, batch, fetch, tiles, device):
     graph = single(channels, out, size, pads=pads, batch=batch, bias=batch == 1)
-    assert kernels(graph, winograd=tiles, **IN_STEPS) == IN_TILES
-    assert_runs_like_reference(graph, winograd=tiles, fetch=fetch, **IN_STEPS)
+    options = {**IN_STEPS, "device": device, "winograd": tiles}
+    assert kernels(graph, **options) == IN_TILES
+    assert_runs_like_reference(graph, **options, fetch=fetch)
+
+
+@GL
+@pytest.mark.parametrize("tiles", NAMES)
+@SHAPES
+def test_one_line_of_a_patch_runs_like_the_reference(
+    channels, out, size, pads, batch, tiles, monkeypatch
+):
+    monkeypatch.setattr(winograd, "LINES", 1)
+    graph = single(channels, out, size, pads=pads, batch=batch)
+    placed, _, _ = compile_graph(graph, winograd=tiles, **IN_STEPS)
+    patch = TILES_OF[tiles] + 2
+    assert placed.nodes[0].choice.block == (1, patch)
+    assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
+
+
+def test_transforms_compute_as_many_lines_as_registers_hold():
+    blocks = {}
+    for device in ("gles31-mobile", "adreno-6xx", "mali-valhall"):
+        options = {**IN_STEPS, "device": device}
+        patches, _, result = compile_graph(single(), winograd="4x4", **options)[0].nodes
+        blocks[device] = patches.choice.block, result.choice.block
+    assert blocks == {
+        "gles31-mobile": ((1, 6), (4, 1)),
+        "adreno-6xx": ((1, 12), (4, 4)),
+        "mali-valhall": ((1, 6), (4, 2)),
+    }
 
 
 @GL
@@ -241,10 +273,12 @@ def test_a_pixel_shuffle_reads_tiles_of_a_draw_where_they_lie(size):
 @pytest.mark.parametrize("tiles", NAMES)
 @pytest.mark.parametrize("mode", ["edge", "reflect", "symmetric", "wrap", "constant"])
 @pytest.mark.parametrize("pads", [(2, 1, 0, 3), (0, 0, 0, 0)])
-def test_every_padding_mode_runs_in_tiles(mode, pads, tiles):
+@REGISTERS
+def test_every_padding_mode_runs_in_tiles(mode, pads, tiles, device):
     graph = single(5, 6, (6, 7), pads=pads, pad_mode=mode, pad_value=-0.75)
-    assert kernels(graph, winograd=tiles, **IN_STEPS) == IN_TILES
-    assert_runs_like_reference(graph, winograd=tiles, **IN_STEPS)
+    options = {**IN_STEPS, "device": device, "winograd": tiles}
+    assert kernels(graph, **options) == IN_TILES
+    assert_runs_like_reference(graph, **options)
 
 
 @GL
