@@ -170,6 +170,7 @@ class _Devices:
     uniforms: np.ndarray
     taps: np.ndarray
     texture_registers: np.ndarray
+    compute_texture_registers: np.ndarray
     literal_registers: np.ndarray
 
     def doubt(self, tiles: Choice) -> float:
@@ -218,7 +219,12 @@ class _Devices:
     def _registers(self, work: Work) -> np.ndarray:
         if work.weights_from == "literal":
             return self.literal_registers
-        return self.texture_registers if work.weights_from == "texel" else self.registers
+        if work.weights_from != "texel":
+            return self.registers
+        if work.multiplies and not work.weights:  # transforms, whose family chooses blocks that fit
+            return np.full(len(self.costs), inf)
+        compute = work.stage == "compute"
+        return self.compute_texture_registers if compute else self.texture_registers
 
 
 @cache
@@ -234,6 +240,7 @@ def _devices(costs: tuple[Costs, ...]) -> _Devices:
         np.array([own.uniforms or inf for own in costs]),
         np.array([own.taps or inf for own in costs]),
         np.array([own.texture_registers or own.registers or inf for own in costs]),
+        np.array([own.compute_texture_registers or own.registers or inf for own in costs]),
         np.array([own.literal_registers or own.registers or inf for own in costs]),
     )
 

@@ -93,8 +93,9 @@ class Costs:
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
         taps: positions of a map that a program without loops may read; beyond this, the compiler
             keeps too many texels in registers at once.
-        texture_registers: replaces ``registers`` for kernels that read weights from a texture,
+        texture_registers: replaces ``registers`` for draws that read weights from a texture,
             because pending reads occupy registers. 0: use ``registers``.
+        compute_texture_registers: the same for dispatches.
         literal_registers: replaces ``registers`` for kernels with constant weights, because
             compilers schedule code without loops better. 0: use ``registers``.
     """
@@ -110,6 +111,7 @@ class Costs:
     uniforms: int = 0
     taps: int = 0
     texture_registers: int = 0
+    compute_texture_registers: int = 0
     literal_registers: int = 0
 
 

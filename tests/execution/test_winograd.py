@@ -449,3 +449,13 @@ def test_errors_of_4x4_stay_within_what_32_bits_promise():
     for k in range(6):
         y = pointwise("relu(x0)", conv(rng, y, 64, (3, 3), f"c{k}", pads=(1, 1, 1, 1)))
     assert_runs_like_reference(graph_of(y, inputs=(x,)), winograd="4x4", **DESKTOP)
+
+
+def test_builds_for_unknown_gpus_take_tiles_of_4x4_that_fit_every_gpu():
+    graph = single(64, 64, (64, 64))
+    placed, _, _ = compile_graph(graph, device="gles31-mobile")
+    assert kernels(graph, device="gles31-mobile") == IN_TILES
+    patches, products, _ = placed.nodes
+    assert patches.op.tile == 4
+    choice = products.choice
+    assert (choice.block, choice.planes, choice.weights) == ((2, 1), 2, "texture")
