@@ -38,7 +38,7 @@ DRAWN = tuple(
 DEVICES: dict[str, Device] = {
     "gles30": Device(replace(ES30, texture_size=4096), costs=DRAWN, products=GENERIC_PRODUCTS),
     "gles30-min": Device(ES30, costs=DRAWN, products=GENERIC_PRODUCTS),
-    "webgl2-min": Device(ES30, fetch="sample", costs=FITTED, webgl=True, products=GENERIC_PRODUCTS),
+    "webgl2-min": Device(ES30, costs=DRAWN, webgl=True, products=GENERIC_PRODUCTS),
     "gles31-min": Device(ES31, 310, costs=FITTED, products=GENERIC_PRODUCTS),
     "gles31-mobile": Device(MOBILE, 310, costs=FITTED, products=GENERIC_PRODUCTS),
     "gles32-desktop": Device(ES32, 310, costs=DESKTOP, products=GENERIC_PRODUCTS),

@@ -131,7 +131,7 @@ def test_blocks_take_a_prologue_an_epilogue_of_maps_and_a_place_in_a_concatenati
         ({}, {"precision": "fp16"}),
         ({}, {"textures": "2d"}),
         ({}, {"mrt": 1}),
-        ({}, {"device": "webgl2-min"}),  # samples
+        ({}, {"fetch": "sample"}),
         ({}, {"device": "gles31-mobile"}),  # has compute shaders
         ({"groups": 2}, {}),
     ],
