@@ -253,16 +253,22 @@ def _pass_estimate(
 def _cycles(p: Mapping[str, Any], textures: Mapping[str, Any], costs: Costs) -> float:
     """Return the cycles of a pass's instructions; a multiply-add takes a lane one."""
     multiply_add = max(unit.multiply for unit in costs.units) / LANES
-    return instruction_time([_work(p, textures)], costs) / multiply_add
+    return instruction_time([_work(p, textures, costs)], costs) / multiply_add
 
 
-def _work(p: Mapping[str, Any], textures: Mapping[str, Any]) -> Work:
-    """Return a pass's work, without what instructions do not depend on."""
+def _work(p: Mapping[str, Any], textures: Mapping[str, Any], costs: Costs) -> Work:
+    """Return a pass's work, without what instructions do not depend on.
+
+    Weights that a device reads as a stream cost what constants do.
+    """
     counts = p["work"]
     invocations = counts["invocations"]
     written = _texel(textures[p["writes"][0]["texture"]])
     multiplies = counts["multiplies"] / LANES
     weights_from = WEIGHTS_FROM.get(p["weights"], "ubo")
+    drawn = p["stage"] == "fragment" and len(p["writes"]) == LANES
+    if costs.streamed and drawn and p["weights"] == "ubo":
+        weights_from = "literal"
     loads = sum(b["loads"] for b in p["blocks"])
 
     def fetched(kind: str) -> int:

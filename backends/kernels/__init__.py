@@ -18,6 +18,7 @@ from ...passes.placement.target import TILES_OF
 from ...passes.placement.tuning_key import tuning_key
 from . import weight_storage, winograd
 from .convolution import CONVOLUTION
+from .convolution_slices import slices
 from .fragment_blocks import FRAGMENT_BLOCKS
 from .loop_nest import LOOP_NEST, check_planes
 from .pointwise import POINTWISE
@@ -104,6 +105,9 @@ class KernelFamilies:
         """Return what a node does with a choice, for each of the nodes that the choice makes."""
         # Weights of 8 bits lie in textures alone, and only there are they unpacked.
         looped: WeightStorage = "ubo" if self.target.weight_format == "int8" else "texture"
+        name, node = self._plain(node)
+        if slices(node, choice, self.target):
+            return self._sliced(name, node, choice)
         with suppress(ShadergenError):  # a texture of weights may be one texture too many
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
                 alike = self.work(node, replace(choice, weights=looped))
@@ -111,13 +115,20 @@ class KernelFamilies:
             if choice.weights == "constants" and not choice.winograd:
                 (work,) = self.work(node, replace(choice, weights=looped))
                 return (unrolled(work, node),)
-        name, node = self._plain(node)
         key = name, choice
         works = self._works.get(key)
         if works is None:
             works = tuple(map(self._work_of, self._made(name, node, choice)))
             self._works[key] = works
         return works
+
+    def _sliced(self, name: str, node: Node, choice: Choice) -> tuple[Work, ...]:
+        """Return the work of a convolution in slices, which add their sums up."""
+        if (name, choice) not in self._works:
+            made = CONVOLUTION.expand(replace(node, choice=choice), self.target)
+            works = [self.work(n, choice) for n in made if not n.choice.alias]
+            self._works[name, choice] = tuple(w for own in works for w in own)
+        return self._works[name, choice]
 
     def _work_of(self, node: Node) -> Work:
         """Return the work of a node, which may be a step of several choices of tiles."""

@@ -11,6 +11,7 @@ only those of its planes for a fragment pass. :mod:`.winograd` has more ways for
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -32,6 +33,7 @@ from ..shader.statements import Body
 from ..shader.types import VEC4
 from . import family
 from .convolution_loops import INPUT_PLANE, looped
+from .convolution_slices import expand, slices
 from .convolution_unrolled import last_texels, readers_of, unrolled
 from .family import Family, Growth, block_columns, computes, fragment_planes
 from .image_stores import named_planes, shuffled
@@ -45,12 +47,14 @@ from .weight_storage import (
     compute_storages,
     names_weights,
     no_storage,
+    streamed,
     weight_bytes,
     weight_capacity,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from ...ir.graph import Choice as Way
     from ...ir.graph import Node, Precision, Value, WeightStorage
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.expressions import Expression
+    from .weight_blocks import WeightBlocks
 
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
@@ -89,14 +94,16 @@ def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> I
         unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
         for weights in ("constants", *LOOPED):
             are_constants = weights == "constants"
-            if (unrolled if are_constants else looped) > capacity[weights]:
+            way = replace(node.choice, stage="fragment", planes=planes, weights=weights)
+            size = unrolled if are_constants else looped
+            if size > capacity[weights] and not slices(node, way, target):
                 continue
             if target.weights == "auto":
                 if not _takes(node, unrolled, target, are_constants):
                     continue
             elif weights != target.weights:
                 continue
-            yield replace(node.choice, stage="fragment", planes=planes, weights=weights)
+            yield way
 
 
 def _takes(node: Node, size: int, target: Target, are_constants: bool) -> bool:
@@ -202,12 +209,13 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     storage = node.choice.weights
     if storage is None:
         raise InternalError(f"{node.name}: no weight storage was chosen")
+    in_turn = streamed(node.choice, target) > 0 and names_weights(node, node.choice, target)
     if storage != "constants":
         size, every = len(group.planes), len(group.covered)
         blob = Blob(
             f"{node.name}.weights",
             prod(tiles.shape[:4]) * every // size,
-            lambda first: rows_of(conv.packed(w.data), conv.groups, size, every, first),
+            lambda first: rows_of(conv.packed(w.data), conv.groups, size, every, first, in_turn),
             weight_format(w.data, target, shader.precision),
             group.planes[0],
         )
@@ -219,7 +227,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     sums = Sums(body, shader, node)
     named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
-    readers = readers_of(cut, shader, tiles) if named else []
+    readers = readers_of(cut, shader, tiles, in_turn) if named else []
     last = last_texels(readers) if shader.bias_last else {}
     for k, (name, start) in enumerate(zip(names, starts, strict=True)):
         first = vec4(0.0) if k in last else start
@@ -228,7 +236,8 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         if storage == "constants":
             sums.declare_partial(names, tiles.shape[3])
         biases = {(k, *texel): starts[k] for k, texel in last.items()}
-        unrolled(body, shader, p, group, tiles, readers, sums, biases)
+        with _kept_apart(body, shader, tiles) if in_turn else nullcontext():
+            unrolled(body, shader, p, group, tiles, readers, sums, biases)
     else:
         load = loader(shader, conv, p, x, group)
         looped(body, shader, conv, tiles, group, kernel, load, sums, names)
@@ -248,6 +257,17 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         macs=macs,
         weights=storage,
     )
+
+
+def _kept_apart(
+    body: Body, shader: ShaderBuilder, tiles: WeightBlocks
+) -> AbstractContextManager[None]:
+    """Put code under a condition that always holds, which VideoCore's compiler cannot know.
+
+    At the beginning of a program it reads the weights far ahead of their products, and compiles
+    thirty times as long.
+    """
+    return body.when(shader.uniform("planes_in", tiles.shape[1]) > 0)
 
 
 def _written(
@@ -288,7 +308,12 @@ def first_sums(
 
 
 def rows_of(
-    data: np.ndarray, groups: int, size: int, every: int, first: int = 0
+    data: np.ndarray,
+    groups: int,
+    size: int,
+    every: int,
+    first: int = 0,
+    in_turn: bool = False,
 ) -> list[np.ndarray]:
     """Return the rows of the weights that a GPU pass loops over, in turn for its planes.
 
@@ -298,11 +323,13 @@ def rows_of(
         size: planes of an invocation.
         every: planes of the pass.
         first: the first of them.
+        in_turn: a column for each plane of an invocation, then the next column.
     """
     starts = range(0, every, size)
     if groups == 1:  # all planes read alike
         cut = cut_weights(data, groups, range(first, first + every))
-        return [cut[:, :, p : p + size].reshape(-1, LANES) for p in starts]
+        parts_of = (cut[:, :, p : p + size] for p in starts)
+        return [(c.swapaxes(2, 3) if in_turn else c).reshape(-1, LANES) for c in parts_of]
     alone = (cut_weights(data, groups, range(first + p, first + p + size)) for p in starts)
     return [c.reshape(-1, LANES) for c in alone]
 
@@ -348,4 +375,4 @@ def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
     return Growth(two, three, across - 2)
 
 
-CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth)
+CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth, expand)

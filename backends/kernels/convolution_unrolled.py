@@ -40,19 +40,26 @@ if TYPE_CHECKING:
 TEXEL = Variable("texel", VEC4)  # the texel that was loaded last
 
 
-def readers_of(cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks) -> list[Readers]:
+def readers_of(
+    cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks, in_turn: bool = False
+) -> list[Readers]:
     """Return the products of each tap's texels, and the accumulators that take these products.
 
     Args:
         cut: the weights if they are constants, otherwise None. Products with 0 are left out.
         shader: reads the weights if they are no constants.
         tiles: the weight blocks of the GPU pass.
+        in_turn: each column of weights is multiplied for all planes before the next column.
     """
     taps, depth, planes, width, _ = tiles.shape
     found = []
     for tap in range(taps):
         readers: Readers = {}
-        for block, k in product(range(depth), range(planes)):
+        for block, n, k in product(range(depth * in_turn), range(width), range(planes)):
+            row = ((tap * depth + block) * width + n) * planes + k
+            pair = shader.weight(integer(row)), TEXEL.lanes(LANE[n])
+            readers.setdefault(tiles.first[k] + block, []).append((k, [pair]))
+        for block, k in product(range(0 if in_turn else depth), range(planes)):
             pairs: Pairs
             if cut is None:
                 row = ((tap * depth + block) * planes + k) * width

@@ -78,8 +78,8 @@ def names_weights(node: Node, choice: Choice, target: Target) -> bool:
     """Whether the code of a convolution's draws names each weight instead of looping over them.
 
     Weights that are constants have to be named. In a uniform block they are where the device keeps
-    such weights in registers of constants, which code reads at known places only. Sums of 16 bits
-    are blocks of those of one texel in all kernels that read weights.
+    such weights in registers of constants, which code reads at known places only, or reads them as
+    a stream. Sums of 16 bits are blocks of those of one texel in all kernels that read weights.
     """
     if choice.weights != "ubo":
         return choice.weights == "constants"
@@ -89,7 +89,19 @@ def names_weights(node: Node, choice: Choice, target: Target) -> bool:
     if not isinstance(p.kernel, Conv) or p.kernel.groups > 1 or choice.precision == "mediump":
         return False
     vectors = weight_floats(node, choice.planes or 1) // LANES
-    return vectors <= min(target.costs[0].uniforms, MOST_NAMED)
+    whole = p.operands[1].shape[1] >= LANES  # each texel is multiplied by many vectors
+    most = max(target.costs[0].uniforms, streamed(choice, target) * whole)
+    return vectors <= min(most, MOST_NAMED)
+
+
+def streamed(choice: Choice, target: Target) -> int:
+    """Return how many vectors of a block a draw reads as a stream, or 0 if it does not.
+
+    VideoCore's compiler keeps them in order where four planes share a texel; those of fewer it
+    reads far ahead.
+    """
+    drawn = choice.stage == "fragment" and choice.weights == "ubo" and choice.planes == LANES
+    return target.costs[0].streamed if drawn and are_known(target.costs) else 0
 
 
 def compute_storages(node: Node, target: Target) -> tuple[WeightStorage, ...]:

@@ -33,7 +33,7 @@ from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
 from .dispatch import invocations
-from .weight_storage import names_weights, pass_floats
+from .weight_storage import names_weights, pass_floats, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping
@@ -295,12 +295,15 @@ def stored(work: Work, node: Node, choice: Choice, target: Target) -> Work:
 
     In unrolled code, each weight has a fixed index in the block. Multiply-adds then read the
     weights directly from constant registers, so no weight is counted as read.
+    Weights that are read as a stream cost what constants cost.
     """
     weights = choice.weights
     assert weights == "ubo" or weights == "ssbo"
     if names_weights(node, choice, target):
         named = (work.multiplies + work.operations) / work.invocations
         work = replace(work, alive=work.alive - HELD, weights=0, text=named)
+        if streamed(choice, target):
+            return replace(work, weights=round(work.multiplies), weights_from="literal")
     return replace(work, weights_from=weights)
 
 

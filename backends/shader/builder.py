@@ -182,6 +182,10 @@ class ShaderBuilder:
         shared = self.stage == "compute" or names is None or name in names
         if not shared and not is_dynamic(value):
             return integer(value)
+        return self.uniform(name, value)
+
+    def uniform(self, name: str, value: int) -> Expression:
+        """Return an int as a uniform, so that compilers do not know it."""
         if self.sizes.setdefault(name, value) != value:
             raise InternalError(f"two sizes are called {name}")
         return Uniform(f"u_{name}")

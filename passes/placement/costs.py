@@ -91,6 +91,9 @@ class Costs:
             registers.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
+        streamed: vectors of weights in a uniform block that a draw reads as a stream, in the order of
+            the block. A layer of more weights is cut into slices of input planes. 0: the device
+            reads no streams.
         taps: positions of a map that a program without loops may read; beyond this, the compiler
             keeps too many texels in registers at once.
         texture_registers: replaces ``registers`` for draws that read weights from a texture,
@@ -109,6 +112,7 @@ class Costs:
     registers: int = 0
     literals: int = 0
     uniforms: int = 0
+    streamed: int = 0
     taps: int = 0
     texture_registers: int = 0
     compute_texture_registers: int = 0
