@@ -279,20 +279,24 @@ def _compute(
     columns, rows = group.node.choice.block
     store = _store(shader, group, values)
     planes_each = len(group.planes)
-    span = shader.size("blocks_per_workgroup", dispatch.span)
+    # A span is a power of two: GPUs shift in an instruction, and divide in some thirty.
+    bits = shader.size("span_bits", dispatch.span.bit_length() - 1)
     across = shader.size("blocks_across", dispatch.across)
     main = Body()
     for line in _work_of_an_invocation(columns, rows, planes_each, group.by_plane):
         main.comment(line)
     invocation = main.let("invocation", BuiltIn("lane"))
-    block = main.let("block", BuiltIn("group_x") * span + invocation % span)
-    plane = BuiltIn("group_y") * (integer(WORKGROUP) // span) + invocation // span
+    in_span = invocation & (integer(1) << bits) - 1
+    block = main.let("block", (BuiltIn("group_x") << bits) + in_span)
+    spans = integer(WORKGROUP) >> bits
+    plane = BuiltIn("group_y") * spans + (invocation >> bits)
     main.let(PLANE.name, plane * planes_each if group.by_plane else plane)
     past = block >= across * shader.size("blocks_down", dispatch.down)
     planes = shader.size("planes", group.node.result.type.planes) if group.by_plane else 1
     with main.when(any_of([past, integer(planes) <= PLANE])):
         main.give()
-    pixel = ivec2(block % across, block // across)
+    row = main.let("row", block // across)
+    pixel = ivec2(block - row * across, row)
     main.let(PIXEL.name, pixel if (columns, rows) == (1, 1) else pixel * ivec2(columns, rows))
     main.extend(body.statements)
     for i, j, suffix in group.pixels:

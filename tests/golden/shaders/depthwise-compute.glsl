@@ -13,7 +13,7 @@ uniform sampler2D u_x;
 uniform int u_width_in;
 uniform int u_height_in;
 uniform int u_rows_per_tap;
-uniform int u_blocks_per_workgroup;
+uniform int u_span_bits;
 uniform int u_blocks_across;
 uniform int u_blocks_down;
 uniform int u_planes;
@@ -37,10 +37,11 @@ void main() {
     // An invocation computes a block: 1 pixel of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
-    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
+    int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
     if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
-    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across);
+    int row = block / u_blocks_across;
+    ivec2 pixel = ivec2(block - row * u_blocks_across, row);
     ivec2 corner = pixel;
     vec4 result = vec4(0.0, 0.5, 1.0, 1.5);
     int weight_row = plane * 2 * u_rows_per_tap;

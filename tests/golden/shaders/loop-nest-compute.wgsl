@@ -5,7 +5,7 @@
 
 var<private> infinite_bits: u32 = 0x7F800000u;
 struct Sizes {
-    u_blocks_per_workgroup: i32,
+    u_span_bits: i32,
     u_blocks_across: i32,
     u_blocks_down: i32,
     u_planes: i32,
@@ -33,10 +33,11 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     // An invocation computes a block: 1 pixel of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
-    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
+    var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across);
+    var row: i32 = block / sizes.u_blocks_across;
+    var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row);
     var result: vec4f = compute(pixel.y);
     store(pixel, result);
 }

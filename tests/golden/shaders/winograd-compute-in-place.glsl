@@ -14,7 +14,7 @@ uniform int u_width_in;
 uniform int u_height_in;
 uniform int u_width;
 uniform int u_height;
-uniform int u_blocks_per_workgroup;
+uniform int u_span_bits;
 uniform int u_blocks_across;
 uniform int u_blocks_down;
 
@@ -38,10 +38,11 @@ void main() {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row, of the same planes.
     int invocation = int(gl_LocalInvocationID.x);
-    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
+    int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
     if (block >= u_blocks_across * u_blocks_down || 1 <= plane) return;
-    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across) * ivec2(2, 2);
+    int row = block / u_blocks_across;
+    ivec2 pixel = ivec2(block - row * u_blocks_across, row) * ivec2(2, 2);
     // corner: the first pixel of the patch; m: the sums at the positions of the patch.
     ivec2 corner = pixel - ivec2(1, 1);
     vec4 m00_0 = vec4(0.0);
@@ -57,8 +58,7 @@ void main() {
     vec4 m22_0 = vec4(0.0);
     vec4 m23_0 = vec4(0.0);
     vec4 m30_0 = vec4(0.0);
-    vec4 m31_0 = vec4(0.0);
-//// 113 lines are not stored
+//// 114 lines are not stored
     m33_0 += vec4(0.5, 0.75, -0.75, -0.5) * v0_33.z;
     m33_0 += vec4(-0.75, -0.5, -0.25, 0.0) * v0_33.w;
     // the pixels of the tile

@@ -9,7 +9,7 @@ struct Sizes {
     u_height_in: i32,
     u_width: i32,
     u_height: i32,
-    u_blocks_per_workgroup: i32,
+    u_span_bits: i32,
     u_blocks_across: i32,
     u_blocks_down: i32,
 }
@@ -33,10 +33,11 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row, of the same planes.
     var invocation: i32 = i32(local.x);
-    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
+    var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || 1 <= plane) { return; }
-    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(2, 2);
+    var row: i32 = block / sizes.u_blocks_across;
+    var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row) * vec2i(2, 2);
     // corner: the first pixel of the patch; m: the sums at the positions of the patch.
     var corner: vec2i = pixel - vec2i(1, 1);
     var m00_0: vec4f = vec4f(0.0);
@@ -57,8 +58,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var m33_0: vec4f = vec4f(0.0);
     // the patch of input plane 0
     var x0_00: vec4f = load_x(corner);
-    var x0_01: vec4f = load_x(corner + vec2i(1, 0));
-//// 108 lines are not stored
+//// 109 lines are not stored
     m33_0 += vec4f(0.5, 0.75, -0.75, -0.5) * v0_33.z;
     m33_0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v0_33.w;
     // the pixels of the tile

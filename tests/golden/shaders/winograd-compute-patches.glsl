@@ -14,7 +14,7 @@ uniform int u_tiles_across;
 uniform int u_width_in;
 uniform int u_height_in;
 uniform int u_patch_rows;
-uniform int u_blocks_per_workgroup;
+uniform int u_span_bits;
 uniform int u_blocks_across;
 uniform int u_blocks_down;
 uniform int u_planes;
@@ -41,10 +41,11 @@ void main() {
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
-    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
+    int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
     if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
-    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across) * ivec2(1, 8);
+    int row = block / u_blocks_across;
+    ivec2 pixel = ivec2(block - row * u_blocks_across, row) * ivec2(1, 8);
     // The number of the tile, and its first pixel.
     int tile = pixel.y / 16 * u_columns + pixel.x;
     ivec2 corner = ivec2(tile % u_tiles_across, tile / u_tiles_across) * 2 - ivec2(1, 1);

@@ -9,7 +9,7 @@ struct Sizes {
     u_width_in: i32,
     u_height_in: i32,
     u_patch_rows: i32,
-    u_blocks_per_workgroup: i32,
+    u_span_bits: i32,
     u_blocks_across: i32,
     u_blocks_down: i32,
     u_planes: i32,
@@ -48,36 +48,17 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     // An invocation computes a block: 8 x 1 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
-    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
+    var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(1, 8);
+    var row: i32 = block / sizes.u_blocks_across;
+    var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row) * vec2i(1, 8);
     // The number of the tile, and its first pixel.
     var tile: i32 = pixel.y / 16 * sizes.u_columns + pixel.x;
     var corner: vec2i = vec2i(tile % sizes.u_tiles_across, tile / sizes.u_tiles_across) * 2 - vec2i(1, 1);
     var first_factor: i32 = pixel.y / 8 % 2 * 8;
     var s00: vec4f = vec4f(0.0);
-    var s01: vec4f = vec4f(0.0);
-    var s02: vec4f = vec4f(0.0);
-    var s03: vec4f = vec4f(0.0);
-    var s10: vec4f = vec4f(0.0);
-    var s11: vec4f = vec4f(0.0);
-    var s12: vec4f = vec4f(0.0);
-    var s13: vec4f = vec4f(0.0);
-    for (var patch_row = 0; patch_row < sizes.u_patch_rows; patch_row += 1) {
-        // d: a row of the patch, added to each line of sums with a factor of its own.
-        var d0: vec4f = load_x(corner + vec2i(0, patch_row));
-        var d1: vec4f = load_x(corner + vec2i(1, patch_row));
-        var d2: vec4f = load_x(corner + vec2i(2, patch_row));
-        var d3: vec4f = load_x(corner + vec2i(3, patch_row));
-        var factor0: f32 = factors[first_factor + patch_row];
-        s00 += factor0 * d0;
-        s01 += factor0 * d1;
-        s02 += factor0 * d2;
-        s03 += factor0 * d3;
-        var factor1: f32 = factors[first_factor + 4 + patch_row];
-        s10 += factor1 * d0;
-        s11 += factor1 * d1;
+//// 21 lines are not stored
         s12 += factor1 * d2;
         s13 += factor1 * d3;
     }

@@ -14,7 +14,7 @@ uniform int u_tiles_across;
 uniform int u_patch_rows;
 uniform int u_width;
 uniform int u_height;
-uniform int u_blocks_per_workgroup;
+uniform int u_span_bits;
 uniform int u_blocks_across;
 uniform int u_blocks_down;
 uniform int u_planes;
@@ -36,10 +36,11 @@ void main() {
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     int invocation = int(gl_LocalInvocationID.x);
-    int block = int(gl_WorkGroupID.x) * u_blocks_per_workgroup + invocation % u_blocks_per_workgroup;
-    int plane = int(gl_WorkGroupID.y) * (64 / u_blocks_per_workgroup) + invocation / u_blocks_per_workgroup;
+    int block = (int(gl_WorkGroupID.x) << u_span_bits) + (invocation & ((1 << u_span_bits) - 1));
+    int plane = int(gl_WorkGroupID.y) * (64 >> u_span_bits) + (invocation >> u_span_bits);
     if (block >= u_blocks_across * u_blocks_down || u_planes <= plane) return;
-    ivec2 pixel = ivec2(block % u_blocks_across, block / u_blocks_across) * ivec2(2, 2);
+    int row = block / u_blocks_across;
+    ivec2 pixel = ivec2(block - row * u_blocks_across, row) * ivec2(2, 2);
     // The number of the tile, and the first element of its patch.
     int tile = pixel.y / 2 * u_tiles_across + pixel.x / 2;
     ivec2 corner = ivec2(tile % u_columns, tile / u_columns * 16);

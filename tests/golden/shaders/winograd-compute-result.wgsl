@@ -9,7 +9,7 @@ struct Sizes {
     u_patch_rows: i32,
     u_width: i32,
     u_height: i32,
-    u_blocks_per_workgroup: i32,
+    u_span_bits: i32,
     u_blocks_across: i32,
     u_blocks_down: i32,
     u_planes: i32,
@@ -38,10 +38,11 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     // An invocation computes a block: 2 x 2 pixels (rows x columns) of 1 plane.
     // A workgroup computes consecutive blocks, row by row; spare invocations take further planes.
     var invocation: i32 = i32(local.x);
-    var block: i32 = i32(group.x) * sizes.u_blocks_per_workgroup + invocation % sizes.u_blocks_per_workgroup;
-    var plane: i32 = i32(group.y) * (64 / sizes.u_blocks_per_workgroup) + invocation / sizes.u_blocks_per_workgroup;
+    var block: i32 = (i32(group.x) << u32(sizes.u_span_bits)) + (invocation & ((1 << u32(sizes.u_span_bits)) - 1));
+    var plane: i32 = i32(group.y) * (64 >> u32(sizes.u_span_bits)) + (invocation >> u32(sizes.u_span_bits));
     if (block >= sizes.u_blocks_across * sizes.u_blocks_down || sizes.u_planes <= plane) { return; }
-    var pixel: vec2i = vec2i(block % sizes.u_blocks_across, block / sizes.u_blocks_across) * vec2i(2, 2);
+    var row: i32 = block / sizes.u_blocks_across;
+    var pixel: vec2i = vec2i(block - row * sizes.u_blocks_across, row) * vec2i(2, 2);
     // The number of the tile, and the first element of its patch.
     var tile: i32 = pixel.y / 2 * sizes.u_tiles_across + pixel.x / 2;
     var corner: vec2i = vec2i(tile % sizes.u_columns, tile / sizes.u_columns * 16);
