@@ -91,8 +91,8 @@ class Costs:
             registers.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
-        streamed: vectors of weights in a uniform block that a draw reads as a stream, in the order of
-            the block. A layer of more weights is cut into slices of input planes. 0: the device
+        streamed: vectors of weights in a uniform block that a draw reads as a stream, in the order
+            of the block. A layer of more weights is cut into slices of input planes. 0: the device
             reads no streams.
         taps: positions of a map that a program without loops may read; beyond this, the compiler
             keeps too many texels in registers at once.
