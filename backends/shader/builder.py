@@ -266,7 +266,7 @@ class ShaderBuilder:
             row.give(array[i])
             rows = [array[i + k] for k in range(LANES)]
         else:
-            raise InternalError(f"weights in {storage} are not looped over")
+            raise InternalError(f"no kernel loops over weights in {storage}")
         block_body.give(mat4(*rows))
         self.weight.body, self.weight_block.body = row.statements, block_body.statements
 

@@ -62,7 +62,7 @@ def einsum_dense(layer: Layer, inputs: list[Tensor]) -> Tensor:
         letters = result.replace("...", "")
         first = min(letters.index(a) for a in axes)
         if "..." in result[result.index(letters[first]) :]:
-            config.unsupported("equation", equation, "'...' before the axes of the bias")
+            config.unsupported("equation", equation, "'...' only to the left of the bias axes")
         shapes["bias"] = tuple(sizes[n] if n in axes else 1 for n in letters[first:])
     w = layer.constants(shapes)
     y = of_model(layer.apply(Einsum(equation), own_order(x, layer.name), w["kernel"]))
