@@ -26,7 +26,8 @@ vec4 load_x(ivec2 p) {
     // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
-    return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
+    vec4 texel = texelFetch(u_x, nearest, 0);
+    return inside ? texel : vec4(0.0);
 }
 
 vec4 weight(int i) { return weights[i]; }

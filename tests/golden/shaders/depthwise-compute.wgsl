@@ -22,7 +22,8 @@ fn load_x(p: vec2i) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
-    return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
+    var texel: vec4f = textureLoad(u_x, nearest, 0);
+    return select(vec4f(0.0), texel, inside);
 }
 fn weight(i: i32) -> vec4f { return weights[i]; }
 fn store(pixel: vec2i, result: vec4f) { textureStore(u_result, pixel, result); }

@@ -25,7 +25,8 @@ vec4 load_x(ivec2 p) {
     // Outside the map, return the padding: 0.
     ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
     bool inside = nearest == p;
-    return inside ? texelFetch(u_x, nearest, 0) : vec4(0.0);
+    vec4 texel = texelFetch(u_x, nearest, 0);
+    return inside ? texel : vec4(0.0);
 }
 
 void store(ivec2 pixel, vec4 result) {
@@ -57,8 +58,7 @@ void main() {
     vec4 m21_0 = vec4(0.0);
     vec4 m22_0 = vec4(0.0);
     vec4 m23_0 = vec4(0.0);
-    vec4 m30_0 = vec4(0.0);
-//// 114 lines are not stored
+//// 115 lines are not stored
     m33_0 += vec4(0.5, 0.75, -0.75, -0.5) * v0_33.z;
     m33_0 += vec4(-0.75, -0.5, -0.25, 0.0) * v0_33.w;
     // the pixels of the tile

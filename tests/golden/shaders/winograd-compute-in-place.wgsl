@@ -21,7 +21,8 @@ fn load_x(p: vec2i) -> vec4f {
     // Outside the map, return the padding: 0.
     var nearest: vec2i = clamp(p, vec2i(0), vec2i(sizes.u_width_in, sizes.u_height_in) - 1);
     var inside: bool = all(nearest == p);
-    return select(vec4f(0.0), textureLoad(u_x, nearest, 0), inside);
+    var texel: vec4f = textureLoad(u_x, nearest, 0);
+    return select(vec4f(0.0), texel, inside);
 }
 fn store(pixel: vec2i, result: vec4f) {
     // Blocks at the border reach beyond the map.
@@ -57,8 +58,7 @@ fn main(@builtin(local_invocation_id) local: vec3u, @builtin(workgroup_id) group
     var m32_0: vec4f = vec4f(0.0);
     var m33_0: vec4f = vec4f(0.0);
     // the patch of input plane 0
-    var x0_00: vec4f = load_x(corner);
-//// 109 lines are not stored
+//// 110 lines are not stored
     m33_0 += vec4f(0.5, 0.75, -0.75, -0.5) * v0_33.z;
     m33_0 += vec4f(-0.75, -0.5, -0.25, 0.0) * v0_33.w;
     // the pixels of the tile
