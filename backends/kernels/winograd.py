@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles)  # with kernels of their own
 NO_ROOM = "the transformed patches exceed the texture size"
 LINES = 2  # of a transformed patch that an invocation computes at most: all take long to compile
+PLACES = 12  # scalars of a transform beside its vectors: positions, sizes, factors
 EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
@@ -316,7 +317,7 @@ def _lines(most: int, sums: int, loaded: int, target: Target) -> int:
         target: its GPUs have registers for these vectors.
     """
     least = min((costs.registers for costs in target.costs if costs.registers), default=0)
-    fitting = (n for n in (most, most // 2) if (n * sums + loaded) * LANES <= least)
+    fitting = (n for n in (most, most // 2) if (n * sums + loaded) * LANES + PLACES <= least)
     return next(fitting, 1) if least else most
 
 
