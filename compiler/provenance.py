@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from onnx.onnx_ml_pb2 import ModelProto
 
 LICENSE = ("license", "licence", "license_name", "model_license")  # keys of ONNX's metadata
-LONGEST, MOST = 200, 20  # characters of a value, and values that are shown
+LONGEST, MOST = 200, 20  # characters of a line, and values that are shown
+LICENSE_LINES = 40  # of a license: MIT's has 21, BSD's 28
 CHUNK = 1 << 20  # bytes of a file in memory at once
 
 
@@ -59,7 +60,16 @@ def _stated(proto: ModelProto) -> tuple[str, list[str]]:
     exporter = f"{proto.producer_name} {proto.producer_version}".strip()
     stated = {"exported by": exporter, "description": proto.doc_string.strip(), **known}
     facts = [f"{key}: {_short(value)}" for key, value in stated.items() if value]
-    return license, facts[:MOST]
+    return _first_lines(license), facts[:MOST]
+
+
+def _first_lines(license: str) -> str:
+    """Return a license, cut where it would fill the header of a shader."""
+    lines = license.splitlines()
+    shown = [_short(line) for line in lines[:LICENSE_LINES]]
+    if len(lines) > LICENSE_LINES:
+        shown.append(f"... {len(lines) - LICENSE_LINES} more lines, in the model file")
+    return "\n".join(shown)
 
 
 def _short(text: str) -> str:

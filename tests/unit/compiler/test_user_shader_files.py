@@ -126,6 +126,20 @@ def test_metadata_cannot_become_directives_or_fill_the_file(tmp_path):
     compile_model(path, tmp_path / "net.glsl", Options(package="mpv"))  # it knows its own file
 
 
+def test_a_long_license_of_a_model_is_cut(tmp_path):
+    text = "\n".join(["MIT License", "//!HOOK LUMA", *(f"{k}: {'x' * 500}" for k in range(2000))])
+    path, output = with_metadata(tmp_path, license=text), tmp_path / "net.glsl"
+    compile_model(path, output, Options(package="mpv"))
+    assert parse(output.read_text())
+    lines = header(output)
+    assert lines[4:6] == ["// license: MIT License", "// // !HOOK LUMA"]
+    assert lines[-1] == "// ... 1962 more lines, in the model file"
+    assert len(lines) == 4 + 41
+    assert max(map(len, lines)) < 250
+    compile_model(path, output, Options(package="mpv", license=text))  # the user's own, in full
+    assert len(header(output)) == 4 + 2002
+
+
 def test_keras_files_state_nothing_but_themselves(tmp_path):
     compile_model(ESPCN, tmp_path / "net.glsl", Options(package="mpv"))
     assert header(tmp_path / "net.glsl")[2].startswith(f"// model: {ESPCN.name}, SHA-256 ")
