@@ -35,6 +35,8 @@ OPERATORS: dict[str, Callable[[float, float], float]] = {
     **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv},
     **{"%": operator.mod, ">": operator.gt, "<": operator.lt, "=": operator.eq},
 }
+CHROMA = "CHROMA"
+VIDEO, VIDEO_OF_RGB = "yuv420p", "gbrp"  # FFmpeg's formats of what is measured
 PLENTY = 1e6  # a side of the output, so that upscalers want to run
 REPEATS = 3  # of a measurement, the least of which counts: other programs run, too
 PATIENCE = 600  # seconds: software compiles long shaders for minutes
@@ -46,7 +48,7 @@ class Outline:
 
     Attributes:
         hook: the stage of the player's picture that it replaces.
-        size: height and width of its result.
+        size: height and width of the picture afterwards.
         passes: how many of its passes run; 0 where its conditions refuse the picture.
     """
 
@@ -89,18 +91,20 @@ def is_user_shader(path: Path) -> bool:
 
 
 def outline(text: str, size: tuple[int, int]) -> Outline:
-    """Work out what a user shader does to a picture of a height and a width.
+    """Work out what a user shader does to a picture of a height and a width, in 4:2:0.
 
     Raises:
         ShadergenError: SG0605 for a file without passes, or of an unknown hook or expression.
     """
     hook, passes = "", 0
     picture = float(size[1]), float(size[0])
-    sizes = {**dict.fromkeys((*STAGES, "HOOKED"), picture), "OUTPUT": (PLENTY, PLENTY)}
+    half = float((size[1] + 1) // 2), float((size[0] + 1) // 2)
+    sizes = {**dict.fromkeys(STAGES, picture), CHROMA: half, "OUTPUT": (PLENTY, PLENTY)}
     for block in re.split(r"^(?=//!HOOK)", text, flags=re.MULTILINE)[1:]:
         code, _, _ = block.partition("//!TEXTURE")
         stated = dict(LINE.findall(code))
         hook = hook or stated["HOOK"]
+        sizes.setdefault("HOOKED", sizes.get(hook, picture))
         try:
             if not _value(stated.get("WHEN", "1"), sizes):
                 continue
@@ -112,7 +116,7 @@ def outline(text: str, size: tuple[int, int]) -> Outline:
         sizes[stated.get("SAVE", "HOOKED")] = width, height
     if hook not in STAGES:
         raise _refusal(f"its hook is {hook}" if hook else "it has no passes")
-    across, down = map(round, sizes["HOOKED"])
+    across, down = map(round, picture if hook == CHROMA else sizes["HOOKED"])
     return Outline(hook, (down, across), passes)
 
 
@@ -176,34 +180,46 @@ def measure(shaders: Sequence[Path], size: tuple[int, int], frames: int) -> list
         ShadergenError: SG0101, SG0605 for files, SG0607 where FFmpeg cannot do it.
     """
     found: list[Frames] = []
+    scaled: set[tuple[tuple[int, int], str]] = set()
     for shader in shaders:
         plan = outline(_text(shader), size)
-        if not any(f.size == plan.size and not f.name for f in found):
-            found.append(Frames("", 0, plan.size, *_times(None, size, plan.size, frames)))
-        times = _times(shader, size, plan.size, frames)
+        pixels = VIDEO_OF_RGB if plan.hook == "RGB" else VIDEO
+        if (plan.size, pixels) not in scaled:
+            scaled.add((plan.size, pixels))
+            times = _times(None, pixels, size, plan.size, frames)
+            found.append(Frames("", 0, plan.size, *times))
+        times = _times(shader, pixels, size, plan.size, frames)
         found.append(Frames(str(shader), plan.passes, plan.size, *times))
     return found
 
 
 def _times(
-    shader: Path | None, size: tuple[int, int], result: tuple[int, int], frames: int
+    shader: Path | None,
+    pixels: str,
+    size: tuple[int, int],
+    result: tuple[int, int],
+    frames: int,
 ) -> tuple[float, float]:
     """Return milliseconds of the first frame, with start and compilation, and of the others."""
     first = elapsed = float("inf")
     for _ in range(REPEATS):
-        first = min(first, _elapsed(shader, size, result, 1))
-        elapsed = min(elapsed, _elapsed(shader, size, result, 1 + frames))
+        first = min(first, _elapsed(shader, pixels, size, result, 1))
+        elapsed = min(elapsed, _elapsed(shader, pixels, size, result, 1 + frames))
     return first, max(0.0, elapsed - first) / frames
 
 
 def _elapsed(
-    shader: Path | None, size: tuple[int, int], result: tuple[int, int], frames: int
+    shader: Path | None,
+    pixels: str,
+    size: tuple[int, int],
+    result: tuple[int, int],
+    frames: int,
 ) -> float:
     """Return the milliseconds of FFmpeg with so many frames."""
     test = f"testsrc2=size={size[1]}x{size[0]}:rate=1000:duration={frames / 1000}"
     source, sink = ("-f", "lavfi", "-i", test), ("-f", "null", "-")
     started = time.perf_counter()
-    _ffmpeg(shader, source, ("yuv444p", "yuv444p"), result, sink)
+    _ffmpeg(shader, source, (pixels, "yuv444p"), result, sink)
     return (time.perf_counter() - started) * 1e3
 
 

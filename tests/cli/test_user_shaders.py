@@ -142,3 +142,20 @@ def test_run_says_what_ffmpeg_says_of_a_wrong_shader(shadergen, tmp_path, gray):
     ran = shadergen("run", shader, gray, "-o", tmp_path / "a.png")
     assert "FFmpeg's libplacebo filter failed" in ran.err
     assert not (tmp_path / "a.png").exists()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("hook", ["CHROMA", "RGB"])
+def test_bench_gives_a_shader_the_kind_of_video_that_it_hooks(shadergen, tmp_path, hook):
+    """Chroma is smaller than luma in 4:2:0 video, and only a video of RGB has this stage."""
+    require_ffmpeg()
+    shader = tmp_path / "a.glsl"
+    when = f"{hook}.w 32 =" if hook == "CHROMA" else f"{hook}.w 64 ="
+    shader.write_text(f"//!HOOK {hook}\n//!BIND HOOKED\n//!WHEN {when}\nwrong\n")
+    ran = shadergen("bench", shader, "--frames", "1", "--size", "36x64")
+    assert "FFmpeg's libplacebo filter failed" in ran.err  # it is compiled, so it runs
+    shader.write_text(
+        f"//!HOOK {hook}\n//!BIND HOOKED\n//!WHEN {when}\nvec4 hook() {{ return vec4(0.5); }}"
+    )
+    ran = shadergen("bench", shader, "--frames", "1", "--size", "36x64", "--json", "-")
+    assert [(f["passes"], f["size"]) for f in ran.json] == [(0, [36, 64]), (1, [36, 64])]
