@@ -15,12 +15,14 @@ from ..backends.replacing import prepare
 from ..backends.schedule import MOST_PORTS, schedule
 from ..backends.shader.formulas import operand_counts
 from ..backends.shader.verify import verify
+from ..backends.user_shader.expressible import LUMA_OPTION
 from ..backends.user_shader.file import UserShader, user_shader
+from ..backends.user_shader.hooks import LUMA_SCALE
 from ..backends.user_shader.validation import validate_user_shader
 from ..backends.validate import validate
 from ..backends.variants import with_variants
 from ..backends.writer import check_replaceable, write_build
-from ..errors import InternalError, ShadergenError, count
+from ..errors import InternalError, ShadergenError, count, require_inputs
 from ..ir import algebra, evaluation, expr
 from ..passes.attach_preprocessing import attach_preprocessing
 from ..passes.choose_kernels import choose_kernels
@@ -113,7 +115,8 @@ def _import(
     dynamic = None
     if options.dynamic is not None:
         default = None if options.dynamic is True else options.dynamic
-        dynamic = DynamicInputs(options.target().limits.texture_size, default)
+        scales = {options.luma: LUMA_SCALE} if options.luma else None
+        dynamic = DynamicInputs(options.target().limits.texture_size, default, scales)
     request = Request(
         options.input_size,
         known,
@@ -128,10 +131,16 @@ def _import(
         graph = load(model, request) if isinstance(model, Path) else load_proto(model, request)
         if dynamic is not None:
             dynamic.check(graph.inputs)
+            if options.luma:
+                require_inputs("luma", [options.luma], [i.name for i in graph.inputs])
             request.notes.extend(dynamic.notes())
     except ShadergenError as error:
         if error.code in ("SG0201", "SG0203"):  # something unknown: perhaps a name was mistyped
             error.help = f"{error.help}\n{known.hint()}".strip()
+        if error.code == "SG0205" and dynamic is not None and options.package == "mpv":
+            require_inputs("luma", filter(None, [options.luma]), dynamic.images)
+            if options.luma is None and len(dynamic.images) > 1:
+                error.help = LUMA_OPTION
         raise
     _check_ports(graph)
     context = Context(KernelFamilies(options.target()))
@@ -283,6 +292,7 @@ def _compile_user_shader(
             model.stem,
             origin.lines,
             options.strength,
+            options.luma,
         )
         if options.validate:
             progress("validating shaders")

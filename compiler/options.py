@@ -93,6 +93,8 @@ class Options:
         license: the network's license, for the header of a user shader; empty takes the model's.
         strength: share of the network's result in what a user shader shows; the rest is the
             picture.
+        luma: the input that reads the video's luma, beside an input of chroma that is half as
+            large; None for networks of one input.
     """
 
     input_size: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -132,6 +134,7 @@ class Options:
     upscale_from: float = UPSCALE_FROM
     license: str = ""
     strength: float = 1.0
+    luma: str | None = None
 
     def target(self) -> Target:
         """Check the options against their allowed values and return the target.

@@ -1,4 +1,4 @@
-"""The blocks of a user shader: one for each GPU pass, and one before them that copies the picture.
+"""The blocks of a user shader: one for each GPU pass, and before them those that copy the picture.
 
 The picture that a player hands over may be cropped, rotated or padded, and be scaled from integers.
 The copy has none of this: its texels are the picture's, from the first on. All other passes
@@ -56,8 +56,10 @@ if TYPE_CHECKING:
     from ...ir.types import Halo
     from ..build_files import BuildFiles
     from ..gpu import GpuPass
+    from .expressible import Ports
 
 PICTURE, HOOKED = "picture", "HOOKED"
+LUMA = "luma"  # the copy of the player's, where a network of chroma reads it
 SCALES = range(2, 9)  # of upscalers, for shorter code
 WORKGROUP = 8, 8  # invocations of a compute pass, each of one pixel of all planes
 OPAQUE = 3  # channels of a picture that may have a fourth, which passes through
@@ -68,6 +70,7 @@ TAKEN = (
     *STAGES,
     HOOKED,
     PICTURE,
+    LUMA,
     "ALPHA",
     "XYZ",
     "NATIVE_CROPPED",
@@ -125,18 +128,21 @@ class Table:
     data: str
 
 
-def blocks_of(files: BuildFiles, strength: float) -> tuple[list[Block], list[Table]]:
+def blocks_of(files: BuildFiles, ports: Ports, strength: float) -> tuple[list[Block], list[Table]]:
     """Return the blocks, and the tables that they read, of a build that has passed the checks.
 
     Args:
         files: of the build.
+        ports: what it reads and writes.
         strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
 
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
     """
-    blocks = _Blocks(files.schedule, files.passes, strength)
-    found = [_copy(), *blocks.of(files.passes)]
+    blocks = _Blocks(files.schedule, files.passes, ports, strength)
+    found = [_copy(HOOKED, PICTURE), *blocks.of(files.passes)]
+    if ports.luma:
+        found.insert(1, _copy(LUMA.upper(), LUMA))
     textures = {t["name"]: t for t in files.schedule["textures"]}
     tables = []
     for texture, name in blocks.tables.items():
@@ -147,9 +153,10 @@ def blocks_of(files: BuildFiles, strength: float) -> tuple[list[Block], list[Tab
     return found, tables
 
 
-def _copy() -> Block:
-    functions, body = print_copy(HOOKED)
-    return Block("copy of the picture", [HOOKED], PICTURE, None, [], functions, body)
+def _copy(texture: str, name: str) -> Block:
+    functions, body = print_copy(texture)
+    size = None if texture == HOOKED else (f"{texture}.w", f"{texture}.h")
+    return Block(f"copy of the {name}", [texture], name, size, [], functions, body)
 
 
 @dataclass(frozen=True)
@@ -162,15 +169,21 @@ class _Bound:
 
 class _Blocks:
     def __init__(
-        self, schedule: Mapping[str, Any], passes: Sequence[GpuPass], strength: float
+        self,
+        schedule: Mapping[str, Any],
+        passes: Sequence[GpuPass],
+        ports: Ports,
+        strength: float,
     ) -> None:
         self.schedule = schedule
         self.strength = strength
         self.textures = {t["name"]: t for t in schedule["textures"]}
-        self.output = schedule["outputs"][0]["texture"]
+        self.output = ports.result
         namer = Namer()
         namer.taken.update(TAKEN)
-        self.planes = {(schedule["inputs"][0]["texture"], 0): Plane(PICTURE)}
+        self.planes = {(ports.picture, 0): Plane(PICTURE)}
+        if ports.luma:
+            self.planes[ports.luma, 0] = Plane(LUMA)
         self.tables: dict[str, str] = {}  # names in the file, by texture
         written: dict[str, list[list[int]]] = {
             t["name"]: [] for t in schedule["textures"] if t["data"] is None

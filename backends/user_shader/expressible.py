@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from ...ir.dimensions import is_dynamic
 from ...ir.types import MAP_RANK
 from ..devices.profile import USER_SHADER
 from ..gpu import RenderPass
-from .sizes import SYMBOLS, is_fixed, tree
+from .hooks import CHROMA, LUMA_SCALE
+from .sizes import SYMBOLS, is_fixed, times, tree
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,28 +22,57 @@ if TYPE_CHECKING:
 
 TABLES = {"rgba32f": np.float32, "rgba16f": np.float16}  # textures of constants, by format
 LARGEST_TABLE = 8192  # texels along a side, which players' GPUs have
+LUMA_OPTION = "networks of chroma may also read luma, twice as high and wide: --luma NAME"
 FIX_INPUTS = "fix the other inputs with --input-value NAME=..."
 
 
-def check_ports(schedule: Mapping[str, Any]) -> int:
-    """Return how many channels the picture has.
+@dataclass(frozen=True)
+class Ports:
+    """What a network reads and writes.
+
+    Attributes:
+        picture: the texture of the input that the network replaces.
+        luma: the texture of the input of luma that it reads besides; empty if there is none.
+        result: the texture of its output.
+        channels: how many the picture has.
+    """
+
+    picture: str
+    luma: str
+    result: str
+    channels: int
+
+
+def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
+    """Return what a network reads and writes.
+
+    Args:
+        schedule: of the build.
+        luma: the name of an input of luma beside one of chroma, if there is one.
 
     Raises:
-        ShadergenError: SG0405 for anything but one picture in and one out.
+        ShadergenError: SG0405 for anything but one picture in, apart from luma, and one out;
+            SG0301 for luma alone.
     """
+    inputs = [port for port in schedule["inputs"] if port["name"] != luma]
+    if not inputs:
+        why = f"'{luma}' is the only input, and a network of luma alone reads it by itself"
+        raise ShadergenError("SG0301", "--luma has no effect", why=why, help="omit --luma")
     for kind, ports, option in (
-        ("input", schedule["inputs"], f"{FIX_INPUTS}, or start the network at one tensor with"),
+        ("input", inputs, f"{FIX_INPUTS}, or start the network at one tensor with"),
         ("output", schedule["outputs"], "keep one output with"),
     ):
         if len(ports) != 1:
+            beside = " beside luma" if luma and kind == "input" else ""
+            pair = f"\n{LUMA_OPTION}" if kind == "input" and not luma and len(ports) > 1 else ""
             raise ShadergenError(
                 "SG0405",
-                f"a user shader has one {kind}, the model {len(ports)}",
+                f"a user shader has one {kind}{beside}, the model {len(ports)}",
                 where=few(port["name"] for port in ports),
-                help=f"{option} --{kind}s NAME",
+                help=f"{option} --{kind}s NAME{pair}",
             )
     textures = {t["name"]: t for t in schedule["textures"]}
-    (given,), (made,) = schedule["inputs"], schedule["outputs"]
+    (given,), (made,) = inputs, schedule["outputs"]
     picture, result = textures[given["texture"]], textures[made["texture"]]
     _check_picture("input", given, picture)
     _check_picture("output", made, result)
@@ -67,7 +98,26 @@ def check_ports(schedule: Mapping[str, Any]) -> int:
             why="a user shader replaces the picture that it reads",
             help="end the network at a picture of the same kind with --outputs NAME",
         )
-    return int(picture["channels"])
+    channels = int(picture["channels"])
+    read = [port for port in schedule["inputs"] if port["name"] == luma]
+    for port in read:
+        _check_luma(port, textures[port["texture"]], channels)
+    beside = read[0]["texture"] if read else ""
+    return Ports(given["texture"], beside, made["texture"], channels)
+
+
+def _check_luma(port: Mapping[str, Any], texture: Mapping[str, Any], channels: int) -> None:
+    """Refuse an input of luma that the player does not have: only chroma is processed after it."""
+    _check_picture("input", port, texture)
+    wrong = ""
+    if channels != CHROMA:
+        wrong = f"the other input has {count(channels, 'channel')}, chroma has {CHROMA}"
+    elif texture["channels"] != 1:
+        wrong = f"it has {count(texture['channels'], 'channel')}, luma has 1"
+    elif [tree(texture[side]) for side in SYMBOLS] != [times(s, LUMA_SCALE) for s in SYMBOLS]:
+        wrong = f"its size is not {LUMA_SCALE} times that of chroma"
+    if wrong:
+        raise ShadergenError("SG0405", f"input '{port['name']}' cannot be luma", why=wrong)
 
 
 def _check_picture(kind: str, port: Mapping[str, Any], texture: Mapping[str, Any]) -> None:

@@ -15,7 +15,7 @@ from ..dialects.user_shader import note
 from ..sizes import LARGEST, OPERATORS
 from .blocks import Block, Table, blocks_of
 from .expressible import check_passes, check_ports
-from .hooks import STAGES, UPSCALE_FROM, chosen_hook
+from .hooks import LUMA_SCALE, STAGES, UPSCALE_FROM, chosen_hook
 from .sizes import SYMBOLS, Tree, checked, postfix, tree
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def user_shader(
     title: str = "",
     origin: Sequence[str] = (),
     strength: float = 1.0,
+    luma: str | None = None,
 ) -> UserShader:
     """Write a build as a user shader.
 
@@ -73,6 +74,7 @@ def user_shader(
         title: of the file and its passes, by default the model's own name.
         origin: lines for the header that say where the network comes from.
         strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
+        luma: the name of an input of luma beside one of chroma, if there is one.
 
     Raises:
         ShadergenError: SG0405 for what the format cannot express, SG0301 for a wrong hook or
@@ -80,11 +82,12 @@ def user_shader(
             strength where it changes the size.
     """
     schedule = files.schedule
-    channels = check_ports(schedule)
+    ports = check_ports(schedule, luma)
+    channels = ports.channels
     check_passes(schedule, files.passes)
     hook = chosen_hook(channels, hook)
     textures = {t["name"]: t for t in schedule["textures"]}
-    result = textures[schedule["outputs"][0]["texture"]]
+    result = textures[ports.result]
     size = {side: tree(result[side]) for side in SYMBOLS}
     defaults = {p["name"]: p["default"] for p in schedule["sizes"]["parameters"]}
     scales = _scales(size, defaults, schedule["outputs"][0]["name"])
@@ -98,6 +101,19 @@ def user_shader(
             ),
         )
     larger = [side for side in SYMBOLS if scales[side] > 1]
+    if ports.luma and any(scale not in (1, LUMA_SCALE) for scale in scales.values()):
+        raise ShadergenError(
+            "SG0405",
+            f"output '{schedule['outputs'][0]['name']}' has neither the size of chroma nor of luma",
+            help="end the network at one of these sizes with --outputs NAME",
+        )
+    if ports.luma and upscale_from != UPSCALE_FROM:
+        raise ShadergenError(
+            "SG0301",
+            f"--upscale-from {upscale_from:g} has no effect",
+            why="the player runs a network of luma and chroma wherever luma is larger",
+            help="omit --upscale-from",
+        )
     if not larger and upscale_from != UPSCALE_FROM:
         raise ShadergenError(
             "SG0301",
@@ -115,8 +131,14 @@ def user_shader(
             f"--strength {strength:g} is not supported",
             why="the network changes the picture's size, so the picture cannot be mixed in",
         )
-    condition, reasons = _condition(schedule["sizes"], size, scales, upscale_from)
-    blocks, tables = blocks_of(files, strength)
+    tests = [] if ports.luma else _larger(larger, upscale_from)
+    reasons = []
+    if ports.luma:
+        tests = [[f"LUMA.{s[0]}", f"HOOKED.{s[0]}", str(LUMA_SCALE), "*", "="] for s in SYMBOLS]
+        reasons = [f"luma must be {LUMA_SCALE} times as high and wide as chroma"]
+    condition, more = _condition(schedule["sizes"], size, scales, tests)
+    reasons += more
+    blocks, tables = blocks_of(files, ports, strength)
     title = note(title or schedule["model"])
     header = [
         f"{title}: {'upscales' if larger else 'filters'} {hook} in {len(blocks)} passes",
@@ -132,10 +154,11 @@ def user_shader(
         title=title,
         blocks=[_printed(block) for block in blocks],
         tables=tables,
+        aligned=bool(ports.luma and larger),
     )  # fmt: skip
     notes = [
         f"runs if the player's output is more than {upscale_from:g} times as large as the picture"
-    ] * bool(larger)
+    ] * bool(larger and not ports.luma)
     notes += [NEEDS_FLOAT_TEXTURES] * bool(tables)
     notes += [f"{why}; pictures of other sizes are shown unchanged" for why in reasons]
     return UserShader(text, hook, condition, tuple(blocks), tuple(tables), tuple(notes))
@@ -187,20 +210,24 @@ def _printed(block: Block) -> dict[str, Any]:
     }
 
 
+def _larger(sides: Sequence[str], factor: float) -> list[list[str]]:
+    """Return tests that the player's output is so many times larger than the picture."""
+    return [[f"OUTPUT.{s[0]}", f"HOOKED.{s[0]}", f"{factor:g}", "*", ">"] for s in sides]
+
+
 def _condition(
     sizes: Mapping[str, Any],
     result: Mapping[str, Tree],
     scales: Mapping[str, Fraction],
-    upscale_from: float,
+    tests: Sequence[list[str]],
 ) -> tuple[str, list[str]]:
-    """Return when the player runs the shader: for a larger output, at sizes that it accepts.
+    """Return when the player runs the shader: if tests hold, at sizes that it accepts.
 
     A picture whose result is rounded to another size would be stretched: such sizes are refused.
     The list says which sizes these are, for people.
     """
     names: dict[Tree, str] = {side: f"HOOKED.{side[0]}" for side in SYMBOLS}
-    larger = [side for side in SYMBOLS if scales[side] > 1]
-    tests = [[f"OUTPUT.{side[0]}", names[side], f"{upscale_from:g}", "*", ">"] for side in larger]
+    tests = [*tests]
     reasons = []
     steps = {side: _whole_from(result[side], scales[side]) for side in SYMBOLS}
     for constraint in sizes["constraints"]:

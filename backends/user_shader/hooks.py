@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from ...errors import ShadergenError, count, did_you_mean
 
+CHROMA = 2  # channels
+LUMA_SCALE = 2  # times chroma's height and width, in 4:2:0 video
 UPSCALE_FROM = 1.2  # times larger, from where on an upscaler pays
 
 

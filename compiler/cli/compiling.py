@@ -83,6 +83,12 @@ EXIT_DIFFERS = 1
     help="A user shader shows SHARE * network + (1 - SHARE) * picture, with SHARE from 0 to 1. The "
     "network must keep the picture's size.",
 )
+@click.option(
+    "--luma",
+    metavar="NAME",
+    help="Input of a user shader that reads the video's luma. The other input is chroma, half as "
+    "high and wide.",
+)
 @compile_options
 @click.option(
     "--input-external",

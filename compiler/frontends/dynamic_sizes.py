@@ -26,11 +26,18 @@ class DynamicInputs:
     Args:
         most: of height and width, the largest texture of the device.
         default: height and width that the build has at first; None takes what the model declares.
+        scales: how many times as high and wide as the others an image is, by its name.
     """
 
-    def __init__(self, most: int, default: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        most: int,
+        default: tuple[int, int] | None = None,
+        scales: Mapping[str, int] | None = None,
+    ) -> None:
         self._most = most
         self._default = default
+        self._scales = scales or {}
         self.default = default or DEFAULT
         self._first: tuple[int | None, int | None] | None = None
         self._sizes = (0, 0)
@@ -51,7 +58,8 @@ class DynamicInputs:
         Raises:
             ShadergenError: SG0301 for a default beyond the device.
         """
-        height, width = (shape[axis] for axis in spatial)
+        scale = self._scales.get(name, 1)
+        height, width = (None if (s := shape[axis]) is None else s // scale for axis in spatial)
         if self._first is None:
             self._first = height, width
             self._sizes = self._symbols(height, width)
@@ -61,7 +69,7 @@ class DynamicInputs:
         self._dynamic.setdefault((*spatial, told), []).append(name)
         result = list(shape)
         for axis, size in zip(spatial, self._sizes, strict=True):
-            result[axis] = size
+            result[axis] = size * scale
         return result
 
     def _symbols(self, height: int | None, width: int | None) -> tuple[int, int]:
@@ -76,6 +84,11 @@ class DynamicInputs:
         bounds = dict.fromkeys(names, (1.0, float(self._most)))
         environment = ShapeEnvironment(dict(zip(names, defaults, strict=True)), bounds)
         return dimension(environment, "height"), dimension(environment, "width")
+
+    @property
+    def images(self) -> list[str]:
+        """The names of the inputs that are dynamic."""
+        return [name for names in self._dynamic.values() for name in names]
 
     def notes(self) -> list[str]:
         """Return which axes are dynamic, a line for each way that inputs have theirs."""

@@ -196,6 +196,32 @@ def chroma(scale: int = 1, linear: bool = False) -> ModelProto:
     return net.model(scale)
 
 
+def chroma_from_luma(scale: int = 2, luma_first: bool = True) -> ModelProto:
+    """Return an upscaler of chroma to the size of luma, or a filter of chroma, that reads luma.
+
+    Some layers have the size of luma, and others that of chroma.
+    """
+    net = Network(2)
+    fine = net.add("Relu", net.conv("luma", 1, 4, 3, "conv1"), name="relu1")
+    blocks = net.add("SpaceToDepth", fine, name="blocks", blocksize=2)
+    x = net.add("Concat", blocks, "x", name="both", axis=1)
+    x = net.add("Relu", net.conv(x, 18, 8, 3, "conv2"), name="relu2")
+    if scale == 1:
+        x = net.add("Add", "x", net.conv(x, 8, 2, 3, "conv3", 0.1), name="sum")
+    else:
+        x = net.add("DepthToSpace", x, name="shuffle", blocksize=2)
+        x = net.conv(net.add("Concat", fine, x, name="all", axis=1), 6, 2, 3, "conv3", 0.1)
+        scales = net.constant("scales", np.array([1, 1, 2, 2], np.float32))
+        net.add("Resize", "x", "", scales, name="enlarged", mode="nearest",
+                coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
+        net.add("Add", "enlarged", x, name="sum")
+    model = net.model(scale)
+    sizes = [1, 1, "2h", "2w"]
+    luma = helper.make_tensor_value_info("luma", TensorProto.FLOAT, sizes)
+    model.graph.input.insert(0 if luma_first else 1, luma)
+    return model
+
+
 def unet() -> ModelProto:
     """Return a restorer of luma that halves the picture, rounded up, and resizes it back."""
     net = Network(1)

@@ -102,7 +102,7 @@ def through_ffmpeg(
 
 def through_mpv(
     shader: Path,
-    picture: np.ndarray,
+    picture: np.ndarray | Path,
     output: str,
     size: tuple[int, int],
     *options: str,
@@ -113,7 +113,7 @@ def through_mpv(
 
     Args:
         shader: the file.
-        picture: height x width, or height x width x 3, of 8 bits.
+        picture: height x width, or height x width x 3, of 8 bits; or a video.
         output: a key of ``MPV``.
         size: height and width of the window.
         options: further ones of mpv.
@@ -129,8 +129,9 @@ def through_mpv(
         options = (*options, "--gpu-context=x11egl")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        shown = [folder / "picture.png"]
-        Image.fromarray(picture).save(shown[0])
+        shown = [picture if isinstance(picture, Path) else folder / "picture.png"]
+        if not isinstance(picture, Path):
+            Image.fromarray(picture).save(shown[0])
         if before is not None:
             shown.insert(0, folder / "before.png")
             Image.fromarray(before).save(shown[0])
@@ -159,6 +160,25 @@ def through_mpv(
         assert captured.exists(), said
         assert "error" not in said.lower(), said
         return np.array(Image.open(captured).convert("RGB"))
+
+
+def video(frame: bytes, size: tuple[int, int], pixels: str, location: str, folder: Path) -> Path:
+    """Return a video of one frame, lossless, in BT.709 with limited range.
+
+    Args:
+        frame: its components.
+        size: its height and width.
+        pixels: FFmpeg's name of its format.
+        location: FFmpeg's name of where its chroma lies.
+        folder: where to write it.
+    """
+    require("ffmpeg")
+    path = folder / "video.mkv"
+    source = ("-f", "rawvideo", "-pix_fmt", pixels, "-s", f"{size[1]}x{size[0]}", "-i", "-")
+    colours = ("-color_range", "tv", "-colorspace", "bt709", "-chroma_sample_location", location)
+    command = ["ffmpeg", "-v", "error", *source, "-c:v", "ffv1", *colours, str(path)]
+    subprocess.run(command, input=frame, check=True)
+    return path
 
 
 def require(program: str) -> None:

@@ -21,7 +21,7 @@ STAGES = {
 MOST_BINDS, MOST_TERMS = 15, 32  # 16 textures are one vertex attribute too many for OpenGL
 NAME = re.compile(r"(?!gl_)(?!.*__)[A-Za-z][A-Za-z0-9_]*")
 MACROS = re.compile(r"\b(\w+?)_(raw|pos|size|pt|tex|texOff|rot|off|map|mul|gather)\b")
-SINGLE = ("SAVE", "WIDTH", "HEIGHT", "COMPONENTS", "COMPUTE", "WHEN", "DESC")
+SINGLE = ("SAVE", "WIDTH", "HEIGHT", "OFFSET", "COMPONENTS", "COMPUTE", "WHEN", "DESC")
 OPERATORS = {
     "+": np.add,
     "-": np.subtract,
@@ -59,15 +59,18 @@ def parse(text: str) -> list[Pass]:
     passes = []
     for block in blocks:
         one = _block(block)
+        given = {"HOOKED", "LUMA"} if one.hook == "CHROMA" else {"HOOKED"}
         for name in one.binds:
-            is_there = name == "HOOKED" or name in saved or name in named
+            is_there = name in given or name in saved or name in named
             assert is_there, f"{name} is bound before it is saved"
             assert name not in named or re.search(rf"\({name}, ", one.body), f"{name} is not read"
-        known = {"HOOKED", "OUTPUT", *saved}
+        known = {*given, "OUTPUT", *saved}
         for key in ("WIDTH", "HEIGHT", "WHEN"):
             if key in one.single:
                 check_terms(one.terms(key), known)
-        used = {m[1] for m in MACROS.finditer(one.body)} & (known | {"MAIN", "LUMA", "picture"})
+        used = {m[1] for m in MACROS.finditer(one.body)} & (
+            known | {"MAIN", "LUMA", "picture", "luma"}
+        )
         assert used <= set(one.binds), f"{used - set(one.binds)} is used and not bound"
         saved += [one.single["SAVE"]] if "SAVE" in one.single else []
         passes.append(one)
@@ -137,6 +140,8 @@ def _block(block: str) -> Pass:
     assert re.fullmatch(r"\d+ \d+ \d+ \d+", one.single.get("COMPUTE", "8 8 8 8"))
     assert "DESC" in one.single
     assert one.single.get("COMPONENTS", "4") in "1234"
+    assert one.single.get("OFFSET", "ALIGN") == "ALIGN"
+    assert not {"OFFSET", "SAVE"} <= {*one.single}, "only what replaces the picture is aligned"
     if "SAVE" in one.single:
         assert NAME.fullmatch(one.single["SAVE"])
         assert one.single["SAVE"] not in STAGES | {"HOOKED"}

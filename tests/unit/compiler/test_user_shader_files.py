@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from onnx import helper
 from support import ESPCN, refusal
-from support.picture_networks import Network, denoiser, save
+from support.picture_networks import Network, chroma_from_luma, denoiser, save
 from support.user_shader_grammar import parse
 
 from shadergen.compiler.driver import compile_model
@@ -155,3 +156,59 @@ def test_strengths_that_mix_nothing_are_refused(tmp_path):
         assert error.supported == "0 to 1"
     error = refusal(compile_model, path, tmp_path / "build", Options(strength=0.5))
     assert error.what == "--strength needs --target mpv"
+
+
+@pytest.mark.parametrize("stage", ["fragment", "compute"])
+def test_a_network_of_chroma_reads_a_copy_of_luma(stage, tmp_path):
+    path, output = save(chroma_from_luma(), tmp_path), tmp_path / "net.glsl"
+    compile_model(path, output, Options(package="mpv", luma="luma", stage=stage))
+    passes = parse(output.read_text())
+    assert [p.binds for p in passes[:2]] == [["HOOKED"], ["LUMA"]]
+    assert [p.single["SAVE"] for p in passes[:2]] == ["picture", "luma"]
+    assert {p.hook for p in passes} == {"CHROMA"}
+    assert passes[0].single["WHEN"].startswith("LUMA.w HOOKED.w 2 * = LUMA.h HOOKED.h 2 * = *")
+    assert [p.single.get("OFFSET") for p in passes] == [None] * (len(passes) - 1) + ["ALIGN"]
+
+
+def test_the_result_of_a_filter_of_chroma_stays_where_chroma_lies(tmp_path):
+    path = save(chroma_from_luma(1), tmp_path)
+    compile_model(path, tmp_path / "net.glsl", Options(package="mpv", luma="luma"))
+    assert "OFFSET" not in (tmp_path / "net.glsl").read_text()
+
+
+def test_inputs_that_cannot_be_luma_are_refused(tmp_path):
+    path, output = save(chroma_from_luma(), tmp_path), tmp_path / "net.glsl"
+    options = Options(package="mpv")
+    assert refusal(compile_model, path, output, options).help.endswith("--luma NAME")
+    for changed, what in (
+        ({"luma": "lume"}, "--luma names 'lume', which is not an input"),
+        ({"luma": "luma", "upscale_from": 1.5}, "--upscale-from 1.5 has no effect"),
+        ({"luma": "luma", "hook": "MAIN"}, "--hook MAIN is not supported"),
+    ):
+        assert refusal(compile_model, path, output, replace(options, **changed)).what == what
+    path, output = save(denoiser(), tmp_path), tmp_path / "net.glsl"
+    error = refusal(compile_model, path, output, Options(package="mpv", luma="x"))
+    assert error.what == "--luma has no effect"
+    error = refusal(compile_model, path, tmp_path / "build", Options(luma="x"))
+    assert error.what == "--luma needs --target mpv"
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("beside", "channels", "why"),
+    [
+        (3, 1, "the other input has 3 channels, chroma has 2"),
+        (2, 4, "it has 4 channels, luma has 1"),
+    ],
+)
+def test_only_chroma_reads_luma(beside, channels, why, tmp_path):
+    net = Network(beside)
+    blocks = net.add("AveragePool", "luma", name="half", kernel_shape=[2, 2], strides=[2, 2])
+    x = net.add("Concat", blocks, "x", name="both", axis=1)
+    net.conv(x, beside + channels, beside, 3, "conv")
+    model = net.model(1)
+    sizes = [1, channels, "H", "W"]
+    model.graph.input.append(helper.make_tensor_value_info("luma", onnx.TensorProto.FLOAT, sizes))
+    path = save(model, tmp_path)
+    error = refusal(compile_model, path, tmp_path / "a.glsl", Options(package="mpv", luma="luma"))
+    assert (error.what, error.why) == ("input 'luma' cannot be luma", why)
