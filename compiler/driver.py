@@ -292,6 +292,7 @@ def _compile_user_shader(
             model.stem,
             origin.lines,
             options.strength,
+            options.live_strength,
             options.luma,
         )
         if options.validate:

@@ -93,6 +93,7 @@ class Options:
         license: the network's license, for the header of a user shader; empty takes the model's.
         strength: share of the network's result in what a user shader shows; the rest is the
             picture.
+        live_strength: let players that can change the strength while playing.
         luma: the input that reads the video's luma, beside an input of chroma that is half as
             large; None for networks of one input.
     """
@@ -134,6 +135,7 @@ class Options:
     upscale_from: float = UPSCALE_FROM
     license: str = ""
     strength: float = 1.0
+    live_strength: bool = False
     luma: str | None = None
 
     def target(self) -> Target:

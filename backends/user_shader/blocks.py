@@ -128,13 +128,38 @@ class Table:
     data: str
 
 
-def blocks_of(files: BuildFiles, ports: Ports, strength: float) -> tuple[list[Block], list[Table]]:
+@dataclass(frozen=True)
+class Strength:
+    """Share of the result in what the player shows; the rest is the picture.
+
+    Attributes:
+        value: 0 to 1.
+        live: whether players that can may change it.
+    """
+
+    value: float
+    live: bool
+
+    @property
+    def mixes(self) -> bool:
+        return self.live or self.value != 1
+
+    @property
+    def definition(self) -> str:
+        """Give the name its value, unless the player has done so for ``//!PARAM``."""
+        define = f"#define {STRENGTH} {float(self.value)}"
+        return f"#ifndef {STRENGTH}\n{define}\n#endif" if self.live else define
+
+
+def blocks_of(
+    files: BuildFiles, ports: Ports, strength: Strength
+) -> tuple[list[Block], list[Table]]:
     """Return the blocks, and the tables that they read, of a build that has passed the checks.
 
     Args:
         files: of the build.
         ports: what it reads and writes.
-        strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
+        strength: share of the result in what the player shows.
 
     Raises:
         ShadergenError: SG0405 for too many textures, or sizes that players cannot compute.
@@ -173,7 +198,7 @@ class _Blocks:
         schedule: Mapping[str, Any],
         passes: Sequence[GpuPass],
         ports: Ports,
-        strength: float,
+        strength: Strength,
     ) -> None:
         self.schedule = schedule
         self.strength = strength
@@ -239,7 +264,7 @@ class _Blocks:
         if is_last and result["channels"] == OPAQUE:
             binds[HOOKED] = _Bound(Grid(), (width, height))
             alpha = f"{HOOKED}_tex({HOOKED}_pos).a"
-        mixes = is_last and self.strength != 1
+        mixes = is_last and self.strength.mixes
         if mixes:
             binds.setdefault(PICTURE, _Bound(Grid(), (width, height)))
         check_binds(gpu_pass.node.name, len(binds) + len(set(tables.values())))
@@ -263,7 +288,7 @@ class _Blocks:
         )
         functions, body = print_pass(gpu_pass.program, bindings)
         if mixes:
-            functions = [f"#define {STRENGTH} {float(self.strength)}", *functions]
+            functions = [self.strength.definition, *functions]
         comments = [gpu_pass.program.header[0]]
         if multiplies := entry["work"]["multiplies"]:
             comments.append(f"{multiplies} multiply-adds per pixel")

@@ -13,7 +13,7 @@ from ..dialects.glsl_es import templates
 from ..dialects.printer import indented
 from ..dialects.user_shader import note
 from ..sizes import LARGEST, OPERATORS
-from .blocks import Block, Table, blocks_of
+from .blocks import Block, Strength, Table, blocks_of
 from .expressible import check_passes, check_ports
 from .hooks import LUMA_SCALE, STAGES, UPSCALE_FROM, chosen_hook
 from .sizes import SYMBOLS, Tree, checked, postfix, tree
@@ -61,6 +61,7 @@ def user_shader(
     title: str = "",
     origin: Sequence[str] = (),
     strength: float = 1.0,
+    live_strength: bool = False,
     luma: str | None = None,
 ) -> UserShader:
     """Write a build as a user shader.
@@ -74,6 +75,7 @@ def user_shader(
         title: of the file and its passes, by default the model's own name.
         origin: lines for the header that say where the network comes from.
         strength: share of the result in what the player shows, 0 to 1; the rest is the picture.
+        live_strength: let players that can change the strength while playing.
         luma: the name of an input of luma beside one of chroma, if there is one.
 
     Raises:
@@ -125,10 +127,12 @@ def user_shader(
         raise ShadergenError(
             "SG0301", f"--strength {strength:g} is not supported", supported="0 to 1"
         )
-    if strength != 1 and any(size[side] != side for side in SYMBOLS):
+    share = Strength(strength, live_strength)
+    if share.mixes and any(size[side] != side for side in SYMBOLS):
+        option = "--live-strength" if live_strength else f"--strength {strength:g}"
         raise ShadergenError(
             "SG0301",
-            f"--strength {strength:g} is not supported",
+            f"{option} is not supported",
             why="the network changes the picture's size, so the picture cannot be mixed in",
         )
     tests = [] if ports.luma else _larger(larger, upscale_from)
@@ -138,7 +142,7 @@ def user_shader(
         reasons = [f"luma must be {LUMA_SCALE} times as high and wide as chroma"]
     condition, more = _condition(schedule["sizes"], size, scales, tests)
     reasons += more
-    blocks, tables = blocks_of(files, ports, strength)
+    blocks, tables = blocks_of(files, ports, share)
     title = note(title or schedule["model"])
     header = [
         f"{title}: {'upscales' if larger else 'filters'} {hook} in {len(blocks)} passes",
@@ -154,6 +158,7 @@ def user_shader(
         title=title,
         blocks=[_printed(block) for block in blocks],
         tables=tables,
+        parameter=share if live_strength else None,
         aligned=bool(ports.luma and larger),
     )  # fmt: skip
     notes = [

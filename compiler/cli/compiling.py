@@ -84,6 +84,12 @@ EXIT_DIFFERS = 1
     "network must keep the picture's size.",
 )
 @click.option(
+    "--live-strength",
+    is_flag=True,
+    help="Let the viewer of a user shader change the strength, in mpv with --vo=gpu-next and "
+    "--glsl-shader-opts. libplacebo older than 5.233 refuses the file.",
+)
+@click.option(
     "--luma",
     metavar="NAME",
     help="Input of a user shader that reads the video's luma. The other input is chroma, half as "

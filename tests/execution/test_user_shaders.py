@@ -482,6 +482,14 @@ def test_mpv_shows_a_share_of_the_network(output, tmp_path):
     assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1
 
 
+@pytest.mark.parametrize("output", [output for output in MPV if "next" not in output])
+def test_a_live_strength_has_its_initial_value_where_players_have_no_parameters(output, tmp_path):
+    model, frame = denoiser(), noise(29, 37, 3)
+    shader = written(model, tmp_path, strength=0.25, live_strength=True)
+    shown = through_mpv(shader, frame, output, (29, 37))
+    assert codes_apart(shown, mixed(model, frame, 0.25)) <= 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(RANDOM))
 def test_ffmpeg_shows_what_random_networks_compute(seed, tmp_path):

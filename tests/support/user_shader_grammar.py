@@ -22,6 +22,10 @@ MOST_BINDS, MOST_TERMS = 15, 32  # 16 textures are one vertex attribute too many
 NAME = re.compile(r"(?!gl_)(?!.*__)[A-Za-z][A-Za-z0-9_]*")
 MACROS = re.compile(r"\b(\w+?)_(raw|pos|size|pt|tex|texOff|rot|off|map|mul|gather)\b")
 SINGLE = ("SAVE", "WIDTH", "HEIGHT", "OFFSET", "COMPONENTS", "COMPUTE", "WHEN", "DESC")
+PARAMETER = re.compile(
+    r"\n//!PARAM strength\n//!DESC .+\n//!TYPE float\n"
+    r"//!MINIMUM 0\.0\n//!MAXIMUM 1\.0\n(0\.\d+|1\.0)\n"
+)
 OPERATORS = {
     "+": np.add,
     "-": np.subtract,
@@ -48,7 +52,12 @@ class Pass:
 
 
 def parse(text: str) -> list[Pass]:
-    """Return the passes of a file, or fail with what is wrong with it."""
+    """Return the passes of a file, or fail with what is wrong with it.
+
+    A parameter comes last: mpv's vo=gpu stops reading there.
+    """
+    text, *parameter = re.split(r"^(?=\n//!PARAM)", text, flags=re.MULTILINE)
+    assert all(map(PARAMETER.fullmatch, parameter))
     assert text[text.index("//!") :].isascii()  # what players compile
     text, *tables = re.split(r"^(?=//!TEXTURE )", text, flags=re.MULTILINE)
     assert text.rstrip("\n").endswith("}")

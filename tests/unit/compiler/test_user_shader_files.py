@@ -146,11 +146,26 @@ def test_keras_files_state_nothing_but_themselves(tmp_path):
     assert header(tmp_path / "net.glsl")[2].startswith(f"// model: {ESPCN.name}, SHA-256 ")
 
 
+@pytest.mark.parametrize(("strength", "text"), [(1.0, "1.0"), (0.25, "0.25")])
+def test_a_live_strength_is_a_parameter_with_a_value_for_players_that_have_none(
+    strength, text, tmp_path
+):
+    path, output = save(denoiser(), tmp_path), tmp_path / "net.glsl"
+    options = Options(package="mpv", strength=strength, live_strength=True, weights="texture")
+    compile_model(path, output, options)
+    written = output.read_text()
+    assert parse(written)
+    assert written.count(f"#ifndef strength\n#define strength {text}\n#endif\n") == 1
+    assert written.endswith(f"\n//!MAXIMUM 1.0\n{text}\n")
+
+
 def test_strengths_that_mix_nothing_are_refused(tmp_path):
     output, path = tmp_path / "net.glsl", save(denoiser(), tmp_path)
     error = refusal(compile_model, ESPCN, output, Options(package="mpv", strength=0.5))
     assert (error.code, error.what) == ("SG0301", "--strength 0.5 is not supported")
     assert "changes the picture's size" in error.why
+    error = refusal(compile_model, ESPCN, output, Options(package="mpv", live_strength=True))
+    assert error.what == "--live-strength is not supported"
     for share in (-0.1, 1.5, float("nan")):
         error = refusal(compile_model, path, output, Options(package="mpv", strength=share))
         assert error.supported == "0 to 1"
