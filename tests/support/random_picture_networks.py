@@ -101,19 +101,25 @@ class RandomNetwork(Network):
         if self.chance(0.6):
             y = self.conv(x, into, channels * scale * scale, 3, "last", 0.3)
             mode = str(self.random.choice(("CRD", "DCR")))
-            return self.add("DepthToSpace", y, name="shuffle", blocksize=scale, mode=mode)
+            y = self.add("DepthToSpace", y, name="shuffle", blocksize=scale, mode=mode)
+            if self.chance(0.5):
+                return y
+            return self.add("Add", y, self.resized("x"), name="with_picture")
         if self.chance(0.5):
             w = self.random.normal(0, 0.3 / np.sqrt(into), (into, channels, 2 * scale, 2 * scale))
             pads = [scale // 2, scale // 2, scale - scale // 2, scale - scale // 2]
             weights = self.constant("last.w", w.astype(np.float32))
             window = {"strides": [scale, scale], "pads": pads}
             return self.add("ConvTranspose", x, weights, name="last", **window)
-        scales = self.constant("scales", np.array([1, 1, scale, scale], np.float32))
+        return self.conv(self.resized(x), into, channels, 3, "last", 0.3)
+
+    def resized(self, x: str) -> str:
+        """Add a map resized to the result's size."""
+        scales = self.constant("scales", np.array([1, 1, self.scale, self.scale], np.float32))
         mode = str(self.random.choice(("nearest", "linear")))
         place = "asymmetric" if mode == "nearest" else "half_pixel"
         how = {"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}
-        y = self.add("Resize", x, "", scales, name="resized", **how)
-        return self.conv(y, into, channels, 3, "last", 0.3)
+        return self.add("Resize", x, "", scales, name="resized", **how)
 
 
 def random_network(seed: int) -> tuple[ModelProto, int, int]:
