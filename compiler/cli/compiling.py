@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rich_click as click
 
 from ...backends.user_shader.hooks import STAGES, UPSCALE_FROM
-from ...errors import count, few
+from ...errors import ShadergenError, count, few
 from ..choices import EMBEDDINGS, PACKAGES, REFERENCES
 from .options import compile_options, to_options
 from .output import (
@@ -23,11 +23,13 @@ from .output import (
     progress_line,
     si_text,
 )
+from .running import print_shown
 
 if TYPE_CHECKING:
     from ..calibration import Calibration
     from ..driver import Compilation
     from ..options import Options
+    from ..player import Shown
 
 EXIT_DIFFERS = 1
 
@@ -108,9 +110,23 @@ EXIT_DIFFERS = 1
     type=click.Choice(EMBEDDINGS),
     help="Also write the build as C source, for an application that ships without files.",
 )
+@click.option(
+    "--preview",
+    type=click.Path(path_type=Path),
+    metavar="PICTURE",
+    help="Also run the user shader on a picture, in FFmpeg's libplacebo filter. The result is "
+    "written beside the shader as NAME.preview.png.",
+)
 @click.option("--explain", is_flag=True, help="Print each decision of the compiler and its reason.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **flags: Any) -> None:
+def compile_command(
+    model: Path,
+    output: Path,
+    preview: Path | None,
+    explain: bool,
+    as_json: bool,
+    **flags: Any,
+) -> None:
     """Compile MODEL (.h5, .hdf5, .keras, .onnx) into a build: shaders, weights, schedule.json.
 
     With --target mpv, compile it into a user shader for mpv and libplacebo.
@@ -120,6 +136,10 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
     from ..size_texts import at_defaults
 
     options = to_options(flags)
+    if preview is not None and options.package != "mpv":
+        why = "builds run on OpenGL, without FFmpeg"
+        help = f"shadergen run {output} {preview} -o result.png"
+        raise ShadergenError("SG0301", "--preview needs --target mpv", why=why, help=help)
     with progress_line() as progress:
         result = compile_model(model, output, options, progress)
     if as_json:
@@ -139,6 +159,9 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
         if (written := result.user_shader) is not None:
             data["passes"] = len(written.blocks)
             data |= {"hook": written.hook, "condition": written.condition}
+        if preview is not None:
+            shown, path = _preview(output, preview)
+            data["preview"] = asdict(shown) | {"output": str(path)}
         if result.variants:
             data["variants"] = list(result.variants)
         if (found := result.calibration) is not None:
@@ -157,6 +180,18 @@ def compile_command(model: Path, output: Path, explain: bool, as_json: bool, **f
     if result.calibration is not None:
         _print_calibration(result.calibration)
     _print_compiled(result, output, options)
+    if preview is not None:
+        print_shown(*_preview(output, preview))
+
+
+def _preview(shader: Path, picture: Path) -> tuple[Shown, Path]:
+    """Run a user shader on a picture; return also where the result is."""
+    from ..player import show
+
+    path = shader.with_suffix(".preview.png")
+    with progress_line() as progress:
+        progress("running in FFmpeg")
+        return show(shader, picture, path), path
 
 
 def _print_calibration(found: Calibration) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 
 from ...errors import ShadergenError
 from .output import echo, passes_text, print_json, progress_line
+
+if TYPE_CHECKING:
+    from ..player import Shown
 
 
 @click.command(
@@ -66,7 +70,12 @@ def _show(shader: Path, input: Path, output: Path, variant: str | None, as_json:
     if as_json:
         print_json(asdict(shown))
     else:
-        echo(
-            f"{output}: {'x'.join(map(str, shown.size))}, {passes_text(shown.passes)} in FFmpeg's "
-            f"libplacebo, {shown.milliseconds:.0f} ms with start and shader compilation"
-        )
+        print_shown(shown, output)
+
+
+def print_shown(shown: Shown, output: Path) -> None:
+    """Print what a user shader made of a picture."""
+    echo(
+        f"{output}: {'x'.join(map(str, shown.size))}, {passes_text(shown.passes)} in FFmpeg's "
+        f"libplacebo, {shown.milliseconds:.0f} ms with start and shader compilation"
+    )

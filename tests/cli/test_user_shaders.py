@@ -89,6 +89,34 @@ def test_run_shows_what_a_player_makes_of_a_picture(shadergen, tmp_path, gray):
 
 
 @pytest.mark.gl
+def test_compile_previews_what_run_shows(shadergen, tmp_path, gray):
+    require_ffmpeg()
+    output = tmp_path / "net.glsl"
+    arguments = ("compile", ESPCN, "--target", "mpv", "-o", output, "--preview", gray)
+    ran = shadergen(*arguments)
+    preview = tmp_path / "net.preview.png"
+    assert ran.out.splitlines()[-1].startswith(f"{preview}: 74x122, 11 GPU passes in FFmpeg's")
+    assert not shadergen("run", output, gray, "-o", tmp_path / "run.png").code
+    assert preview.read_bytes() == (tmp_path / "run.png").read_bytes()
+    assert shadergen(*arguments, "--json").json["preview"]["output"] == str(preview)
+
+
+def test_a_preview_that_cannot_be_made_leaves_the_user_shader(
+    shadergen, tmp_path, gray, monkeypatch
+):
+    output = tmp_path / "net.glsl"
+    monkeypatch.setenv("PATH", str(tmp_path))  # without FFmpeg
+    ran = shadergen("compile", ESPCN, "--target", "mpv", "-o", output, "--preview", gray)
+    assert ran.code == 2
+    assert "11 GPU passes on LUMA" in ran.out
+    assert "apt-get install ffmpeg" in ran.err
+    assert [path.name for path in tmp_path.iterdir() if "net" in path.name] == ["net.glsl"]
+    ran = shadergen("compile", ESPCN, "-o", tmp_path / "build", "--preview", gray)
+    assert "--preview needs --target mpv" in ran.err
+    assert not (tmp_path / "build").exists()
+
+
+@pytest.mark.gl
 def test_bench_measures_user_shaders_beside_plain_scaling(shadergen, tmp_path):
     require_ffmpeg()
     shader = upscaler(shadergen, tmp_path)
