@@ -158,14 +158,15 @@ def test_one_line_of_a_patch_runs_like_the_reference(
 
 def test_transforms_compute_as_many_lines_as_registers_hold():
     blocks = {}
-    for device in ("gles31-mobile", "adreno-6xx", "mali-valhall"):
+    for device in ("gles31-mobile", "adreno-6xx", "mali-valhall", "intel-gen12"):
         options = {**IN_STEPS, "device": device}
         patches, _, result = compile_graph(single(), winograd="4x4", **options)[0].nodes
         blocks[device] = patches.choice.block, result.choice.block
     assert blocks == {
         "gles31-mobile": ((1, 6), (4, 1)),
         "adreno-6xx": ((1, 12), (4, 4)),
-        "mali-valhall": ((1, 6), (4, 2)),
+        "mali-valhall": ((1, 6), (4, 1)),
+        "intel-gen12": ((1, 12), (4, 2)),
     }
 
 
