@@ -25,7 +25,7 @@ from shadergen.compiler.tuning.file import WRONG, Tuning, read_tuning, save_tuni
 from shadergen.compiler.tuning.session import kinds, spearman, tune_model
 from shadergen.compiler.tuning.trials import Settings, measure
 from shadergen.errors import ShadergenError
-from shadergen.ir.graph import Choice, Graph, Node, Value, apply
+from shadergen.ir.graph import Choice, Graph, Input, Node, Value, apply
 from shadergen.ir.ops import Concat, Pool
 from shadergen.passes.choose_kernels import rank, within_budget
 from shadergen.passes.pipeline import optimise
@@ -165,14 +165,15 @@ def test_constants_are_literals_and_code():
     assert constants.code > looped.code
 
 
-def predictor_on_the_pi(y: Value) -> Predictor:
+def predictor_on_the_pi(y: Value, x: Input = X) -> Predictor:
     options = Options(device="videocore-6")
-    return Predictor(node_of(y, X, options), KernelFamilies(options.target()))
+    return Predictor(node_of(y, x, options), KernelFamilies(options.target()))
 
 
 @pytest.mark.parametrize(("size", "spills"), [(3, False), (5, False), (7, True)])
 def test_constants_of_more_places_than_a_device_holds_spill(size, spills):
-    predictor = predictor_on_the_pi(conv(RNG, X, 8, (size, size)))
+    x = image(1, 4, 12, 20)  # so few weights that all are constants
+    predictor = predictor_on_the_pi(conv(RNG, x, 8, (size, size)), x)
     constants = Choice("fragment", (1, 1), 2, "constants", "highp")
     assert predictor.work(constants)[0].taps == size * size
     assert predictor.spills(constants) == spills
@@ -188,8 +189,8 @@ def test_places_of_a_depthwise_convolution_are_those_of_each_plane():
 
 
 def test_weights_that_a_texture_holds_take_registers_until_they_are_read():
-    predictor = predictor_on_the_pi(conv(RNG, X, 16, (3, 3)))
-    block = Choice("fragment", (1, 1), 4, "ubo", "highp")
+    predictor = predictor_on_the_pi(conv(RNG, X, 12, (3, 3)))
+    block = Choice("fragment", (1, 1), 3, "ubo", "highp")
     texture = replace(block, weights="texture")
     assert predictor.work(block)[0].alive == predictor.work(texture)[0].alive
     assert (predictor.spills(block), predictor.spills(texture)) == (False, True)
