@@ -103,7 +103,7 @@ def outline(text: str, size: tuple[int, int]) -> Outline:
     for block in re.split(r"^(?=//!HOOK)", text, flags=re.MULTILINE)[1:]:
         code, _, _ = block.partition("//!TEXTURE")
         stated = dict(LINE.findall(code))
-        hook = hook or stated["HOOK"]
+        hook = hook or stated.get("HOOK", "nothing")
         sizes.setdefault("HOOKED", sizes.get(hook, picture))
         try:
             if not _value(stated.get("WHEN", "1"), sizes):
@@ -116,6 +116,8 @@ def outline(text: str, size: tuple[int, int]) -> Outline:
         sizes[stated.get("SAVE", "HOOKED")] = width, height
     if hook not in STAGES:
         raise _refusal(f"its hook is {hook}" if hook else "it has no passes")
+    if not all(1 <= side < PLENTY for side in sizes["HOOKED"]):  # false for NaN, too
+        raise _refusal("its result has no size that a picture can have")
     across, down = map(round, picture if hook == CHROMA else sizes["HOOKED"])
     return Outline(hook, (down, across), passes)
 

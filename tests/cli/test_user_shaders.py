@@ -149,6 +149,9 @@ def test_run_says_why_a_file_is_no_user_shader(shadergen, tmp_path, gray, monkey
     for text, why in {
         "void main() {}": "it has no passes",
         "//!HOOK NOWHERE\n": "its hook is NOWHERE",
+        "//!HOOK\n": "its hook is nothing",
+        "//!HOOK LUMA\n//!WIDTH nan\n": "its result has no size",
+        "//!HOOK LUMA\n//!WIDTH HOOKED.w 0 *\n": "its result has no size",
         "//!HOOK LUMA\n//!WIDTH other.w\n": "its sizes and conditions cannot be computed",
         "//!HOOK CHROMA\n": "it replaces CHROMA, and pictures have luma or RGB only",
         "//!HOOK LUMA\n//!WHEN HOOKED.w 100 >\n": "a condition (//!WHEN) in the file is not met",
