@@ -39,7 +39,7 @@ CODES: dict[str, str] = {
     # 03: options and definitions
     "SG0301": "an option has an invalid value",
     "SG0302": "a definition file does not parse",
-    "SG0303": "a definition is called wrongly",
+    "SG0303": "a definition names something unknown, or a call has wrong arguments",
     "SG0304": "IR text does not parse",
     "SG0305": "a tuning file is malformed or of another version",
     "SG0306": "a tuning file was measured on another renderer",
