@@ -140,7 +140,7 @@ def families() -> str:
         fitted = "fitted" if device.costs[0] in FITTED else "from documentation"
         registers = str(device.costs[0].registers or "no limit")
         rows.append((code(name), device.gpu, code(like), registers, fitted))
-    heads = ("profile", "milliseconds of", "limits of", "registers", "costs")
+    heads = ("profile", "times for", "limits of", "registers", "costs")
     return table(heads, rows)
 
 

@@ -94,8 +94,8 @@ EXIT_DIFFERS = 1
 @click.option(
     "--luma",
     metavar="NAME",
-    help="Input of a user shader that reads the video's luma. The other input is chroma, half as "
-    "high and wide.",
+    help="Input that receives the video's luma in a user shader. The other input receives chroma, "
+    "half as high and wide.",
 )
 @compile_options
 @click.option(

@@ -197,9 +197,9 @@ def _with_options(
             type=click.Choice(CHOICES["output_encoding"]),
             default="float",
             show_default=True,
-            help="Format of outputs: float; unorm8: 0..1 in 8 bits; y2rg: of an output y of one "
-            "channel, red is max(y, 0) and green is min(y, 0); y2rg_half: red is max(y, 0) and "
-            "green is max(-y, 0), so neither is negative.",
+            help="Format of outputs: float; unorm8: 0..1 in 8 bits; y2rg: a one-channel output y "
+            "is stored as red = max(y, 0) and green = min(y, 0); y2rg_half: as red = max(y, 0) and "
+            "green = max(-y, 0), so neither is negative.",
         ),
         click.option(
             "--zero-guard",

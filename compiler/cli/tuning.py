@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @measuring_options(
     "candidate",
     20,
-    "Start no layer after N seconds; the next run continues from there.",
+    "After N seconds, measure no further layers; the next run continues from there.",
 )
 def tune(model: Path, frames: int, warm_up: int, seconds: float | None, **flags: Any) -> None:
     """Measure kernels for the layers of MODEL on the installed OpenGL ES.

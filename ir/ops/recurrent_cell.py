@@ -106,7 +106,7 @@ class ResetProduct(Op):
 
 @dataclass(frozen=True)
 class RecurrentCell(Op):
-    """The states after a step.
+    """Compute the states of a recurrent layer after a step.
 
     Row i of the result is ``formulas[i]`` of g0, g1, ... (the blocks of H columns of g), s0, s1,
     ... (the states before), and e0, e1, ... (the other operands); where the mask is 0, row i is

@@ -117,7 +117,7 @@ class ScatterElements(Op):
 
 @dataclass(frozen=True)
 class ScatterND(Op):
-    """Update slices at whole positions: y[indices[i, :], r] takes updates[i, r].
+    """Update slices at index vectors: y[indices[i, :], r] takes updates[i, r].
 
     Several updates of an element are combined as in :class:`ScatterElements`.
 

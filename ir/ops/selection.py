@@ -210,7 +210,7 @@ class GatherElements(Op):
 
 @dataclass(frozen=True)
 class GatherND(Op):
-    """Pick slices by whole positions: y[b, i, r] = x[b, indices[b, i, :], r].
+    """Pick slices by index vectors: y[b, i, r] = x[b, indices[b, i, :], r].
 
     x: (B..., S1, ..., Sk, R...), indices: (B..., I..., k) -> y: (B..., I..., R...), with
     ``batch_dims`` axes B.
