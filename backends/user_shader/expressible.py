@@ -56,7 +56,7 @@ def check_ports(schedule: Mapping[str, Any], luma: str | None) -> Ports:
     """
     inputs = [port for port in schedule["inputs"] if port["name"] != luma]
     if not inputs:
-        why = f"'{luma}' is the only input, and a network of luma alone reads it by itself"
+        why = f"'{luma}' is the only input, and --luma is for networks that also read chroma"
         raise ShadergenError("SG0301", "--luma has no effect", why=why, help="omit --luma")
     for kind, ports, option in (
         ("input", inputs, f"{FIX_INPUTS}, or start the network at one tensor with"),

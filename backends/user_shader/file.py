@@ -113,7 +113,7 @@ def user_shader(
         raise ShadergenError(
             "SG0301",
             f"--upscale-from {upscale_from:g} has no effect",
-            why="the player runs a network of luma and chroma wherever luma is larger",
+            why="the player runs a network of luma and chroma if luma is larger than chroma",
             help="omit --upscale-from",
         )
     if not larger and upscale_from != UPSCALE_FROM:

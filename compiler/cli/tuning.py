@@ -79,7 +79,7 @@ def _print_session(session: Session, path: Path) -> None:
             f"{_number(session.correlation_within())} among the candidates of a layer"
         )
     for layer, choice, why in session.wrong:
-        echo(f"not used for {layer}: {choice}: {why}")
+        echo(f"{layer}: {choice} is not used: {why}")
     if session.left:
         echo(f"{count(session.left, 'kind')} of layers not measured yet: run tune again")
     if path.exists():

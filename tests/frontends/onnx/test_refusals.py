@@ -80,8 +80,9 @@ REFUSED: dict[str, tuple[Any, str]] = {
         "ai.onnx.preview.training\n"
         "  = help: define it with --define FILE, which holds a line like: "
         '"my::Quantizer"(x, w1, w2) = ...\n'
-        "  = help: w1, w2 stand for the operator's weights; or end the model before the operator "
-        "and run the operator in the application: --outputs y",
+        "  = help: w1, w2 stand for the operator's weights\n"
+        "  = help: or end the model before the operator and run the operator in the "
+        "application: --outputs y",
     ),
     "computed only": (
         small(node("NonZero", name="find")),

@@ -271,7 +271,7 @@ class Importer:
             define += f"\n{', '.join(weights)} {stand} for the operator's weight"
             define += "s" * (len(weights) > 1)
             if not scope.depth and (leave := self._how_to_cut(node.proto)):
-                define += f"; or {leave}"
+                define += f"\nor {leave}"
         if node.op in DECODERS and node.proto.output:
             define = (
                 "decode the picture in the application, and start the model after this operator: "

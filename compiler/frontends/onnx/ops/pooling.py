@@ -49,9 +49,8 @@ def _refuse_cropping(node: OnnxNode, windows: Windows) -> None:
             raise ShadergenError(
                 "SG0202",
                 f"{node.op} with auto_pad={windows.auto_pad} and a stride of {stride} is not "
-                "supported here",
-                why=f"windows of {reach} would be padded by a negative number, which "
-                "implementations read in two ways",
+                f"supported for windows of {reach}",
+                why="the padding would be negative, which implementations interpret differently",
                 help="export the model with explicit pads",
             )
 

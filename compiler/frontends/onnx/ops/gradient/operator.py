@@ -40,8 +40,8 @@ def gradient(node: OnnxNode) -> Sequence[Item]:
         if node.entry(index) is not node.find(name):
             raise ShadergenError(
                 "SG0202",
-                f"input {index} of Gradient is not '{name}', which is not implemented",
-                why="the gradient is computed at the graph's own values",
+                f"input {index} of Gradient is not '{name}'",
+                why="gradients at other values than the graph's own are not implemented",
                 help=f"make '{name}' input {index} of Gradient",
             )
     if y.type.size != 1:
