@@ -35,7 +35,7 @@ from ..ir.ops import (
 )
 from ..ir.types import HALF_MAX, Layout, TensorType, fits_half, fits_int8, format_for
 from .kernel_ops import IndexMapped, apart, assemble, parts
-from .placement.kinds import index_values, is_direct, tensor_operands
+from .placement.kinds import compared_extremes, index_values, is_direct, tensor_operands
 
 if TYPE_CHECKING:
     from ..ir.graph import Graph, Node, Value
@@ -72,6 +72,7 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
     batches = _batches(graph, target)
     exact = _exact(graph, target)
     halved = _read_in_half(graph)
+    compared = compared_extremes(graph)
 
     def place_input(value: Value) -> Value:
         if not isinstance(value, Input) or value.type.layout is not None:
@@ -89,7 +90,12 @@ def assign_layouts(graph: Graph, context: Context) -> Graph:
             return None
         if context.target.precision == "mediump":
             _check_literals(now)
-        half = now.choice.precision == "mediump"
+        elements = (
+            v
+            for v, old in zip(now.inputs, was.inputs, strict=True)
+            if old in compared.get(was.result, ())
+        )
+        half = now.choice.precision == "mediump" and all(map(_in_half, elements))
         types = tuple(
             _place(r.type, r.name, old in unorm8, half, old in outputs, context, batches.get(old))
             for r, old in zip(now.results, was.results, strict=True)
@@ -178,6 +184,11 @@ def _kernel(node: Node) -> Op:
 def _exact(graph: Graph, target: Target) -> set[Value]:
     """Return what "auto" keeps in 32 bits although 16 could hold it."""
     return index_values(graph) if target.precision == "auto" else set()
+
+
+def _in_half(value: Value) -> bool:
+    """Whether a placed tensor lies in a texture of 16-bit floats."""
+    return value.type.layout is not None and value.type.layout.format.endswith("16f")
 
 
 def _read_in_half(graph: Graph) -> set[Value]:

@@ -11,10 +11,10 @@ from ...ir.graph import Constant
 from ...ir.indexing import coordinates
 from ...ir.nest import loads_of
 from ...ir.nests import nest_of
-from ...ir.ops import Concat, Conv, Pointwise, Slice
+from ...ir.ops import Concat, Conv, Pointwise, Pool, Reduce, Slice
 from ...ir.ops.convolution import is_depthwise
 from ...ir.types import LANES, Layout, format_for
-from ..kernel_ops import SeparableConv, assemble, parts
+from ..kernel_ops import IndexMapped, SeparableConv, assemble, parts
 
 if TYPE_CHECKING:
     from ...ir.graph import Graph, Node, Precision, Value
@@ -164,6 +164,28 @@ def index_values(graph: Graph) -> set[Value]:
         if nest is not None:
             found.update(p.operands[k] for k in nest.index_operands())
     return found
+
+
+def compared_extremes(graph: Graph) -> dict[Value, set[Value]]:
+    """Return maxima and minima whose positions are computed, each with the tensors it is taken of.
+
+    Their positions are found by comparison with the elements. A maximum that is rounded more
+    than its elements equals none of them.
+    """
+    extremes = {n.result: set(n.inputs) for n in graph.nodes if _kind(n) in ("max", "min")}
+    found: dict[Value, set[Value]] = {}
+    for node in graph.nodes:
+        if node.result.type.dtype != "float32":
+            for value in extremes.keys() & set(node.inputs):
+                found.setdefault(value, set()).update(extremes[value].intersection(node.inputs))
+    return found
+
+
+def _kind(node: Node) -> str:
+    """Return what a reduction or pooling computes, or nothing of other nodes."""
+    kernel = parts(node).kernel
+    kernel = kernel.kernel if isinstance(kernel, IndexMapped) else kernel
+    return kernel.kind if isinstance(kernel, (Reduce, Pool)) else ""
 
 
 def unrolls_rows(conv: Conv, kw: int, columns: int) -> bool:

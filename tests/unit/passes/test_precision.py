@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,18 @@ from shadergen.ir.evaluation import evaluate
 from shadergen.ir.formula_parser import parse
 from shadergen.ir.formulas import FORMULAS
 from shadergen.ir.graph import Input, Port, apply, constant
-from shadergen.ir.ops import Concat, Conv, GridSample, MatMul, Pad, Pool, Reduce, Softmax
+from shadergen.ir.ops import (
+    ArgMin,
+    Concat,
+    Conv,
+    GridSample,
+    MatMul,
+    MaxPoolIndices,
+    Pad,
+    Pool,
+    Reduce,
+    Softmax,
+)
 from shadergen.ir.reference import evaluate as run
 from shadergen.ir.types import TensorType
 from shadergen.passes.placement import ranges
@@ -214,6 +227,40 @@ def test_places_that_are_data_stay_in_32_bits():
     inputs = {"x": rng.random(x.shape, np.float32), "grid": rng.random(grid.shape, np.float32)}
     (got,), (want,) = play(files, inputs).values(), run(graph, inputs).values()
     assert np.abs(got - want).max() <= 2e-3
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize("precision", ["auto", "mediump"])
+@pytest.mark.parametrize("op", [ArgMin((1,)), MaxPoolIndices((2, 2), (2, 2))])
+def test_positions_of_extrema_are_exact_where_16_bits_cannot_hold_the_elements(op, precision):
+    """In 16 bits they differ from all elements: of an 8-bit image, or of a formula in 32 bits."""
+    x = image(1, 6, 8, 10)
+    elements = pointwise("sin(x0 * x0 * x0)", x)  # the cube may overflow 16 bits
+    if precision == "mediump":
+        elements = x = replace(x, port=replace(x.port, encoding="unorm8"))
+    pooled = (apply(op.pool, elements),) if isinstance(op, MaxPoolIndices) else ()
+    graph = graph_of(apply(op, elements, *pooled), inputs=(x,))
+    _, files, _ = compile_graph(graph, precision=precision)
+    inputs = {"x": np.random.default_rng(0).integers(0, 256, x.shape).astype(np.float32) / 255}
+    (got,), (want,) = play(files, inputs).values(), run(graph, inputs).values()
+    assert np.array_equal(got, want)
+
+
+@pytest.mark.gl
+def test_maxima_beside_elements_in_16_bits_have_16():
+    x = image(1, 6, 8, 10)
+    y = apply(Pool("max", (2, 2), (2, 2)), x)
+    graph = graph_of(y, apply(MaxPoolIndices((2, 2), (2, 2)), x, y), inputs=(x,))
+    _, files, _ = compile_graph(graph, precision="auto")
+    formats = {t["name"]: t["format"] for t in files.schedule["textures"]}
+    assert {name: f[-3:] for name, f in formats.items()} == {
+        "x": "16f",
+        "pool": "16f",
+        "maxpoolindices": "32f",
+    }
+    inputs = {"x": np.random.default_rng(0).normal(size=x.shape).astype(np.float16)}
+    got, want = play(files, inputs), run(graph, inputs)
+    assert all(np.array_equal(got[name], want[name]) for name in want)
 
 
 @pytest.mark.gl
