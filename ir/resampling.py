@@ -42,7 +42,8 @@ class Kernel:
     weight: Callable[[Floats], Any]
 
 
-NEAR, FAR = "((a + 2) * d - (a + 3)) * d * d + 1", "(((d - 5) * d + 8) * d - 4) * a"
+# Factored, since sums of larger terms lose half of the digits in 16 bits.
+NEAR, FAR = "(1 - d) * (1 + d - (a + 2) * d * d)", "(d - 1) * (d - 2) * (d - 2) * a"
 CUBIC = parse(f"where(d < 1, {NEAR}, {FAR})")  # up to its reach, where it is 0
 
 

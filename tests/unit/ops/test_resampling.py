@@ -7,10 +7,12 @@ import pytest
 from support import assert_runs_like_reference, check_nest, graph_of, image
 
 from shadergen.errors import ShadergenError
+from shadergen.ir.evaluation import evaluate as of_formula
 from shadergen.ir.graph import Graph, Output, Port, apply
 from shadergen.ir.ops.resampling import Resample, ResizeLinear
 from shadergen.ir.reference import evaluate
 from shadergen.ir.resampling import (
+    CUBIC,
     GAUSSIAN,
     LINEAR,
     MITCHELL,
@@ -178,6 +180,16 @@ def test_starts_must_fit_the_weights() -> None:
     x = image(4, 6)
     with pytest.raises(ShadergenError, match="a matrix of 2 rows"):
         apply(Resample(0), x, image(2), image(3, 2))
+
+
+@pytest.mark.parametrize("a", [-0.5, -0.75, -1.0])
+def test_weights_of_cubic_kernels_lose_few_digits_in_16_bits(a: float) -> None:
+    d = np.linspace(0, 2, 2049)  # which 16-bit floats hold
+    exact = of_formula(CUBIC, {"d": d, "a": a})
+    half = of_formula(CUBIC, {"d": d, "a": a}, lambda v: np.asarray(v).astype(np.float16) * 1.0)
+    assert np.abs(half - exact).max() <= 1.5e-3
+    old = np.where(d < 1, ((a + 2) * d - a - 3) * d * d + 1, (((d - 5) * d + 8) * d - 4) * a)
+    np.testing.assert_allclose(exact, old, atol=1e-14)
 
 
 def test_resampling_runs_on_gl() -> None:
