@@ -97,12 +97,16 @@ def movement(
         size: of the rounding errors, relative to the largest number of a value.
         weights: of those of the weights.
         seed: of the errors.
+
+    Raises:
+        ValueError: if onnxruntime fails with all of the errors.
     """
     values = run_all(model, feed)
     still = {o.name: np.asarray(values[o.name], np.float64) for o in model.graph.output}
     if _a_product_may_overflow(model, {**feed, **values}):
         return {name: np.full(value.shape, np.inf) for name, value in still.items()}
     moved = {name: np.zeros(value.shape) for name, value in still.items()}
+    failed = []
     for k in range(TRIES):
         rng = np.random.default_rng((seed, k))
         noisy, errors = _noisy(model, values, size, weights, rng)
@@ -110,12 +114,15 @@ def movement(
         given |= errors
         try:
             found = run(noisy, given)
-        except Failed:  # a threshold decides a shape, say
+        except Failed as error:  # a threshold decides a shape, say
+            failed.append(error)
             continue
         for name, value in found.items():
             if value.shape == still[name].shape:
                 away = np.nan_to_num(np.abs(value.astype(np.float64) - still[name]), nan=np.inf)
                 moved[name] = np.maximum(moved[name], away)
+    if len(failed) == TRIES:
+        raise ValueError(f"no run with rounding errors succeeded: {failed[0]}")
     return moved
 
 
@@ -160,7 +167,7 @@ def _noisy(
         for k, name in enumerate(node.output):
             rounds = size > FLOAT32 or node.op_type not in EXACT
             if rounds and name and values[name].dtype == np.float32:
-                noise = shaken(values[name], size, rng) - values[name]
+                noise = np.asarray(shaken(values[name], size, rng) - values[name])
                 plain, error = f"{name}/plain", f"{name}/error"
                 rounded.output[k] = plain
                 graph.input.append(
@@ -177,4 +184,4 @@ def shaken(array: NDArray[Any], size: float, rng: np.random.Generator) -> NDArra
     """Return numbers with errors of a size, relative to each and to the largest."""
     most = np.abs(array).max(initial=0)
     errors = array * rng.uniform(-1, 1, array.shape) + most * rng.uniform(-0.5, 0.5, array.shape)
-    return (array + size * errors).astype(array.dtype)
+    return np.asarray(array + size * errors, array.dtype)  # of a scalar numpy makes no array

@@ -17,7 +17,7 @@ from shadergen.compiler.frontends.onnx.ops.table import OPERATORS as COMPILED
 from shadergen.errors import InternalError
 from shadergen.passes import fuse_pads
 
-from . import judging
+from . import judging, reference
 from .case import Arrays, Case, Verdict
 from .draw import Draw
 from .graphs import onnx_case
@@ -208,6 +208,45 @@ def test_rounding_is_measured_where_onnxruntime_infers_another_shape_than_it_com
     tried = case(node, x=np.random.default_rng(0).normal(size=(1, 1, 10, 9)))
     (moved,) = OnnxOracle(tried).movement(tried.feeds[0], 1e-3, 0.0)
     assert (moved > 0).all()
+
+
+SHARE_OF_MOST = (
+    helper.make_node("ReduceMax", ["x"], ["most"], keepdims=0),
+    helper.make_node("Div", ["x", "most"], ["y"]),
+)
+
+
+def test_rounding_of_values_without_axes_is_measured() -> None:
+    tried = case(*SHARE_OF_MOST, x=np.linspace(1, 2, 8))
+    (moved,) = OnnxOracle(tried).movement(tried.feeds[0], 1e-3, 0.0)
+    assert (moved > 0).all() and (moved < 5e-3).all()
+
+
+@pytest.mark.gl
+@pytest.mark.parametrize(("off", "status"), [(0.0, "right"), (0.03, "wrong")])
+def test_a_wrong_result_of_16_bits_is_found_beside_values_without_axes(
+    off: float, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = case(*SHARE_OF_MOST, x=np.linspace(1, 2, 8).reshape(1, 2, 4))
+    tried = replace(tried, options={"device": "swiftshader", "precision": "mediump"})
+    play = judging.play
+
+    def wrong(runner: Any, feed: Arrays) -> Arrays:
+        found = play(runner, feed)
+        found["y"].flat[5] += off
+        return found
+
+    monkeypatch.setattr(judging, "play", wrong)
+    assert judge(tried).status == status
+
+
+def test_rounding_that_no_run_measures_is_a_fault_of_the_fuzzer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reference, "_noisy", lambda *arguments: (onnx.ModelProto(), {}))
+    tried = case(helper.make_node("Tanh", ["x"], ["y"]), x=np.ones(4))
+    with pytest.raises(ValueError, match="no run with rounding errors succeeded"):
+        OnnxOracle(tried).movement(tried.feeds[0], 1e-3, 0.0)
 
 
 def test_refusals_are_told_apart_by_operator_and_message_alone() -> None:
