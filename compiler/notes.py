@@ -10,7 +10,14 @@ from ..passes.choose_kernels import NOT_IN_TILES, STEP
 from ..passes.choose_precision import STEP as CHOOSE_PRECISION
 from ..passes.choose_precision import UNPROVEN
 from ..passes.fuse_separable import FUSE
-from ..passes.kernel_ops import SeparableConv, WinogradConv, WinogradProducts, WinogradTiles, parts
+from ..passes.kernel_ops import (
+    SeparableConv,
+    StripProducts,
+    WinogradConv,
+    WinogradProducts,
+    WinogradTiles,
+    parts,
+)
 from ..passes.placement.target import TILES_OF
 from ..passes.predict_error import STEP as ESTIMATE
 
@@ -67,7 +74,7 @@ def _idle_notes(graph: Graph, target: Target, decisions: Iterable[Decision]) -> 
     idle: dict[str, list[str]] = {}
     if target.stage == "compute" and all(n.choice.stage != "compute" for n in graph.nodes):
         idle["--stage compute"] = [d.why for d in decisions if d.step == STEP]
-    tiled = {WinogradConv, WinogradProducts, WinogradTiles}
+    tiled = {StripProducts, WinogradConv, WinogradProducts, WinogradTiles}
     if target.winograd in TILES_OF and not kernels & tiled:
         why = [d.why for d in decisions if d.decision == NOT_IN_TILES]
         idle[f"--winograd {target.winograd}"] = why

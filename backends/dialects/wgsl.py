@@ -48,7 +48,7 @@ class _Wgsl(Printer):
     """Prints one program: it keeps which variables of a function are pointers."""
 
     BUILT_INS: ClassVar = {
-        "pixel": "vec2i(position.xy)",
+        "pixel": "vec2i(fragment_position.xy)",
         "lane": "i32(local.x)",
         "group_x": "i32(group.x)",
         "group_y": "i32(group.y)",
@@ -239,6 +239,6 @@ def print_program(program: Program, f16: bool = False) -> str:
     else:
         targets = (f"    @location({k}) target_{k}: vec4f," for k in range(program.targets))
         lines += ["struct Targets {", *targets, "}", "@fragment"]
-        lines += ["fn main(@builtin(position) position: vec4f) -> Targets {"]
+        lines += ["fn main(@builtin(position) fragment_position: vec4f) -> Targets {"]
         lines += ["    var targets: Targets;", *main, "    return targets;", "}"]
     return "\n".join(lines) + "\n"

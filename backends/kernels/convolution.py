@@ -24,7 +24,7 @@ from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.ops import Conv, DepthToSpace
 from ...ir.types import LANES, fits_half, fits_int8
-from ...passes.kernel_ops import WinogradConv, WinogradProducts, WinogradTiles, parts
+from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression
     from .weight_blocks import WeightBlocks
 
+OTHERS = (StripProducts, WinogradConv, WinogradTiles)  # which the family of tiles lowers
 COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
 PLANES = (4, 2, 1)  # planes of them
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
@@ -74,7 +75,7 @@ def suits(node: Node) -> bool:
     """Whether a node is a direct convolution of channel-packed maps with constant weights."""
     choice, kernel = node.choice, parts(node).kernel
     several = choice.winograd or (choice.stage == "fragment" and choice.block != (1, 1))
-    return is_direct(node) and not several and not isinstance(kernel, (WinogradConv, WinogradTiles))
+    return is_direct(node) and not several and not isinstance(kernel, OTHERS)
 
 
 def choices(node: Node, target: Target) -> Iterator[Way]:

@@ -74,14 +74,21 @@ def _can(node: Node, target: Target) -> bool:
         return False
     if computes(target) or target.weights == "constants":
         return False  # dispatches compute blocks without a second node
-    if target.fetch == "sample":
-        return False  # VideoCore's compiler spills
     groups = p.kernel.groups
     alike = groups == 1 or is_depthwise(p.operands[1].shape, groups)
     plain = alike and not p.store and target.textures != "2d"
     several = node.result.shape[3] > 1 and planes_share_a_program(node)
-    # Predictions must know what the second node's reads and writes cost.
-    return plain and several and node.choice.precision == "highp" and count_memory(target.costs)
+    highp = node.choice.precision == "highp"
+    return plain and several and highp and may_draw_blocks(target)
+
+
+def may_draw_blocks(target: Target) -> bool:
+    """Whether draws of several pixels an invocation are compared with others.
+
+    Predictions must know what the second node's reads and writes cost, and VideoCore's compiler,
+    for which draws sample, spills.
+    """
+    return count_memory(target.costs) and target.fetch != "sample"
 
 
 def _expand(node: Node, target: Target) -> tuple[Node, ...]:

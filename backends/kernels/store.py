@@ -27,7 +27,7 @@ from ..shader.expressions import (
     vec4,
 )
 from ..shader.program import Function, TextureBinding
-from ..shader.statements import Body, Declare, names_read
+from ..shader.statements import Body, names_read, needed
 from ..shader.types import INT, VEC4
 from .dispatch import plan_dispatch
 from .image_stores import image_stores
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ..shader.builder import ShaderBuilder
     from ..shader.expressions import Expression
     from ..shader.program import Program
-    from ..shader.statements import Statement
     from .dispatch import Dispatch
     from .plane_groups import Group
 
@@ -250,19 +249,8 @@ def _draw(
     main.extend(body.statements)
     for k, value in enumerate(values):
         main.write(k, value)
-    statements = [*_needed(first.statements, main.statements), *main.statements]
+    statements = [*needed(first.statements, main.statements), *main.statements]
     return shader.finish(group.node.name, lines, statements, _own(group), targets=len(values))
-
-
-def _needed(first: Sequence[Statement], rest: Sequence[Statement]) -> list[Statement]:
-    """Return the declarations, and the comments on them, that the statements after them need."""
-    read = names_read(rest, {s.variable.name for s in first if isinstance(s, Declare)})
-    kept: list[Statement] = []
-    for s in reversed(first):
-        if s.variable.name in read if isinstance(s, Declare) else kept:
-            kept.append(s)
-            read |= names_read([s])
-    return kept[::-1]
 
 
 def _compute(

@@ -10,7 +10,7 @@ tiles. A prologue goes with the first node, where elements are loaded, an epilog
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
@@ -18,6 +18,10 @@ from ...ir.graph import Choice, Constant, Node
 from ...ir.ops import Conv
 from ...ir.types import LANES
 from ...passes.kernel_ops import (
+    StripColumns,
+    StripPatches,
+    StripProducts,
+    StripRows,
     WinogradConv,
     WinogradPatches,
     WinogradProducts,
@@ -31,25 +35,25 @@ from ...passes.kernel_ops.winograd import TAPS
 from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
+from .convolution_loops import INPUT_PLANE
 from .family import TARGETS, Family, computes, unsuited
-from .fragment_blocks import beside_each_other, in_one_array
+from .fragment_blocks import beside_each_other, in_one_array, may_draw_blocks
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
-from .winograd_compute import PATCH_ROW, lower_transform, patch_rows
-from .winograd_dispatch import lower_tiles_in_place
-from .winograd_draws import lower_tiles
+from .winograd_strips import NO_ROOM, choices_in_strips, in_strips, lower_strips, windows
+from .winograd_tiles import lower_tiles, lower_tiles_in_place
+from .winograd_transforms import PATCH_ROW, lower_transform, patch_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...ir.ops import Op
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
-STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles)  # with kernels of their own
-NO_ROOM = "the transformed patches exceed the texture size"
+IN_STRIPS = (StripPatches, StripProducts, StripRows, StripColumns)
+STEPS = (WinogradConv, WinogradPatches, WinogradResult, WinogradTiles, *IN_STRIPS)
 LINES = 2  # of a transformed patch that an invocation computes at most: all take long to compile
-PLACES = 12  # scalars of a transform beside its vectors: positions, sizes, factors
+PLACES = 12  # scalars of a transform beside its vectors: positions and sizes
 EXACT = (2,)  # tiles whose transforms add and halve; those of 4x4 divide by 6
 # Floats of weights in one shader for GPUs: with loads and transforms, Mesa's compiler for NVIDIA
 # takes half a second for as many, and over a second for twice as many.
@@ -108,7 +112,13 @@ def _in_tiles(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if tile not in EXACT and isinstance(weights, Constant) and weights.is_whole:
         return "4x4 tiles would round sums of integers that are exact without Winograd"
     if not computes(target):
-        return _draws(node, tile, target)
+        at_once = _draws(node, tile, target)
+        if target.winograd == "auto" and (tile in EXACT or not may_draw_blocks(target)):
+            return at_once  # predictions do not compare it
+        strips = choices_in_strips(node, tile, target)
+        if isinstance(strips, str):
+            return at_once
+        return strips if isinstance(at_once, str) else [*at_once, *strips]
     found = _dispatches(node, tile, target)
     inside = _in_place(node, tile, target)
     if inside:
@@ -217,7 +227,12 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
     if not node.choice.winograd:
         return (node,)
     if node.choice.stage == "fragment":
-        return _at_once(node, node.choice, target)
+        if node.choice.block == (1, 1):
+            return _at_once(node, node.choice, target)
+        steps = in_strips(node, node.choice, target)
+        if isinstance(steps, str):
+            raise InternalError(f"{node.name}: {steps}")
+        return steps
     if node.choice.weights == "constants":
         return (_alone(node, node.choice),)
     found = _in_three(node, node.choice, target)
@@ -229,7 +244,7 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
 def _alone(node: Node, choice: Choice) -> Node:
     """Return the node that does all steps in one kernel."""
     p = parts(node)
-    kernel = WinogradConv(**_windows(p.kernel), tile=choice.winograd)
+    kernel = WinogradConv(**windows(p.kernel), tile=choice.winograd)
     made = assemble(
         replace(p, kernel=kernel),
         node.layers,
@@ -238,18 +253,11 @@ def _alone(node: Node, choice: Choice) -> Node:
     return replace(made, types=(node.result.type,))
 
 
-def _windows(conv: Op) -> dict[str, Any]:
-    """Return the attributes of a convolution that its tiles have, too."""
-    assert isinstance(conv, Conv)
-    names = ("pads", "pad_mode", "pad_value", "enlarged")
-    return {name: getattr(conv, name) for name in names}
-
-
 def _at_once(node: Node, choice: Choice, target: Target) -> tuple[Node, Node]:
     """Return tiles and the node that puts their pixels beside each other."""
     p, m = parts(node), choice.winograd
     conv = p.kernel
-    kernel = WinogradTiles(**_windows(conv), tile=m)
+    kernel = WinogradTiles(**windows(conv), tile=m)
     tiles = in_one_array(
         assemble(
             Parts(kernel, p.operands, p.prologue, None, p.extras),
@@ -283,7 +291,9 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
         assemble(
             Parts(cut, (x,), p.prologue, None, p.extras),
             node.layers,
-            replace(alone, block=(1, _lines(LINES, cut.patch, cut.patch, target) * cut.patch)),
+            replace(
+                alone, block=(1, _lines(LINES, cut.patch, cut.patch, cut.patch, target) * cut.patch)
+            ),
         )
     )
     products = in_one_array(
@@ -302,23 +312,31 @@ def _in_three(node: Node, choice: Choice, target: Target) -> tuple[Node, Node, N
         p.extras,
         p.dtype,
     )
-    lines = _lines(tile, tile, cut.patch, target)
+    lines = _lines(tile, tile, tile, cut.patch, target)
     last = assemble(whole, node.layers, replace(alone, block=(tile, lines)))
     return patches, products, replace(last, types=(result,))
 
 
-def _lines(most: int, sums: int, loaded: int, target: Target) -> int:
+def _lines(most: int, every: int, sums: int, loaded: int, target: Target) -> int:
     """Return how many lines an invocation of a transform computes: 1, 2 or 4.
+
+    Each sum has a vector. Each loaded vector has a place. Where an invocation computes some of the
+    lines, it holds their factors, too.
 
     Args:
         most: of them.
+        every: the lines there are.
         sums: vectors of each line that an invocation adds up.
         loaded: vectors that it holds beside all sums.
         target: its GPUs have registers for these vectors.
     """
     least = min((costs.registers for costs in target.costs if costs.registers), default=0)
-    fitting = (n for n in (most, most // 2) if (n * sums + loaded) * LANES + PLACES <= least)
-    return next(fitting, 1) if least else most
+
+    def held(n: int) -> int:
+        vectors = n * sums + loaded + (n if n < every else 0)
+        return vectors * LANES + loaded + PLACES
+
+    return next((n for n in (most, most // 2) if held(n) <= least), 1) if least else most
 
 
 def _suits(node: Node) -> bool:
@@ -332,6 +350,8 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
     kernel = parts(node).kernel
     if not isinstance(kernel, STEPS):
         raise InternalError(f"{node.name}: a convolution in tiles was not expanded")
+    if isinstance(kernel, IN_STRIPS):
+        return lower_strips(node, target)
     if isinstance(kernel, WinogradConv):
         return lower_tiles_in_place(node, target)
     tiles = isinstance(kernel, WinogradTiles)
@@ -341,6 +361,12 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
 def _ends(node: Node) -> dict[str, int]:
     """Return where the loop over the lines of a patch ends."""
     kernel = parts(node).kernel
+    if isinstance(kernel, StripPatches):
+        return {PATCH_ROW: patch_rows(kernel.patch, (1, 1))}
+    if isinstance(kernel, StripColumns):
+        return {PATCH_ROW: kernel.patch}
+    if isinstance(kernel, StripProducts):
+        return {INPUT_PLANE: -(-parts(node).operands[1].shape[1] // LANES)}
     if isinstance(kernel, WinogradPatches):
         return {PATCH_ROW: patch_rows(kernel.patch, node.choice.block)}
     return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}

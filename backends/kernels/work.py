@@ -20,7 +20,7 @@ from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
 from ...ir.text import op_text
 from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import WinogradConv, WinogradProducts, WinogradTiles, parts
+from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, WinogradTiles, parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -194,7 +194,9 @@ def _work(node: Node, found: Counts, each: int) -> Work:
     if has_weights(node) and storage != "constants":
         inner = before_store(node)
         planes = inner.result.type.planes
-        if node.choice.stage == "fragment":
+        if isinstance(node.op, StripProducts):  # of all planes, which lie in one
+            planes = -(-parts(node).operands[1].shape[0] // LANES)
+        elif node.choice.stage == "fragment":
             planes = node.choice.planes or 1
         distinct = pass_floats(inner, planes) // LANES
     assert t.layout is not None
@@ -321,10 +323,12 @@ def _structure(node: Node) -> Hashable:
         p = parts(node)
         nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
         if nest is None:  # Winograd's transforms have sizes as uniforms
-            text = re.sub(r"(rows|columns|height|width)=\d+", "", text)
+            text = re.sub(r"(rows|columns|channels|height|width)=\d+", "", text)
         else:
             trips = tuple(loop.trips for loop in nest.loops)
         text = re.sub(r"\d+", _size, text)
+    elif isinstance(node.op, StripProducts):
+        text = re.sub(r"columns=\d+", "", text)
     elif isinstance(node.op, WinogradProducts):  # the tile size is only a number in the program
         text = type(node.op).__name__
     else:

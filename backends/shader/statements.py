@@ -308,3 +308,14 @@ def names_read(statements: Sequence[Statement], among: set[str] | None = None) -
         if found == among:
             break
     return found
+
+
+def needed(first: Sequence[Statement], rest: Sequence[Statement]) -> list[Statement]:
+    """Return the declarations, and the comments on them, that the statements after them need."""
+    read = names_read(rest, {s.variable.name for s in first if isinstance(s, Declare)})
+    kept: list[Statement] = []
+    for s in reversed(first):
+        if s.variable.name in read if isinstance(s, Declare) else kept:
+            kept.append(s)
+            read |= names_read([s])
+    return kept[::-1]

@@ -166,7 +166,7 @@ def _with_options(
             default="auto",
             show_default=True,
             help="Compute 3x3 convolutions of stride 1 by Winograd's minimal filtering, in fp32: "
-            "tiles of 2x2 or, in compute shaders, 4x4 pixels; auto: only where measured or "
+            "tiles of 2x2 or 4x4 pixels; auto: only where measured or "
             "predicted to be faster.",
         ),
         click.option(

@@ -5,6 +5,7 @@
 ``index_mapped``           a kernel that reads through the index maps of movements
 ``separable_convolution``  a depthwise convolution and the 1x1 convolution after it
 ``winograd``               the steps of a convolution by minimal filtering
+``winograd_strips``        these steps where draws do them
 
 Like all operators they infer types and have a numpy reference, so every graph between passes can be
 verified, printed and evaluated.
@@ -24,6 +25,7 @@ from .winograd import (
     WinogradResult,
     WinogradTiles,
 )
+from .winograd_strips import StripColumns, StripPatches, StripProducts, StripRows
 
 register(globals())
 
@@ -33,6 +35,10 @@ __all__ = [
     "IndexMapped",
     "Parts",
     "SeparableConv",
+    "StripColumns",
+    "StripPatches",
+    "StripProducts",
+    "StripRows",
     "WinogradConv",
     "WinogradPatches",
     "WinogradProducts",

@@ -89,7 +89,7 @@ def transformed(w: NDArray[np.floating], tile: int, dtype: DTypeLike = np.float6
     return np.moveaxis(result, (0, 1), (2, 3))
 
 
-class _Tiled:
+class Tiled:
     """Base of operators on Winograd tiles of ``tile`` x ``tile`` results."""
 
     for_kernels = True
@@ -103,7 +103,7 @@ class _Tiled:
 
 
 @dataclass(frozen=True)
-class WinogradPatches(_Tiled, Op):
+class WinogradPatches(Tiled, Op):
     """Cut a padded map into overlapping patches and transform each: B' d B.
 
     Patch (i, j) begins at (i*tile - top, j*tile - left). Padding and enlargement are the
@@ -172,7 +172,7 @@ class WinogradPatches(_Tiled, Op):
 
 
 @dataclass(frozen=True)
-class WinogradProducts(_Tiled, Conv):
+class WinogradProducts(Tiled, Conv):
     """Multiply transformed patches by transformed weights, position by position.
 
     y[n, o, i, j] = sum over c of u[o, c, p] x[n, c, i, j], where p = i % (k*k) and u = G w G'; the
@@ -226,7 +226,7 @@ class WinogradProducts(_Tiled, Conv):
 
 
 @dataclass(frozen=True)
-class WinogradTiles(_Tiled, Conv):
+class WinogradTiles(Tiled, Conv):
     """All three Winograd steps in one; each pixel of a tile is stored in separate maps.
 
     y[n, (i*tile + j)*P + o, r, c] = conv(x)[n, o, r*tile + i, c*tile + j], where P is O in whole
@@ -256,7 +256,7 @@ class WinogradTiles(_Tiled, Conv):
 
 
 @dataclass(frozen=True)
-class WinogradConv(_Tiled, Conv):
+class WinogradConv(Tiled, Conv):
     """All three Winograd steps in one, as a compute shader can store all pixels of a tile.
 
     y = conv(x; w, b).
@@ -282,7 +282,7 @@ class WinogradConv(_Tiled, Conv):
 
 
 @dataclass(frozen=True)
-class WinogradResult(_Tiled, Op):
+class WinogradResult(Tiled, Op):
     """Transform each patch of products into a tile of the convolution's result: A' d A.
 
     x: (N, O, rows*k*k, columns) -> (N, O, height, width).

@@ -105,8 +105,12 @@ CASES = {
     "depthwise-compute": Case(depthwise, "compute"),
     "grouped-fragment": Case(grouped, "fragment", 1),  # compute has none of its own
     "separable-compute": Case(separable, "compute", fuse_separable="on"),  # a draw has none
-    "winograd-fragment-tiles": Case(winograd, "fragment", winograd="2x2"),
-    "winograd-fragment-result": Case(winograd, "fragment", 1, winograd="2x2"),
+    "winograd-fragment-tiles": Case(winograd, "fragment", winograd="2x2", weights="constants"),
+    "winograd-fragment-pixels": Case(winograd, "fragment", 1, winograd="2x2", weights="constants"),
+    "winograd-strip-patches": Case(winograd, "fragment", winograd="4x4", weights="texture"),
+    "winograd-strip-products": Case(winograd, "fragment", 2, winograd="4x4", weights="texture"),
+    "winograd-strip-rows": Case(winograd, "fragment", 3, winograd="4x4", weights="texture"),
+    "winograd-strip-columns": Case(winograd, "fragment", 4, winograd="4x4", weights="texture"),
     "winograd-compute-in-place": Case(winograd, "compute", winograd="2x2", weights="constants"),
     "winograd-compute-patches": Case(winograd, "compute", winograd="2x2", weights="ubo"),
     "winograd-compute-products": Case(winograd, "compute", 1, winograd="2x2", weights="ubo"),

@@ -129,6 +129,11 @@ def in_tiles(x: Value) -> Value:
     )
     w = constant(np.ones((3, 3, 3, 3)))
     y = apply(kernel_ops.WinogradConv(pads=(1, 1, 1, 1), pad_mode="wrap"), y, w)
+    w, b = constant(np.ones((3, 3, 3, 3))), constant(np.ones(3))
+    patches = apply(kernel_ops.StripPatches(4, 2, (1, 1, 1, 1), "reflect"), y)
+    products = apply(kernel_ops.StripProducts(tile=4, columns=2), patches, w, b)
+    rows = apply(kernel_ops.StripRows(4, 2, 3), products)
+    y = apply(kernel_ops.StripColumns(4, 2, 3, 5, 6), rows)
     w = constant(np.ones((2, 3, 3, 3)))
     return apply(kernel_ops.WinogradTiles(pads=(1, 1, 1, 1), pad_mode="edge", tile=4), y, w)
 

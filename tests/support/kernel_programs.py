@@ -23,7 +23,13 @@ TARGETS: dict[str, dict[str, Any]] = {
     "compute": {"device": "gles32-desktop", "stage": "compute"},
     "textures": {"device": "gles30", "textures": "2d", "weights": "ubo", "mrt": 1},
     "tiles": {"device": "gles32-desktop", "stage": "compute", "winograd": "4x4"},
-    "tiles-of-a-draw": {"device": "gles32-desktop", "stage": "fragment", "winograd": "2x2"},
+    "tiles-of-a-draw": {
+        "device": "gles32-desktop",
+        "stage": "fragment",
+        "winograd": "2x2",
+        "weights": "constants",
+    },
+    "strips": {"device": "gles30", "winograd": "4x4", "weights": "texture"},
     "separable": {"device": "gles32-desktop", "stage": "compute", "fuse_separable": "on"},
     "parameters": {"device": "gles30", "parameters": "ubo", "weights": "texture"},
     "storage": {"device": "gles32-desktop", "glsl": 310, "stage": "fragment", "weights": "ssbo"},
@@ -61,8 +67,8 @@ def wide() -> Model:
     """A convolution of many weights and pixels, which generic draws compute in blocks."""
     return Model(
         [node("Conv", "x", "w", pads=[1] * 4)],
-        {"w": normal(64, 64, 3, 3)},
-        {"x": normal(1, 64, 128, 128)},
+        {"w": normal(32, 32, 5, 5)},
+        {"x": normal(1, 32, 128, 128)},
     )
 
 

@@ -24,9 +24,9 @@ struct Targets {
     @location(3) target_3: vec4f,
 }
 @fragment
-fn main(@builtin(position) position: vec4f) -> Targets {
+fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
-    var pixel: vec2i = vec2i(position.xy) * vec2i(2, 1);
+    var pixel: vec2i = vec2i(fragment_position.xy) * vec2i(2, 1);
     var corner: vec2i = pixel - vec2i(1, 1);
     var result_p0_x0: vec4f = weight(576);
     var result_p0_x1: vec4f = result_p0_x0;

@@ -22,9 +22,9 @@ struct Targets {
     @location(0) target_0: vec4f,
 }
 @fragment
-fn main(@builtin(position) position: vec4f) -> Targets {
+fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
-    var pixel: vec2i = vec2i(position.xy);
+    var pixel: vec2i = vec2i(fragment_position.xy);
     var corner: vec2i = pixel;
     var result: vec4f = weight(8);
     var weight_row: i32 = 0;

@@ -12,9 +12,9 @@ struct Targets {
     @location(1) target_1: vec4f,
 }
 @fragment
-fn main(@builtin(position) position: vec4f) -> Targets {
+fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
-    var pixel: vec2i = vec2i(position.xy);
+    var pixel: vec2i = vec2i(fragment_position.xy);
     var corner: vec2i = pixel;
     var result_p0: vec4f = vec4f(0.0, 0.5, 1.0, 1.5);
     var result_p1: vec4f = vec4f(2.0, 2.5, 3.0, 3.5);

@@ -14,9 +14,9 @@ struct Targets {
     @location(0) target_0: vec4f,
 }
 @fragment
-fn main(@builtin(position) position: vec4f) -> Targets {
+fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
-    var pixel: vec2i = vec2i(position.xy);
+    var pixel: vec2i = vec2i(fragment_position.xy);
     targets.target_0 = epilogue(textureLoad(u_x0, pixel, 0));
     return targets;
 }

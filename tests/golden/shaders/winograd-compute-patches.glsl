@@ -11,8 +11,8 @@ precision highp sampler2DArray;
 uniform sampler2D u_x;
 uniform int u_columns;
 uniform int u_tiles_across;
-uniform int u_width_in;
 uniform int u_height_in;
+uniform int u_width_in;
 uniform int u_patch_rows;
 uniform int u_span_bits;
 uniform int u_blocks_across;
@@ -22,17 +22,7 @@ uniform int u_planes;
 layout(local_size_x = 64) in;
 layout(rgba32f, binding = 0) writeonly uniform highp image2DArray u_result;
 
-const float factors[16] = float[16](
-    1.0, 0.0, -1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, -1.0, 1.0, 0.0, 0.0, 1.0, 0.0, -1.0
-);
-
-vec4 load_x(ivec2 p) {
-    // Outside the map, return the padding: 0.
-    ivec2 nearest = min(max(p, ivec2(0)), ivec2(u_width_in, u_height_in) - 1);
-    bool inside = nearest == p;
-    vec4 texel = texelFetch(u_x, nearest, 0);
-    return inside ? texel : vec4(0.0);
-}
+vec4 load_inside(ivec2 p) { return texelFetch(u_x, p, 0); }
 
 void store(ivec2 pixel, int plane, vec4 result) {
     imageStore(u_result, ivec3(pixel, plane), result);
@@ -50,7 +40,14 @@ void main() {
     // The number of the tile, and its first pixel.
     int tile = pixel.y / 16 * u_columns + pixel.x;
     ivec2 corner = ivec2(tile % u_tiles_across, tile / u_tiles_across) * 2 - ivec2(1, 1);
-    int first_factor = pixel.y / 8 % 2 * 8;
+    // In place of columns outside the map, load the nearest.
+    int x0 = max(min(corner.x, u_width_in - 1), 0);
+    int x1 = min(corner.x + 1, u_width_in - 1);
+    int x2 = min(corner.x + 2, u_width_in - 1);
+    int x3 = min(corner.x + 3, u_width_in - 1);
+    int line = pixel.y / 8 % 2 * 2;
+    vec4 factors0_0 = line == 0 ? vec4(1.0, 0.0, -1.0, 0.0) : vec4(0.0, -1.0, 1.0, 0.0);
+    vec4 factors1_0 = line == 0 ? vec4(0.0, 1.0, 1.0, 0.0) : vec4(0.0, 1.0, 0.0, -1.0);
     vec4 s00 = vec4(0.0);
     vec4 s01 = vec4(0.0);
     vec4 s02 = vec4(0.0);
@@ -61,29 +58,18 @@ void main() {
     vec4 s13 = vec4(0.0);
     for (int patch_row = 0; patch_row < u_patch_rows; ++patch_row) {
         // d: a row of the patch, added to each line of sums with a factor of its own.
-        vec4 d0 = load_x(corner + ivec2(0, patch_row));
-        vec4 d1 = load_x(corner + ivec2(1, patch_row));
-        vec4 d2 = load_x(corner + ivec2(2, patch_row));
-        vec4 d3 = load_x(corner + ivec2(3, patch_row));
-        float factor0 = factors[first_factor + patch_row];
-        s00 += factor0 * d0;
-        s01 += factor0 * d1;
-        s02 += factor0 * d2;
-        s03 += factor0 * d3;
-        float factor1 = factors[first_factor + 4 + patch_row];
-        s10 += factor1 * d0;
-        s11 += factor1 * d1;
-        s12 += factor1 * d2;
-        s13 += factor1 * d3;
-    }
-    vec4 result_y0 = s00 - s02;
-    vec4 result_y1 = s01 + s02;
-    vec4 result_y2 = s02 - s01;
-    vec4 result_y3 = s01 - s03;
-    vec4 result_y4 = s10 - s12;
-    vec4 result_y5 = s11 + s12;
-    vec4 result_y6 = s12 - s11;
-    vec4 result_y7 = s11 - s13;
+//// 24 lines are not stored
+    vec4 result_y1 = t01 + t02;
+    vec4 result_y2 = t02 - t01;
+    vec4 result_y3 = t01 - t03;
+    vec4 t10 = x0 == corner.x ? s10 : vec4(0.0);
+    vec4 t11 = x1 == corner.x + 1 ? s11 : vec4(0.0);
+    vec4 t12 = x2 == corner.x + 2 ? s12 : vec4(0.0);
+    vec4 t13 = x3 == corner.x + 3 ? s13 : vec4(0.0);
+    vec4 result_y4 = t10 - t12;
+    vec4 result_y5 = t11 + t12;
+    vec4 result_y6 = t12 - t11;
+    vec4 result_y7 = t11 - t13;
     store(pixel, plane, result_y0);
     store(pixel + ivec2(0, 1), plane, result_y1);
     store(pixel + ivec2(0, 2), plane, result_y2);

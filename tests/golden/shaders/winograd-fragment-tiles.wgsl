@@ -28,9 +28,9 @@ struct Targets {
     @location(3) target_3: vec4f,
 }
 @fragment
-fn main(@builtin(position) position: vec4f) -> Targets {
+fn main(@builtin(position) fragment_position: vec4f) -> Targets {
     var targets: Targets;
-    var pixel: vec2i = vec2i(position.xy);
+    var pixel: vec2i = vec2i(fragment_position.xy);
     // This pixel computes a tile of 2x2 pixels of the map; y: the sums of the tile.
     var corner: vec2i = pixel * 2 - vec2i(1, 1);
     var t00: vec4f;

@@ -40,7 +40,15 @@ from shadergen.ir.graph import Graph, Input, Output, Port, apply, constant
 from shadergen.ir.ops import OPS, Concat, DepthToSpace, Pad, Reduce, Reshape, Slice, Transpose
 from shadergen.ir.ops.base import Op
 from shadergen.ir.primitives import PRIMITIVES
-from shadergen.passes.kernel_ops import Fused, SeparableConv, WinogradPatches, WinogradResult
+from shadergen.passes.kernel_ops import (
+    Fused,
+    SeparableConv,
+    StripColumns,
+    StripPatches,
+    StripRows,
+    WinogradPatches,
+    WinogradResult,
+)
 from shadergen.runtime_glue.python import load
 
 glslang = pytest.mark.skipif(find_glslang() is None, reason="glslang is not installed")
@@ -241,7 +249,14 @@ def test_too_many_parameters_for_a_block_are_refused():
 # --- completeness ---------------------------------------------------------------------------------
 
 
-KERNEL_ONLY = (SeparableConv, WinogradPatches, WinogradResult)  # lowered by their own families
+KERNEL_ONLY = (
+    SeparableConv,
+    StripColumns,
+    StripPatches,
+    StripRows,
+    WinogradPatches,
+    WinogradResult,
+)  # lowered by their own families
 
 
 @pytest.mark.parametrize("name", OPS)

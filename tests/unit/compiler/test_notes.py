@@ -61,7 +61,7 @@ def test_pairs_that_were_asked_for_and_not_made_are_noted(graph, options, why):
             "--weights constants excludes it",
         ),
         (single(), {**DESKTOP, "precision": "fp16"}, "16-bit arithmetic is too inaccurate"),
-        (single(), {"device": "gles30", "weights": "ubo"}, "--weights ubo excludes it"),
+        (single(), {"device": "gles30", "textures": "2d"}, "Winograd needs array textures"),
         (single(kernel=5), DESKTOP, "the convolution is not 3x3 with stride 1 in one group"),
         (single(out=2), DESKTOP, "format rg32f cannot be bound as an image"),
     ],
@@ -75,11 +75,19 @@ def test_tiles_that_were_asked_for_and_not_taken_are_noted(graph, options, tiles
 @pytest.mark.parametrize(
     ("graph", "options", "why"),
     [
-        (single(), {"winograd": "4x4"}, "a tile needs 16 render targets, a draw has 4"),
-        (single(), {"winograd": "2x2", "mrt": 2}, "a tile needs 4 render targets, a draw has 2"),
         (
-            single(channels=80),
-            {"winograd": "2x2"},
+            single(),
+            {"winograd": "4x4", "mrt": 1},
+            "a tile needs 16 render targets, a draw has 1",
+        ),
+        (
+            single(),
+            {"winograd": "2x2", "mrt": 2, "weights": "constants"},
+            "a tile needs 4 render targets, a draw has 2",
+        ),
+        (
+            single(channels=1100),
+            {"winograd": "2x2", "weights": "constants"},
             "the layer's transformed weights exceed the limit for constants in a shader",
         ),
     ],

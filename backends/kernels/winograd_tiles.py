@@ -1,7 +1,8 @@
-"""A 3x3 convolution by Winograd's minimal filtering in one draw: an invocation is a tile.
+"""A 3x3 convolution by Winograd's minimal filtering in one pass: an invocation is a tile.
 
-A render target takes one pixel of each tile, so what is written is a map for each pixel; weights
-are constants, as each is used once. There are two orders of the same sums:
+Weights are constants, as each is used once. A draw writes one pixel of each tile to a render
+target, so what is written is a map for each pixel; a dispatch stores the pixels side by side. There
+are two orders of the same sums:
 
 - By position of a patch, with the transformed patches of all input planes at hand: each sum of
   products is added at once to the pixels of the tile that it is part of.
@@ -11,6 +12,7 @@ are constants, as each is used once. There are two orders of the same sums:
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -19,30 +21,30 @@ import numpy as np
 from ...errors import InternalError
 from ...ir.graph import Constant
 from ...ir.types import LANES
-from ...passes.kernel_ops import WinogradTiles, parts
-from ...passes.kernel_ops.winograd import of_result
+from ...passes.kernel_ops import WinogradConv, WinogradTiles, parts
+from ...passes.kernel_ops.winograd import ONE, of_patch, of_result
 from ...passes.placement.kinds import entries_share_a_program
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Variable, integer, offset
+from ..shader.expressions import Variable, integer, offset, vec4
 from ..shader.program import Function
 from ..shader.statements import Body
 from ..shader.types import IVEC2, VEC4
 from .convolution import first_sums
 from .convolution_unrolled import products
 from .input_loader import CORNER, less_padding, loader
-from .plane_groups import PIXEL, PLANE, BlockGroup, lower_groups
-from .store import finish
+from .plane_groups import PIXEL, PLANE, BlockGroup, Group, lower_groups
+from .store import finish, stores
 from .sums import Sums
 from .weight_blocks import cut_weights
-from .winograd_compute import transformed
-from .winograd_sums import sum_by_plane
+from .winograd_transforms import transformed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...ir.graph import Node
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
+    from ..shader.expressions import Expression
 
 
 def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
@@ -62,12 +64,12 @@ def lower_tiles(node: Node, target: Target) -> Iterator[GpuPass]:
             )
 
     def lowered(group: BlockGroup) -> GpuPass:
-        return _lower(node, group, op, ShaderBuilder(target, "highp"))
+        return _draw(node, group, op, ShaderBuilder(target, "highp"))
 
     yield from lower_groups(passes(), lowered)
 
 
-def _lower(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:
+def _draw(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuilder) -> GpuPass:
     p = parts(node)
     x, w, *bias = p.operands
     if not isinstance(w, Constant) or node.choice.weights != "constants":
@@ -85,7 +87,7 @@ def _lower(node: Node, group: BlockGroup, op: WinogradTiles, shader: ShaderBuild
     load = loader(shader, op, p, x, group)
     sums = Sums(body, shader, node)
     if _exceeds_registers(columns.shape[1], len(starts), op, shader.target):
-        results = sum_by_plane(body, columns, load, starts, sums, op)
+        results = _sum_by_plane(body, columns, load, starts, sums, op)
         for (a, b, i), value in results.items():
             body.let(f"y{a}{b}_{i}", value)
     else:
@@ -185,3 +187,141 @@ def _multiply(
                 share, y = float(shares[a, b]), Variable(f"y{a}{b}_{out}", VEC4)
                 times = total if abs(share) == 1.0 else abs(share) * total
                 body.add(y, times, -1 if share < 0 else 1)
+
+
+def lower_tiles_in_place(node: Node, target: Target) -> Iterator[GpuPass]:
+    """Lower WinogradConv, fused or not."""
+    t, size = node.result.type, node.choice.planes or 1
+    every = entries_share_a_program(node)
+
+    def passes() -> Iterator[Group]:
+        for n, first in product(range(t.shape[0]), range(0, t.planes, size)):
+            own = range(first, min(first + size, t.planes))
+            yield Group(n, own, node, node, entries=every)
+
+    yield from lower_groups(passes(), lambda group: _dispatch(node, group, target))
+
+
+def _dispatch(node: Node, group: Group, target: Target) -> GpuPass:
+    p = parts(node)
+    op, (x, w, *bias) = p.kernel, p.operands
+    assert isinstance(op, WinogradConv)
+    if not isinstance(w, Constant) or node.choice.weights != "constants":
+        raise InternalError(f"{node.name}: Winograd in one dispatch needs constant weights")
+    m, k = op.tile, op.patch
+    shader = ShaderBuilder(target, "highp", "compute")
+    shape = op.packed_shape(w.shape)
+    columns = cut_weights(op.packed(w.data), 1, group.planes)
+    body = Body()
+    body.comment("corner: the first pixel of the patch; m: the sums at the positions of the patch.")
+    body.let(CORNER.name, less_padding(shader, PIXEL, op.pads))
+    load = loader(shader, op, p, x, group)
+    starts = first_sums(bias, op, group, shader)
+    found = _sum_by_plane(body, columns, load, starts, Sums(body, shader, node), op)
+    for (i, j, end), (out, name) in product(group.pixels, enumerate(group.results)):
+        body.let(name + end, found[j, i, out])
+    _, _, height, width = node.result.shape
+    tiles = -(-height // m) * -(-width // m)
+    return finish(
+        shader,
+        node,
+        group,
+        "winograd",
+        f"convolution 3x3, {x.shape[1]} to {shape[0]} channels, in Winograd's tiles of {m}x{m}",
+        body,
+        stores(shader, node, group, [Variable(name, VEC4) for name in group.results]),
+        macs=group.channels * shape[1] * k * k * tiles,
+        weights="constants",
+    )
+
+
+def _sum_by_plane(
+    body: Body,
+    columns: np.ndarray,
+    load: Function,
+    starts: Sequence[Expression],
+    sums: Sums,
+    op: WinogradConv | WinogradTiles,
+) -> dict[tuple[int, int, int], Expression]:
+    """Add up the products at each position of a patch over the input planes; transform the sums.
+
+    Args:
+        body: where to.
+        columns: weights by position, input plane, output plane, column and lane.
+        load: gives a texel of the input.
+        starts: the bias of each output plane, which all pixels take from the position ``ONE``.
+        sums: declares accumulators.
+        op: the tiles.
+
+    Returns:
+        The pixels of the tile by row, column and output plane.
+    """
+    m, k = op.tile, op.patch
+    totals: dict[tuple[int, int, int], Variable] = {}
+    for out, start in enumerate(starts):
+        for i, j in product(range(k), repeat=2):
+            first = start if (i, j) == (ONE, ONE) else vec4(0.0)
+            (totals[i, j, out],) = sums.declare([f"m{i}{j}_{out}"], first)
+    for plane in range(columns.shape[1]):
+        body.comment(f"the patch of input plane {plane}")
+        rows: dict[int, list[Expression]] = {}
+        for i, factors in enumerate(of_patch(m)):
+            for n in map(int, np.flatnonzero(factors)):
+                if n not in rows:  # loaded when it is needed first: few rows are alive at once
+                    places = [offset(CORNER, j, n) for j in range(k)]
+                    rows[n] = [
+                        body.let(f"x{plane}_{n}{j}", load(place, integer(plane)))
+                        for j, place in enumerate(places)
+                    ]
+            down = [
+                body.let(f"d{plane}_{i}{j}", _combined(factors, {n: r[j] for n, r in rows.items()}))
+                for j in range(k)
+            ]
+            let = partial(_let, body, f"{plane}_{i}")
+            for j, value in enumerate(transformed("patches", m, down, let)):
+                v = body.let(f"v{plane}_{i}{j}", value)
+                for out in range(len(starts)):
+                    for term in products(columns[i * k + j, plane, out], v):
+                        sums.add(totals[i, j, out], term)
+    body.comment("the pixels of the tile")
+    return {
+        (a, b, out): value
+        for out in range(len(starts))
+        for (a, b), value in _tile(body, totals, out, m, k).items()
+    }
+
+
+def _tile(
+    body: Body, totals: dict[tuple[int, int, int], Variable], out: int, m: int, k: int
+) -> dict[tuple[int, int], Expression]:
+    """Return the pixels of an output plane's tile, by row and column."""
+    half = []
+    for i in range(k):
+        let = partial(_let, body, f"_{out}_{i}")
+        line = transformed("result", m, [totals[i, j, out] for j in range(k)], let)
+        half.append([body.let(f"s{i}{b}_{out}", value) for b, value in enumerate(line)])
+    found = {}
+    for b in range(m):
+        let = partial(_let, body, f"_{out}_b{b}")
+        for a, value in enumerate(transformed("result", m, [h[b] for h in half], let)):
+            found[a, b] = value
+    return found
+
+
+def _let(body: Body, end: str, name: str, value: Expression) -> Variable:
+    """Declare a variable whose name ends like those of its line."""
+    return body.let(f"{name}{end}", value)
+
+
+def _combined(factors: np.ndarray, values: dict[int, Expression]) -> Expression:
+    """Return the sum of some values, each times its factor."""
+    total: Expression | None = None
+    for n in map(int, np.flatnonzero(factors)):
+        factor, value = float(factors[n]), values[n]
+        scaled = value if abs(factor) == 1.0 else abs(factor) * value
+        if total is None:
+            total = scaled if factor > 0 else -scaled
+        else:
+            total = total + scaled if factor > 0 else total - scaled
+    assert total is not None
+    return total
