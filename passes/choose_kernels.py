@@ -131,10 +131,10 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
             other = cost_text(target.costs, alike[0][0], found.measured)
             why += f"; {alike[0][1]}: {other}, but fewer layers can share its shader"
         if choice.stage != "compute" and target.stage == "compute":
-            why = context.kernels.unsuited(was)
+            why = context.kernels.why_not_compute(was)
         context.explain(STEP, names[was], str(choice), why)
         if target.winograd in TILES_OF and not choice.winograd and type(parts(now).kernel) is Conv:
-            why = context.kernels.untiled(was)
+            why = context.kernels.why_not_winograd(was)
             context.explain(STEP, names[was], NOT_IN_TILES, why)
         return replace(now, choice=choice)
 
@@ -235,7 +235,7 @@ def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool
     """
     together = ranking(fused, context)
     if not together.costs:
-        return context.kernels.unsuited(fused) or "no kernel can compute the fused layers"
+        return context.kernels.why_not_compute(fused) or "no kernel can compute the fused layers"
     if together.wrong:
         return "wrong results when measured"
     if forced:

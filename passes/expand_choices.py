@@ -1,4 +1,7 @@
-"""Replace each node whose choice makes several nodes of it: convolutions in Winograd's tiles."""
+"""Replace each node whose choice expands to several nodes.
+
+These are convolutions in Winograd tiles, in slices of input planes, and in blocks of pixels.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def expand_choices(graph: Graph, context: Context) -> Graph:
-    """Put what the kernel families make of a node in its place."""
+    """Replace nodes with the expansions of their kernel families."""
 
     def rewrite(now: Node, was: Node) -> Node | None:
         return context.kernels.expand(now)

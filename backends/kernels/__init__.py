@@ -1,8 +1,7 @@
-"""Kernel families: the ways to run each node, what these do, and lowering to GPU passes.
+"""Kernel families: the choices of each node, their work, and lowering to GPU passes.
 
-A family is a module: its nodes, their choices and their lowering, listed in ``FAMILIES``.
-:mod:`.work` counts what a choice does in the program that it is lowered to, so no family says what
-it costs.
+A family is a module that ends with a :class:`.family.Family`, listed in ``FAMILIES``.
+:mod:`.work` counts the operations of a choice in its lowered program.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ FAMILIES: tuple[Family, ...] = (
     WINOGRAD,
     POINTWISE,
 )
-"""Each offers its choices for the nodes that it suits; ``LOOP_NEST`` computes all other nodes."""
+"""Each offers choices for the nodes that it accepts; ``LOOP_NEST`` computes all other nodes."""
 
 
 def families_of(node: Node) -> tuple[Family, ...]:
-    """Return the families that can compute a node with what is chosen for it."""
-    return tuple(f for f in FAMILIES if f.suits(node)) or (LOOP_NEST,)
+    """Return the families that can compute a node with the choice made for it so far."""
+    return tuple(f for f in FAMILIES if f.accepts(node)) or (LOOP_NEST,)
 
 
 def family_of(node: Node) -> Family:
-    """Return the family that computes a node, the preferred one where nothing is chosen yet."""
-    return next((f for f in FAMILIES if f.suits(node)), LOOP_NEST)
+    """Return the family that computes a node; the preferred family if nothing is chosen yet."""
+    return next((f for f in FAMILIES if f.accepts(node)), LOOP_NEST)
 
 
 def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
@@ -65,7 +64,7 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
     """
     found = [(n, family_of(n)) for n in graph.nodes if not n.choice.alias]
     for node, family in found:
-        if family is LOOP_NEST:  # before shaders are written for each of so many planes
+        if family is LOOP_NEST:  # fails early, before a shader is written for each plane
             check_planes(node, target)
     passes: list[GpuPass] = []
     sizes = sizes_in_uniforms(found, target)
@@ -77,9 +76,9 @@ def lower(graph: Graph, target: Target) -> tuple[GpuPass, ...]:
 
 
 class KernelFamilies:
-    """What the families offer to the passes (``passes.placement.kernels.Kernels``).
+    """Implements ``passes.placement.kernels.Kernels`` with the families.
 
-    What a choice does is counted once for all nodes of a tuning key.
+    The work of a choice is counted once for all nodes of a tuning key.
     """
 
     def __init__(self, target: Target) -> None:
@@ -91,7 +90,7 @@ class KernelFamilies:
         self._steps: dict[Node, Work] = {}
 
     def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
-        """Return every way to run a placed node, in order of preference for ties."""
+        """Return every choice for a placed node, in order of preference for ties."""
         target = self.target
         families = (f for f in families_of(node) if tiles or f is not WINOGRAD)
         every = [c for family in families for c in family.choices(node, target)]
@@ -102,13 +101,13 @@ class KernelFamilies:
         return tuple(tiled or found)
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
-        """Return what a node does with a choice, for each of the nodes that the choice makes."""
-        # Weights of 8 bits lie in textures alone, and only there are they unpacked.
+        """Return the work of a node with a choice, for each node that the choice expands to."""
+        # Only textures hold 8-bit weights, and reading one unpacks them: other storages do not.
         looped: WeightStorage = "ubo" if self.target.weight_format == "int8" else "texture"
         name, node = self._plain(node)
         if slices(node, choice, self.target):
             return self._sliced(name, node, choice)
-        with suppress(ShadergenError):  # a texture of weights may be one texture too many
+        with suppress(ShadergenError):  # the weights' texture may exceed the units
             if choice.weights in ("ubo", "ssbo") and choice.weights != looped:
                 alike = self.work(node, replace(choice, weights=looped))
                 return tuple(stored(w, node, choice, self.target) for w in alike)
@@ -123,7 +122,7 @@ class KernelFamilies:
         return works
 
     def _sliced(self, name: str, node: Node, choice: Choice) -> tuple[Work, ...]:
-        """Return the work of a convolution in slices, which add their sums up."""
+        """Return the work of a convolution that is cut into slices of its input planes."""
         if (name, choice) not in self._works:
             made = CONVOLUTION.expand(replace(node, choice=choice), self.target)
             works = [self.work(n, choice) for n in made if not n.choice.alias]
@@ -131,28 +130,28 @@ class KernelFamilies:
         return self._works[name, choice]
 
     def _work_of(self, node: Node) -> Work:
-        """Return the work of a node, which may be a step of several choices of tiles."""
+        """Return the work of an expanded node; several choices may share it."""
         if node not in self._steps:
             self._steps[node] = self._outlines.work(node, family_of(node))
         return self._steps[node]
 
     def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
-        """Return a key: nodes of equal keys do the same with each of the choices."""
+        """Return a key; nodes with equal keys have equal work with each of the choices."""
         unrolls = any(c.weights == "constants" and not c.winograd for c in choices)
         return self._plain(node)[0], choices, kept_share(node) if unrolls else None
 
     def _plain(self, node: Node) -> tuple[str, Node]:
         """Return the tuning key of a node, and the node at default sizes."""
         if node not in self._known:
-            plain = at_default(node)  # the text of a dynamic node would add guards
+            plain = at_default(node)  # the key's text of dynamic sizes would record guards
             self._known[node] = tuning_key(plain, self.target), plain
         return self._known[node]
 
     def _made(self, name: str, node: Node, choice: Choice) -> tuple[Node, ...]:
-        """Return the nodes that a choice makes of a node.
+        """Return the nodes that a node expands to with a choice.
 
-        Choices of tiles that differ in block, planes and the storage of looped weights alone share
-        one expansion, and choices of blocks in draws that differ in planes and weights.
+        Winograd choices share an expansion if they differ only in block, planes and the storage of
+        looped weights. Draws in blocks share one if they differ only in planes and weights.
         """
         drawn = choice.stage == "fragment" and choice.block != (1, 1)
         if not choice.winograd and not drawn:
@@ -173,24 +172,24 @@ class KernelFamilies:
         )
 
     def expand(self, node: Node) -> Node | None:
-        """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
+        """Return the last node of a node's expansion, or None if the node stays as it is."""
         *_, last = family_of(node).expand(node, self.target)
         return None if last is node else last
 
-    def unsuited(self, node: Node) -> str:
-        """Return why a placed node cannot run in the compute stage, or nothing."""
-        return family_of(node).unsuited(node, self.target)
+    def why_not_compute(self, node: Node) -> str:
+        """Return why a placed node cannot run in the compute stage; empty if it can."""
+        return family_of(node).why_not_compute(node, self.target)
 
-    def untiled(self, node: Node) -> str:
-        """Return why the Winograd tiles that are asked for are not used for a convolution."""
-        return winograd.untiled(node, self.target)
+    def why_not_winograd(self, node: Node) -> str:
+        """Return why a convolution does not use the Winograd tiles of ``--winograd``."""
+        return winograd.why_not_winograd(node, self.target)
 
     def refusal(self, node: Node) -> ShadergenError:
-        """Return what to raise for a node that has no choices: its weights do not fit."""
+        """Return the error for a node without choices: its weights do not fit."""
         return weight_storage.refusal(node, self.target)
 
 
 def _agrees(choice: Choice, pinned: Choice) -> bool:
-    """Whether a choice agrees with what is chosen already."""
+    """Whether a choice has every property that is pinned; None and 0 pin nothing."""
     names = ("stage", "planes", "weights", "winograd")
     return all(getattr(pinned, n) in (None, 0, getattr(choice, n)) for n in names)

@@ -71,8 +71,8 @@ PLANES = (4, 2, 1)  # planes of them
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
 
-def suits(node: Node) -> bool:
-    """Whether a node is a direct convolution of channel-packed maps with constant weights."""
+def _runs_directly(node: Node) -> bool:
+    """Whether a convolution runs neither in Winograd tiles nor, as a draw, in blocks of pixels."""
     choice, kernel = node.choice, parts(node).kernel
     several = choice.winograd or (choice.stage == "fragment" and choice.block != (1, 1))
     return is_direct(node) and not several and not isinstance(kernel, OTHERS)
@@ -100,15 +100,22 @@ def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> I
             if size > capacity[weights] and not slices(node, way, target):
                 continue
             if target.weights == "auto":
-                if not _takes(node, unrolled, target, are_constants):
+                if not _auto_allows(node, unrolled, target, are_constants):
                     continue
             elif weights != target.weights:
                 continue
             yield way
 
 
-def _takes(node: Node, size: int, target: Target, are_constants: bool) -> bool:
-    """Whether "auto" makes a draw's weights, of so many bytes, constants, or reads them."""
+def _auto_allows(node: Node, size: int, target: Target, are_constants: bool) -> bool:
+    """Whether ``--weights auto`` allows a draw to have its weights as constants, or in a loop.
+
+    Args:
+        node: the convolution.
+        size: bytes of the draw's weights as constants.
+        target: of the build.
+        are_constants: ask for constants; otherwise for weights that a loop reads.
+    """
     few = size <= CONSTANT_BUDGET * 4
     if target.prefers_constants:
         return (few or not _has_unit_for_weights(node, target)) == are_constants
@@ -126,7 +133,7 @@ def _has_unit_for_weights(node: Node, target: Target) -> bool:
 
 def compute_choices(node: Node, target: Target) -> Iterator[Way]:
     """Yield every way to run a convolution in the compute stage."""
-    if not computes(target) or unsuited(node, target):
+    if not computes(target) or why_not_compute(node, target):
         return
     storages = compute_storages(before_store(node), target)
     columns = block_columns(node, target, COLUMNS)
@@ -166,10 +173,10 @@ def planes_of_store(node: Node) -> int:
     return block if shuffle.order == "crd" and whole and t.planes > block else t.planes
 
 
-def unsuited(node: Node, target: Target) -> str:
-    """Return why a convolution cannot run in the compute stage, or nothing."""
+def why_not_compute(node: Node, target: Target) -> str:
+    """Return why a convolution cannot run in the compute stage; empty if it can."""
     looped = replace(node, choice=replace(node.choice, weights="texture"))
-    why = family.unsuited(looped, target)
+    why = family.why_not_compute(looped, target)
     if not why and not _compute_planes(node):
         most = f"more than {max(PLANES)} planes"
         why = f"an invocation would compute {most} to store a texel of the pixel shuffle"
@@ -376,4 +383,6 @@ def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
     return Growth(two, three, across - 2)
 
 
-CONVOLUTION = Family(suits, choices, lower_convolution, unsuited, ends, _growth, expand)
+CONVOLUTION = Family(
+    _runs_directly, choices, lower_convolution, why_not_compute, ends, _growth, expand
+)

@@ -41,15 +41,15 @@ def slices(node: Node, choice: Choice, target: Target) -> tuple[range, ...]:
     _, _, height, width = p.operands[1].shape
     planes = p.operands[0].type.planes
     each = most // (height * width * LANES * LANES)
-    if each >= planes or not each or not _can(node, p):
+    if each >= planes or not each or not _is_sliceable(node, p):
         return ()
     count = -(-planes // each)
     ends = [planes * k // count for k in range(count + 1)]
     return tuple(map(range, ends, ends[1:]))
 
 
-def _can(node: Node, p: Parts) -> bool:
-    """Whether planes of a convolution's input are read in place, and its sums kept."""
+def _is_sliceable(node: Node, p: Parts) -> bool:
+    """Whether slices can read the input planes in place and pass their sums on in 32 bits."""
     assert isinstance(p.kernel, Conv)
     if not is_direct(node) or p.kernel.groups > 1 or at_default(node) is not node or p.store:
         return False

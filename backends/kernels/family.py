@@ -1,6 +1,6 @@
-"""A kernel family: the nodes it computes, the ways to run them, and how they are lowered.
+"""A kernel family: the nodes it computes, their choices, and their lowering.
 
-What a way costs is no part of a family: :mod:`.work` counts what the lowered programs do.
+A family states no costs: :mod:`.work` counts the operations of the lowered programs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
 
-TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, where the device has as many
+TARGETS = (8, 4, 2, 1)  # render targets of a fragment pass, up to the device's limit
 
 
 @dataclass(frozen=True)
 class Growth:
-    """How the program of a choice grows from those of smaller choices.
+    """How the counts of a large program follow from two smaller ones.
 
-    Each of its counts is that of ``small``, and ``steps`` times what ``larger`` has more.
+    Each count is ``small + steps * (larger - small)``.
     """
 
     small: Choice
@@ -45,44 +45,45 @@ class Family:
     """A kernel family.
 
     Attributes:
-        suits: whether the kernel can compute a node with what is chosen for it.
-        choices: yields every way to run such a node, whose sizes may be dynamic, in order of
-            preference for ties.
-        lower: yields the GPU passes of such a node, its choice made and expanded.
-        unsuited: returns why such a node cannot run in the compute stage, or nothing.
+        accepts: whether the family can compute a node with the choice made for it so far. The
+            other functions are called only with accepted nodes.
+        choices: yields every choice for a node, in order of preference for ties. The node's sizes
+            may be dynamic.
+        lower: yields the GPU passes of a node whose choice is made and expanded.
+        why_not_compute: returns why a node cannot run in the compute stage; empty if it can.
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
-        growth: returns how the program of such a node with a choice grows from smaller ones, whose
-            loops end alike, or None where its counts follow from no others.
-        expand: returns the nodes that the choice of such a node makes of it, the last of which
-            gives its result. Block, planes and weights of the choice may matter to one node alone,
-            whose planes are None as long as they are not chosen.
+        growth: returns how the counts of a node with a choice follow from smaller choices with
+            the same loop ends; None if they do not.
+        expand: returns the nodes that replace a node with its choice; the last has the result.
+            Only one of them may depend on the choice's block, planes and weights. Its planes are
+            None until they are chosen.
     """
 
-    suits: Callable[[Node], bool]
+    accepts: Callable[[Node], bool]
     choices: Callable[[Node, Target], Iterator[Choice]]
     lower: Callable[[Node, Target], Iterator[GpuPass]]
-    unsuited: Callable[[Node, Target], str]
+    why_not_compute: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
     growth: Callable[[Node, Choice], Growth | None] = lambda node, choice: None
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 
 def computes(target: Target) -> bool:
-    """Whether kernels may run in the compute stage."""
+    """Whether the target and the options permit the compute stage."""
     return target.stage != "fragment" and not target.lacks_compute
 
 
 def plain_choices(node: Node, target: Target) -> Iterator[Choice]:
-    """Yield the ways to run a kernel without parameters but planes: draws, or one dispatch."""
+    """Yield the choices of a kernel whose only parameter is the planes: draws, or one dispatch."""
     node = at_default(node)
     for planes in fragment_planes(node, target):
         yield replace(node.choice, stage="fragment", planes=planes)
-    if computes(target) and not unsuited(node, target):
+    if computes(target) and not why_not_compute(node, target):
         yield replace(node.choice, stage="compute", block=(1, 1), planes=1)
 
 
 def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
-    """Return how many planes a fragment pass of a node may write, the most first."""
+    """Return the numbers of planes that a fragment pass of a node may write, largest first."""
     t = node.result.type
     sizes = [planes_in_a_pass(t, target)]
     if target.planes_per_pass is None:
@@ -91,14 +92,14 @@ def fragment_planes(node: Node, target: Target) -> tuple[int, ...]:
 
 
 def block_columns(node: Node, target: Target, sizes: Sequence[int] = (1,)) -> list[int]:
-    """Return the pixels of a row that an invocation may compute: not many more than there are."""
+    """Return the block widths of ``sizes`` that fit the map and the workgroup count."""
     _, _, height, width = before_store(node).result.shape
     most = target.limits.workgroup_count * WORKGROUP
     return [n for n in sizes if n < 2 * width and -(-width // n) * height <= most]
 
 
-def unsuited(node: Node, target: Target) -> str:
-    """Return why a placed node cannot run in the compute stage, or nothing."""
+def why_not_compute(node: Node, target: Target) -> str:
+    """Return why a placed node cannot run in the compute stage; empty if it can."""
     node = at_default(node)
     t = node.result.type
     assert t.layout is not None

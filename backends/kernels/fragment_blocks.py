@@ -29,7 +29,7 @@ from ...passes.placement.kinds import (
     shared_out,
 )
 from .convolution import ends, lower_group
-from .family import Family, computes, unsuited
+from .family import Family, computes, why_not_compute
 from .plane_groups import BlockGroup, lower_groups
 from .weight_storage import weight_bytes, weight_capacity
 
@@ -48,7 +48,7 @@ BLOCKS = ((2, 1),)
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every way to compute a placed convolution in blocks of pixels."""
-    if not _can(node, target):
+    if not _offers_blocks(node, target):
         return
     limits, result = target.limits, node.result.type
     weights = "texture" if target.weights == "auto" else target.weights
@@ -67,8 +67,8 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
             )
 
 
-def _can(node: Node, target: Target) -> bool:
-    """Whether blocks compute a placed convolution, and are compared with what else does."""
+def _offers_blocks(node: Node, target: Target) -> bool:
+    """Whether draws in blocks are candidates for a placed convolution."""
     p = parts(node)
     if type(p.kernel) is not Conv or not is_direct(node) or at_default(node) is not node:
         return False
@@ -137,8 +137,8 @@ def beside_each_other(node: Node, x: Value, block: tuple[int, int], target: Targ
     return replace(last, types=(node.result.type,))
 
 
-def _suits(node: Node) -> bool:
-    """Whether a node is convolved in blocks, or a convolution that can be."""
+def _can_run_in_blocks(node: Node) -> bool:
+    """Whether a node computes blocks, or a convolution that :func:`_expand` can split."""
     kernel = parts(node).kernel
     plain = type(kernel) is Conv and is_direct(node) and not node.choice.winograd
     return isinstance(kernel, ConvBlocks) or plain
@@ -159,4 +159,6 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
     yield from lower_groups(groups(), lambda group: lower_group(node, p, group, target))
 
 
-FRAGMENT_BLOCKS = Family(_suits, _choices, _lower, unsuited, ends, expand=_expand)
+FRAGMENT_BLOCKS = Family(
+    _can_run_in_blocks, _choices, _lower, why_not_compute, ends, expand=_expand
+)

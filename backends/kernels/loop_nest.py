@@ -27,7 +27,7 @@ from ..shader.formulas import is_scalar, operand_counts, widened
 from ..shader.program import Function
 from ..shader.statements import Body, Scope
 from ..shader.types import FLOAT, INT, VEC4
-from .family import Family, plain_choices, unsuited
+from .family import Family, plain_choices, why_not_compute
 from .loads import LANE, common_name, nearest_int
 from .plane_groups import groups, lower_groups
 from .store import finish, stores
@@ -368,4 +368,4 @@ def _elements(node: Node, group: Group) -> int:
     return group.channels * height * width
 
 
-LOOP_NEST = Family(lambda node: True, plain_choices, lower_nest, unsuited)
+LOOP_NEST = Family(lambda node: True, plain_choices, lower_nest, why_not_compute)

@@ -10,7 +10,7 @@ from ...passes.kernel_ops import parts
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
 from ..shader.statements import Body
-from .family import Family, plain_choices, unsuited
+from .family import Family, plain_choices, why_not_compute
 from .plane_groups import groups, lower_groups
 from .store import epilogue, finish, masked
 
@@ -40,5 +40,8 @@ def _lower(node: Node, group: Group, target: Target) -> GpuPass:
 
 
 POINTWISE = Family(
-    lambda node: isinstance(parts(node).kernel, Pointwise), plain_choices, lower_pointwise, unsuited
+    lambda node: isinstance(parts(node).kernel, Pointwise),
+    plain_choices,
+    lower_pointwise,
+    why_not_compute,
 )

@@ -34,7 +34,7 @@ from .convolution import (
     weight_format,
 )
 from .convolution_loops import ROW, looped, multiply
-from .family import Family, Growth, block_columns, computes, unsuited
+from .family import Family, Growth, block_columns, computes, why_not_compute
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
 from .store import epilogue, finish, stores, without_lanes
@@ -55,10 +55,13 @@ FORMATS = ("rgba8", "rgba16f", "rgba32f")  # of weights: each holds what those b
 
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
-    """Yield the ways to run one: an invocation of a dispatch computes all result planes."""
+    """Yield every way to run a fused separable convolution.
+
+    All are dispatches in which an invocation computes all result planes.
+    """
     node = at_default(node)
     planes = node.result.type.planes
-    if not computes(target) or planes > MOST_PLANES or _unsuited(node, target):
+    if not computes(target) or planes > MOST_PLANES or _why_not_compute(node, target):
         return
     columns = block_columns(node, target, COLUMNS)
     for weights, across in product(compute_storages(node, target), columns):
@@ -68,9 +71,9 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
             )
 
 
-def _unsuited(node: Node, target: Target) -> str:
-    """Return why one cannot run in the compute stage, its only stage, or nothing."""
-    why = unsuited(node, target)
+def _why_not_compute(node: Node, target: Target) -> str:
+    """Return why a node cannot run in the compute stage, its only stage; empty if it can."""
+    why = why_not_compute(node, target)
     if not why and not compute_storages(at_default(node), target):
         why = no_storage(target)
     if not why and node.result.type.planes > MOST_PLANES:
@@ -182,4 +185,6 @@ def _growth(node: Node, choice: Choice) -> Growth | None:
     return growth_by_pixels(choice, conv)
 
 
-SEPARABLE_CONVOLUTION = Family(is_separable, _choices, _lower_node, _unsuited, _ends, _growth)
+SEPARABLE_CONVOLUTION = Family(
+    is_separable, _choices, _lower_node, _why_not_compute, _ends, _growth
+)

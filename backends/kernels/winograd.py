@@ -36,7 +36,7 @@ from ...passes.placement.kinds import at_default, is_direct, shared_out
 from ...passes.placement.target import TILES_OF
 from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
-from .family import TARGETS, Family, computes, unsuited
+from .family import TARGETS, Family, computes, why_not_compute
 from .fragment_blocks import beside_each_other, in_one_array, may_draw_blocks
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
@@ -80,7 +80,7 @@ def _choices(node: Node, target: Target) -> Iterator[Choice]:
         yield from found
 
 
-def untiled(node: Node, target: Target) -> str:
+def why_not_winograd(node: Node, target: Target) -> str:
     """Return why a placed convolution is not computed in the tiles that are asked for."""
     opened, node = node, at_default(node)
     found = refusal(node, target) or _in_tiles(node, TILES_OF[target.winograd], target)
@@ -137,7 +137,11 @@ def _dispatches(node: Node, tile: int, target: Target) -> list[Choice] | str:
     if found is None:
         return NO_ROOM
     patches, products, result = found
-    for step, why in ((patches, unsuited), (products, CONVOLUTION.unsuited), (result, unsuited)):
+    for step, why in (
+        (patches, why_not_compute),
+        (products, CONVOLUTION.why_not_compute),
+        (result, why_not_compute),
+    ):
         if reason := why(step, target):
             return reason
     return [
@@ -158,7 +162,7 @@ def _in_place(node: Node, tile: int, target: Target) -> list[Choice]:
     start = replace(node.choice, stage="compute", winograd=tile, weights="constants")
     start = replace(start, block=(tile, tile))
     whole = _alone(node, start)
-    if unsuited(replace(whole, choice=replace(whole.choice, weights="texture")), target):
+    if why_not_compute(replace(whole, choice=replace(whole.choice, weights="texture")), target):
         return []
     fitting = (n for n in PLANES if node.result.type.planes % n == 0)
     return [replace(start, planes=n) for n in fitting if weight_floats(whole, n) <= TILED_BUDGET]
@@ -339,8 +343,8 @@ def _lines(most: int, every: int, sums: int, loaded: int, target: Target) -> int
     return next((n for n in (most, most // 2) if held(n) <= least), 1) if least else most
 
 
-def _suits(node: Node) -> bool:
-    """Whether a node is one that an expansion makes, or a convolution to expand."""
+def _can_run_in_tiles(node: Node) -> bool:
+    """Whether a node is a step of Winograd's convolution, or a convolution to expand into steps."""
     kernel = parts(node).kernel
     return isinstance(kernel, STEPS) or (type(kernel) is Conv and is_direct(node))
 
@@ -372,4 +376,4 @@ def _ends(node: Node) -> dict[str, int]:
     return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}
 
 
-WINOGRAD = Family(_suits, _choices, _lower, unsuited, _ends, expand=expand)
+WINOGRAD = Family(_can_run_in_tiles, _choices, _lower, why_not_compute, _ends, expand=expand)

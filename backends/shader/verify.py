@@ -119,7 +119,7 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
         if scope.get(e.name) != e.type:
             fault = f"{e.name} is not a variable of its type"
     elif isinstance(e, Binary):
-        if not _suits(e.operator, e.left.type, e.right.type):
+        if not _operands_match(e.operator, e.left.type, e.right.type):
             fault = f"{e.operator} of {e.left.type} and {e.right.type}"
     elif isinstance(e, Lanes):
         vector = e.vector.type
@@ -159,8 +159,8 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
         raise InternalError(fault)
 
 
-def _suits(operator: Operator, a: Type, b: Type) -> bool:
-    """Whether an operator takes operands of two types."""
+def _operands_match(operator: Operator, a: Type, b: Type) -> bool:
+    """Whether an operator is defined for operands of these types."""
     if operator in ("&&", "||"):
         return a == b == BOOL
     if operator in COMPARISONS:

@@ -166,10 +166,10 @@ def count_memory(devices: tuple[Costs, ...]) -> bool:
 def gain_from_half(devices: tuple[Costs, ...]) -> bool:
     """Whether 16-bit arithmetic is faster than 32-bit arithmetic on any of the devices."""
 
-    def takes(device: Costs, name: str) -> float:
+    def slowest(device: Costs, name: str) -> float:
         return max(float(getattr(unit, name)) for unit in device.units)
 
-    return any(takes(d, "multiply_half") < takes(d, "multiply") for d in devices)
+    return any(slowest(d, "multiply_half") < slowest(d, "multiply") for d in devices)
 
 
 def cost_text(devices: tuple[Costs, ...], cost: float, measured: bool = False) -> str:

@@ -72,38 +72,38 @@ class Work:
 
 
 class Kernels(Protocol):
-    """What the kernel families offer for a target."""
+    """The kernel families' choices and work for a target."""
 
     @property
     def target(self) -> Target:
-        """What is compiled for."""
+        """The target of the build."""
 
     def choices(self, node: Node, tiles: bool = True) -> tuple[Choice, ...]:
-        """Return every way to run a placed node, in order of preference for ties.
+        """Return every choice for a placed node, in order of preference for ties.
 
-        The target may force the stage, the storage of weights, Winograd's tiles and the planes of a
-        fragment pass; ``node.choice`` may have pinned any of them. Compute and tiles are forced
-        only on nodes that can. Empty when the weights do not fit the storage asked for.
+        Options of the target and ``node.choice`` may fix the stage, the weight storage, Winograd's
+        tiles, and the planes of a fragment pass. A forced compute stage or tile size applies only
+        to nodes that support it. The result is empty if the weights do not fit a forced storage.
 
         Args:
-            node: to run.
-            tiles: whether Winograd's tiles are among the ways.
+            node: the placed node.
+            tiles: include choices with Winograd tiles.
         """
 
     def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
-        """Return a key: nodes of equal keys do the same with each of the choices."""
+        """Return a key; nodes with equal keys have equal work with each of the choices."""
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:
-        """Return what a node does with a choice, for each of the nodes that the choice makes."""
+        """Return the work of a node with a choice, for each node that the choice expands to."""
 
     def expand(self, node: Node) -> Node | None:
-        """Return the last of the nodes that a node's choice makes of it, None if it stays one."""
+        """Return the last node of a node's expansion, or None if the node stays as it is."""
 
-    def unsuited(self, node: Node) -> str:
-        """Return why a placed node cannot run in the compute stage, or nothing."""
+    def why_not_compute(self, node: Node) -> str:
+        """Return why a placed node cannot run in the compute stage; empty if it can."""
 
-    def untiled(self, node: Node) -> str:
-        """Return why the Winograd tiles that are asked for are not used for a convolution."""
+    def why_not_winograd(self, node: Node) -> str:
+        """Return why a convolution does not use the Winograd tiles of ``--winograd``."""
 
     def refusal(self, node: Node) -> ShadergenError:
-        """Return what to raise for a node that has no choices: its weights do not fit."""
+        """Return the error for a node without choices: its weights do not fit."""
