@@ -14,12 +14,12 @@ from ...errors import InternalError
 from ..gpu import EXTERNAL
 from ..shader.expressions import Construct, Negative, Number, Numbers
 from ..shader.types import BOOL, FLOAT, INT, UINT
-from .printer import CHOICE, INFINITE, Printer, comment, decimal, indented
+from .printer import CONDITIONAL, INFINITE, Printer, comment, decimal, indented
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ..shader.expressions import Choice, Expression, Intrinsic, Texel
+    from ..shader.expressions import Conditional, Expression, Intrinsic, Texel
     from ..shader.program import Array, Function, Program, TextureBinding
     from ..shader.statements import Statement, WriteImage, WriteTarget
     from ..shader.types import Type
@@ -84,10 +84,10 @@ class GlslEs(Printer):
         advance = f"++{counter}" if step == 1 else f"{counter} += {step}"
         return f"for (int {counter} = {start}; {counter} < {end}; {advance})"
 
-    def choice(self, e: Choice) -> tuple[str, int]:
+    def conditional(self, e: Conditional) -> tuple[str, int]:
         parts = [self.printed(part) for part in (e.condition, e.then, e.otherwise)]
-        c, a, b = (text if level > CHOICE else f"({text})" for text, level in parts)
-        return f"{c} ? {a} : {b}", CHOICE
+        c, a, b = (text if level > CONDITIONAL else f"({text})" for text, level in parts)
+        return f"{c} ? {a} : {b}", CONDITIONAL
 
     def intrinsic(self, e: Intrinsic) -> str:
         if e.name == "atan2":

@@ -18,8 +18,8 @@ from ..shader.expressions import (
     LANES,
     Binary,
     BuiltIn,
-    Choice,
     Column,
+    Conditional,
     Construct,
     Element,
     Intrinsic,
@@ -63,7 +63,7 @@ LINE = 94  # characters of a function or a branch that is written on one line
 # How tightly operators bind, the tightest last.
 LEVELS = {"||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "<": 7, "<=": 7, ">": 7, ">=": 7}
 LEVELS |= {"<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10}
-CHOICE, SIGN, ATOM = 0, 11, 12
+CONDITIONAL, SIGN, ATOM = 0, 11, 12
 BITS = ("<<", ">>", "&", "|", "^")  # whose operands are put in brackets for the reader's sake
 
 
@@ -84,7 +84,7 @@ class Printer(ABC):
         self._simple = {kind: getattr(self, name) for kind, name in self.SIMPLE.items()}
         self._compound = {
             Binary: lambda e: self.binary(e.operator, e.left, e.right),
-            Choice: self.choice,
+            Conditional: self.conditional,
             Negative: self.negative,
         }
 
@@ -128,7 +128,7 @@ class Printer(ABC):
         """Return the head of a loop."""
 
     @abstractmethod
-    def choice(self, e: Choice) -> tuple[str, int]:
+    def conditional(self, e: Conditional) -> tuple[str, int]:
         """Return one of two values by a condition, and how tightly that binds."""
 
     # Statements

@@ -1,6 +1,6 @@
 """WGSL, as far as every kernel needs it; external textures are refused.
 
-Functions take no values back by parameters here, but by pointers; a choice between two values is a
+Functions take no values back by parameters here, but by pointers; a conditional is a
 call; conditions of vectors are vectors. Uniform ints are one struct.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..shader.expressions import (
-        Choice,
+        Conditional,
         Construct,
         Expression,
         Intrinsic,
@@ -97,7 +97,7 @@ class _Wgsl(Printer):
     def short_branch(self, head: str, line: str) -> str:
         return f"{head} {{ {line} }}"
 
-    def choice(self, e: Choice) -> tuple[str, int]:
+    def conditional(self, e: Conditional) -> tuple[str, int]:
         parts = (self.expression(part) for part in (e.otherwise, e.then, e.condition))
         return f"select({', '.join(parts)})", ATOM
 

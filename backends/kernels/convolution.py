@@ -28,7 +28,7 @@ from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, 
 from ...passes.placement.kinds import at_default, before_store, is_direct, precision
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Choice, Variable, vec4
+from ..shader.expressions import Conditional, Variable, vec4
 from ..shader.statements import Body
 from ..shader.types import VEC4
 from . import family
@@ -56,8 +56,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from ...ir.graph import Choice as Way
-    from ...ir.graph import Node, Precision, Value, WeightStorage
+    from ...ir.graph import Choice, Node, Precision, Value, WeightStorage
     from ...ir.types import TextureFormat
     from ...passes.kernel_ops import Parts
     from ...passes.placement.target import Target
@@ -78,8 +77,8 @@ def _runs_directly(node: Node) -> bool:
     return is_direct(node) and not several and not isinstance(kernel, OTHERS)
 
 
-def choices(node: Node, target: Target) -> Iterator[Way]:
-    """Yield every way to run a convolution directly."""
+def choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield every choice that runs a convolution directly."""
     node = at_default(node)
     if not parts(node).store:  # a fragment writes few planes of its own pixel
         yield from _fragment_choices(node, fragment_planes(node, target), target)
@@ -89,22 +88,22 @@ def choices(node: Node, target: Target) -> Iterator[Way]:
     yield from compute_choices(node, target)
 
 
-def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Way]:
+def _fragment_choices(node: Node, several: tuple[int, ...], target: Target) -> Iterator[Choice]:
     capacity = weight_capacity(target, "fragment")
     for planes in several:
         unrolled, looped = (weight_bytes(node, planes, w, target) for w in ("constants", "texture"))
         for weights in ("constants", *LOOPED):
             are_constants = weights == "constants"
-            way = replace(node.choice, stage="fragment", planes=planes, weights=weights)
+            choice = replace(node.choice, stage="fragment", planes=planes, weights=weights)
             size = unrolled if are_constants else looped
-            if size > capacity[weights] and not slices(node, way, target):
+            if size > capacity[weights] and not slices(node, choice, target):
                 continue
             if target.weights == "auto":
                 if not _auto_allows(node, unrolled, target, are_constants):
                     continue
             elif weights != target.weights:
                 continue
-            yield way
+            yield choice
 
 
 def _auto_allows(node: Node, size: int, target: Target, are_constants: bool) -> bool:
@@ -131,8 +130,8 @@ def _has_unit_for_weights(node: Node, target: Target) -> bool:
     return planes + target.limits.draw_buffers <= target.limits.texture_units
 
 
-def compute_choices(node: Node, target: Target) -> Iterator[Way]:
-    """Yield every way to run a convolution in the compute stage."""
+def compute_choices(node: Node, target: Target) -> Iterator[Choice]:
+    """Yield every choice that runs a convolution in the compute stage."""
     if not computes(target) or why_not_compute(node, target):
         return
     storages = compute_storages(before_store(node), target)
@@ -142,11 +141,11 @@ def compute_choices(node: Node, target: Target) -> Iterator[Way]:
 
 @cache
 def _blocks(
-    opened: Way,
+    opened: Choice,
     storages: tuple[WeightStorage, ...],
     columns: tuple[int, ...],
     planes: tuple[int, ...],
-) -> tuple[Way, ...]:
+) -> tuple[Choice, ...]:
     """Return every combination, which many layers have in common."""
     return tuple(
         replace(opened, stage="compute", block=(across, 1), planes=n, weights=weights)
@@ -208,7 +207,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     assert isinstance(w, Constant)
     shader = ShaderBuilder(target, precision(node), node.choice.stage or "fragment")
     shape = conv.packed_shape(w.shape)
-    tiles = plan_blocks(shape, conv.groups, group.planes)
+    blocks = plan_blocks(shape, conv.groups, group.planes)
     o, per_group, *kernel = shape
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
@@ -222,33 +221,33 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
         size, every = len(group.planes), len(group.covered)
         blob = Blob(
             f"{node.name}.weights",
-            prod(tiles.shape[:4]) * every // size,
+            prod(blocks.shape[:4]) * every // size,
             lambda first: rows_of(conv.packed(w.data), conv.groups, size, every, first, in_turn),
             weight_format(w.data, target, shader.precision),
             group.planes[0],
         )
         shader.weights(blob, storage)
     body = Body()
-    body.let(CORNER.name, first_tap(shader, conv, tiles.diagonal))
+    body.let(CORNER.name, first_tap(shader, conv, blocks.diagonal))
     starts = first_sums(bias, conv, group, shader)
     names = group.results
     sums = Sums(body, shader, node)
     named = names_weights(node, node.choice, target)
     cut = cut_weights(w.data, conv.groups, group.planes) if storage == "constants" else None
-    readers = readers_of(cut, shader, tiles, in_turn) if named else []
+    readers = readers_of(cut, shader, blocks, in_turn) if named else []
     last = last_texels(readers) if shader.bias_last else {}
     for k, (name, start) in enumerate(zip(names, starts, strict=True)):
         first = vec4(0.0) if k in last else start
         sums.declare([name + end for *_, end in group.pixels], first)
     if named:
         if storage == "constants":
-            sums.declare_partial(names, tiles.shape[3])
+            sums.declare_partial(names, blocks.shape[3])
         biases = {(k, *texel): starts[k] for k, texel in last.items()}
-        with _kept_apart(body, shader, tiles) if in_turn else nullcontext():
-            unrolled(body, shader, p, group, tiles, readers, sums, biases)
+        with _kept_apart(body, shader, blocks) if in_turn else nullcontext():
+            unrolled(body, shader, p, group, blocks, readers, sums, biases)
     else:
         load = loader(shader, conv, p, x, group)
-        looped(body, shader, conv, tiles, group, kernel, load, sums, names)
+        looped(body, shader, conv, blocks, group, kernel, load, sums, names)
     kind = f"convolution {kh}x{kw}, {x.shape[1]} to {o} channels"
     if isinstance(conv, WinogradProducts):
         kind = f"Winograd products, {conv.tile}x{conv.tile} tiles: {kind}"
@@ -268,14 +267,14 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
 
 
 def _kept_apart(
-    body: Body, shader: ShaderBuilder, tiles: WeightBlocks
+    body: Body, shader: ShaderBuilder, blocks: WeightBlocks
 ) -> AbstractContextManager[None]:
     """Put code under a condition that always holds, which VideoCore's compiler cannot know.
 
     At the beginning of a program it reads the weights far ahead of their products, and compiles
     thirty times as long.
     """
-    return body.when(shader.uniform("planes_in", tiles.shape[1]) > 0)
+    return body.when(shader.uniform("planes_in", blocks.shape[1]) > 0)
 
 
 def _written(
@@ -312,7 +311,7 @@ def first_sums(
     if not isinstance(conv, WinogradProducts):
         return vectors
     biased = (PIXEL.y % conv.positions).equals(conv.biased)
-    return [Choice(biased, v, vec4(0.0)) for v in vectors]
+    return [Conditional(biased, v, vec4(0.0)) for v in vectors]
 
 
 def rows_of(
@@ -352,7 +351,7 @@ def ends(node: Node) -> dict[str, int]:
     }
 
 
-def _growth(node: Node, choice: Way) -> Growth | None:
+def _growth(node: Node, choice: Choice) -> Growth | None:
     """Return how a program grows with the planes of an invocation, else with its pixels.
 
     Planes are alike if all their lanes are channels and all read the same planes, in a loop:
@@ -371,7 +370,7 @@ def _growth(node: Node, choice: Way) -> Growth | None:
     return growth_by_pixels(choice, p.kernel)
 
 
-def growth_by_pixels(choice: Way, conv: Conv) -> Growth | None:
+def growth_by_pixels(choice: Choice, conv: Conv) -> Growth | None:
     """Return how a program grows with the pixels of a row, which share what their windows read.
 
     The second pixel is the first to share. Dilated windows share less evenly.

@@ -37,7 +37,7 @@ def looped(
     body: Body,
     shader: ShaderBuilder,
     conv: Conv,
-    tiles: WeightBlocks,
+    blocks: WeightBlocks,
     group: Group,
     kernel: list[int],
     load: Function,
@@ -50,46 +50,46 @@ def looped(
         body: where to; it has ``corner``.
         shader: where sizes are declared.
         conv: the convolution.
-        tiles: of the planes of an invocation.
+        blocks: the weight blocks of an invocation.
         group: what an invocation computes.
         kernel: height and width of the weights that are held.
         load: from :func:`loader`.
         sums: of the accumulators.
         names: of the accumulators of each plane, without the ends of :attr:`.Group.pixels`.
     """
-    taps, rows = prod(kernel), prod(tiles.shape[:4])
+    taps, rows = prod(kernel), prod(blocks.shape[:4])
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     down, across = conv.dilations
-    depth = tiles.shape[1]
+    depth = blocks.shape[1]
     # Compilers move the loads of one plane out of a loop over it; Intel's then spills them.
-    blocks = 1 if depth == 1 else shader.size("planes_in", depth)
+    input_planes = 1 if depth == 1 else shader.size("planes_in", depth)
     per_tap = shader.size("rows_per_tap", rows // taps)
-    height, width = _kernel_size(shader, tiles, group, kh, kw)
-    once = {known(height), known(width), known(blocks)} == {1}  # no loop is written
-    step = _Step(body, shader, conv, tiles, group, load, per_tap, sums, names, once)
+    height, width = _kernel_size(shader, blocks, group, kh, kw)
+    once = {known(height), known(width), known(input_planes)} == {1}  # no loop is written
+    step = _Step(body, shader, conv, blocks, group, load, per_tap, sums, names, once)
     body.let(ROW.name, _first_row(group, taps, per_tap, conv.positions))
     with body.loop("ky", height) as ky:
         if not group.draws_blocks and unrolls_rows(conv, kw, group.node.choice.block[0]):
             tap = body.let("tap", offset(CORNER, 0, ky * down))
-            with body.loop(INPUT_PLANE, blocks) as i:
+            with body.loop(INPUT_PLANE, input_planes) as i:
                 step.write(tap, i, kw)
             body.comment("Skip the weights of the row's other taps.")
             body.add(ROW, (kw - 1) * per_tap)
         else:
             with body.loop("kx", width) as kx:
                 tap = body.let("tap", offset(CORNER, kx * across, ky * down))
-                with body.loop(INPUT_PLANE, blocks) as i:
+                with body.loop(INPUT_PLANE, input_planes) as i:
                     step.write(tap, i, 1)
 
 
 def _kernel_size(
-    shader: ShaderBuilder, tiles: WeightBlocks, group: Group, height: int, width: int
+    shader: ShaderBuilder, blocks: WeightBlocks, group: Group, height: int, width: int
 ) -> tuple[Int, Int]:
     """Return where the loops over taps end: depthwise draws of several sizes share a program.
 
     Others do most of their work for each tap, and have few programs.
     """
-    if group.in_compute or not tiles.diagonal:
+    if group.in_compute or not blocks.diagonal:
         return height, width
     return shader.size("kernel_height", height), shader.size("kernel_width", width)
 
@@ -112,7 +112,7 @@ class _Step:
     body: Body
     shader: ShaderBuilder
     conv: Conv
-    tiles: WeightBlocks
+    blocks: WeightBlocks
     group: Group
     load: Function
     per_tap: Expression
@@ -128,9 +128,9 @@ class _Step:
             i: the input plane, of those that an invocation reads.
             taps: how many taps of a row are unrolled: 1 or all.
         """
-        body, tiles, conv, group = self.body, self.tiles, self.conv, self.group
-        _, _, planes, width, _ = tiles.shape
-        shared = len(set(tiles.first)) == 1
+        body, blocks, conv, group = self.body, self.blocks, self.conv, self.group
+        _, _, planes, width, _ = blocks.shape
+        shared = len(set(blocks.first)) == 1
         (stride_y, stride_x), dilation = conv.strides, conv.dilations[1]
         loaded: dict[str, Variable] = {}
 
@@ -146,7 +146,7 @@ class _Step:
             return loaded[name]
 
         for plane in range(1 if shared else planes):
-            start = group.plane(plane) if tiles.diagonal else tiles.first[plane]
+            start = group.plane(plane) if blocks.diagonal else blocks.first[plane]
             texels: dict[tuple[int, int], Variable] = {}
             for tap in range(taps):
                 for x, y, _ in group.pixels:
@@ -163,7 +163,7 @@ class _Step:
                         for x, y, end in group.pixels
                     ]
                     row = (ROW + tap * self.per_tap if tap else ROW) + out * width
-                    multiply(body, self.shader, row, width, pixels, self.sums, tiles.diagonal)
+                    multiply(body, self.shader, row, width, pixels, self.sums, blocks.diagonal)
         if not self.once:
             body.add(ROW, planes * width)
 

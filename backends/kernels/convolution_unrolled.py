@@ -15,7 +15,7 @@ from ...ir.ops.window import may_pad
 from ...ir.types import LANES
 from ...passes.placement.halos import holds_padding
 from ..shader.builder import constant
-from ..shader.expressions import Choice, Variable, integer, offset
+from ..shader.expressions import Conditional, Variable, integer, offset
 from ..shader.types import BOOL, VEC4
 from .input_loader import CORNER, inside_map, loader, pads_with_zeros
 from .loads import LANE
@@ -41,24 +41,24 @@ TEXEL = Variable("texel", VEC4)  # the texel that was loaded last
 
 
 def readers_of(
-    cut: np.ndarray | None, shader: ShaderBuilder, tiles: WeightBlocks, in_turn: bool = False
+    cut: np.ndarray | None, shader: ShaderBuilder, blocks: WeightBlocks, in_turn: bool = False
 ) -> list[Readers]:
     """Return the products of each tap's texels, and the accumulators that take these products.
 
     Args:
         cut: the weights if they are constants, otherwise None. Products with 0 are left out.
         shader: reads the weights if they are no constants.
-        tiles: the weight blocks of the GPU pass.
+        blocks: the weight blocks of the GPU pass.
         in_turn: each column of weights is multiplied for all planes before the next column.
     """
-    taps, depth, planes, width, _ = tiles.shape
+    taps, depth, planes, width, _ = blocks.shape
     found = []
     for tap in range(taps):
         readers: Readers = {}
         for block, n, k in product(range(depth * in_turn), range(width), range(planes)):
             row = ((tap * depth + block) * width + n) * planes + k
             pair = shader.weight(integer(row)), TEXEL.lanes(LANE[n])
-            readers.setdefault(tiles.first[k] + block, []).append((k, [pair]))
+            readers.setdefault(blocks.first[k] + block, []).append((k, [pair]))
         for block, k in product(range(0 if in_turn else depth), range(planes)):
             pairs: Pairs
             if cut is None:
@@ -66,9 +66,9 @@ def readers_of(
                 weights = [shader.weight(integer(row + n)) for n in range(width)]
                 pairs = [(weight, TEXEL.lanes(LANE[n])) for n, weight in enumerate(weights)]
             else:
-                pairs = products(cut[tap, block, k], TEXEL, tiles.diagonal)
+                pairs = products(cut[tap, block, k], TEXEL, blocks.diagonal)
             if pairs:
-                readers.setdefault(tiles.first[k] + block, []).append((k, pairs))
+                readers.setdefault(blocks.first[k] + block, []).append((k, pairs))
         found.append(dict(sorted(readers.items())))
     return found
 
@@ -91,7 +91,7 @@ def unrolled(
     shader: ShaderBuilder,
     p: Parts,
     group: Group,
-    tiles: WeightBlocks,
+    blocks: WeightBlocks,
     readers: Sequence[Readers],
     sums: Sums,
     biases: Mapping[tuple[int, int, int], Expression],
@@ -108,7 +108,7 @@ def unrolled(
         shader: declares textures, weights and sizes.
         p: the convolution and the formulas fused into it.
         group: the planes that the GPU pass computes.
-        tiles: the weight blocks of the GPU pass.
+        blocks: the weight blocks of the GPU pass.
         readers: the products of each tap's texels.
         sums: adds products to the accumulators.
         biases: by accumulator, tap and input plane: the bias with which the sum of this texel's
@@ -117,7 +117,7 @@ def unrolled(
     conv = p.kernel
     assert isinstance(conv, Conv)
     x, w = p.operands[:2]
-    _, depth, planes, width, _ = tiles.shape
+    _, depth, planes, width, _ = blocks.shape
     dy, dx = conv.dilations
     totals = [Variable(name, VEC4) for name in group.results]
     body.declare(TEXEL.name, VEC4)
@@ -159,7 +159,7 @@ def unrolled(
         if beside == "anything" and inside is not None and test is not None:
             body.assign(inside, test)
             for before, total in zip(befores, totals, strict=True):
-                body.assign(total, Choice(inside, total, before))
+                body.assign(total, Conditional(inside, total, before))
     sums.complete()
 
 

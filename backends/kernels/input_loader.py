@@ -9,7 +9,7 @@ from ...ir.expr import Var, named, variables
 from ...ir.indexing import border
 from ...ir.ops.window import may_pad
 from ...passes.placement.halos import holds_padding
-from ..shader.expressions import Choice, Variable, all_of, integer, intrinsic, ivec2, vec4
+from ..shader.expressions import Conditional, Variable, all_of, integer, intrinsic, ivec2, vec4
 from ..shader.formulas import index
 from ..shader.program import Function
 from ..shader.statements import Body
@@ -134,7 +134,7 @@ def loader(
         # In dispatches, branches cost Intel's and Adreno's compilers a tenth of the cycles.
         if texture.sampled or group.draws_blocks or group.in_compute:
             value = body.let("texel", value)
-        value = Choice(inside, value, vec4(pad))
+        value = Conditional(inside, value, vec4(pad))
     body.give(value)
     return Function(NAMES[beside], (wanted, PLANE), VEC4, body.statements)
 

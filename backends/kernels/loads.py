@@ -20,7 +20,7 @@ from ...ir.indexing import add, coordinates, flatten, idiv, imod, mul
 from ...ir.types import LANES
 from ...passes.placement.access import Access
 from ..shader.expressions import (
-    Choice,
+    Conditional,
     Number,
     Variable,
     all_of,
@@ -55,8 +55,8 @@ def _select_lane() -> Function:
     """
     v, i = Variable("v", VEC4), Variable("i", INT)
     body = Body()
-    pair = body.let("pair", Choice(i < 2, v.lanes("xy"), v.lanes("zw")))
-    body.give(Choice((i & 1).equals(0), pair.x, pair.y))
+    pair = body.let("pair", Conditional(i < 2, v.lanes("xy"), v.lanes("zw")))
+    body.give(Conditional((i & 1).equals(0), pair.x, pair.y))
     return Function("lane", (v, i), FLOAT, body.statements)
 
 

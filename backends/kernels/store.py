@@ -18,7 +18,7 @@ from ..gpu import ComputePass, GpuPass, RenderPass
 from ..gpu import Uniform as Setting
 from ..shader.expressions import (
     BuiltIn,
-    Choice,
+    Conditional,
     Variable,
     any_of,
     integer,
@@ -136,7 +136,9 @@ def masked(shader: ShaderBuilder, value: Expression, group: Group, k: int) -> Ex
     functions = shader.formulas.functions
     if "masked" not in functions:
         y, plane, body = Variable("y", VEC4), Variable("plane", INT), Body()
-        body.give(Choice(plane < shader.size("planes", t.planes) - 1, y, without_lanes(y, used)))
+        body.give(
+            Conditional(plane < shader.size("planes", t.planes) - 1, y, without_lanes(y, used))
+        )
         functions["masked"] = Function("masked", (y, plane), VEC4, body.statements)
     return functions["masked"](value, integer(group.plane(k)))
 

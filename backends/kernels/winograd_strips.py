@@ -24,8 +24,7 @@ from ...passes.kernel_ops.winograd_strips import PAIR
 from ...passes.placement.kinds import entries_share_a_program, planes_in_a_pass
 from ..gpu import Blob
 from ..shader.builder import ShaderBuilder
-from ..shader.expressions import Choice as Conditional
-from ..shader.expressions import Variable, integer, ivec2, offset, vec4
+from ..shader.expressions import Conditional, Variable, integer, ivec2, offset, vec4
 from ..shader.statements import Body, needed
 from ..shader.types import VEC4
 from .convolution import rows_of, weight_format

@@ -23,7 +23,7 @@ from ...passes.placement.halos import holds_padding
 from ...passes.placement.kinds import precision
 from ..shader.builder import ShaderBuilder
 from ..shader.expressions import (
-    Choice,
+    Conditional,
     Number,
     Variable,
     any_of,
@@ -174,7 +174,7 @@ class Window:
         if not self._near:
             return list(sums)
         pairs = zip(self._near.items(), sums, strict=True)
-        return [Choice(x.equals(CORNER.x + n), total, vec4(0.0)) for (n, x), total in pairs]
+        return [Conditional(x.equals(CORNER.x + n), total, vec4(0.0)) for (n, x), total in pairs]
 
 
 def _patches(
@@ -238,7 +238,7 @@ def one_line(
     line = body.let("patch_line", number)
     first = body.let("first_row", intrinsic("min", line, 1))
     ends = any_of([line.equals(0), line.equals(last)])
-    step = body.let("row_step", Choice(ends, integer(2), integer(1)))
+    step = body.let("row_step", Conditional(ends, integer(2), integer(1)))
 
     def row(i: Expression) -> Expression:
         at = first + i * step  # 0, 2, 4, or 1, 2, 3, 4, or 1, 3, 5 of six rows
@@ -307,7 +307,7 @@ def sum_rows(
         row, counts = terms(i)
         for number, (value, line_of_sums) in enumerate(zip(factors(i), sums, strict=True)):
             if counts is not None:
-                value = Choice(counts, value, Number(0.0, FLOAT))
+                value = Conditional(counts, value, Number(0.0, FLOAT))
             factor = body.let(f"factor{number}", value)
             for total, term in zip(line_of_sums, row, strict=True):
                 body.add_products(total, (factor, term))
@@ -347,7 +347,7 @@ def _in_turn(
             *others, last = range(n, len(rows), count)
             value = vec4(*map(float, rows[last]))
             for own in reversed(others):
-                value = Choice(line.equals(own - n), vec4(*map(float, rows[own])), value)
+                value = Conditional(line.equals(own - n), vec4(*map(float, rows[own])), value)
             vectors.append(body.let(f"factors{n}_{start}", value))
         held.append(vectors)
 

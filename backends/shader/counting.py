@@ -15,7 +15,7 @@ from ...ir.types import LANES
 from .expressions import (
     Binary,
     BuiltIn,
-    Choice,
+    Conditional,
     Element,
     Intrinsic,
     Invoke,
@@ -228,7 +228,7 @@ class _Outliner:
                     own.elements[e.array.name] += 1
             elif isinstance(e, Invoke):
                 found.include(self._function(e.function))
-            elif isinstance(e, (Choice, Intrinsic, Negative)):
+            elif isinstance(e, (Conditional, Intrinsic, Negative)):
                 own.operate(e.type)
             stack += e.operands
 

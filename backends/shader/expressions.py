@@ -214,7 +214,7 @@ class Negative(Expression):
 
 
 @dataclass(frozen=True)
-class Choice(Expression):
+class Conditional(Expression):
     """``then`` where a condition, one bool, holds, else ``otherwise``."""
 
     condition: Expression

@@ -14,7 +14,7 @@ from ...ir.evaluation import bind
 from ...ir.expr import Call, Expr, Num, Var, walk
 from ...ir.formulas import FORMULAS
 from .expressions import (
-    Choice,
+    Conditional,
     Construct,
     Expression,
     Negative,
@@ -265,7 +265,7 @@ class Formulas:
             else:
                 test = intrinsic("not_equal", condition, zero)
         if test.type == BOOL:
-            return Choice(test, widened(then, shared), widened(otherwise, shared))
+            return Conditional(test, widened(then, shared), widened(otherwise, shared))
         return intrinsic("select", widened(otherwise, VEC4), widened(then, VEC4), test)
 
     def _test(
@@ -384,5 +384,5 @@ INTEGER: dict[str, Callable[..., Expression]] = {
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
     "eq": lambda a, b: a.equals(b),
-    "where": lambda c, a, b: Choice(c, a, b),
+    "where": lambda c, a, b: Conditional(c, a, b),
 }

@@ -17,8 +17,8 @@ from ...errors import InternalError
 from ...ir.types import HALF_MAX
 from .expressions import (
     Binary,
-    Choice,
     Column,
+    Conditional,
     Construct,
     Element,
     Intrinsic,
@@ -167,8 +167,8 @@ class _Typed:
                 return known[e.name]
             case Binary():
                 return Binary(e.operator, *_alike(value(e.left), value(e.right)))
-            case Choice():
-                return Choice(value(e.condition), *_alike(value(e.then), value(e.otherwise)))
+            case Conditional():
+                return Conditional(value(e.condition), *_alike(value(e.then), value(e.otherwise)))
             case Construct():
                 return _constructed(e.type, tuple(map(value, e.parts)))
             case Intrinsic():

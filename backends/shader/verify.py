@@ -10,7 +10,7 @@ from .expressions import (
     COMPARISONS,
     LANES,
     Binary,
-    Choice,
+    Conditional,
     Construct,
     Element,
     Intrinsic,
@@ -125,9 +125,9 @@ def _check_expression(program: Program, e: Expression, scope: Mapping[str, Type]
         vector = e.vector.type
         if not (vector.is_vector and set(e.names) <= set(LANES[: vector.lanes])):
             fault = f"no components {e.names} in {vector}"
-    elif isinstance(e, Choice):
+    elif isinstance(e, Conditional):
         if e.condition.type != BOOL or e.then.type != e.otherwise.type:
-            fault = "a choice between different types, or by no bool"
+            fault = "a conditional of different types, or with a condition that is no bool"
     elif isinstance(e, Construct):
         lanes = sum(p.type.lanes for p in e.parts)
         column = e.type.of(e.type.lanes)

@@ -10,7 +10,7 @@ from support.kernel_programs import shaders
 
 from shadergen.backends.dialects.wgsl import print_program
 from shadergen.backends.shader.expressions import (
-    Choice,
+    Conditional,
     Construct,
     Expression,
     Number,
@@ -67,7 +67,7 @@ def declared(value: Expression) -> str:
         (V * S + 1.0, "vec4h = v * s + f16(1.0)"),
         (vec4(S, 0.0, 0.0, 1e6), "vec4h = vec4h(s, 0.0, 0.0, 65504.0)"),
         (intrinsic("max", V, 0.0), "vec4h = max(v, vec4h(0.0))"),
-        (Choice(S < 1.0, V, vec4(0.0)), "vec4h = select(vec4h(0.0), v, s < f16(1.0))"),
+        (Conditional(S < 1.0, V, vec4(0.0)), "vec4h = select(vec4h(0.0), v, s < f16(1.0))"),
         (Construct(FLOAT, (Uniform("u_n"),)) * S, "f16 = f16(f32(sizes.u_n) * f32(s))"),
     ],
 )

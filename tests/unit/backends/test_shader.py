@@ -18,7 +18,7 @@ from shadergen.backends.dialects.glsl_es import (
 from shadergen.backends.dialects.wgsl import print_program as print_wgsl
 from shadergen.backends.shader.builder import constant
 from shadergen.backends.shader.expressions import (
-    Choice,
+    Conditional,
     Expression,
     Intrinsic,
     Number,
@@ -69,7 +69,7 @@ def test_numbers_of_a_matrix_print_as_each_does_alone():
         (V + 0.0, "v + 0.0"),
         (-V * 2.0, "(-v) * 2.0"),
         ((V + 1.0).lanes("xy"), "(v + 1.0).xy"),
-        (Choice(K < N, K, N) + 1, "(k < n ? k : n) + 1"),
+        (Conditional(K < N, K, N) + 1, "(k < n ? k : n) + 1"),
         (intrinsic("max", V, 0.0), "max(v, 0.0)"),
         (intrinsic("max", V, V), "max(v, v)"),
         (offset(P, 0, 0), "p"),
@@ -159,7 +159,7 @@ def wrong(build):
         (lambda b: b.let("t", Array("c", VEC4)[0]), "no array c"),
         (lambda b: b.let("s", GIVES_FLOAT(vec4(0.0))), "f is applied to other types"),
         (lambda b: b.let("v", Intrinsic("max", (vec4(0.0), Number(0.0, FLOAT)))), "max is applied"),
-        (lambda b: b.let("v", Choice(integer(1), integer(1), integer(2))), "a choice between"),
+        (lambda b: b.let("v", Conditional(integer(1), integer(1), integer(2))), "a conditional of"),
         (lambda b: b.write(1, vec4(0.0)), "no such render target"),
         (lambda b: b.write(0, integer(0)), "a render target takes a vec4"),
         (lambda b: b.store_image(ivec2(0, 0), None, vec4(0.0)), "no image to store in"),
