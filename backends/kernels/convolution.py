@@ -1,12 +1,12 @@
 """Convolution: an invocation is a block of output pixels of several planes.
 
-Weights are columns, four output channels each: ``a += column * v.x`` for every input channel. In
-16 bits, partial sums come between (:mod:`.sums`). Small layers unroll weights as constants; larger
-ones loop over them (:mod:`.convolution_loops`).
+Weights are columns of four output channels: ``a += column * v.x`` for every input channel. 16-bit
+kernels add up partial sums first (:mod:`.sums`). Small layers unroll their weights as constants
+(:mod:`.convolution_unrolled`), larger layers loop over them (:mod:`.convolution_loops`).
 
-Ways to run one differ in the planes and, in the compute stage, the pixels that an invocation
-computes, and in the storage of weights. All weights of a compute pass must fit their storage, but
-only those of its planes for a fragment pass. :mod:`.winograd` has more ways for those of 3x3.
+Choices differ in the planes of an invocation, in the weight storage and, in the compute stage, in
+the pixels of an invocation. The storage must hold all weights of a compute pass, but only the
+weights of its own planes for a fragment pass. :mod:`.winograd` has more choices for 3x3 kernels.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ if TYPE_CHECKING:
     from ..shader.expressions import Expression
     from .weight_blocks import WeightBlocks
 
-OTHERS = (StripProducts, WinogradConv, WinogradTiles)  # which the family of tiles lowers
-COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation may compute
-PLANES = (4, 2, 1)  # planes of them
+OTHER_FAMILIES = (StripProducts, WinogradConv, WinogradTiles)  # convolutions that WINOGRAD lowers
+COLUMNS = (8, 7, 4, 2, 1)  # pixels of a row that one invocation of a dispatch may compute
+PLANES = (4, 2, 1)  # planes that one invocation of a dispatch may compute
 CONSTANT_BUDGET = 4096  # floats of unrolled code in one shader: compile time is a feature
 
 
@@ -74,13 +74,13 @@ def _runs_directly(node: Node) -> bool:
     """Whether a convolution runs neither in Winograd tiles nor, as a draw, in blocks of pixels."""
     choice, kernel = node.choice, parts(node).kernel
     several = choice.winograd or (choice.stage == "fragment" and choice.block != (1, 1))
-    return is_direct(node) and not several and not isinstance(kernel, OTHERS)
+    return is_direct(node) and not several and not isinstance(kernel, OTHER_FAMILIES)
 
 
 def choices(node: Node, target: Target) -> Iterator[Choice]:
     """Yield every choice that runs a convolution directly."""
     node = at_default(node)
-    if not parts(node).store:  # a fragment writes few planes of its own pixel
+    if not parts(node).store:  # a fragment can write only its own pixel
         yield from _fragment_choices(node, fragment_planes(node, target), target)
     elif target.shuffles_targets:
         inner = before_store(node)
@@ -146,7 +146,7 @@ def _blocks(
     columns: tuple[int, ...],
     planes: tuple[int, ...],
 ) -> tuple[Choice, ...]:
-    """Return every combination, which many layers have in common."""
+    """Return every combination; cached, because many layers have equal arguments."""
     return tuple(
         replace(opened, stage="compute", block=(across, 1), planes=n, weights=weights)
         for weights, across, n in product(storages, columns, planes)
@@ -154,7 +154,7 @@ def _blocks(
 
 
 def _compute_planes(node: Node) -> list[int]:
-    """Return the planes that an invocation may compute: several where they read the same."""
+    """Return the numbers of planes for an invocation: several if all planes read the same input."""
     p, planes = parts(node), node.result.type.planes
     if p.store:
         return [n for n in (planes_of_store(node),) if n <= max(PLANES)]
@@ -193,13 +193,13 @@ def lower_convolution(node: Node, target: Target) -> Iterator[GpuPass]:
 
 
 def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
-    """Lower a GPU pass of a convolution, or of one in blocks of pixels.
+    """Lower a GPU pass of a convolution, also of a draw in blocks of pixels.
 
     Args:
         node: the placed convolution.
-        p: it and what is fused with it.
-        group: what an invocation computes.
-        target: what is compiled for.
+        p: the convolution and the formulas fused into it.
+        group: the planes that an invocation computes.
+        target: of the build.
     """
     conv = p.kernel
     assert isinstance(conv, Conv)
@@ -211,7 +211,7 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
     o, per_group, *kernel = shape
     kh, kw = (1, 1) if conv.positions > 1 else kernel
     _, _, height, width = node.result.shape
-    pixels = len(group.pixels) if group.draws_blocks else 1  # of a pixel of the viewport
+    pixels = len(group.pixels) if group.draws_blocks else 1  # for each pixel of the viewport
     macs = group.channels * per_group * kh * kw * height * width * pixels
     storage = node.choice.weights
     if storage is None:
@@ -269,9 +269,9 @@ def lower_group(node: Node, p: Parts, group: Group, target: Target) -> GpuPass:
 def _kept_apart(
     body: Body, shader: ShaderBuilder, blocks: WeightBlocks
 ) -> AbstractContextManager[None]:
-    """Put code under a condition that always holds, which VideoCore's compiler cannot know.
+    """Put code under a condition that always holds, unknown to the compiler.
 
-    At the beginning of a program it reads the weights far ahead of their products, and compiles
+    Without it, VideoCore's compiler reads the weights far ahead of their products, and takes
     thirty times as long.
     """
     return body.when(shader.uniform("planes_in", blocks.shape[1]) > 0)
@@ -280,7 +280,7 @@ def _kept_apart(
 def _written(
     body: Body, shader: ShaderBuilder, node: Node, group: Group, names: list[str]
 ) -> Sequence[Expression]:
-    """Return what a GPU pass writes of accumulators; in draws, those of all pixels of a block."""
+    """Return the values that a GPU pass writes; in draws, for all pixels of a block."""
     if not group.draws_blocks:
         values = stores(shader, node, group, [Variable(name, VEC4) for name in names])
         if group.in_compute or group.written is group.node:
@@ -301,7 +301,10 @@ def weight_format(data: np.ndarray, target: Target, precision: Precision) -> Tex
 def first_sums(
     bias: list[Value], conv: Conv, group: Group, shader: ShaderBuilder
 ) -> list[Expression]:
-    """Return the accumulators' first values: the bias, of Winograd's products at one position."""
+    """Return the accumulators' initial values: the bias.
+
+    Winograd's products take it at one position of the patch, from which it reaches all pixels.
+    """
     if not bias:
         return [vec4(0.0)] * len(group.planes)
     vectors = [
@@ -322,18 +325,18 @@ def rows_of(
     first: int = 0,
     in_turn: bool = False,
 ) -> list[np.ndarray]:
-    """Return the rows of the weights that a GPU pass loops over, in turn for its planes.
+    """Return the rows of weights that a GPU pass reads, ordered by invocation.
 
     Args:
         data: the weights, OIHW.
         groups: of the convolution.
         size: planes of an invocation.
         every: planes of the pass.
-        first: the first of them.
-        in_turn: a column for each plane of an invocation, then the next column.
+        first: the first plane of the pass.
+        in_turn: order an invocation's rows by column, then plane; otherwise by plane, then column.
     """
     starts = range(0, every, size)
-    if groups == 1:  # all planes read alike
+    if groups == 1:  # all planes read the same input planes
         cut = cut_weights(data, groups, range(first, first + every))
         parts_of = (cut[:, :, p : p + size] for p in starts)
         return [(c.swapaxes(2, 3) if in_turn else c).reshape(-1, LANES) for c in parts_of]
@@ -342,7 +345,7 @@ def rows_of(
 
 
 def ends(node: Node) -> dict[str, int]:
-    """Return where the loop over input planes ends."""
+    """Return the trip count of the loop over input planes."""
     p = parts(node)
     assert isinstance(p.kernel, Conv)
     shape = p.kernel.packed_shape(p.operands[1].shape)
@@ -352,10 +355,10 @@ def ends(node: Node) -> dict[str, int]:
 
 
 def _growth(node: Node, choice: Choice) -> Growth | None:
-    """Return how a program grows with the planes of an invocation, else with its pixels.
+    """Return how a program grows with the planes of an invocation, or else with its pixels.
 
-    Planes are alike if all their lanes are channels and all read the same planes, in a loop:
-    weights that are constants may be zero and left out.
+    Each further plane adds the same code if all lanes are channels and all planes read the same
+    input in a loop. Constant weights do not count: code for zeros is left out.
     """
     p = parts(node)
     assert isinstance(p.kernel, Conv)
@@ -371,9 +374,9 @@ def _growth(node: Node, choice: Choice) -> Growth | None:
 
 
 def growth_by_pixels(choice: Choice, conv: Conv) -> Growth | None:
-    """Return how a program grows with the pixels of a row, which share what their windows read.
+    """Return how a program grows with the pixels of a row, whose windows share loads.
 
-    The second pixel is the first to share. Dilated windows share less evenly.
+    Sharing begins with the second pixel. Dilated windows share less evenly, so they have no growth.
     """
     across, down = choice.block
     if across <= 3 or down > 1 or conv.dilations[1] > 1:

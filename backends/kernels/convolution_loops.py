@@ -1,8 +1,8 @@
-"""Convolutions that loop over their taps and input planes, with weights by row.
+"""Convolutions that loop over taps and input planes, and read weights row by row.
 
-Rows are in the order of :mod:`.weight_blocks`. Where an invocation of a dispatch has neighbours in
-a row, the taps of a row are unrolled and share what they load. In draws that would spill on Mali
-and VideoCore for little: the weights of two planes are most of what is read.
+Rows are in the order of :mod:`.weight_blocks`. If an invocation of a dispatch computes several
+pixels of a row, the taps of a row are unrolled and share their loads. Draws do not unroll: they
+would spill on Mali and VideoCore, and save little because they read mostly weights.
 """
 
 from __future__ import annotations
@@ -85,9 +85,10 @@ def looped(
 def _kernel_size(
     shader: ShaderBuilder, blocks: WeightBlocks, group: Group, height: int, width: int
 ) -> tuple[Int, Int]:
-    """Return where the loops over taps end: depthwise draws of several sizes share a program.
+    """Return the trip counts of the loops over taps; uniforms in depthwise draws.
 
-    Others do most of their work for each tap, and have few programs.
+    Depthwise layers of several kernel sizes then share a program. Other layers have few programs,
+    and most of their work is inside these loops.
     """
     if group.in_compute or not blocks.diagonal:
         return height, width
@@ -104,9 +105,9 @@ def _first_row(group: Group, taps: int, per_tap: Expression, positions: int) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """What the innermost loop does: loads, and products with the next rows of weights.
+    """The body of the innermost loop: loads, and products with the next rows of weights.
 
-    ``once`` says that there is no loop, so that no further rows follow.
+    ``once``: no loop is written, so :data:`ROW` need not advance.
     """
 
     body: Body

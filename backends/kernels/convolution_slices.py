@@ -1,14 +1,14 @@
-"""Convolutions in slices of their input planes, whose weights a device reads as streams.
+"""Convolutions in slices of their input planes, for devices that read weights as streams.
 
     conv(x; W, b) = conv(x[0:k]; W[:, 0:k], b) + conv(x[k:2k]; W[:, k:2k]) + ...
 
-A device that reads uniform blocks as streams, such as VideoCore, multiplies about twice as fast by
-weights that the code names in their order as by those that a loop computes places of. The code for
-a whole layer would take many seconds to compile. A slice has code for a few hundred vectors, and
-slices of layers of a shape share it. Each adds its sums to those of the slices before.
+VideoCore reads uniform blocks as streams. It multiplies about twice as fast by weights that
+unrolled code names in order as by weights that a loop indexes. Unrolled code for a whole layer
+would take many seconds to compile. The code of a slice has a few hundred vectors of weights, and
+equal slices of all layers share it. Each slice adds its sums to the sums of the slice before.
 
-Every slice has a bias, if only of zeros: where sums begin with zeros in the text, VideoCore's
-compiler may read weights so far ahead that the products take half as long again.
+Every slice has a bias, even if it is zero: with literal zeros instead, VideoCore's compiler may
+read weights so far ahead that the products take 1.5 times as long.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def slices(node: Node, choice: Choice, target: Target) -> tuple[range, ...]:
-    """Return the input planes of each slice, or nothing where a convolution takes one pass."""
+    """Return the input planes of each slice; empty if a convolution is not sliced."""
     most = streamed(choice, target)
     p = parts(node)
     if not most or type(p.kernel) is not Conv or choice.winograd:
@@ -64,7 +64,7 @@ def _is_sliceable(node: Node, p: Parts) -> bool:
 
 
 def expand(node: Node, target: Target) -> tuple[Node, ...]:
-    """Return the nodes of the slices, the last of which gives the node's result."""
+    """Return the nodes of the slices; the last has the node's result."""
     found = slices(node, node.choice, target)
     if not found:
         return (node,)
@@ -91,7 +91,7 @@ def expand(node: Node, target: Target) -> tuple[Node, ...]:
 
 
 def _cut(x: Value, planes: range, node: Node) -> Node:
-    """Return the node that takes planes of a map, which are read in its texture."""
+    """Return the node that takes planes of a map; an alias, so nothing is copied."""
     n, c, height, width = x.shape
     first, end = planes.start * LANES, min(planes.stop * LANES, c)
     op = Slice((0, first, 0, 0), (1, 1, 1, 1), (n, end - first, height, width))
@@ -106,7 +106,7 @@ def _weights(w: Constant, planes: range) -> Constant:
 
 
 def _finished(own: Parts, p: Parts) -> Parts:
-    """Return the last slice with the epilogue of the convolution on the whole sum."""
+    """Return the last slice, which applies the convolution's epilogue to the whole sum."""
     if p.epilogue is None:
         return replace(own, dtype=p.dtype)
     (total,) = own.extras

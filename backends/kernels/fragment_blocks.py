@@ -1,10 +1,11 @@
-"""Convolutions in draws whose invocations compute a block of pixels: the choices and their nodes.
+"""Convolutions in draws whose invocations compute a block of pixels: choices and expansion.
 
-An invocation that computes one pixel reads every weight for that pixel alone: a loop spends more
-time reading weights than multiplying. The pixels of a block share what is read. An invocation has
-one place in each render target, so each pixel of a block is written to planes of its own, and
-conv(x; W, b) = shuffle(blocks(x; W, b)). A prologue goes with the first node, where elements are
-loaded, an epilogue with the last.
+    conv(x; W, b) = shuffle(blocks(x; W, b))
+
+The pixels of a block share their reads of weights. With one pixel for each invocation, a loop
+spends more time reading weights than multiplying. A fragment writes one texel of each render
+target, so each pixel of a block goes to planes of its own, and a second node shuffles them into
+place. The first node has the prologue, the second the epilogue.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ BLOCKS = ((2, 1),)
 
 
 def _choices(node: Node, target: Target) -> Iterator[Choice]:
-    """Yield every way to compute a placed convolution in blocks of pixels."""
+    """Yield every choice that computes a placed convolution in blocks of pixels."""
     if not _offers_blocks(node, target):
         return
     limits, result = target.limits, node.result.type
@@ -92,7 +93,7 @@ def may_draw_blocks(target: Target) -> bool:
 
 
 def _expand(node: Node, target: Target) -> tuple[Node, ...]:
-    """Return the nodes that compute a convolution in blocks, the last of which gives its result."""
+    """Return the two nodes that compute a convolution in blocks; the last has its result."""
     p, choice = parts(node), node.choice
     if type(p.kernel) is not Conv or choice.block == (1, 1):
         return (node,)
@@ -106,16 +107,16 @@ def _expand(node: Node, target: Target) -> tuple[Node, ...]:
 
 
 def in_one_array(node: Node) -> Node:
-    """Return the node with its result in an array of planes of 32 bits."""
+    """Return the node with its result in an array texture of 32-bit floats."""
     return replace(node, types=(node.result.type.placed(Layout("array", "rgba32f")),))
 
 
 def beside_each_other(node: Node, x: Value, block: tuple[int, int], target: Target) -> Node:
-    """Return the node that puts the pixels of blocks beside each other, and applies the epilogue.
+    """Return the node that shuffles the pixels of blocks into place and applies the epilogue.
 
     Args:
         node: the placed convolution.
-        x: its result before the epilogue, each pixel of a block in planes of its own.
+        x: its result before the epilogue; each pixel of a block has planes of its own.
         block: rows and columns of a block.
         target: limits the render targets.
     """
