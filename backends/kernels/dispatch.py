@@ -1,8 +1,9 @@
 """The workgroups and invocations of a compute pass.
 
-A workgroup is a line of invocations, since drivers run neighbours together. It covers ``span``
-blocks of pixels, counted row after row, of as many groups of planes as fill it; the span that
-starts the fewest workgroups is taken. It is a uniform, so that maps of all sizes share a program.
+An invocation computes one block of pixels in one group of planes. A workgroup has ``WORKGROUP``
+invocations in one dimension, because drivers run neighbouring invocations together: ``span``
+consecutive blocks, counted row by row, times ``WORKGROUP / span`` groups of planes. The span with
+the fewest workgroups is chosen. It is a uniform, so maps of all sizes share a program.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
     from ...ir.graph import Node
     from ...passes.placement.target import Target
 
-SPANS = (64, 32, 16, 8)
+SPANS = (64, 32, 16, 8)  # candidates for Dispatch.span; the first wins ties
 
 
 @dataclass(frozen=True)
 class Dispatch:
-    """How invocations are spread.
+    """The size of a dispatch.
 
     Attributes:
         across: blocks in a row of the map.
-        down: rows of blocks.
-        span: blocks of a workgroup.
-        groups: workgroups along x and y.
-        invocations: for all blocks and planes.
+        down: rows of blocks in the map.
+        span: consecutive blocks of a workgroup.
+        groups: workgroups along x (blocks) and y (groups of planes).
+        invocations: the invocations that compute something, one for each block and plane group.
     """
 
     across: int
@@ -42,8 +43,13 @@ class Dispatch:
 
 
 def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
-    """Plan the dispatch of a map whose invocations compute so many planes."""
-    across, down = blocks(node)
+    """Plan the dispatch of a node whose invocations compute ``planes`` planes each.
+
+    Raises:
+        InternalError: if the dispatch exceeds the workgroup count limit. Such nodes
+            have no compute choices (:func:`.family.block_columns`).
+    """
+    across, down = block_counts(node)
     counts = across * down, -(-node.result.type.planes // planes)
 
     def groups(span: int) -> tuple[int, int]:
@@ -57,18 +63,18 @@ def plan_dispatch(node: Node, planes: int, target: Target) -> Dispatch:
     if not fitting:
         raise InternalError(f"{node.name}: every dispatch exceeds the workgroup count limit")
     span = min(fitting, key=started)
-    if not all(count <= most for count in groups(span)):  # of a dynamic size, a guard
+    if not all(count <= most for count in groups(span)):  # records a guard for dynamic sizes
         raise InternalError(f"{node.name}: the chosen dispatch exceeds the workgroup count limit")
     return Dispatch(across, down, span, groups(span), prod(counts))
 
 
-def blocks(node: Node) -> tuple[int, int]:
-    """Return how many blocks of pixels lie across and down a map."""
+def block_counts(node: Node) -> tuple[int, int]:
+    """Return the numbers of pixel blocks in a row and in a column of a node's result."""
     columns, rows = node.choice.block
     _, _, height, width = node.result.shape
     return -(-width // columns), -(-height // rows)
 
 
 def invocations(node: Node, planes: int) -> int:
-    """Return how many invocations of so many planes compute a map."""
-    return prod(blocks(node)) * -(-node.result.type.planes // planes)
+    """Return the number of invocations of a dispatch that compute ``planes`` planes each."""
+    return prod(block_counts(node)) * -(-node.result.type.planes // planes)
