@@ -39,6 +39,7 @@ from .family import Family, Growth, block_columns, computes, fragment_planes
 from .image_stores import named_planes, shuffled
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PIXEL, Group, groups, lower_groups
+from .program_keys import convolution_key
 from .store import finish, stores
 from .sums import Sums
 from .weight_blocks import cut_weights, plan_blocks
@@ -53,7 +54,7 @@ from .weight_storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from ...ir.graph import Choice, Node, Precision, Value, WeightStorage
@@ -385,6 +386,19 @@ def growth_by_pixels(choice: Choice, conv: Conv) -> Growth | None:
     return Growth(two, three, across - 2)
 
 
+def _program_key(node: Node) -> Hashable:
+    if isinstance(node.op, WinogradProducts):  # the tile size is only a number in the program
+        return WinogradProducts.__name__
+    return convolution_key(node)
+
+
 CONVOLUTION = Family(
-    _runs_directly, choices, lower_convolution, why_not_compute, ends, _growth, expand
+    _runs_directly,
+    choices,
+    lower_convolution,
+    why_not_compute,
+    ends,
+    _growth,
+    _program_key,
+    expand,
 )

@@ -17,9 +17,10 @@ from ...passes.placement.kinds import (
     shared_out,
 )
 from ...passes.placement.target import WORKGROUP
+from .program_keys import loop_nest_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from ...ir.graph import Choice, Node
     from ...passes.placement.target import Target
@@ -54,6 +55,8 @@ class Family:
         ends: returns the ends of size-dependent loops, by the name of the loop counter.
         growth: returns how the counts of a node with a choice follow from smaller choices with
             the same loop ends; None if they do not.
+        program_key: returns what a node's programs depend on in its operator, except choices,
+            sizes and weight values (:mod:`.program_keys`).
         expand: returns the nodes that replace a node with its choice; the last has the result.
             Only one of them may depend on the choice's block, planes and weights. Its planes are
             None until they are chosen.
@@ -65,6 +68,7 @@ class Family:
     why_not_compute: Callable[[Node, Target], str]
     ends: Callable[[Node], dict[str, int]] = lambda node: {}
     growth: Callable[[Node, Choice], Growth | None] = lambda node, choice: None
+    program_key: Callable[[Node], Hashable] = loop_nest_key
     expand: Callable[[Node, Target], tuple[Node, ...]] = lambda node, target: (node,)
 
 

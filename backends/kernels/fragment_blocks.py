@@ -32,6 +32,7 @@ from ...passes.placement.kinds import (
 from .convolution import ends, lower_group
 from .family import Family, computes, why_not_compute
 from .plane_groups import BlockGroup, lower_groups
+from .program_keys import convolution_key
 from .weight_storage import weight_bytes, weight_capacity
 
 if TYPE_CHECKING:
@@ -161,5 +162,11 @@ def _lower(node: Node, target: Target) -> Iterator[GpuPass]:
 
 
 FRAGMENT_BLOCKS = Family(
-    _can_run_in_blocks, _choices, _lower, why_not_compute, ends, expand=_expand
+    _can_run_in_blocks,
+    _choices,
+    _lower,
+    why_not_compute,
+    ends,
+    program_key=convolution_key,
+    expand=_expand,
 )

@@ -37,6 +37,7 @@ from .convolution_loops import ROW, looped, multiply
 from .family import Family, Growth, block_columns, computes, why_not_compute
 from .input_loader import CORNER, first_tap, loader
 from .plane_groups import PLANE, Group, groups, lower_groups
+from .program_keys import convolution_key
 from .store import epilogue, finish, stores, without_lanes
 from .sums import Sums
 from .weight_blocks import plan_blocks
@@ -186,5 +187,5 @@ def _growth(node: Node, choice: Choice) -> Growth | None:
 
 
 SEPARABLE_CONVOLUTION = Family(
-    is_separable, _choices, _lower_node, _why_not_compute, _ends, _growth
+    is_separable, _choices, _lower_node, _why_not_compute, _ends, _growth, convolution_key
 )

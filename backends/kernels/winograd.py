@@ -9,6 +9,7 @@ tiles. A prologue goes with the first node, where elements are loaded, an epilog
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from ...errors import InternalError
 from ...ir.dimensions import is_dynamic
 from ...ir.graph import Choice, Constant, Node
 from ...ir.ops import Conv
+from ...ir.text import op_text
 from ...ir.types import LANES
 from ...passes.kernel_ops import (
     StripColumns,
@@ -38,6 +40,7 @@ from .convolution import CONSTANT_BUDGET, CONVOLUTION, PLANES, compute_choices
 from .convolution_loops import INPUT_PLANE
 from .family import TARGETS, Family, computes, why_not_compute
 from .fragment_blocks import beside_each_other, in_one_array, may_draw_blocks
+from .program_keys import convolution_key, reduced
 from .weight_blocks import weight_floats
 from .weight_storage import CONSTANT_LIMIT
 from .winograd_strips import NO_ROOM, choices_in_strips, in_strips, lower_strips, windows
@@ -45,7 +48,7 @@ from .winograd_tiles import lower_tiles, lower_tiles_in_place
 from .winograd_transforms import PATCH_ROW, lower_transform, patch_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
@@ -376,4 +379,22 @@ def _ends(node: Node) -> dict[str, int]:
     return {PATCH_ROW: kernel.patch} if isinstance(kernel, WinogradResult) else {}
 
 
-WINOGRAD = Family(_can_run_in_tiles, _choices, _lower, why_not_compute, _ends, expand=expand)
+def _program_key(node: Node) -> Hashable:
+    p, text = parts(node), op_text(node.op)
+    if isinstance(p.kernel, StripProducts):
+        return re.sub(r"columns=\d+", "", text)
+    if isinstance(p.kernel, Conv):  # tiles in one kernel, whose text has all planes
+        return convolution_key(node), *(v.shape for v in p.operands[1:])
+    # The transforms read these sizes from uniforms.
+    return reduced(re.sub(r"(rows|columns|channels|height|width)=\d+", "", text))
+
+
+WINOGRAD = Family(
+    _can_run_in_tiles,
+    _choices,
+    _lower,
+    why_not_compute,
+    _ends,
+    program_key=_program_key,
+    expand=expand,
+)

@@ -8,19 +8,16 @@ own trip counts. Some counts grow linearly with the pixels or planes of an invoc
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, prod
 from typing import TYPE_CHECKING, Literal
 
 from ...ir.graph import Constant, Result
-from ...ir.nests import nest_of
 from ...ir.ops import Conv
 from ...ir.ops.convolution import is_depthwise
-from ...ir.text import op_text
-from ...ir.types import LANES, MAP_RANK
-from ...passes.kernel_ops import StripProducts, WinogradConv, WinogradProducts, WinogradTiles, parts
+from ...ir.types import LANES
+from ...passes.kernel_ops import StripProducts, WinogradConv, parts
 from ...passes.placement.kernels import Work
 from ...passes.placement.kinds import (
     before_store,
@@ -33,13 +30,13 @@ from ..gpu import Blob
 from ..shader.builder import WEIGHTS_ARRAY
 from ..shader.counting import PROMOTION, outline
 from .dispatch import invocations
+from .program_keys import operands_key
 from .weight_storage import names_weights, pass_floats, streamed
 
 if TYPE_CHECKING:
     from collections.abc import Container, Hashable, Mapping
 
     from ...ir.graph import Choice, Node, Value
-    from ...ir.types import TensorType
     from ...passes.placement.target import Target
     from ..gpu import GpuPass
     from ..shader.counting import Counts, Outline
@@ -49,7 +46,6 @@ if TYPE_CHECKING:
 TEXELS, SAMPLES, IMAGES = "texels", "samples", "images"  # kinds of texel reads
 WEIGHTS, IMAGES_OF_WEIGHTS = "weights", "images of weights"
 HELD = 16 + 3  # scalars of a 4x4 block of weights, and its loop counters
-MANY_PLANES = 8  # maps with more planes share an outline with those of 8
 
 
 @dataclass(frozen=True)
@@ -59,13 +55,13 @@ class _Program:
     Attributes:
         node: the node.
         family: its kernel family.
-        structure: the number of its :func:`_structure`.
+        key: the number of its key (:mod:`.program_keys`).
         ends: the ends of size-dependent loops, by loop counter.
     """
 
     node: Node
     family: Family
-    structure: int
+    key: int
     ends: Mapping[str, int]
 
 
@@ -78,8 +74,8 @@ class Outlines:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._structures: dict[Hashable, int] = {}  # each structure's number
-        self._numbers: dict[Hashable, int] = {}  # the number of each node's structure
+        self._keys: dict[Hashable, int] = {}  # numbers of keys, which compare faster
+        self._numbers: dict[Hashable, int] = {}  # the number of each node's key
         self._outlines: dict[Hashable, Outline] = {}
         self._totals: dict[Hashable, Counts] = {}
 
@@ -90,12 +86,12 @@ class Outlines:
             node: a node with a choice and fixed sizes.
             family: the family of its kernel.
         """
-        program = _Program(node, family, self._structure(node), family.ends(node))
+        program = _Program(node, family, self._key(node, family), family.ends(node))
         counts = self._counts(program, node.choice)
         return _work(node, counts, _invocations(node))
 
     def _counts(self, of: _Program, choice: Choice) -> Counts:
-        key = of.structure, choice, *of.ends.items()
+        key = of.key, choice, *of.ends.items()
         if key in self._totals:
             return self._totals[key]
         growth = of.family.growth(of.node, choice)
@@ -109,19 +105,19 @@ class Outlines:
 
     def _outline(self, of: _Program, choice: Choice) -> Outline:
         once = tuple(end == 1 for end in of.ends.values())  # kernels then omit the loop
-        key = of.structure, choice, once
+        key = of.key, choice, once
         if key not in self._outlines:
             node = replace(of.node, choice=choice)
             gpu_pass = _lowered(node, of.family, self._target)
             self._outlines[key] = outline(gpu_pass.program, partial(_kind, _weights(gpu_pass)))
         return self._outlines[key]
 
-    def _structure(self, node: Node) -> int:
-        """Return the number of a node's structure; nodes of equal number share outlines."""
+    def _key(self, node: Node, family: Family) -> int:
+        """Return the number of a node's key; nodes of equal number share outlines."""
         known = (node.op, node.inputs, node.result.type)
         if known not in self._numbers:
-            structure = _structure(node)
-            self._numbers[known] = self._structures.setdefault(structure, len(self._structures))
+            key = family.program_key(node), operands_key(node)
+            self._numbers[known] = self._keys.setdefault(key, len(self._keys))
         return self._numbers[known]
 
 
@@ -156,12 +152,12 @@ def _invocations(node: Node) -> int:
     if node.choice.stage == "fragment":
         return prod(node.result.type.extent[:2])
     inner = before_store(node)
-    planes = inner.result.type.planes if _in_place(node) else node.choice.planes or 1
+    planes = inner.result.type.planes if _dispatches_by_plane(node) else node.choice.planes or 1
     return invocations(inner, planes)
 
 
-def _in_place(node: Node) -> bool:
-    """Whether a node takes several dispatches, each of which computes some planes."""
+def _dispatches_by_plane(node: Node) -> bool:
+    """Whether each dispatch of a node computes ``planes`` planes; others compute all planes."""
     return isinstance(parts(node).kernel, WinogradConv)
 
 
@@ -175,7 +171,7 @@ def _work(node: Node, found: Counts, each: int) -> Work:
     """
     t = node.result.type
     layers: float = found.stores if node.choice.stage == "fragment" else t.layers
-    if _in_place(node):
+    if _dispatches_by_plane(node):
         layers = node.choice.planes or 1
     entries = t.shape[0] if t.in_planes else 1
     passes = entries * ceil(t.layers / entries / layers)
@@ -307,65 +303,3 @@ def stored(work: Work, node: Node, choice: Choice, target: Target) -> Work:
         if streamed(choice, target):
             return replace(work, weights=round(work.multiplies), weights_from="literal")
     return replace(work, weights_from=weights)
-
-
-def _structure(node: Node) -> Hashable:
-    """Return a key of everything a program depends on except choices, sizes and weight values.
-
-    Exception: for a loop nest the key includes the trip counts, because the kernel splits loops
-    into texels.
-    """
-    order = tuple(node.inputs.index(v) for v in node.inputs)
-    operands = tuple(map(_operand, node.inputs))
-    text = op_text(node.op)
-    trips: tuple[int, ...] = ()
-    if not has_weights(node):
-        p = parts(node)
-        nest = nest_of(p.kernel, *(v.type.without_slot() for v in p.operands))
-        if nest is None:  # Winograd's transforms have sizes as uniforms
-            text = re.sub(r"(rows|columns|channels|height|width)=\d+", "", text)
-        else:
-            trips = tuple(loop.trips for loop in nest.loops)
-        text = re.sub(r"\d+", _size, text)
-    elif isinstance(node.op, StripProducts):
-        text = re.sub(r"columns=\d+", "", text)
-    elif isinstance(node.op, WinogradProducts):  # the tile size is only a number in the program
-        text = type(node.op).__name__
-    else:
-        text = re.sub(r"groups=(\d+)", partial(_groups, node), text)
-    if _in_place(node) or isinstance(parts(node).kernel, WinogradTiles):  # the text has all planes
-        operands = (*operands, *(v.shape for v in parts(node).operands[1:]))
-    return text, trips, order, operands, _type(node.result.type)
-
-
-def _size(number: re.Match[str]) -> str:
-    """Replace a large number in an operator's text by its remainder modulo a texel's lanes."""
-    size = int(number[0])
-    return str(size) if size <= LANES else f"large{size % LANES}"
-
-
-def _groups(node: Node, groups: re.Match[str]) -> str:
-    """Return the groups of a convolution, as text; those of a depthwise one are a size."""
-    weights = [v.shape for v in node.inputs[1:] if v.type.rank == MAP_RANK]
-    return "depthwise" if is_depthwise(weights[0], int(groups[1])) else groups[0]
-
-
-def _operand(value: Value) -> Hashable:
-    if not isinstance(value, Constant) or value.type.layout is not None:
-        return type(value), _type(value.type)
-    shape = value.shape
-    if len(shape) < MAP_RANK:  # a parameter
-        return value.type.size == 1, value.type.size > LANES
-    return shape[2:], min(shape[1], LANES), min(shape[0], LANES)
-
-
-def _type(t: TensorType) -> Hashable:
-    """Return what a program depends on in a tensor's type: last lanes, sizes of 1, layout."""
-    ones = tuple(size == 1 for size in t.shape)
-    rest = t.channels % LANES
-    # The incomplete plane may be in the first invocation.
-    planes = min(t.planes, MANY_PLANES if rest else 2)
-    layout = t.layout and (t.layout.kind, t.layout.format, t.layout.rows is None)
-    if t.layout is not None and t.layout.kind == "2d":
-        planes = t.layers  # each is a texture
-    return ones, rest, planes, layout
