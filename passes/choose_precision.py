@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Chosen = tuple[Choice, str, str]  # the choice, and for --explain the decision and its reason
 
-ROOM = 0.99  # share of the largest 16-bit float that values may reach: rounding may enlarge them
+ROOM = 0.99  # share of the largest 16-bit float that values may reach; rounding needs the rest
 PROVEN = "mediump"
 CALIBRATED = "mediump, by calibration"
 TOO_SMALL = "too small for 16 bits"
@@ -55,7 +55,7 @@ STEP = "choose precision"
 def choose_precision(graph: Graph, context: Context) -> Graph:
     """Set ``precision`` for every node."""
     auto = context.target.precision == "auto"
-    chosen = _by_range(graph, context) if auto else _as_asked(graph, context)
+    chosen = _automatic(graph, context) if auto else _forced(graph, context)
     predicted = None
     if auto and (context.trials is not None or context.samples):
         choices = {node: choice for node, (choice, _, _) in chosen.items()}
@@ -86,7 +86,7 @@ def choose_precision(graph: Graph, context: Context) -> Graph:
     return graph
 
 
-def _as_asked(graph: Graph, context: Context) -> dict[Node, Chosen]:
+def _forced(graph: Graph, context: Context) -> dict[Node, Chosen]:
     """Return the precision that the user asked for, for every node that has none yet."""
     target = context.target
     asked: Precision = "highp" if target.precision == "highp" else "mediump"
@@ -120,27 +120,27 @@ def _forced_terms(node: Node, known: Mapping[Value, Bounds]) -> int:
     return proven_terms(node, start, max(known[x].result.size, border) / ROOM)
 
 
-def _by_range(graph: Graph, context: Context) -> dict[Node, Chosen]:
+def _automatic(graph: Graph, context: Context) -> dict[Node, Chosen]:
     """Return mediump for every node whose values 16-bit floats can hold, otherwise highp."""
     target = context.target
     proven = bounds(graph, Interval(*target.input_range))
-    seen = observe(graph, context.samples)
+    observed = observe(graph, context.samples)
     exact = index_values(graph)
     chosen: dict[Node, Chosen] = {}
     for n in graph.nodes:
         if n.choice.precision is None:
-            within, what = _within(n, proven[n.result], seen.get(n.result))
-            if within and n.result in exact:
-                within, what = "", "other layers compute indices from its result"
-            precision: Precision = "mediump" if within else "highp"
-            chosen[n] = replace(n.choice, precision=precision), within or "highp", what
+            decision, reason = _decide(n, proven[n.result], observed.get(n.result))
+            if decision and n.result in exact:
+                decision, reason = "", "other layers compute indices from its result"
+            precision: Precision = "mediump" if decision else "highp"
+            chosen[n] = replace(n.choice, precision=precision), decision or "highp", reason
     if gain_from_half(target.costs):
         short = {n for n in chosen if chosen[n][0].precision == "mediump" and is_direct(n)}
         safe = safe_terms(graph, context.samples, {n.result for n in short})
         for n in short:
-            choice, within, what = chosen[n]
+            choice, decision, reason = chosen[n]
             terms = safe.get(n.result, LANES)
-            chosen[n] = replace(choice, partial_terms=terms), within, what
+            chosen[n] = replace(choice, partial_terms=terms), decision, reason
     return chosen
 
 
@@ -154,13 +154,14 @@ def _sums(node: Node, choice: Choice, context: Context) -> str:
     return f"16-bit partial sums of {terms} products" if terms > 1 else "sums in 32 bits"
 
 
-def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
+def _decide(node: Node, proven: Bounds, observed: Bounds | None) -> tuple[str, str]:
     """Return the decision for a node and its reason; the decision is empty if highp is needed.
 
     Args:
         node: the node.
         proven: bounds of its values for all inputs within ``--input-range``.
-        seen: bounds of its values on calibration inputs, times ``MARGIN``, or None.
+        observed: bounds of its values on calibration inputs, times ``MARGIN``; None without
+            calibration.
     """
     in_full = computes_in_full(node)
 
@@ -171,20 +172,20 @@ def _within(node: Node, proven: Bounds, seen: Bounds | None) -> tuple[str, str]:
         return "", "the weights of some channels are too large or too small for 16 bits"
     if 0 < proven.result.size < HALF_MIN:
         return "", f"values up to {proven.result.size:.4g}, {TOO_SMALL}"
-    if seen is not None and 0 < seen.result.size / MARGIN < HALF_MIN:
+    if observed is not None and 0 < observed.result.size / MARGIN < HALF_MIN:
         return (
             "",
-            f"values up to {seen.result.size / MARGIN:.4g} on calibration inputs, {TOO_SMALL}",
+            f"values up to {observed.result.size / MARGIN:.4g} on calibration inputs, {TOO_SMALL}",
         )
-    most = largest(proven)
-    if most <= ROOM * HALF_MAX:
-        return PROVEN, f"up to {most:.4g}"
-    what = f"up to {most:.4g}" if most < math.inf else "its range is unknown"
-    if seen is None:
-        return "", what
-    met = largest(seen) / MARGIN
-    what = f"{what}; up to {met:.4g} on calibration inputs"
-    return (CALIBRATED if met * MARGIN <= ROOM * HALF_MAX else ""), what
+    proven_peak = largest(proven)
+    if proven_peak <= ROOM * HALF_MAX:
+        return PROVEN, f"up to {proven_peak:.4g}"
+    reason = f"up to {proven_peak:.4g}" if proven_peak < math.inf else "its range is unknown"
+    if observed is None:
+        return "", reason
+    peak = largest(observed) / MARGIN
+    reason = f"{reason}; up to {peak:.4g} on calibration inputs"
+    return (CALIBRATED if peak * MARGIN <= ROOM * HALF_MAX else ""), reason
 
 
 def _weights_fit(node: Node) -> bool:
