@@ -58,7 +58,7 @@ def main() -> None:
         for outcome in found.outcomes:
             predictor = Predictor(outcome.kind.node, KernelFamilies(target))
             for choice, nanoseconds in outcome.measured.items():
-                bills.append(predictor.bill(choice))
+                bills.append(predictor.cost_counts(choice))
                 times.append(nanoseconds)
                 now.append(outcome.kind.predicted[choice])
     names = sorted({name for bill in bills for name in bill} - {ONCE})

@@ -1,27 +1,28 @@
 """Choose a kernel for each node: the fastest candidate, within a budget for unrolled code.
 
-The time of a candidate is measured if the tuning file has the node, otherwise predicted. If some
-candidates of a node are measured, only these are compared: measured and predicted times do not
-compare. Winograd's tiles are a candidate only if their costs are known: from a measurement, or
-from the costs of a device. ``--winograd 2x2`` or ``4x4`` forces tiles.
+The time of a candidate is measured if the tuning file has the node, otherwise predicted. Measured
+and predicted times do not compare: if some candidates of a node are measured, the others are
+ignored. Winograd tiles are candidates only if their costs are known, from a measurement or from the
+costs of a device. ``--winograd 2x2`` or ``4x4`` forces tiles.
 
-Weights can be constants in unrolled code. Such shaders run fast but compile slowly: about 0.2 ms
-for each constant, plus the time of ``PROGRAM`` constants for each program. A network of many layers
-would take minutes to start. Three rules limit the constants:
+Constant weights in unrolled code make shaders fast, but slow to compile: about 0.2 ms for each
+constant, and as long as for ``PER_PROGRAM`` constants for each program. Unrolling every layer of a
+large network would delay its start by minutes. Three rules limit the constants:
 
 1. All shaders together may have ``NETWORK_BUDGET`` constants. Layers with more pixels come first,
-   because each of their constants is used more often.
-2. If the target has compute shaders, which run fast without constants, a layer gets constants only
-   if it has ``MANY_PIXELS``, or if each constant saves ``PAYS`` nanoseconds in a frame. Predictions
-   that include the time to compile (``Costs.code``) need no such rule.
+   because they use each constant more often.
+2. Compute shaders run fast without constants. If the target has them, a layer gets constants only
+   if it has ``MANY_PIXELS``, or if each constant saves ``MIN_SAVED`` nanoseconds in a frame. This
+   rule is skipped if predictions include the time to compile (``Costs.code``).
 3. If the layers without constants need more than ``FEW_PROGRAMS`` programs, the network starts
    slowly already. A layer then gets constants only if ::
 
-       time saved / time of the frame  >=  EARNS * constants / NETWORK_BUDGET
+       time saved / time of the frame  >=  MIN_FRAME_SHARE * constants / NETWORK_BUDGET
 
-   The left side divided by the last fraction is 0.2 to 4 in upscalers of a few layers, 0.24 in the
-   largest layers of U-Net, and at most 0.12 in the layers of classifiers and style transfer, each
-   of which is a small part of the frame. Costs of one device need no such rule.
+   Divided by constants / NETWORK_BUDGET, the left side is 0.2 to 4 in upscalers of a few layers and
+   0.24 in the largest layers of U-Net. It is at most 0.12 in classifiers and style transfer, whose
+   layers are each a small part of the frame. This rule is skipped if the target has the costs of
+   one device.
 """
 
 from __future__ import annotations
@@ -51,26 +52,26 @@ if TYPE_CHECKING:
 
 STEP, NOT_IN_TILES = "choose kernels", "no Winograd"  # for --explain
 NETWORK_BUDGET = 32768  # constants (floats) of unrolled code in all shaders together
-PROGRAM = 512  # constants that take as long to compile as an empty program
+PER_PROGRAM = 512  # constants that compile in the time of an empty program
 FEW_PROGRAMS = 8  # without constants; networks with more start slowly
-EARNS = 0.12  # share of the frame that constants must save if they fill the whole budget
-MANY_PIXELS = 65536  # of a layer: constants are then worth compiling, also beside compute shaders
-ALIKE = 1.03  # ratio of measured times that count as equal; predictions then decide
-PAYS = 1000.0  # nanoseconds that a constant must save in a frame: repays compiling in 200 frames
-SHARED = 1.05  # ratio of predicted times that is not worth a shader program of its own
+MIN_FRAME_SHARE = 0.12  # share of the frame that constants must save if they fill the whole budget
+MANY_PIXELS = 65536  # layers with more are worth constants even if compute shaders exist
+MEASURED_TIE = 1.03  # measured times within this ratio are equal; predictions then decide
+MIN_SAVED = 1000.0  # nanoseconds in a frame for each constant: repays compiling in 200 frames
+PREDICTED_TIE = 1.05  # predicted times within this ratio do not justify another program
 COMPILES_SLOWLY = "constant weights would be faster, but compile too slowly for this gain"
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """A node's candidates with their nanoseconds, the best first.
+    """A node's candidates with their nanoseconds, the fastest first.
 
-    A candidate is wrong if it gave wrong results when measured.
+    Candidates that gave wrong results when measured are excluded.
 
     Attributes:
-        costs: the candidates that are not wrong; all candidates if all are wrong.
+        costs: the candidates; if all gave wrong results, all of them.
         measured: whether the nanoseconds were measured, not predicted.
-        wrong: whether all candidates are wrong.
+        wrong: whether all candidates gave wrong results.
         spilling: the candidates that are predicted to spill registers; these come last.
     """
 
@@ -84,16 +85,17 @@ class Ranking:
         others = tuple((cost, c) for cost, c in self.costs if c.weights != "constants")
         return replace(self, costs=others or self.costs)
 
-    def alike(self) -> tuple[tuple[float, Choice], ...]:
-        """Return the best candidate, and those so close that sharing a program decides.
+    def near_ties(self) -> tuple[tuple[float, Choice], ...]:
+        """Return the best candidate, and candidates within ``PREDICTED_TIE`` of its time.
 
-        A shared program saves compile time. Candidates that loop over their weights can share one.
+        Among these, :func:`choose_kernels` prefers a program that other layers share, because that
+        saves compile time. Only candidates that loop over their weights can share a program.
         """
         least, best = self.costs[0]
         if self.measured or not best.loops:
             return self.costs[:1]
         fitting = (p for p in self.costs[1:] if best in self.spilling or p[1] not in self.spilling)
-        near = (pair for pair in fitting if least <= pair[0] <= SHARED * least)
+        near = (pair for pair in fitting if least <= pair[0] <= PREDICTED_TIE * least)
         return self.costs[:1] + tuple(pair for pair in near if pair[1].loops)
 
 
@@ -109,7 +111,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
     _check(target)
     rankings = {n: rank(n, context, alone=True) for n in graph.nodes if is_undecided(n)}
     within = within_budget(rankings, context)
-    wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.alike())
+    wanted = Counter((n.op, choice) for n, r in within.items() for _, choice in r.near_ties())
 
     names = unique_names(graph.nodes)
 
@@ -117,7 +119,7 @@ def choose_kernels(graph: Graph, context: Context) -> Graph:
         if was not in rankings:
             return None
         found, allowed = rankings[was], within[was]
-        alike = allowed.alike()
+        alike = allowed.near_ties()
         cost, choice = max(alike, key=lambda pair: (wanted[was.op, pair[1]], -pair[0]))
         why = "measured " if found.measured else "predicted "
         why += cost_text(target.costs, cost, found.measured)
@@ -152,8 +154,8 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
     Args:
         node: a node with layouts, whose kernel is not chosen yet.
         context: has the target, and the measured times if there are any.
-        alone: the costs are not compared with those of other nodes. If the node has a single
-            candidate, its cost is then not computed but 0.
+        alone: whether the caller compares only candidates of this node. A single candidate then
+            gets the cost 0, which saves counting its work.
 
     Raises:
         ShadergenError: SG0402 or SG0403 if there are no candidates.
@@ -163,10 +165,10 @@ def rank(node: Node, context: Context, alone: bool = False) -> Ranking:
         raise context.kernels.refusal(node)
     if alone and len(found) == 1 and not context.measured:
         return Ranking(((0.0, found[0]),))
-    return _ranking(node, found, context)
+    return _cached_ranking(node, found, context)
 
 
-def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
+def _rank_if_any(node: Node, context: Context, predicted: bool = False) -> Ranking:
     """Return the candidates of a node, the cheapest first; there may be none.
 
     Args:
@@ -175,7 +177,7 @@ def ranking(node: Node, context: Context, predicted: bool = False) -> Ranking:
         predicted: ignore measured times, to compare with a node that was not measured.
     """
     found = _choices(node, context)
-    return _ranking(node, found, context, predicted) if found else Ranking(())
+    return _cached_ranking(node, found, context, predicted) if found else Ranking(())
 
 
 def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
@@ -186,21 +188,24 @@ def _choices(node: Node, context: Context) -> tuple[Choice, ...]:
     return few or kernels.choices(node)
 
 
-def _ranking(
+def _cached_ranking(
     node: Node, found: tuple[Choice, ...], context: Context, predicted: bool = False
 ) -> Ranking:
     """Return the candidates of a node, the cheapest first; nodes with equal work share a ranking.
 
-    A node of dynamic sizes has the work of its default sizes, but a tuning key of its own.
+    Measured times belong to a tuning key. A node of dynamic sizes has a tuning key of its own, but
+    the work of its default sizes.
     """
     measured = tuning_key(node, context.target) if context.measured else ""
-    key = context.kernels.alike(node, found), predicted, measured
+    key = context.kernels.work_key(node, found), predicted, measured
     if key not in context.rankings:
-        context.rankings[key] = _ranked(node, found, context, predicted)
+        context.rankings[key] = _new_ranking(node, found, context, predicted)
     return context.rankings[key]
 
 
-def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: bool) -> Ranking:
+def _new_ranking(
+    node: Node, found: tuple[Choice, ...], context: Context, predicted: bool
+) -> Ranking:
     target = context.target
     known = context.measured.get(tuning_key(node, target), {}) if context.measured else {}
     predictor = Predictor(node, context.kernels, found)
@@ -213,7 +218,7 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
         ranked = predictor.ranked(usual or found)
         spilling = frozenset(filter(predictor.spills, usual or found))
         return Ranking(ranked, wrong=not right, spilling=spilling)
-    close = ALIKE * min(cost for cost, _ in costs)
+    close = MEASURED_TIE * min(cost for cost, _ in costs)
 
     def order(pair: tuple[float, Choice]) -> tuple[bool, float]:
         cost, choice = pair
@@ -222,10 +227,10 @@ def _ranked(node: Node, found: tuple[Choice, ...], context: Context, predicted: 
     return Ranking(tuple(sorted(costs, key=order)), True)
 
 
-def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
-    """Return why nodes are not fused, or an empty string if they are.
+def why_not_fused(fused: Node, apart: Sequence[Node], context: Context, forced: bool) -> str:
+    """Return why nodes are not fused; empty if they are fused.
 
-    Measured times decide if the fused node and all separate nodes have some, otherwise predictions.
+    Measured times decide if the fused node and all separate nodes have them, otherwise predictions.
 
     Args:
         fused: the node that replaces all separate nodes.
@@ -233,20 +238,21 @@ def why_apart(fused: Node, apart: Sequence[Node], context: Context, forced: bool
         context: has the target, and the measured times if there are any.
         forced: fuse even if the separate nodes are faster.
     """
-    together = ranking(fused, context)
+    together = _rank_if_any(fused, context)
     if not together.costs:
         return context.kernels.why_not_compute(fused) or "no kernel can compute the fused layers"
     if together.wrong:
         return "wrong results when measured"
     if forced:
         return ""
-    rankings = {fused: together} | {n: ranking(n, context) for n in apart}
+    rankings = {fused: together} | {n: _rank_if_any(n, context) for n in apart}
     if not all(r.costs and not r.wrong for r in rankings.values()):
         return ""  # the separate nodes have no kernels, or only wrong ones
     measured = all(r.measured for r in rankings.values())
     if not measured:
         rankings = {
-            n: ranking(n, context, predicted=True) if r.measured else r for n, r in rankings.items()
+            n: _rank_if_any(n, context, predicted=True) if r.measured else r
+            for n, r in rankings.items()
         }
     one, *others = (r.costs[0][0] for r in within_budget(rankings, context).values())
     if one <= sum(others):
@@ -278,11 +284,11 @@ def _check(target: Target) -> None:
 
 def within_budget(rankings: Mapping[Node, Ranking], context: Context) -> dict[Node, Ranking]:
     """Return the rankings, without constants for the nodes to which the three rules deny them."""
-    unrolled = _unrolled(rankings, context)
+    unrolled = _allowed_constants(rankings, context)
     return {n: r if n in unrolled else r.without_constants() for n, r in rankings.items()}
 
 
-def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
+def _allowed_constants(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
     """Return the nodes whose weights may be constants, by the three rules of this module."""
     target = context.target
     wanted = [n for n, r in rankings.items() if r.costs[0][1].weights == "constants"]
@@ -296,13 +302,13 @@ def _unrolled(rankings: Mapping[Node, Ranking], context: Context) -> set[Node]:
         found = rankings[node]
         cost, choice = found.costs[0]
         work = context.kernels.work(node, choice)[0]
-        total = work.programs * (work.code * LANES + PROGRAM)
+        total = work.programs * (work.code * LANES + PER_PROGRAM)
         saved = found.without_constants().costs[0][0] - cost
         priced = any(device.code for device in target.costs)  # predictions include compiling
         billed = priced and not found.measured
-        if computes and not billed and _pixels(node) < MANY_PIXELS and saved < PAYS * total:
+        if computes and not billed and _pixels(node) < MANY_PIXELS and saved < MIN_SAVED * total:
             continue
-        if many and saved < EARNS * frame * total / NETWORK_BUDGET:
+        if many and saved < MIN_FRAME_SHARE * frame * total / NETWORK_BUDGET:
             continue
         if spent + total <= NETWORK_BUDGET:
             chosen.add(node)

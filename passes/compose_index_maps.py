@@ -36,7 +36,7 @@ from ..ir.ops import Movement, Pointwise
 from ..ir.types import LANES
 from .kernel_ops import IndexMapped, assemble, parts
 from .placement.access import Access, lane_coordinate
-from .placement.costs import cost_text, fair
+from .placement.costs import cost_text, minimax_cost
 from .placement.kinds import at_default, cuts_planes, is_direct, joins_planes
 from .rule import Rule, apply_rules
 
@@ -142,7 +142,7 @@ def _check(found: _Found, context: Context) -> str:
         stored = hint(copy.type.texels)
         two = two + _times(found.inner, costs) + _start(stored, costs)
     least = np.minimum(through, two)
-    composed, copied = fair(through, least), fair(two, least)
+    composed, copied = minimax_cost(through, least), minimax_cost(two, least)
     if composed > copied:
         one, with_copy = cost_text(costs, composed), cost_text(costs, copied)
         return f"predicted {one} without a copy, {with_copy} with a copy"

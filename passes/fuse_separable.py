@@ -18,7 +18,7 @@ from ..ir.expr import named, variables
 from ..ir.graph import Node, Result
 from ..ir.ops import Conv
 from ..ir.ops.convolution import is_depthwise
-from .choose_kernels import why_apart
+from .choose_kernels import why_not_fused
 from .kernel_ops import parts, separable
 from .placement.kinds import is_direct, is_parameter
 from .rule import Rule, apply_once
@@ -66,7 +66,7 @@ def _check(found: _Found, context: Context) -> str:
     if why:
         return why
     pair = separable(found.first, found.second)
-    return why_apart(pair, (found.first, found.second), context, target.fuse_separable == "on")
+    return why_not_fused(pair, (found.first, found.second), context, target.fuse_separable == "on")
 
 
 def _unfit(found: _Found) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..ir.expr import Var, substitute
 from ..ir.graph import Constant, Node, Result
 from ..ir.ops import DepthToSpace, Slice
-from .choose_kernels import why_apart
+from .choose_kernels import why_not_fused
 from .kernel_ops import IndexMapped, assemble, parts
 from .kernel_ops.index_mapped import moved_type
 from .placement.kinds import is_direct
@@ -102,7 +102,7 @@ def _check(found: _Store, context: Context) -> str:
     if any(c.winograd for c in context.kernels.choices(found.conv)) and target.winograd != "auto":
         return f"--winograd {target.winograd} excludes it"
     forced = target.shuffles_targets or target.stage == "compute"
-    return why_apart(fused, (found.conv, found.node), context, forced)
+    return why_not_fused(fused, (found.conv, found.node), context, forced)
 
 
 def _why_not_in_targets(found: _Store, target: Target) -> str:

@@ -1,7 +1,9 @@
 """Predict the time of each candidate of a node: counted operations times the target's costs.
 
     time of a unit = sum(count * cost)
-    time of a kernel = slowest unit + SHOWS * sum of the other units + start of its GPU passes
+    time of a kernel = slowest unit + EXPOSED * sum of the other units + start of its GPU passes
+
+Units work in parallel: most of the other units' time is hidden behind the slowest unit.
 
 A pass with fewer invocations than the device runs at once takes as long as a full one.
 
@@ -23,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ShadergenError
-from .placement.costs import PRICES, Costs, count_memory, fair, geometric_mean
+from .placement.costs import PRICES, Costs, count_memory, geometric_mean, minimax_cost
 from .placement.kinds import is_direct
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ DRAWN_DOUBT = 1.25  # the same for tiles in draws, which need little memory but 
 SPILLED = 4.0  # factor on the time of a kernel that spills registers
 HOPELESS = 2.0  # times a device's registers: the compiler takes many seconds for such a kernel
 CROWDED = 2.0  # factor on the time of a kernel with more weights than the device's constants hold
-SHOWS = 0.1  # share of the other units' time that adds to the slowest unit's; the rest overlaps
+EXPOSED = 0.1  # share of the other units' time that is not hidden behind the slowest unit
 FREE_TARGETS = 4  # render targets; the tiles that GPUs draw in have room for about as many
 
 
@@ -69,7 +71,7 @@ class Predictor:
         return is_direct(self._node)
 
     def work(self, choice: Choice) -> tuple[Work, ...]:
-        """Return what the node does, for each node that the choice makes of it."""
+        """Return the work of the node with a choice, for each node that the choice expands to."""
         found = self._works.get(choice)
         if found is None:
             found = self._works[choice] = self._kernels.work(self._node, choice)
@@ -78,13 +80,13 @@ class Predictor:
     def cost(self, choice: Choice) -> float:
         """Return predicted nanoseconds, or infinity if the kernel does not fit the device.
 
-        For several devices, :func:`.placement.costs.fair` combines the times into a relative cost.
+        For several devices, it is one relative cost (:func:`.placement.costs.minimax_cost`).
         """
         self._predict((choice,))
         if choice not in self._nanoseconds:
             return inf
         times = self._nanoseconds[choice]
-        return fair(times, *self._best) if len(times) > 1 else float(times[0])
+        return minimax_cost(times, *self._best) if len(times) > 1 else float(times[0])
 
     @cached_property
     def _best(self) -> tuple[np.ndarray, float]:
@@ -104,12 +106,12 @@ class Predictor:
         return choice in self._spilling
 
     def _predict(self, choices: Iterable[Choice]) -> None:
-        """Find the nanoseconds of choices on each device, and what :meth:`spills` returns.
+        """Cache the nanoseconds of choices on each device, and whether they spill.
 
-        All at once: numpy takes as long for one as for many.
+        All choices in one call: numpy takes as long for one as for many.
         """
         works: list[Work] = []
-        firsts: dict[Choice, int] = {}  # of the works of each
+        firsts: dict[Choice, int] = {}  # index of each choice's first work
         for choice in choices:
             if choice not in self._nanoseconds:
                 with suppress(ShadergenError):  # it does not fit the device
@@ -125,9 +127,9 @@ class Predictor:
         somewhere = np.logical_or.reduce(np.logical_or.reduceat(hopeless, rows), axis=1)
         self._spilling.update(compress(firsts, everywhere | somewhere))
 
-    def bill(self, choice: Choice) -> dict[str, float]:
+    def cost_counts(self, choice: Choice) -> dict[str, float]:
         """Return how often each of the target's costs is paid, by the name of the cost."""
-        bills = [bill(work, self._devices.costs[0]) for work in self.work(choice)]
+        bills = [cost_counts(work, self._devices.costs[0]) for work in self.work(choice)]
         return {name: sum(paid[name] for paid in bills) for name in bills[0]}
 
     def ranked(self, choices: Iterable[Choice]) -> tuple[tuple[float, Choice], ...]:
@@ -150,14 +152,15 @@ class Predictor:
 
 @dataclass(frozen=True)
 class _Devices:
-    """The costs of one device or of many, as arrays.
+    """The costs of one or several devices, as arrays.
 
     Attributes:
-        costs: of each. What is counted depends on the first's.
-        prices: a row for each unit of each, in the order of ``PRICES``.
-        starts: the first row of each.
-        gpu_pass: what a GPU pass takes to start on each; ``code`` likewise.
-        registers: of each, infinite without a limit; the other limits likewise.
+        costs: the devices' costs. Operations are counted with the limits of the first.
+        prices: a row for each unit of each device, columns in the order of ``PRICES``.
+        starts: the index of each device's first row.
+        gpu_pass: ``Costs.gpu_pass`` of each device; ``code`` likewise.
+        registers: ``Costs.registers`` of each device, infinite if unlimited; the other limits
+            likewise.
     """
 
     costs: tuple[Costs, ...]
@@ -174,7 +177,7 @@ class _Devices:
     literal_registers: np.ndarray
 
     def doubt(self, tiles: Choice) -> float:
-        """Return how many times as long Winograd's tiles may take as predicted."""
+        """Return the factor by which Winograd tiles must be predicted faster than other choices."""
         if count_memory(self.costs):
             return 1.0
         return DOUBT if tiles.stage == "compute" else DRAWN_DOUBT
@@ -185,7 +188,7 @@ class _Devices:
         The arrays hold nanoseconds, whether the kernel spills, and whether it needs more than
         ``HOPELESS`` times the device's registers.
         """
-        bills = [bill(work, self.costs[0]) for work in works]
+        bills = [cost_counts(work, self.costs[0]) for work in works]
         paid = np.array([[own[name] for name in (*PRICES, "gpu_pass", "code")] for own in bills])
         # Not by BLAS, in which kernels that do the same may differ in the last bit.
         units = np.einsum("wp,up->wu", paid[:, : len(PRICES)], self.prices)
@@ -193,7 +196,7 @@ class _Devices:
         alive = np.array([[work.alive] for work in works])
         registers = np.array([self._registers(work) for work in works])
         slower = self._slower(works, alive > registers)
-        running = (slowest + SHOWS * (every - slowest)) * slower
+        running = (slowest + EXPOSED * (every - slowest)) * slower
         times = running + paid[:, -2:-1] * self.gpu_pass + paid[:, -1:] * self.code
         return times, slower > 1, alive > HOPELESS * registers
 
@@ -255,11 +258,11 @@ def instruction_time(works: Iterable[Work], costs: Costs) -> float:
             sum(float(getattr(unit, name)) * paid[name] for name in PRICES)
             for unit in costs.units[:-1]
         )
-        for paid in (bill(work, costs) for work in works)
+        for paid in (cost_counts(work, costs) for work in works)
     )
 
 
-def bill(work: Work, costs: Costs) -> dict[str, float]:
+def cost_counts(work: Work, costs: Costs) -> dict[str, float]:
     """Return how often each cost of a device is paid, by its name."""
     compute = work.stage == "compute"
     texel = "compute_texel" if compute else "texel"

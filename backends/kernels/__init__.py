@@ -135,7 +135,7 @@ class KernelFamilies:
             self._steps[node] = self._outlines.work(node, family_of(node))
         return self._steps[node]
 
-    def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
+    def work_key(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
         """Return a key; nodes with equal keys have equal work with each of the choices."""
         unrolls = any(c.weights == "constants" and not c.winograd for c in choices)
         return self._plain(node)[0], choices, kept_share(node) if unrolls else None

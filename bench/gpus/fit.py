@@ -36,7 +36,7 @@ from shadergen.passes.pipeline import optimise
 from shadergen.passes.placement.costs import UNMEASURED, Costs
 from shadergen.passes.placement.kernels import Work
 from shadergen.passes.placement.target import Target
-from shadergen.passes.predict_cost import Predictor, bill, instruction_time
+from shadergen.passes.predict_cost import Predictor, cost_counts, instruction_time
 
 from .counts import Count, measure
 from .networks import Network, networks, own_profile
@@ -61,7 +61,7 @@ class Candidate:
 
     def bill(self) -> dict[str, float]:
         """Return how often each price is paid, but for those that compilers know nothing of."""
-        bills = [bill(work, PLAIN) for work in self.works]
+        bills = [cost_counts(work, PLAIN) for work in self.works]
         counted = {name: sum(paid[name] for paid in bills) for name in bills[0]}
         return {name: n for name, n in counted.items() if name not in NOT_COUNTED}
 

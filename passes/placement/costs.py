@@ -1,8 +1,8 @@
 """Costs of operations on a device, and the limits of its registers and caches.
 
-A GPU has units that work in parallel, such as arithmetic, textures and memory. The time of a GPU
-pass is the time of its slowest unit. A generic build has the costs of several devices:
-:func:`fair` combines the times on all of them into one number.
+A GPU has units that work in parallel, such as arithmetic, textures and memory. The slowest unit
+decides the time of a GPU pass (:mod:`..predict_cost`). A generic build has the costs of several
+devices; :func:`minimax_cost` combines the times on all of them into one number.
 """
 
 from __future__ import annotations
@@ -91,9 +91,9 @@ class Costs:
             registers.
         uniforms: vectors of weights in a uniform block that fit constant registers; more are read
             from memory. 0: unknown, so kernels read uniform blocks only in loops.
-        streamed: vectors of weights in a uniform block that a draw reads as a stream, in the order
-            of the block. A layer of more weights is cut into slices of input planes. 0: the device
-            reads no streams.
+        streamed: vectors of weights that a draw can read from a uniform block as a stream, in the
+            order of the block. A layer with more weights is cut into slices of input planes. 0: the
+            device reads no streams.
         taps: positions of a map that a program without loops may read; beyond this, the compiler
             keeps too many texels in registers at once.
         texture_registers: replaces ``registers`` for draws that read weights from a texture,
@@ -149,12 +149,12 @@ Reading costs more than multiplying, constants are free.
 
 
 def are_known(devices: tuple[Costs, ...]) -> bool:
-    """Whether the costs are of one device, so that predictions are times."""
+    """Whether these are the costs of one device, so that predictions are times."""
     return len(devices) == 1 and devices[0] != UNMEASURED
 
 
 def are_priced(devices: tuple[Costs, ...]) -> bool:
-    """Whether the costs are of one or several devices, not the default costs."""
+    """Whether all costs come from devices, not from the defaults :data:`UNMEASURED`."""
     return UNMEASURED not in devices
 
 
@@ -186,7 +186,7 @@ def geometric_mean(values: np.ndarray) -> float:
     return float(np.exp(np.log(values).mean()))
 
 
-def fair(times: np.ndarray, best: np.ndarray, mean: float | None = None) -> float:
+def minimax_cost(times: np.ndarray, best: np.ndarray, mean: float | None = None) -> float:
     """Return one cost for a candidate's times on several devices.
 
     The cost is max(times / best) * geometric_mean(best): the worst slowdown relative to the best

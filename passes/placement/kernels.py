@@ -90,7 +90,7 @@ class Kernels(Protocol):
             tiles: include choices with Winograd tiles.
         """
 
-    def alike(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
+    def work_key(self, node: Node, choices: tuple[Choice, ...]) -> Hashable:
         """Return a key; nodes with equal keys have equal work with each of the choices."""
 
     def work(self, node: Node, choice: Choice) -> tuple[Work, ...]:

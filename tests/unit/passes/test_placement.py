@@ -388,9 +388,9 @@ def test_no_program_is_shared_that_spills() -> None:
     """It comes last, and costs no more than the best: its cost does not know of the spills."""
     fits, spills = (Choice(weights="ubo", block=(1, n)) for n in (2, 8))
     costs = ((1.0, fits), (1.01, spills))
-    assert Ranking(costs).alike() == costs
-    assert Ranking(costs, spilling=frozenset({spills})).alike() == costs[:1]
-    assert Ranking(costs, spilling=frozenset({fits, spills})).alike() == costs
+    assert Ranking(costs).near_ties() == costs
+    assert Ranking(costs, spilling=frozenset({spills})).near_ties() == costs[:1]
+    assert Ranking(costs, spilling=frozenset({fits, spills})).near_ties() == costs
 
 
 # halos

@@ -162,7 +162,7 @@ def bills(precision, **options):
     context = context_for(graph, options)
     (kind,) = kinds(context.kernels, optimise(graph, context))
     predictor = Predictor(kind.node, context.kernels)
-    return {str(choice): predictor.bill(choice) for choice in kind.predicted}
+    return {str(choice): predictor.cost_counts(choice) for choice in kind.predicted}
 
 
 def test_16_bit_programs_have_prices_of_their_own():
